@@ -1,0 +1,66 @@
+# Every target installs what it needs and may be the first command on a fresh machine.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+WORKERS ?= 2
+REAL := $(wildcard ../shared/data)
+export SURGEVAL_REAL_DATA ?= $(if $(REAL),$(abspath $(REAL)))
+OUT ?= demo
+
+.PHONY: demo test test-long lint bench docs clean help
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(VENV)/.base: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit("surgeval needs Python 3.11 or newer; call make with PYTHON=python3.11") if sys.version_info < (3, 11) else 0'
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq python3-venv; }
+	@echo "installing surgeval into $(VENV) ..."
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.base
+	@echo "installing the test tools ..."
+	@$(PIP) --editable '.[dev]'
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.base
+	@echo "installing the documentation tools ..."
+	@$(PIP) --editable '.[docs]'
+	@touch $@
+
+# Debian's Chromium drives the report in the browser tests; a machine that has one needs nothing.
+$(VENV)/.browser: $(VENV)/.dev
+	@if ! command -v chromium >/dev/null && ! command -v google-chrome >/dev/null; then \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "installing chromium ..."; apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; \
+	  else echo "browser tests need chromium: install it, or run make test as root" >&2; exit 1; fi; fi
+	@touch $@
+
+demo: $(VENV)/.base  ## make the phantom, check it, report on it
+	@$(BIN)/surgeval demo --out $(OUT)
+
+lint: $(VENV)/.dev  ## ruff, mypy --strict, import layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: $(VENV)/.browser lint  ## everything at reduced counts (under 10 minutes on 2 cores)
+	$(BIN)/pytest -n $(WORKERS)
+
+test-long: $(VENV)/.browser lint  ## everything at full counts
+	SURGEVAL_LONG=1 $(BIN)/pytest -n $(WORKERS)
+
+bench: $(VENV)/.dev  ## ratios against peers
+	@for b in benchmarks/*.py; do echo "== $$b"; $(BIN)/python $$b; done
+
+docs: $(VENV)/.docs  ## the documentation site in site/
+	$(BIN)/mkdocs build --strict --quiet
+	@echo "open site/index.html"
+
+clean:  ## remove everything that was built here
+	rm -rf $(VENV) site dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

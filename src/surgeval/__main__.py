@@ -1,0 +1,5 @@
+"""`python -m surgeval` is the command line."""
+
+from surgeval.cli import main
+
+main()

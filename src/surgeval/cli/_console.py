@@ -1,0 +1,68 @@
+"""How the command line looks: one console, aligned tables, progress with rate and remaining time."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    import polars as pl
+    from rich.progress import Progress
+
+
+def console() -> Console:
+    """Standard output; markup is off because names come from files."""
+    return Console(markup=False, highlight=False, emoji=False, soft_wrap=not sys.stdout.isatty())
+
+
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """An aligned table; numbers go to the right."""
+    rows = [list(row) for row in rows]
+    numeric = [bool(rows) and all(isinstance(row[k], int | float) for row in rows) for k in range(len(columns))]
+    table = Table(title=Text(title), title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for name, right in zip(columns, numeric, strict=True):
+        table.add_column(Text(name), justify="right" if right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(_cell(value)) for value in row))
+    console().print(table)
+
+
+def print_frame(title: str, frame: pl.DataFrame) -> None:
+    """A polars table, printed."""
+    print_table(title, frame.columns, frame.iter_rows())
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.3f}".rstrip("0").rstrip(".") if value == value else "nan"
+    return str(value)
+
+
+def print_json(value: Any) -> None:
+    """One JSON object on standard output and nothing else."""
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def progress(unit: str) -> Progress:
+    """A progress bar on standard error with rate and remaining time; silent when that is not a terminal."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    screen = Console(stderr=True, markup=False)
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn(unit),
+        TimeRemainingColumn(),
+        console=screen,
+        disable=not screen.is_terminal,
+        transient=True,
+    )

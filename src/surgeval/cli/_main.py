@@ -1,0 +1,100 @@
+"""The `surgeval` command: the tree of sub-commands, and the one place where errors become sentences."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from typer.exceptions import Abort, Exit, TyperException
+
+from surgeval import __version__
+from surgeval.cli import _data, _demo, _report
+from surgeval.errors import SurgevalError
+
+app = typer.Typer(
+    name="surgeval",
+    help=(
+        "Can a vision or vision-language model for surgery be trusted?\n\n"
+        "Start with [bold]surgeval demo[/bold]: it makes a small surgical phantom, checks it and writes a report. "
+        "Then look at your own data: [bold]surgeval data check FOLDER[/bold], [bold]surgeval report FOLDER[/bold]."
+    ),
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(_data.app, name="data")
+_demo.register(app)
+_report.register(app)
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(f"surgeval {__version__}")
+        raise Exit(0)
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Options that stand before the command."""
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run one command line and return its exit code."""
+    try:
+        result = app(args=list(argv), prog_name="surgeval", standalone_mode=False)
+    except SurgevalError as error:
+        return _complain(str(error), error.exit_code)
+    except Exit as end:
+        return end.exit_code
+    except (Abort, KeyboardInterrupt):
+        return _complain("interrupted", 130)
+    except TyperException as error:
+        # No arguments at all: the help has been shown already and the message is empty.
+        message = error.format_message().strip()
+        return _complain(f"{message} Try '{_command(argv)} --help'.", 2) if message else 2
+    except BrokenPipeError:
+        # The reader of our output has gone (`surgeval … | head`): not a failure of ours.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        return _complain(_os_sentence(error), 2)
+    return result if isinstance(result, int) else 0
+
+
+def _complain(message: str, code: int) -> int:
+    typer.echo(f"surgeval: {message}", err=True)
+    return code
+
+
+def _command(argv: Sequence[str]) -> str:
+    """The command words of a command line, for a pointer to its help."""
+    words = []
+    for word, known in zip(
+        argv[:2], ({"data", "demo", "report"}, {"list", "check", "convert", "phantom"}), strict=False
+    ):
+        if word not in known:
+            break
+        words.append(word)
+    return " ".join(["surgeval", *words])
+
+
+def _os_sentence(error: OSError) -> str:
+    place = f"{error.filename}: " if error.filename else ""
+    if error.errno == errno.ENOSPC:
+        return f"{place}no space left on the device; free some and run the same command again"
+    return f"{place}{(error.strerror or str(error)).lower()}"
+
+
+def main() -> None:
+    """Entry point of the installed command."""
+    sys.exit(run(sys.argv[1:]))

@@ -1,0 +1,84 @@
+"""What every dataset offers, whatever its files look like.
+
+A reader has one parsing path for using and for checking: whatever is wrong is handed to `on_problem`. The default
+raises at the first error and lets warnings pass; `surgeval data check` collects everything and goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Literal, Protocol, TypeAlias
+
+from surgeval.errors import DataError, sentence
+from surgeval.records import Frame, Question, Video
+from surgeval.vocab import LabelSpace
+
+Level: TypeAlias = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong in a dataset, with the place where it is.
+
+    `kind` is a short slug (`image-missing`, `json-broken`, `box-not-finite`, `box-outside`, …) by which problems are
+    counted and tolerated. An *error* makes the record unusable (it is skipped); a *warning* is odd but usable.
+    """
+
+    kind: str
+    file: str
+    found: str
+    expected: str
+    record: str | None = None
+    field: str | None = None
+    level: Level = "error"
+
+    def __str__(self) -> str:
+        return sentence(self.file, self.record, self.field, self.found, self.expected)
+
+
+OnProblem: TypeAlias = Callable[[Problem], None]
+
+
+def raise_errors(problem: Problem) -> None:
+    """The default: an error stops the reading, a warning does not."""
+    if problem.level == "error":
+        raise DataError(
+            problem.file, record=problem.record, field=problem.field, found=problem.found, expected=problem.expected
+        )
+
+
+class Dataset(Protocol):
+    """Videos with lazily read labelled frames, and questions. `frames` never holds more than it yields."""
+
+    format: ClassVar[str]
+    root: Path
+    space: LabelSpace
+
+    def videos(self, on_problem: OnProblem = raise_errors) -> tuple[Video, ...]:
+        """The videos, in a stable order."""
+        ...
+
+    def frames(self, video: str, on_problem: OnProblem = raise_errors) -> Iterator[Frame]:
+        """The frames of one video in time order; pixels are not read here (`read_image`)."""
+        ...
+
+    def questions(self, on_problem: OnProblem = raise_errors) -> Iterator[Question]:
+        """The dataset's questions; none for most formats."""
+        ...
+
+
+class Format(Protocol):
+    """One source format: how it is recognised, opened and (where it can be) written."""
+
+    name: str
+    title: str  # one line for `surgeval data list`
+
+    def detect(self, path: Path) -> bool:
+        """Whether this folder or file looks like this format (cheap: looks at names and first bytes)."""
+        ...
+
+    def open(self, path: Path, labels: LabelSpace | None = None) -> Dataset:
+        """Open it; `labels` replaces the label space that the files themselves name."""
+        ...

@@ -1,0 +1,1 @@
+"""TDnet and RT-DETR: surgical triplet detectors in plain torch."""

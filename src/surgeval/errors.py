@@ -1,0 +1,53 @@
+"""The exceptions a user can meet.
+
+Every one carries a single sentence that names the file, the record, the field, what was found and what was
+expected. The command line prints that sentence and exits with the exception's code; it never prints a traceback
+for one of these.
+"""
+
+from __future__ import annotations
+
+__all__ = ["BadInput", "CasesFailed", "DataError", "RunError", "SurgevalError"]
+
+
+class SurgevalError(Exception):
+    """Base of all errors that surgeval raises on purpose."""
+
+    exit_code = 2
+
+
+class BadInput(SurgevalError):
+    """An argument or option that cannot be used as given."""
+
+
+class DataError(SurgevalError):
+    """A file or record that does not hold what its format promises.
+
+    >>> str(DataError("broken.json", record="frame 12", field="box", found="NaN", expected="four finite numbers"))
+    'broken.json: frame 12: box: found NaN, expected four finite numbers'
+    >>> str(DataError("labels", found="no such file", expected="a dataset folder"))
+    'labels: found no such file, expected a dataset folder'
+    """
+
+    def __init__(
+        self, file: object, *, record: str | None = None, field: str | None = None, found: object, expected: str
+    ) -> None:
+        self.file, self.record, self.field = str(file), record, field
+        self.found, self.expected = str(found), expected
+        super().__init__(sentence(self.file, record, field, self.found, expected))
+
+
+class RunError(SurgevalError):
+    """A run folder that cannot be used: locked, made with other settings, or out of space."""
+
+
+class CasesFailed(SurgevalError):
+    """A run that ended with failed cases: everything computed is kept, `--retry` does only those."""
+
+    exit_code = 1
+
+
+def sentence(file: str, record: str | None, field: str | None, found: str, expected: str) -> str:
+    """The one sentence: where, what was found, what was expected."""
+    where = ": ".join(part for part in (file, record, field) if part)
+    return f"{where}: found {found}, expected {expected}"

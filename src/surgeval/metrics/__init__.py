@@ -1,0 +1,1 @@
+"""Pure functions on arrays: recognition, detection, grounding, ordinal cost. Never imports torch."""

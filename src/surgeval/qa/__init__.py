@@ -1,0 +1,1 @@
+"""Answer formats, choice parsing, judges, injection screening, gaze drawing, question making."""

@@ -1,0 +1,24 @@
+"""Label spaces, splits and taxonomies as packaged data, and the user's own from one JSON file.
+
+`load("cholect50")`, `load("prostatd")`, `load("cholec80")`, `load("phantom")`, or `load("my_labels.json")`.
+A label space names instruments, verbs and targets and says which combinations are classes; ids are positions.
+"""
+
+from surgeval.vocab._focus import Capability, ForeignObject, capabilities, foreign_objects, track_limits
+from surgeval.vocab._space import LabelSpace, load, merge_names, names
+from surgeval.vocab._splits import Split, fold_names, folds
+
+__all__ = [
+    "Capability",
+    "ForeignObject",
+    "LabelSpace",
+    "Split",
+    "capabilities",
+    "fold_names",
+    "folds",
+    "foreign_objects",
+    "load",
+    "merge_names",
+    "names",
+    "track_limits",
+]

@@ -1,0 +1,57 @@
+"""FOCUS: foreign-object classes, the capability taxonomy and the tracks' latency limits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from surgeval.vocab._data import packaged
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignObject:
+    """A class of object that must not stay in the patient."""
+
+    name: str
+    slug: str
+
+
+@dataclass(frozen=True, slots=True)
+class Capability:
+    """A leaf of the taxonomy, with the group it belongs to."""
+
+    value: str
+    code: str
+    label: str
+    group: str
+    group_code: str
+    group_label: str
+
+
+@cache
+def foreign_objects() -> tuple[ForeignObject, ...]:
+    """The ten classes, in the challenge's order.
+
+    >>> [o.name for o in foreign_objects()][:3]
+    ['Sponge', 'Clip', 'Specimen Bag']
+    """
+    return tuple(ForeignObject(row["name"], row["slug"]) for row in packaged("fo_classes")["classes"])
+
+
+@cache
+def capabilities() -> tuple[Capability, ...]:
+    """The fifteen leaves in five groups.
+
+    >>> len(capabilities()), len({leaf.group for leaf in capabilities()})
+    (15, 5)
+    """
+    return tuple(
+        Capability(leaf["value"], leaf["code"], leaf["label"], group["value"], group["code"], group["label"])
+        for group in packaged("taxonomy")["groups"]
+        for leaf in group["leaves"]
+    )
+
+
+def track_limits() -> dict[str, float]:
+    """Latency limit in seconds per track."""
+    return dict(packaged("taxonomy")["track_max_latency_s"])

@@ -1,0 +1,50 @@
+"""Options and fixtures shared by all tests."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+LONG = bool(os.environ.get("SURGEVAL_LONG"))
+settings.register_profile(
+    "surgeval", deadline=None, max_examples=300 if LONG else 40, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("surgeval")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--golden",
+        metavar="DIR",
+        default=None,
+        help="folder with golden files (subfolders triplets, vqa, xai); default tests/data/golden",
+    )
+
+
+def golden_folder(config: pytest.Config) -> Path:
+    chosen = config.getoption("--golden")
+    return Path(str(chosen)) if chosen else Path(__file__).parent / "data" / "golden"
+
+
+@pytest.fixture(scope="session")
+def golden(request: pytest.FixtureRequest) -> Path:
+    """The folder of golden files; an absent kind is not a failure."""
+    return golden_folder(request.config)
+
+
+@pytest.fixture(scope="session")
+def long() -> bool:
+    """Whether the full counts are wanted (`make test-long`)."""
+    return LONG
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """Real surgical data, where the user has it."""
+    place = os.environ.get("SURGEVAL_REAL_DATA")
+    if not place:
+        pytest.skip("SURGEVAL_REAL_DATA is unset: it should name a folder with the real datasets")
+    return Path(place)

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from surgeval import vocab
+from surgeval.errors import BadInput, DataError
+
+
+def test_component_classes_are_as_many_as_the_reference_metrics_count() -> None:
+    cholect50, prostatd = vocab.load("cholect50"), vocab.load("prostatd")
+    assert [cholect50.num_classes(c) for c in ("i", "v", "t", "iv", "it", "ivt")] == [6, 10, 15, 26, 59, 100]
+    assert [prostatd.num_classes(c) for c in ("i", "v", "t", "iv", "it", "ivt")] == [7, 10, 10, 25, 51, 89]
+
+
+def test_pair_ids_follow_the_published_map() -> None:
+    from surgeval.vocab._data import packaged
+
+    table = packaged("cholect50_map")
+    space = vocab.load("cholect50")
+    for component, present in (("iv", table["iv_ids_present"]), ("it", table["it_ids_present"])):
+        compact = space.component_ids(component)
+        published = np.array([present.index(row[component]) for row in table["triplets"]])
+        assert np.array_equal(compact, published)
+
+
+def test_names_of_triplets_are_the_published_ones() -> None:
+    from surgeval.vocab._data import packaged
+
+    assert list(vocab.load("cholect50").triplet_names) == [row["name"] for row in packaged("cholect50_map")["triplets"]]
+
+
+def test_prostatd_counts_add_up_to_the_published_totals() -> None:
+    counts = vocab.load("prostatd").counts
+    assert {source: sum(values) for source, values in counts.items()} == {
+        "ESAD": 44061,
+        "PSI-AVA": 71250,
+        "PWH": 81179,
+        "total": 196490,
+    }
+    rows = zip(counts["ESAD"], counts["PSI-AVA"], counts["PWH"], counts["total"], strict=True)
+    assert all(a + b + c == total for a, b, c, total in rows)
+
+
+def test_the_bag_of_the_phantom_is_an_instrument_without_triplets() -> None:
+    space = vocab.load("phantom")
+    bag = space.id("instrument", "specimen_bag")
+    assert all(triplet[0] != bag for triplet in space.triplets)
+    assert space.triplets == vocab.load("cholect50").triplets
+
+
+@pytest.mark.parametrize("name", vocab.fold_names())
+def test_no_video_is_trained_and_tested_on(name: str) -> None:
+    for fold in vocab.folds(name).values():
+        assert not (set(fold.train) | set(fold.val)) & set(fold.test)
+        assert not set(fold.train) & set(fold.val)
+
+
+@pytest.mark.parametrize(("name", "videos"), [("cholect45-cv", 45), ("cholect50-cv", 50), ("prostatd", 21)])
+def test_each_video_is_tested_in_exactly_one_fold(name: str, videos: int) -> None:
+    tested = [video for fold in vocab.folds(name).values() for video in fold.test]
+    assert len(tested) == len(set(tested)) == videos
+
+
+def test_prostatd_without_validation_trains_on_those_videos() -> None:
+    with_val, without = vocab.folds("prostatd")["fold2"], vocab.folds("prostatd-noval")["fold2"]
+    assert set(without.train) == set(with_val.train) | set(with_val.val)
+    assert without.val == ()
+
+
+def test_focus_has_ten_objects_and_three_tracks() -> None:
+    assert len(vocab.foreign_objects()) == 10
+    assert vocab.track_limits() == {"frame": 5.0, "segment": 15.0, "procedure": 30.0}
+
+
+def test_a_users_own_label_space_comes_from_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(
+        json.dumps(
+            {
+                "instruments": ["scissors", "needle driver"],
+                "verbs": ["cut", "null"],
+                "targets": ["thread", "null"],
+                "triplets": [["scissors", "cut", "thread"], "needle_driver,null,null"],
+            }
+        )
+    )
+    space = vocab.load(path)
+    assert space.name == "mine"
+    assert space.triplet_names == ("scissors,cut,thread", "needle driver,null,null")
+    assert space.triplet_id("Needle-Driver", "null", "NULL") == 1
+    assert vocab._space.from_json(space.to_json(), "again") == space
+
+
+def test_all_combinations_can_be_classes(tmp_path: Path) -> None:
+    path = tmp_path / "all.json"
+    path.write_text('{"instruments": ["a", "b"], "verbs": ["x"], "targets": ["p", "q"], "triplets": "all"}')
+    assert len(vocab.load(path).triplets) == 4
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("{", "JSON label space"),
+        ("[]", "found list"),
+        ("{}", "instruments: found nothing"),
+        ('{"instruments": "hook"}', "instruments: found"),
+        ('{"instruments": ["hook", "Hook"]}', "a name twice"),
+        ('{"instruments": ["hook"], "triplets": [[0, 0]]}', "triplet 0"),
+        ('{"instruments": ["hook"], "verbs": ["cut"], "targets": ["liver"], "triplets": [[0, 7, 0]]}', "verb: found 7"),
+        (
+            '{"instruments": ["hook"], "verbs": ["cut"], "targets": ["liver"], "triplets": [[0, 0, 0], [0, 0, 0]]}',
+            "twice",
+        ),
+        ('{"instruments": ["hook"], "verbs": ["cut"], "targets": ["liver"], "triplets": [[true, 0, 0]]}', "instrument"),
+    ],
+)
+def test_a_bad_label_space_is_named_in_one_sentence(tmp_path: Path, content: str, words: str) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text(content)
+    with pytest.raises(DataError, match="bad.json") as caught:
+        vocab.load(path)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: vocab.load("cholect51"),
+        lambda: vocab.folds("nonsense"),
+        lambda: vocab.load("cholect50").id("verb", "tickle"),
+        lambda: vocab.load("cholect50").triplet_id("clipper", "irrigate", "liver"),
+        lambda: vocab.load("cholect50").component_ids("x"),
+    ],
+)
+def test_unknown_names_say_what_would_be_right(ask: Any) -> None:
+    with pytest.raises(BadInput) as caught:
+        ask()
+    assert len(str(caught.value)) > 30
