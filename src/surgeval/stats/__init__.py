@@ -1,1 +1,39 @@
-"""Bootstrap and agreement"""
+"""How sure a number is: video-clustered bootstrap intervals, paired comparisons and agreement of annotators.
+
+Videos are the unit of resampling everywhere. Start with `bootstrap_mean`; each result says its scheme, its method
+and whether too few videos stand behind it.
+"""
+
+from surgeval.stats._agree import Agreement
+from surgeval.stats._inputs import slices_by
+from surgeval.stats._interval import FEW_CLUSTERS, Interval, Intervals, wilson
+from surgeval.stats._resample import multiplicities, two_sided_p
+from surgeval.stats._streams import stream
+from surgeval.stats.agreement import cohen_kappa, count_ratings, fleiss_kappa
+from surgeval.stats.bootstrap import bootstrap_mean, bootstrap_slices
+from surgeval.stats.krippendorff import krippendorff_alpha
+from surgeval.stats.paired import Difference, paired_difference, paired_statistic
+from surgeval.stats.statistic import bootstrap_statistic, bootstrap_vector
+
+__all__ = [
+    "FEW_CLUSTERS",
+    "Agreement",
+    "Difference",
+    "Interval",
+    "Intervals",
+    "bootstrap_mean",
+    "bootstrap_slices",
+    "bootstrap_statistic",
+    "bootstrap_vector",
+    "cohen_kappa",
+    "count_ratings",
+    "fleiss_kappa",
+    "krippendorff_alpha",
+    "multiplicities",
+    "paired_difference",
+    "paired_statistic",
+    "slices_by",
+    "stream",
+    "two_sided_p",
+    "wilson",
+]

@@ -1,0 +1,122 @@
+"""Reading scores, cluster ids and slices from the caller, and refusing what would silently bias an interval.
+
+Clusters are numbered by their sorted ids and scores are sorted inside a cluster, so the order of the rows never
+changes a result, not even in the last digit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from surgeval.errors import BadInput, sentence
+
+__all__ = ["Floats", "Ints", "Scores", "encode", "finite", "masks", "same_length", "slices_by"]
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = npt.NDArray[np.int64]
+Scores: TypeAlias = Sequence[float] | npt.NDArray[Any] | Iterable[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """Ids as numbers: `keys[codes[row]]` is the id of a row; keys are sorted."""
+
+    codes: Ints
+    keys: tuple[str | int, ...]
+
+
+def finite(values: Scores, label: str = "values") -> Floats:
+    """The values as a float array; a missing, infinite or non-numeric one is an error that names its row."""
+    raw = values if isinstance(values, np.ndarray) and values.dtype.kind in "biuf" else list(values)
+    if isinstance(raw, list):
+        # Text is refused although NumPy would read "1": a column of text is a column read wrongly.
+        for row, value in enumerate(raw):
+            if value is None or isinstance(value, (str, bytes, complex)):
+                raise BadInput(sentence(label, f"row {row}", None, repr(value), "a finite number"))
+    try:
+        array = np.asarray(raw, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise BadInput(
+            sentence(label, None, None, f"values that are no numbers ({error})", "finite numbers")
+        ) from error
+    if array.ndim != 1:
+        raise BadInput(sentence(label, None, None, f"an array of shape {array.shape}", "one value per row"))
+    if not array.size:
+        raise BadInput(sentence(label, None, None, "no rows", "at least one"))
+    bad = ~np.isfinite(array)
+    if bad.any():
+        row = int(bad.argmax())
+        raise BadInput(sentence(label, f"row {row}", None, str(array[row]), "a finite number"))
+    return array
+
+
+def encode(ids: Iterable[Any], label: str = "clusters") -> Encoded:
+    """Number the ids by their sorted order; a null, blank or odd id is an error that names its row.
+
+    >>> encode(["v2", "v1", "v2"]).codes.tolist()
+    [1, 0, 1]
+    """
+    items: list[Any] = ids.tolist() if isinstance(ids, np.ndarray) else list(ids)
+    try:
+        unique = list(dict.fromkeys(items))
+    except TypeError as error:
+        raise BadInput(sentence(label, None, None, "ids that cannot be compared", "text or whole numbers")) from error
+    kinds = {_kind(key) for key in unique}
+    if "bad" in kinds or len(kinds) > 1:
+        first = _kind(items[0])
+        row = next(i for i, item in enumerate(items) if _kind(item) == "bad" or _kind(item) != first)
+        wanted = "a video or patient id" if _kind(items[row]) == "bad" else "ids of one kind, all text or all numbers"
+        raise BadInput(sentence(label, f"row {row}", None, repr(items[row]), wanted))
+    keys = sorted(unique)
+    number = {key: code for code, key in enumerate(keys)}
+    return Encoded(np.fromiter((number[item] for item in items), dtype=np.int64, count=len(items)), tuple(keys))
+
+
+def _kind(key: object) -> str:
+    if isinstance(key, str):
+        return "text" if key.strip() else "bad"
+    return "number" if isinstance(key, int) and not isinstance(key, bool) else "bad"
+
+
+def same_length(first: Floats, second: Floats | Ints, what: str) -> None:
+    """Refuse columns of different length."""
+    if len(first) != len(second):
+        raise BadInput(sentence(what, None, None, f"{len(second)} rows", f"{len(first)} rows, one per value"))
+
+
+def masks(slices: Mapping[str, npt.ArrayLike], rows: int) -> dict[str, npt.NDArray[np.bool_]]:
+    """The slices as boolean row masks; one of another type or length, or an empty one, is an error naming it."""
+    found: dict[str, npt.NDArray[np.bool_]] = {}
+    for name, rows_of in slices.items():
+        mask = np.asarray(rows_of)
+        if mask.dtype != np.bool_ or mask.shape != (rows,):
+            raise BadInput(
+                sentence("slices", repr(name), None, f"{mask.dtype} of shape {mask.shape}", f"{rows} booleans")
+            )
+        if not mask.any():
+            raise BadInput(sentence("slices", repr(name), None, "no rows", "at least one (leave empty slices out)"))
+        found[name] = mask
+    if not found:
+        raise BadInput(sentence("slices", None, None, "none", "at least one"))
+    return found
+
+
+def slices_by(column: str, labels: Iterable[Any]) -> dict[str, npt.NDArray[np.bool_]]:
+    """One slice per distinct label of a column, named `column=label`.
+
+    >>> {name: mask.tolist() for name, mask in slices_by("skill", ["verb", "target", "verb"]).items()}
+    {'skill=target': [False, True, False], 'skill=verb': [True, False, True]}
+    """
+    encoded = encode(labels, column)
+    return {f"{column}={key}": encoded.codes == code for code, key in enumerate(encoded.keys)}
+
+
+def is_missing(value: object) -> bool:
+    """Whether a rating is absent: None or NaN."""
+    return value is None or (isinstance(value, (float, np.floating)) and math.isnan(value))

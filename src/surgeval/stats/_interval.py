@@ -1,0 +1,130 @@
+"""What every estimate of this package returns: a number, its interval, and how far it can be trusted.
+
+Fewer than six clusters cannot carry a claim about videos in general: with n clusters an exact sign-flip test
+cannot go below p = 2^(1−n), which is 0.0625 at five. Such intervals are marked `few_clusters`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+import polars as pl
+from scipy.special import ndtri
+
+from surgeval.errors import BadInput, sentence
+
+__all__ = ["FEW_CLUSTERS", "Interval", "Intervals", "wilson"]
+
+FEW_CLUSTERS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """An estimate with its interval.
+
+    `low` and `high` are NaN where no interval exists (one video). `method` says how the ends were found, `scheme`
+    what was resampled, `point` which mean was estimated, `resamples` is 0 where the ends are exact. `n` counts rows.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    level: float = 0.95
+    method: str = "percentile"
+    scheme: str = "cluster"
+    point: str = "flat"
+    n: int = 0
+    clusters: int = 0
+    resamples: int = 0
+    name: str = ""
+    note: str = ""
+
+    @property
+    def few_clusters(self) -> bool:
+        """Whether fewer than six clusters stand behind the interval."""
+        return self.clusters < FEW_CLUSTERS
+
+    @property
+    def width(self) -> float:
+        """High minus low; NaN without an interval."""
+        return self.high - self.low
+
+    def __contains__(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
+    def __str__(self) -> str:
+        ends = "no interval" if math.isnan(self.low) else f"{self.low:.3f}, {self.high:.3f}"
+        flag = f" (few clusters: {self.clusters})" if self.few_clusters else ""
+        return f"{self.estimate:.3f} [{ends}]{flag}"
+
+    def table(self) -> pl.DataFrame:
+        """One row with every field and the flag; NaN as null."""
+        return _table([self])
+
+    def _repr_html_(self) -> str:
+        return str(self.table()._repr_html_())
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """Several named intervals, in the order they were asked for; indexed by name."""
+
+    items: tuple[Interval, ...]
+
+    def __getitem__(self, name: str) -> Interval:
+        for item in self.items:
+            if item.name == name:
+                return item
+        raise BadInput(sentence("intervals", None, None, repr(name), f"one of {[item.name for item in self.items]}"))
+
+    def __iter__(self) -> Iterator[Interval]:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __str__(self) -> str:
+        return "\n".join(f"{item.name}: {item}" for item in self.items)
+
+    def table(self) -> pl.DataFrame:
+        """One row per interval; NaN as null."""
+        return _table(list(self.items))
+
+    def _repr_html_(self) -> str:
+        return str(self.table()._repr_html_())
+
+
+def _table(items: list[Interval]) -> pl.DataFrame:
+    rows = [{**asdict(item), "few_clusters": item.few_clusters} for item in items]
+    order = ["name", "estimate", "low", "high", "level", "n", "clusters", "few_clusters", "point", "scheme", "method",
+             "resamples", "note"]  # fmt: skip
+    return pl.DataFrame(rows).select(order).with_columns(pl.col("estimate", "low", "high").fill_nan(None))
+
+
+def wilson(successes: float, n: float, level: float = 0.95) -> tuple[float, float]:
+    """Wilson's score interval for `successes` of `n` independent 0/1 trials.
+
+    >>> tuple(round(end, 4) for end in wilson(81, 263))
+    (0.2553, 0.3662)
+    >>> tuple(round(end, 4) for end in wilson(1, 1))
+    (0.2065, 1.0)
+    """
+    check_level(level)
+    if not (math.isfinite(n) and n > 0):
+        raise BadInput(sentence("wilson", None, "n", str(n), "a number of trials above 0"))
+    if not 0 <= successes <= n:
+        raise BadInput(sentence("wilson", None, "successes", str(successes), f"0 to {n}"))
+    z = float(ndtri(0.5 + level / 2))
+    p, z2 = successes / n, z * z
+    centre = (p + z2 / (2 * n)) / (1 + z2 / n)
+    half = z / (1 + z2 / n) * math.sqrt(p * (1 - p) / n + z2 / (4 * n * n))
+    # Rounding may leave the end on the wrong side of a certain 0 or 1.
+    return (0.0 if successes == 0 else max(0.0, centre - half)), (1.0 if successes == n else min(1.0, centre + half))
+
+
+def check_level(level: object) -> None:
+    """Refuse a confidence level outside (0, 1); 95 is a common slip."""
+    if not (isinstance(level, (int, float)) and 0 < level < 1):
+        raise BadInput(sentence("level", None, None, repr(level), "a number between 0 and 1, such as 0.95"))

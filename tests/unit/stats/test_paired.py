@@ -1,0 +1,108 @@
+"""Paired comparisons: both sides share every resample."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from surgeval.errors import BadInput
+from surgeval.stats import bootstrap_mean, multiplicities, paired_difference, paired_statistic, stream, two_sided_p
+
+VIDEOS = [f"v{number:02d}" for number in np.repeat(np.arange(10), 6)]
+
+
+def two_models(gap: float, seed: int = 0) -> tuple[Any, Any]:
+    """Two models that share the difficulty of the videos."""
+    rng = stream(seed, "two models")
+    ease = np.repeat(rng.uniform(0.1, 0.9, 10), 6)
+    return (rng.random(60) < np.clip(ease + gap, 0, 1)).astype(int), (rng.random(60) < ease).astype(int)
+
+
+@pytest.mark.parametrize("point", ["flat", "macro"])
+def test_interval_and_p_are_those_of_a_loop_over_the_same_draws(point: Any) -> None:
+    a, b = two_models(0.15)
+    rng, names = stream(4, "pair"), np.array(VIDEOS)
+    rows = [np.flatnonzero(names == video) for video in sorted(set(VIDEOS))]
+    gaps = []
+    for _ in range(500):
+        drawn = [rows[int(u * 10)] for u in rng.random(10)]
+        every = np.concatenate(drawn)
+        per_video = [a[r].mean() - b[r].mean() for r in drawn]
+        gaps.append(a[every].mean() - b[every].mean() if point == "flat" else np.mean(per_video))
+    gaps = np.round(gaps, 12)  # type: ignore[assignment]
+    found = paired_difference(a, b, VIDEOS, point=point, resamples=500, seed=4, name="pair")
+    assert [found.interval.low, found.interval.high] == pytest.approx(np.percentile(gaps, [2.5, 97.5]), abs=1e-9)
+    le, ge = (1 + np.sum(np.array(gaps) <= 0)) / 501, (1 + np.sum(np.array(gaps) >= 0)) / 501
+    assert found.p == pytest.approx(min(1, 2 * min(le, ge)))
+    assert found.estimate == pytest.approx(found.a - found.b)
+
+
+def test_p_of_integer_sums_is_the_ranking_formula() -> None:
+    a, b = two_models(0.2)
+    per_video = np.array([np.sum((a - b)[6 * video : 6 * video + 6]) for video in range(10)])
+    sums = multiplicities(stream(0, "bucket"), 10, 3000) @ per_video
+    assert paired_difference(a, b, VIDEOS, resamples=3000, name="bucket").p == float(two_sided_p(sums))
+
+
+def test_two_sided_p_works_on_many_pairs_at_once() -> None:
+    draws = stream(0, "p").integers(-3, 4, (99, 4, 4))
+    table = two_sided_p(draws)
+    assert table.shape == (4, 4)
+    assert table[1, 2] == float(two_sided_p(draws[:, 1, 2]))
+    assert float(two_sided_p(np.ones(99))) == 0.02
+
+
+@pytest.mark.parametrize("scheme", ["cluster", "two_level", "plain"])
+def test_a_model_does_not_differ_from_itself(scheme: Any) -> None:
+    scores = stream(0, "self").random(60)
+    found = paired_difference(scores, scores, VIDEOS, scheme=scheme)
+    assert (found.estimate, found.interval.low, found.interval.high, found.p) == (0, 0, 0, 1)
+
+
+def test_pairing_is_tighter_than_comparing_two_intervals() -> None:
+    a, b = two_models(0.1)
+    alone = np.hypot(bootstrap_mean(a, VIDEOS).width, bootstrap_mean(b, VIDEOS).width)
+    assert paired_difference(a, b, VIDEOS).interval.width < alone
+
+
+def test_few_videos_allow_no_test() -> None:
+    found = paired_difference([1] * 10, [0] * 10, [f"v{number % 5}" for number in range(10)])
+    assert np.isnan(found.p) and not found.testable and found.interval.few_clusters
+    assert "not testable" in str(found)
+    one = paired_difference([1, 1], [0, 1], ["v", "v"])
+    assert np.isnan([one.p, one.interval.low]).all() and one.interval.method == "none"
+
+
+def test_differences_that_happen_to_be_0_or_1_are_no_proportion() -> None:
+    found = paired_difference([1, 1, 1, 1], [0, 1, 1, 0], ["a", "b", "c", "d"])
+    assert found.interval.method == "percentile"
+
+
+def test_the_two_level_scheme_redraws_pairs_of_answers() -> None:
+    a, b = two_models(0.2)
+    wide = paired_difference(a, b, VIDEOS, scheme="two_level").interval.width
+    assert wide > paired_difference(a, b, VIDEOS).interval.width
+    assert paired_difference(a, b, VIDEOS, scheme="plain").interval.clusters == 60
+
+
+def test_columns_of_different_length_are_refused() -> None:
+    with pytest.raises(BadInput, match="b: found 1 rows, expected 2 rows"):
+        paired_difference([1, 0], [1], ["a", "b"])
+    with pytest.raises(BadInput, match="b: row 1: found nan"):
+        paired_difference([1, 0], [1, float("nan")], ["a", "b"])
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_a_paired_statistic_of_means_is_the_paired_difference(method: Any) -> None:
+    a, b = two_models(0.15)
+    names = sorted(set(VIDEOS))
+    sums = [np.array([np.sum(side[6 * video : 6 * video + 6]) for video in range(10)]) for side in (a, b)]
+    found = paired_statistic(
+        lambda m: m @ sums[0] / (6 * m.sum(axis=-1)), lambda m: m @ sums[1] / (6 * m.sum(axis=-1)), names,
+        batched=True, method=method, name="x",
+    )  # fmt: skip
+    other = paired_difference(a, b, VIDEOS, method=method, name="x")
+    assert (found.a, found.b, found.p) == pytest.approx((other.a, other.b, other.p))
+    assert (found.interval.low, found.interval.high) == pytest.approx((other.interval.low, other.interval.high))

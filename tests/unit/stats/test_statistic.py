@@ -1,0 +1,95 @@
+"""Any statistic of video multiplicities gets the same bootstrap as a mean."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from surgeval.errors import BadInput
+from surgeval.stats import bootstrap_mean, bootstrap_statistic, bootstrap_vector, stream
+
+HITS, TOTAL = np.array([3, 5, 2, 6, 4, 3, 5, 1]), np.array([6, 8, 5, 7, 9, 6, 5, 9])
+NAMES = [f"v{number}" for number in range(8)]
+SCORES = [value for k, n in zip(HITS, TOTAL, strict=True) for value in [1] * k + [0] * (n - k)]
+VIDEO = [name for name, n in zip(NAMES, TOTAL, strict=True) for _ in range(n)]
+
+
+def accuracy(m: Any) -> Any:
+    return m @ HITS / (m @ TOTAL)
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+@pytest.mark.parametrize("batched", [False, True])
+def test_a_mean_written_as_a_statistic_has_the_interval_of_the_mean(method: Any, batched: bool) -> None:
+    found = bootstrap_statistic(accuracy, NAMES, method=method, batched=batched, name="x", seed=2)
+    mean = bootstrap_mean(SCORES, VIDEO, method=method, name="x", seed=2)
+    assert (found.estimate, found.low, found.high) == pytest.approx((mean.estimate, mean.low, mean.high), abs=1e-12)
+
+
+def test_the_order_in_which_videos_are_named_does_not_matter() -> None:
+    order = [5, 0, 7, 2, 1, 6, 3, 4]
+    shuffled = bootstrap_statistic(lambda m: m @ HITS[order] / (m @ TOTAL[order]), [NAMES[i] for i in order])
+    assert shuffled == bootstrap_statistic(accuracy, NAMES)
+
+
+def test_every_resample_draws_as_many_videos_as_there_are() -> None:
+    seen: list[Any] = []
+
+    def watch(m: Any) -> float:
+        seen.append(m.copy())
+        return float(m[0])
+
+    bootstrap_statistic(watch, NAMES, resamples=50)
+    assert len(seen) == 51
+    assert (seen[0] == 1).all()
+    assert all(m.sum() == 8 and m.min() >= 0 and m.dtype == np.int64 for m in seen)
+
+
+def test_a_vector_shares_resamples_so_its_parts_add_up() -> None:
+    found = bootstrap_vector(lambda m: [accuracy(m), 1 - accuracy(m)], NAMES, ["right", "wrong"], name="s")
+    assert found["right"].low == pytest.approx(1 - found["wrong"].high)
+    assert found["right"].low == bootstrap_statistic(accuracy, NAMES, name="s").low
+
+
+def test_resamples_without_a_rare_class_are_left_out_and_counted() -> None:
+    found = bootstrap_statistic(lambda m: float("nan") if m[0] == 0 else accuracy(m), NAMES, resamples=400)
+    draws = stream(0, "").random((400, 8))
+    missing = int(((draws * 8).astype(int) != 0).all(axis=1).sum())
+    assert found.note == f"undefined on {missing} of 400 resamples, left out"
+    assert found.low < found.estimate < found.high
+
+
+def test_a_statistic_undefined_on_the_data_has_no_value() -> None:
+    found = bootstrap_statistic(lambda m: float("nan"), NAMES)
+    assert np.isnan([found.estimate, found.low, found.high]).all()
+    assert found.note == "the statistic is undefined on the data" and found.method == "none"
+
+
+def test_a_statistic_undefined_on_most_resamples_has_no_interval() -> None:
+    found = bootstrap_statistic(lambda m: 0.5 if (m == 1).all() else float("nan"), NAMES, resamples=100)
+    assert found.estimate == 0.5 and np.isnan(found.low) and "too many for an interval" in found.note
+
+
+def test_one_cluster_has_no_interval() -> None:
+    found = bootstrap_statistic(lambda m: float(m[0]), ["only"], method="bca")
+    assert found.estimate == 1 and np.isnan(found.low) and found.few_clusters and found.resamples == 0
+
+
+@pytest.mark.parametrize(
+    ("statistic", "clusters", "message"),
+    [
+        (accuracy, [], "clusters: found none"),
+        (accuracy, ["a", "b", "a"], "clusters: found 'a' more than once"),
+        (lambda m: [1.0, 2.0], NAMES, "statistic: found a result of shape .2,., expected 1 number"),
+    ],
+)
+def test_misuse_is_named(statistic: Any, clusters: Any, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        bootstrap_statistic(statistic, clusters)
+
+
+def test_names_of_a_vector_are_distinct() -> None:
+    with pytest.raises(BadInput, match="names"):
+        bootstrap_vector(lambda m: [1.0, 1.0], NAMES, ["a", "a"])
