@@ -1,1 +1,36 @@
-"""Engine"""
+"""Running units and storing parts: a run is a folder that can be killed at any moment and resumed.
+
+`run(units, worker, folder=…, manifest=…)` is the whole interface; `load_cases(folder)` reads what it made. A worker's
+cases must follow from its payload alone (seeds included): then a resumed run ends with the bytes of an uninterrupted
+one, whatever the executor.
+"""
+
+from surgeval.engine._canonical import canonical_json, fingerprint
+from surgeval.engine._evaluate import Worker
+from surgeval.engine._executors import Executor, worker_index
+from surgeval.engine._folder import load_cases, load_units
+from surgeval.engine._manifest import Manifest, RunRecord, library_versions, load_run
+from surgeval.engine._run import run
+from surgeval.engine._summary import FailureGroup, RunInterrupted, RunSummary
+from surgeval.engine._units import Job, Unit, unit_name
+
+__all__ = [
+    "Executor",
+    "FailureGroup",
+    "Job",
+    "Manifest",
+    "RunInterrupted",
+    "RunRecord",
+    "RunSummary",
+    "Unit",
+    "Worker",
+    "canonical_json",
+    "fingerprint",
+    "library_versions",
+    "load_cases",
+    "load_run",
+    "load_units",
+    "run",
+    "unit_name",
+    "worker_index",
+]

@@ -1,0 +1,67 @@
+"""Files that are whole or absent: temporary name, fsync, rename, fsync of the folder.
+
+Whoever writes holds the folder's lock, so a temporary file met later is always the trace of a killed run.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+__all__ = ["NO_ROOM", "atomic_file", "make_folder", "remove_temporary", "write_atomically"]
+
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})  # full disk, full quota, file size limit
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to write that gets its name only when everything in it is on the disk; an error leaves no trace."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write the bytes under a temporary name and rename them into place."""
+    with atomic_file(path) as file:
+        file.write(data)
+
+
+def make_folder(path: Path) -> None:
+    """Make the folder, and its parents, so that it survives a power cut."""
+    if not path.is_dir():
+        path.mkdir(parents=True, exist_ok=True)
+        _sync_folder(path.parent)
+
+
+def remove_temporary(*folders: Path) -> int:
+    """Delete what killed runs left behind; the number of files deleted."""
+    stale = [path for folder in folders if folder.is_dir() for path in folder.glob(".*.tmp")]
+    for path in stale:
+        path.unlink(missing_ok=True)
+    return len(stale)
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name == "nt":  # a folder cannot be opened there, and NTFS journals the rename
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # some network file systems have no fsync for folders
+            raise
+    finally:
+        os.close(descriptor)

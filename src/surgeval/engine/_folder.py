@@ -1,0 +1,82 @@
+"""Opening a run folder: new, to be resumed, or refused with the reason; and reading a finished one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import polars as pl
+
+from surgeval.engine._files import make_folder, remove_temporary
+from surgeval.engine._lock import LOCK, folder_lock
+from surgeval.engine._manifest import COMPLETE, Manifest, differences, load_run
+from surgeval.engine._parts import Damaged, inspect
+from surgeval.errors import RunError
+
+__all__ = ["load_cases", "load_units", "open_folder"]
+
+_MOST_KEYS = 8
+
+
+@contextmanager
+def open_folder(folder: Path, manifest: Manifest) -> Iterator[None]:
+    """Hold the folder for a run with this manifest, cleared of what a killed run left half written."""
+    if folder.exists() and not folder.is_dir():
+        raise RunError(f"{folder}: found a file, expected a folder for the run")
+    _refuse_foreign(folder)
+    make_folder(folder)
+    with folder_lock(folder):
+        if (folder / "run.json").exists():
+            _refuse_other(folder, manifest)
+        make_folder(folder / "parts")
+        remove_temporary(folder, folder / "parts")
+        yield
+
+
+def load_cases(folder: str | Path) -> pl.LazyFrame:
+    """All cases of a complete run, in the order of its units: `id, cluster, status, reason, unit` and the values.
+
+    A run that is not complete is refused: numbers over the units that happened to finish are not the run's numbers.
+    """
+    folder = Path(folder)
+    record = load_run(folder)
+    if record.status not in COMPLETE:
+        raise RunError(f"{folder}: found a run that is {record.status}, expected a complete one; run it again first")
+    path = folder / "cases.parquet"
+    if not path.is_file():
+        raise RunError(f"{path}: found no such file although the run is complete; run it again to make it")
+    return pl.scan_parquet(path)
+
+
+def load_units(folder: str | Path) -> pl.DataFrame:
+    """One row per finished unit, by key: `unit, cases, failed, seconds`; works on unfinished runs as well."""
+    rows = []
+    for path in sorted((Path(folder) / "parts").glob("*.parquet")):
+        try:
+            info = inspect(path.read_bytes(), path.stem)
+        except Damaged as error:
+            raise RunError(f"{path}: {error}; run the same command again to repair it") from None
+        rows.append((info.unit, info.cases, info.failed, info.seconds))
+    schema = {"unit": pl.String, "cases": pl.Int64, "failed": pl.Int64, "seconds": pl.Float64}
+    return pl.DataFrame(rows, schema=schema, orient="row").sort("unit")
+
+
+def _refuse_foreign(folder: Path) -> None:
+    """A folder that holds something else is never written into."""
+    if not folder.is_dir() or (folder / "run.json").exists():
+        return
+    own = {LOCK, ".run.json.tmp", "parts"}  # what a run killed in its first moments may have left
+    other = sorted(path.name for path in folder.iterdir() if path.name not in own)
+    if other and not (folder / "run.json").exists():  # another process may have started it just now
+        raise RunError(f"{folder}: found {other[0]!r} but no run.json, expected a new or empty folder, or a run's")
+
+
+def _refuse_other(folder: Path, manifest: Manifest) -> None:
+    changed = differences(load_run(folder).manifest, manifest)
+    if changed:
+        more = f"; and {len(changed) - _MOST_KEYS} more" if len(changed) > _MOST_KEYS else ""
+        raise RunError(
+            f"{folder}: found a run with other settings ({'; '.join(changed[:_MOST_KEYS])}{more}),"
+            " expected the same ones; name another folder"
+        )

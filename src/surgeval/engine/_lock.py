@@ -1,0 +1,48 @@
+"""One live process per run folder, by a lock of the operating system.
+
+The system drops the lock when its holder dies in whatever way, so `kill -9` never leaves a folder locked. The lock
+file stays on purpose (deleting it would let two processes lock two different files). Windows has no `flock`: there
+nothing guards the folder, and starting two runs on it is up to the user not to do.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from surgeval.errors import RunError
+
+__all__ = ["LOCK", "folder_lock"]
+
+LOCK = "run.lock"
+
+
+@contextmanager
+def folder_lock(folder: Path) -> Iterator[None]:
+    """Hold the folder; a RunError names the process that holds it already."""
+    path = folder / LOCK
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)  # not inherited by workers (PEP 446)
+    try:
+        _acquire(descriptor, folder)
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode())
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _acquire(descriptor: int, folder: Path) -> None:
+    if sys.platform == "win32":
+        return
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        text = os.read(descriptor, 200).decode(errors="replace")
+        holder = text if text.isprintable() and text else "another process"
+        raise RunError(f"{folder}: found {holder} at work on it, wait for its end or name another folder") from None

@@ -1,0 +1,145 @@
+"""`run.json`: what a run is (its identity) and how far it came (its status).
+
+The identity is compared key by key when a folder is met again; the status never takes part in that comparison.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from surgeval._version import __version__
+from surgeval.engine._canonical import canonical_json, plain
+from surgeval.engine._files import write_atomically
+from surgeval.errors import DataError
+
+__all__ = ["COMPLETE", "FORMAT", "Manifest", "RunRecord", "differences", "library_versions", "load_run", "save_run"]
+
+FORMAT = 1
+COMPLETE = ("done", "failed")  # the statuses of a run whose cases.parquet holds every unit
+
+
+def library_versions(*distributions: str) -> dict[str, str]:
+    """The versions that can change a number: surgeval, Python, numpy, polars and the distributions named.
+
+    >>> sorted(library_versions("scipy"))
+    ['numpy', 'polars', 'python', 'scipy', 'surgeval']
+    """
+    found = {"surgeval": __version__, "python": ".".join(platform.python_version_tuple()[:2])}
+    for name in ("numpy", "polars", *distributions):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "absent"
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """Everything that determines the cases of a run, as JSON values.
+
+    `dataset` is its fingerprint and `model` its identity: text, or a map where there is more than one thing to say.
+    """
+
+    protocol: str
+    config: Mapping[str, Any] = field(default_factory=dict)
+    dataset: Any = ""
+    model: Any = ""
+    seeds: Mapping[str, int] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=library_versions)
+
+    def identity(self) -> dict[str, Any]:
+        """The manifest as one map: what unit names hash and what a folder met again must agree with."""
+        return {key: plain(getattr(self, key), key) for key in _IDENTITY}
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """What run.json says: the manifest, and the run's state.
+
+    `status` is `running` (also what a killed run leaves), `interrupted`, `stopped` (an error ended it), `failed`
+    (complete, with failed cases) or `done`. Times (UTC) and seconds are those of the latest call; they are here so that
+    no case has to hold one.
+    """
+
+    manifest: Manifest
+    status: str
+    units: int
+    finished: int
+    failed: int
+    cases: int
+    started: str
+    updated: str
+    seconds: float
+
+
+def save_run(folder: Path, record: RunRecord) -> None:
+    """Write run.json in one step."""
+    state = {key: getattr(record, key) for key in _STATE}
+    text = json.dumps({"format": FORMAT, **record.manifest.identity(), **state}, indent=2, allow_nan=False)
+    write_atomically(folder / "run.json", (text + "\n").encode())
+
+
+_STATE: dict[str, type | tuple[type, ...]] = {
+    "status": str, "units": int, "finished": int, "failed": int, "cases": int, "started": str, "updated": str,
+    "seconds": (int, float),
+}  # fmt: skip
+_IDENTITY: dict[str, type | tuple[type, ...]] = {
+    "protocol": str, "config": dict, "dataset": object, "model": object, "seeds": dict, "versions": dict,
+}  # fmt: skip
+
+
+def load_run(folder: str | Path) -> RunRecord:
+    """Read and check run.json."""
+    path = Path(folder) / "run.json"
+    try:
+        content = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise DataError(path, found="no such file", expected="the record of a run") from None
+    except (ValueError, RecursionError) as error:
+        raise DataError(path, found=f"no valid JSON ({error})", expected="the record of a run") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        found = content.get("format") if isinstance(content, dict) else type(content).__name__
+        raise DataError(path, field="format", found=found, expected=f"{FORMAT}")
+    for key, kind in {**_IDENTITY, **_STATE}.items():
+        if key not in content:
+            raise DataError(path, field=key, found="nothing", expected="a value")
+        if not isinstance(content[key], kind) or (kind is int and isinstance(content[key], bool)):
+            raise DataError(path, field=key, found=type(content[key]).__name__, expected=_names(kind))
+    manifest = Manifest(**{key: content[key] for key in _IDENTITY})
+    return RunRecord(manifest, **{key: content[key] for key in _STATE})
+
+
+def differences(old: Manifest, new: Manifest) -> list[str]:
+    """Where two manifests differ, as `key: old → new`.
+
+    >>> differences(Manifest("focus", seeds={"order": 1}), Manifest("focus", seeds={"order": 2}, model="clip"))
+    ['model: "" → "clip"', 'seeds.order: 1 → 2']
+    """
+    before, after = dict(_leaves(old.identity())), dict(_leaves(new.identity()))
+    return [
+        f"{key}: {_short(before.get(key, 'absent'))} → {_short(after.get(key, 'absent'))}"
+        for key in dict.fromkeys([*before, *after])
+        if before.get(key) != after.get(key)
+    ]
+
+
+def _leaves(value: object, where: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping) and value:
+        for key in value:
+            yield from _leaves(value[key], f"{where}.{key}" if where else str(key))
+    else:
+        yield where, canonical_json(value)
+
+
+def _short(text: str, limit: int = 60) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _names(kind: type | tuple[type, ...]) -> str:
+    return " or ".join(one.__name__ for one in (kind if isinstance(kind, tuple) else (kind,)))
