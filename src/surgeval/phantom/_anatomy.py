@@ -2,7 +2,7 @@
 
 The layout is a laparoscopic view of the gallbladder region: liver above, right and lower left, the gallbladder in
 front of it, the cystic duct and artery at its neck, fat and omentum below, gut at the lower right. Organs are listed
-from far to near; `sites` are rest points that lie on the organ where it is seen, so an instrument sent there touches it.
+from far to near; `sites` are rest points on the organ where it is seen, so an instrument sent there touches it.
 """
 
 from __future__ import annotations
@@ -137,21 +137,21 @@ def _band(patient: _Patient, start: Point, end: Point, half: float) -> tuple[tup
 
 
 def _gallbladder_view(seed: int, patient: _Patient) -> Anatomy:
-    body = patient.at(-24, -52, 6)
-    neck = (patient.near(body[0] + 44, 3), patient.near(body[1] + 64, 3))
+    body = patient.at(-24, -52, 13)
+    neck = (patient.near(body[0] + 44, 9), patient.near(body[1] + 64, 7))
     tilt = math.atan2(neck[1] - body[1], neck[0] - body[0])
     gallbladder = _bag(body, neck, patient)
     common = (patient.near(neck[0] + 62, 4), patient.near(neck[1] + 62, 4))
     duct = curve((_between(body, neck, 0.9), neck, _between(neck, common, 0.45, dx=-6, dy=7), common))
     artery_end = (patient.near(common[0] + 28, 4), patient.near(common[1] - 34, 4))
     artery = curve((_between(body, neck, 0.86, dx=9, dy=-6), _between(neck, artery_end, 0.4, dx=2, dy=-9), artery_end))
-    plate = smooth_outline(_between(body, neck, 0.02, dx=6, dy=-6), 92, 61, tilt, (0.03, 1.0, 0.03, 2.0), n=72)
+    plate = smooth_outline(_between(body, neck, -0.1, dx=6, dy=-6), 108, 62, tilt, (0.03, 1.0, 0.03, 2.0), n=72)
     pedicle = patient.blob(_between(neck, common, 0.38, dx=5, dy=-4), 52, 30, tilt=math.pi / 4, rough=0.12)
-    liver_right = patient.blob(patient.at(112, -78, 6), 150, 104, 0.35)
-    liver_left = patient.blob(patient.at(-112, 74, 6), 118, 74, -0.3)
-    gut = patient.blob(patient.at(196, 92, 5), 122, 60, -0.3, 0.03)
-    omentum = patient.blob(patient.at(16, 160, 4), 230, 86, -0.04, 0.05)
-    peritoneum = patient.blob(patient.at(-98, -28, 4), 46, 62, -0.5, 0.1)
+    liver_right = patient.blob(patient.at(178, -112, 14), 248, 142, patient.near(0.3, 0.12))
+    liver_left = patient.blob(patient.at(-176, 106, 12), 200, 104, patient.near(-0.22, 0.14))
+    gut = patient.blob(patient.at(236, 108, 5), 172, 78, -0.2, 0.03)
+    omentum = patient.blob(patient.at(24, 190, 6), 300, 116, patient.near(-0.03, 0.05), 0.05)
+    peritoneum = patient.blob(patient.at(-150, -6, 5), 96, 46, 0.5, 0.12)
     vessel = curve((patient.at(-66, 118, 3), patient.at(-14, 90, 2), patient.at(36, 94, 2), patient.at(84, 122, 3)))
     band_a, a1, a2 = _band(patient, _between(body, neck, 0.5, dx=-36, dy=16), patient.at(-34, 94, 3), 15)
     band_b, b1, b2 = _band(patient, patient.at(96, 22, 3), patient.at(110, 88, 3), 12)
@@ -164,10 +164,11 @@ def _gallbladder_view(seed: int, patient: _Patient) -> Anatomy:
         Organ("cystic_pedicle", pedicle),
         Organ("gut", gut),
         Organ("omentum", omentum),
-        Organ("blood_vessel", ribbon(vessel, lambda t: 3.6 - 1.6 * t)),
+        Organ("blood_vessel", ribbon(vessel, lambda t: 3.1 - 1.2 * t)),
         Organ("adhesion", band_b),
         Organ("cystic_artery", ribbon(artery, lambda t: 2.7)),
         Organ("cystic_duct", ribbon(duct, lambda t: 7.5 - 3.2 * math.sin(math.pi * min(t * 1.25, 1.0)))),
+        Organ("cystic_pedicle", patient.blob(_between(neck, common, 1.0, dx=4, dy=4), 24, 15, 0.5, 0.12)),
         Organ("gallbladder", gallbladder),
         Organ("adhesion", band_a),
     )
@@ -196,7 +197,7 @@ def _gallbladder_view(seed: int, patient: _Patient) -> Anatomy:
         "liver": (patient.at(112, -48, 5), patient.at(84, -72, 5), patient.at(-88, 52, 5), patient.at(-112, 70, 5)),
         "adhesion": (a1, a2, b1, b2),
         "omentum": (patient.at(-8, 84, 2), patient.at(36, 84, 2), patient.at(70, 92, 2)),
-        "peritoneum": (patient.at(-104, -46, 4), patient.at(-96, -20, 4)),
+        "peritoneum": (patient.at(-124, -24, 4), patient.at(-100, 0, 4)),
         "gut": (patient.at(128, 84, 3), patient.at(146, 78, 3)),
     }  # fmt: skip
     return Anatomy(seed, organs, _on_organs(organs, sites), duct, artery)
@@ -205,14 +206,19 @@ def _gallbladder_view(seed: int, patient: _Patient) -> Anatomy:
 def _bag(body: Point, neck: Point, patient: _Patient) -> tuple[Point, ...]:
     """The gallbladder: a pear from the fundus beyond `body` to the infundibulum at `neck`."""
     dx, dy = neck[0] - body[0], neck[1] - body[1]
-    fundus = (body[0] - 0.85 * dx, body[1] - 0.85 * dy)
-    bend = patient.near(4, 4)
+    fundus = (body[0] - 1.15 * dx, body[1] - 1.15 * dy)
+    bend = patient.near(4, 7)
     line = curve((fundus, (body[0] - bend, body[1] + bend), _between(body, neck, 0.6), neck), 30)
-    width = patient.near(46, 3)
+    width = patient.near(46, 7)
 
     def half(t: float) -> float:
-        round_end = math.sqrt(max(1 - (1 - min(t / 0.33, 1.0)) ** 2, 0.0))
-        taper = 1.0 if t < 0.42 else 1 - 0.83 * ((t - 0.42) / 0.58) ** 1.35
+        round_end = math.sqrt(max(1 - (1 - min(t / 0.27, 1.0)) ** 2, 0.0))
+        if t < 0.5:
+            taper = 1.0 - 0.06 * t
+        elif t < 0.88:  # the infundibulum: narrower, with a slight pouch
+            taper = 0.97 - 0.50 * ((t - 0.5) / 0.38) ** 1.4 + 0.05 * math.sin(math.pi * (t - 0.5) / 0.38)
+        else:
+            taper = 0.47 - 0.31 * (t - 0.88) / 0.12
         return width * round_end * taper + 0.5
 
     return ribbon(line, half)
@@ -225,11 +231,11 @@ def _adhesion_view(seed: int, patient: _Patient) -> Anatomy:
     artery = curve((_between(neck, body, 0.2, dx=-9, dy=-6), patient.at(70, -56, 2), patient.at(46, -46, 2)), 24)
     plate = smooth_outline(_between(body, neck, 0.3), 48, 33, 2.36, (0.03, 1.0), n=48)
     pedicle = patient.blob(patient.at(74, -36, 2), 34, 22, 2.4, 0.1)
-    liver = patient.blob(patient.at(150, -96, 5), 130, 88, 0.45)
+    liver = patient.blob(patient.at(190, -118, 5), 190, 116, 0.4)
     gut = patient.blob(patient.at(-130, 104, 5), 150, 54, 0.12, 0.04)
     gut_loop = patient.blob(patient.at(150, 104, 5), 140, 56, -0.18, 0.04)
     omentum = patient.blob(patient.at(6, 112, 5), 132, 84, 0.05, 0.08)
-    peritoneum = patient.blob(patient.at(-126, -20, 5), 72, 60, -0.3, 0.1)
+    peritoneum = patient.blob(patient.at(-176, -6, 8), 130, 66, -0.25, 0.12)
     vessel = curve((patient.at(-40, 116, 3), patient.at(-6, 86, 3), patient.at(28, 74, 3), patient.at(58, 92, 3)))
     wall, floor = ((-96, -92), (-40, -104), (16, -96)), ((-50, 56), (-12, 48), (44, 54))
     bands = [
@@ -248,7 +254,7 @@ def _adhesion_view(seed: int, patient: _Patient) -> Anatomy:
         Organ("gut", gut),
         Organ("gut", gut_loop),
         Organ("omentum", omentum),
-        Organ("blood_vessel", ribbon(vessel, lambda t: 3.6 - 1.4 * t)),
+        Organ("blood_vessel", ribbon(vessel, lambda t: 3.1 - 1.2 * t)),
         *(Organ("adhesion", band[0]) for band in bands),
     )
     sites = {
