@@ -1,1 +1,26 @@
-"""Arrays to figures; plotting libraries are imported inside the functions that need them."""
+"""Arrays to figures: each kind is one small frozen object that draws itself twice, for the page and for the paper.
+
+`to_plotly()` gives a plain dictionary for plotly.js, `to_matplotlib()` a figure that `save_figure` writes as SVG and
+PNG, byte for byte the same each time. Labels come from data files, so both drawings show them literally: no markup,
+no mathematics. A new kind is a new file with the same four members (`Figure`).
+"""
+
+from surgeval.figures._bars import Bars, Series
+from surgeval.figures._base import Figure, save_figure
+from surgeval.figures._heatmap import Heatmap
+from surgeval.figures._histogram import Histogram, bin_labels
+from surgeval.figures._palette import PALETTE
+from surgeval.figures._timeline import Span, Timeline
+
+__all__ = [
+    "PALETTE",
+    "Bars",
+    "Figure",
+    "Heatmap",
+    "Histogram",
+    "Series",
+    "Span",
+    "Timeline",
+    "bin_labels",
+    "save_figure",
+]

@@ -1,0 +1,197 @@
+"""The page as bytes: one plotly, a policy that names every script, nothing that a name could break out of."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import math
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from surgeval.errors import BadInput
+from surgeval.figures import Bars, Series
+from surgeval.report import Fact, Picture, Plot, Section, Table, render_page, write_page
+from surgeval.report._safety import inline, script_data
+
+EVIL = "</script><img src=x onerror=alert(1)>\u2028<!--<script>"
+
+
+class Elements(HTMLParser):
+    """Start tags with their attributes, and the text of scripts and styles."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.inline: list[tuple[str, dict[str, str | None], str]] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag in ("script", "style"):
+            self.inline.append((tag, dict(attrs), ""))
+
+    def handle_data(self, data: str) -> None:
+        if self.cdata_elem and self.inline:
+            tag, attrs, text = self.inline[-1]
+            self.inline[-1] = (tag, attrs, text + data)
+
+
+def bars(name: str = "hook") -> Bars:
+    return Bars(name, (name,), (Series(name, (1,)), Series("B", (2,))), name)
+
+
+def policy(elements: Elements) -> dict[str, list[str]]:
+    text = next(a["content"] for tag, a in elements.tags if a.get("http-equiv") == "Content-Security-Policy")
+    return {part.split()[0]: part.split()[1:] for part in (text or "").split(";")}
+
+
+def test_the_policy_names_every_script_and_style_and_nothing_else() -> None:
+    elements = Elements(render_page("Title", [Section("One", figures=(bars(), bars()))]))
+    allowed = policy(elements)
+
+    def hashes(tag: str) -> set[str]:
+        found = [text for kind, attrs, text in elements.inline if kind == tag and attrs.get("type") is None]
+        return {f"'sha256-{base64.b64encode(hashlib.sha256(t.encode()).digest()).decode()}'" for t in found}
+
+    assert allowed["default-src"] == ["'none'"]
+    assert set(allowed["script-src"]) == hashes("script")
+    assert len(allowed["script-src"]) == 2
+    assert set(allowed["style-src"]) == hashes("style")
+    assert allowed["img-src"] == ["data:"]
+    assert "unsafe" not in str(allowed)
+
+
+def test_plotly_is_embedded_once_and_only_where_a_figure_needs_it() -> None:
+    banner = "* plotly.js v"
+    assert (
+        render_page("x", [Section("a", figures=(bars(), bars())), Section("b", figures=(bars(),))]).count(banner) == 1
+    )
+    without = render_page("x", [Section("a", "text")])
+    assert banner not in without
+    assert len(without) < 50_000
+
+
+def test_no_element_loads_anything_and_none_carries_a_handler_or_a_style() -> None:
+    picture = Picture(np.zeros((4, 6, 3), np.uint8), EVIL)
+    table = Table(EVIL, pl.DataFrame({EVIL: [EVIL]}), EVIL, "tables/a b.csv")
+    html = render_page(EVIL, [Section(EVIL, EVIL, (table,), (bars(EVIL),), (picture,), (Fact(EVIL, EVIL, EVIL),))])
+    elements = Elements(html)
+    for tag, attrs in elements.tags:
+        assert not any(name.startswith("on") or name == "style" for name in attrs), (tag, attrs)
+        assert tag not in ("link", "iframe", "object", "embed", "base", "form")
+        assert (attrs.get("src") or "data:").startswith("data:")
+        assert not (attrs.get("href") or "").startswith(("http", "//", "javascript"))
+    assert sum(tag == "img" for tag, _ in elements.tags) == 1
+    assert sum(tag == "script" for tag, _ in elements.tags) == 3
+    assert 'href="tables/a%20b.csv"' in html
+
+
+def test_all_text_arrives_as_text() -> None:
+    table = Table("T", pl.DataFrame({"<b>": ["<i>&amp;"]}))
+    html = render_page("<script>alert(1)</script>", [Section("<u>", "a < b\n\nsecond", (table,))])
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
+    assert "&lt;i&gt;&amp;amp;" in html
+    assert "<p>a &lt; b</p>\n<p>second</p>" in html
+
+
+def test_numbers_are_grouped_aligned_and_sorted_by_value() -> None:
+    frame = pl.DataFrame(
+        {"n": [1234567, -5, None], "p": [0.5, 12.25, math.nan], "q": [1.0, math.inf, 3.0], "t": ["x", "y", None]}
+    )
+    html = render_page("x", [Section("s", tables=(Table("t", frame),))])
+    cells = re.findall(r"<td([^>]*)>([^<]*)</td>", html)
+    assert [text for _, text in cells] == [
+        "1\u202f234\u202f567", "0.50", "1.00", "x", "-5", "12.25", "∞", "y", "–", "–", "3.00", "–",
+    ]  # fmt: skip
+    assert cells[0][0] == ' class="n" data-v="1234567"'
+    assert cells[8][0] == ' class="n"'
+
+
+def test_a_long_table_is_cut_on_the_page_and_says_so() -> None:
+    html = render_page("x", [Section("s", tables=(Table("t", pl.DataFrame({"n": range(1500)})),))])
+    assert html.count("<td") == 1000
+    assert "500 more rows are in the CSV file" in html
+
+
+def test_a_picture_is_embedded_as_jpeg() -> None:
+    image = np.zeros((8, 12, 3), np.uint8)
+    image[:, :, 0] = 200
+    html = render_page("x", [Section("s", images=(Picture(image, "red"),))])
+    data = re.search(r'src="data:image/jpeg;base64,([^"]+)"', html)
+    assert data
+    with Image.open(io.BytesIO(base64.b64decode(data[1]))) as back:
+        assert back.size == (12, 8)
+        assert np.abs(np.asarray(back, int) - image).max() < 12
+
+
+def test_the_same_sections_give_the_same_bytes_and_no_part_file_stays(tmp_path: Path) -> None:
+    sections = [Section("s", "text", figures=(Plot(bars(), "note", ("figures/a.svg",)),))]
+    first = write_page(tmp_path / "a" / "report.html", "T", sections, lead="lead", details={"k": "v"}).read_bytes()
+    second = write_page(tmp_path / "a" / "report.html", "T", sections, lead="lead", details={"k": "v"}).read_bytes()
+    assert first == second
+    assert [path.name for path in (tmp_path / "a").iterdir()] == ["report.html"]
+
+
+def test_a_title_that_is_not_utf8_can_be_written(tmp_path: Path) -> None:
+    write_page(tmp_path / "r.html", "\udcff", [Section("\udcff", "\udcff")]).read_text("utf-8")
+
+
+def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BadInput, match="the page cannot be written"):
+        write_page(tmp_path / "file" / "report.html", "T", [])
+
+
+@pytest.mark.parametrize("file", ["/etc/passwd", "../x.csv", "a/../../x", "javascript:alert(1)", "http://x/y", "a\\b"])
+def test_a_link_cannot_leave_the_pages_folder(file: str) -> None:
+    with pytest.raises(BadInput, match="link"):
+        Table("t", pl.DataFrame(), file=file)
+    with pytest.raises(BadInput, match="link"):
+        Plot(bars(), files=(file,))
+
+
+@pytest.mark.parametrize("shape", [(4, 4, 4), (0, 4, 3), (4,)])
+def test_a_picture_of_another_shape_is_refused(shape: tuple[int, ...]) -> None:
+    with pytest.raises(BadInput, match="expected uint8"):
+        Picture(np.zeros(shape, np.uint8), "x")
+
+
+@given(st.recursive(st.text() | st.integers() | st.none(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)))
+def test_script_data_is_the_same_json_without_a_way_out(value: object) -> None:
+    import json
+
+    text = script_data(value)
+    assert json.loads(text) == value
+    assert not set(text) & set("<>&\u2028\u2029")
+    assert text.isascii()
+
+
+def test_a_number_that_json_lacks_is_refused_in_script_data() -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        script_data(math.nan)
+
+
+@pytest.mark.parametrize("text", ["x</SCRIPT >", "a\0b"])
+def test_a_script_that_would_end_itself_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="end tag"):
+        inline(text, "script")
+
+
+@settings(max_examples=25)
+@given(name=st.text(max_size=30))
+def test_no_name_adds_an_element_to_the_page(name: str) -> None:
+    def tags(text: str) -> list[str]:
+        table = Table(text, pl.DataFrame({"c": [text.encode("utf-8", "replace").decode()]}), note="n")
+        section = Section(text or "t", "p", (table,), (Plot(bars(text), "n"),), facts=(Fact(text, text),))
+        return [tag for tag, _ in Elements(render_page(text, [section], lead="l", details={"k": text})).tags]
+
+    assert tags(name) == tags("hook")
