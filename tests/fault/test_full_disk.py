@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-from engine_runs import cases, finished, parts
+from tests.fault.engine_runs import cases, finished, parts
 
 OPTIONS = ("--units", "20", "--cases", "400", "--sleep", "0")
 PAGE = 4096

@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sys
 import time
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-from engine_runs import PATIENCE, alive, cases, finished, parts, started, wait_until
+from tests.fault.engine_runs import PATIENCE, alive, cases, finished, parts, started, wait_until
 
 UNITS = ("--units", "30")
 

@@ -11,9 +11,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-from engine_runs import alive, cases, finished, parts, started, wait_until
+from tests.fault.engine_runs import alive, cases, finished, parts, started, wait_until
 
 KILLS = 20 if os.environ.get("SURGEVAL_LONG") else 3
 

@@ -6,8 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
-from engine_runs import PATIENCE
+from tests.fault.engine_runs import PATIENCE
 
 
 def test_a_script_without_a_main_guard_is_told_so_instead_of_starting_itself_for_ever(tmp_path: Path) -> None:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import socket
-import sys
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-from engine_runs import PATIENCE, cases, finished, parts, started, wait_until
+from tests.fault.engine_runs import PATIENCE, cases, finished, parts, started, wait_until
 
 
 @pytest.mark.parametrize("executor", ["serial", "processes"])

@@ -1,1 +1,1 @@
-"""The annotation web application (`surgeval studio`). Nothing here yet; docs/architecture.md says what will live here."""
+"""The annotation web application (`surgeval studio`); docs/architecture.md says what will live here."""

@@ -5,7 +5,7 @@ A label space names instruments, verbs and targets and says which combinations a
 """
 
 from surgeval.vocab._focus import Capability, ForeignObject, capabilities, foreign_objects, track_limits
-from surgeval.vocab._space import LabelSpace, load, merge_names, names
+from surgeval.vocab._space import LabelSpace, load, names
 from surgeval.vocab._splits import Split, fold_names, folds
 
 __all__ = [
@@ -18,7 +18,6 @@ __all__ = [
     "folds",
     "foreign_objects",
     "load",
-    "merge_names",
     "names",
     "track_limits",
 ]

@@ -6,7 +6,7 @@ them (CholecT50: iv 26, it 59; ProstaTD: iv 25, it 51).
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -279,8 +279,3 @@ def _triplet_row(row: Any, number: int, lists: dict[str, tuple[str, ...]], file:
             )
         ids.append(found)
     return ids[0], ids[1], ids[2]
-
-
-def merge_names(names: Sequence[str], mapping: Mapping[str, str]) -> tuple[str, ...]:
-    """The distinct names after `mapping` is applied, in order of first appearance."""
-    return tuple(dict.fromkeys(mapping.get(name, name) for name in names))

@@ -2,18 +2,15 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit.engine import engine_workers as w
 
 from surgeval.engine import Manifest, RunSummary, Unit, Worker, load_cases, run
 from surgeval.errors import BadInput, RunError
-
-sys.path.insert(0, str(Path(__file__).parent))
-import engine_workers as w
 
 
 def go(folder: Path, units: list[Unit], worker: Worker, **options: Any) -> RunSummary:

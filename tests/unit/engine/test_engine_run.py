@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable, Generator, Iterable, Sequence
 from pathlib import Path
@@ -8,15 +7,13 @@ from typing import Any
 
 import polars as pl
 import pytest
+from tests.unit.engine import engine_workers as w
 
 from surgeval.engine import Job, Manifest, RunSummary, Unit, Worker, load_cases, load_run, load_units, run
 from surgeval.engine._executors import serial
 from surgeval.engine._lock import folder_lock
 from surgeval.errors import BadInput, RunError
 from surgeval.records import Case
-
-sys.path.insert(0, str(Path(__file__).parent))
-import engine_workers as w
 
 MANIFEST = Manifest("triplets", {"iou": 0.5})
 

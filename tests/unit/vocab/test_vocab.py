@@ -122,7 +122,7 @@ def test_all_combinations_can_be_classes(tmp_path: Path) -> None:
 def test_a_bad_label_space_is_named_in_one_sentence(tmp_path: Path, content: str, words: str) -> None:
     path = tmp_path / "bad.json"
     path.write_text(content)
-    with pytest.raises(DataError, match="bad.json") as caught:
+    with pytest.raises(DataError, match=r"bad\.json") as caught:
         vocab.load(path)
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)

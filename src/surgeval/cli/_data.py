@@ -1,0 +1,333 @@
+"""`surgeval data`: look at, check, convert and make datasets."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from surgeval.cli._console import console, print_frame, print_json, print_table, progress
+from surgeval.errors import BadInput
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+    from surgeval.datasets import CheckReport, Dataset, Problem
+    from surgeval.protocols.quality import QualityRun
+    from surgeval.vocab import LabelSpace
+
+app = typer.Typer(
+    help="Look at, check, convert and make datasets.\n\nExample: [bold]surgeval data check my_dataset[/bold]",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+
+FormatOption = Annotated[
+    str | None, typer.Option("--format", help="The source format, where it cannot be told from the files.")
+]
+LabelsOption = Annotated[
+    str | None, typer.Option("--labels", help="Label space: a packaged name (cholect50, …) or a JSON file.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+
+class Tint(StrEnum):
+    """Colour cue of the phantom's tissue."""
+
+    none = "none"
+    random = "random"
+    by_instrument = "by_instrument"
+
+
+def open_named(path: Path, format: str | None, labels: str | None) -> Dataset:
+    """Open a dataset as the options say."""
+    from surgeval import vocab
+    from surgeval.datasets import open_dataset
+
+    space: LabelSpace | None = vocab.load(labels) if labels else None
+    return open_dataset(path, format=format, labels=space)
+
+
+@app.command("list")
+def list_formats(json: JsonOption = False) -> None:
+    """List the formats that can be read, the packaged label spaces and the official splits.
+
+    Example: [bold]surgeval data list[/bold]
+    """
+    from surgeval import vocab
+    from surgeval.datasets import formats
+
+    spaces = {name: vocab.load(name) for name in vocab.names()}
+    if json:
+        print_json(
+            {
+                "formats": {name: form.title for name, form in formats().items()},
+                "label_spaces": {name: space.to_json() for name, space in spaces.items()},
+                "splits": {name: list(vocab.folds(name)) for name in vocab.fold_names()},
+            }
+        )
+        return
+    print_table("formats", ["name", "what"], [(name, form.title) for name, form in formats().items()])
+    console().print()
+    rows = [
+        (name, len(space.instruments), len(space.verbs), len(space.targets), len(space.triplets), len(space.phases))
+        for name, space in spaces.items()
+    ]
+    print_table("label spaces", ["name", "instruments", "verbs", "targets", "triplets", "phases"], rows)
+    console().print()
+    print_table("splits", ["name", "folds"], [(name, ", ".join(vocab.folds(name))) for name in vocab.fold_names()])
+
+
+@app.command()
+def check(
+    path: Annotated[Path, typer.Argument(help="A dataset folder or file.", show_default=False)],
+    format: FormatOption = None,
+    labels: LabelsOption = None,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option("--allow", metavar="KIND", help="A kind of problem that is known and accepted (repeatable)."),
+    ] = None,
+    images: Annotated[bool, typer.Option(help="Decode every image; without it only their headers are read.")] = True,
+    quality: Annotated[
+        bool, typer.Option("--quality", help="Also measure every frame and propose the ones to drop.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="Folder for tables; with --quality the run folder, which can be resumed."),
+    ] = None,
+    processes: Annotated[int, typer.Option("--processes", min=1, help="Processes for --quality.")] = 1,
+    retry: Annotated[bool, typer.Option("--retry", help="With --quality: do again only what failed.")] = False,
+    limit: Annotated[int, typer.Option("--limit", min=0, help="Problems to print; all of them are counted.")] = 50,
+    json: JsonOption = False,
+) -> int:
+    """Name every problem in a dataset, with file and record; exit code 2 if there is any.
+
+    Example: [bold]surgeval data check cholect50/ --allow frame-unlabelled[/bold]
+
+    Example: [bold]surgeval data check frames/ --quality --out runs/quality[/bold]
+    """
+    from surgeval import datasets
+
+    dataset = open_named(path, format, labels)
+    accepted = frozenset(allow or ())
+    listing = _Listing(accepted, 0 if json else limit)
+    with progress("frames") as bar:
+        task = bar.add_task("checking", total=None)
+        report = datasets.check(
+            dataset, images=images, on_problem=listing, progress=lambda _video, done: bar.update(task, completed=done)
+        )
+    drops = _measure(path, format, labels, out, processes, retry, quiet=json) if quality else None
+    if out is not None:
+        _save(out, listing, drops)
+    if json:
+        print_json(_check_json(path, report, listing, drops))
+    else:
+        listing.close()
+        _print_check(report, accepted)
+        if drops is not None:
+            print_frame(f"{drops.table().height} frames to drop", drops.table())
+    if listing.found:
+        return 2
+    return drops.summary.exit_code if drops else 0
+
+
+class _Listing:
+    """Prints problems as they are found, and keeps those that were not accepted beforehand."""
+
+    def __init__(self, accepted: frozenset[str], limit: int) -> None:
+        self.found: list[Problem] = []
+        self._accepted, self._limit = accepted, limit
+
+    def __call__(self, problem: Problem) -> None:
+        if problem.kind in self._accepted:
+            return
+        self.found.append(problem)
+        if len(self.found) <= self._limit:
+            console().print(f"{problem.level}: {problem} ({problem.kind})")
+
+    def close(self) -> None:
+        if len(self.found) > self._limit:
+            console().print(f"… and {len(self.found) - self._limit} more: --limit N prints them, --out DIR saves them")
+
+
+def _measure(
+    path: Path, format: str | None, labels: str | None, out: Path | None, processes: int, retry: bool, *, quiet: bool
+) -> QualityRun:
+    from surgeval.protocols.quality import run_quality
+
+    with tempfile.TemporaryDirectory() as scratch:
+        done = run_quality(
+            path,
+            folder=out or Path(scratch) / "quality",
+            format=format,
+            labels=labels,
+            processes=processes,
+            retry=retry,
+            progress=not quiet,
+        )
+    if not quiet:
+        console().print(str(done.summary))
+    return done
+
+
+def _save(out: Path, listing: _Listing, drops: QualityRun | None) -> None:
+    import polars as pl
+
+    from surgeval.report import save_tables
+
+    columns = ("level", "kind", "file", "record", "field", "found", "expected")
+    rows = [[getattr(problem, column) for column in columns] for problem in listing.found]
+    tables = {"problems": pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row")}
+    if drops is not None:
+        tables["drop"] = drops.table()
+    save_tables(tables, out / "tables")
+
+
+def _check_json(path: Path, report: CheckReport, listing: _Listing, drops: QualityRun | None) -> dict[str, object]:
+    counts = ("videos", "frames", "unlabelled", "instances", "boxes", "masks", "images", "questions")
+    value: dict[str, object] = {
+        "path": str(path),
+        "format": report.format,
+        **{name: getattr(report, name) for name in counts},
+        "problems": [{"kind": p.kind, "level": p.level, "sentence": str(p)} for p in listing.found],
+        "counts": dict(report.counts),
+    }
+    if drops is not None:
+        value["drop"] = drops.table().to_dicts()
+    return value
+
+
+def _print_check(report: CheckReport, accepted: frozenset[str]) -> None:
+    if report.counts:
+        rows = [(kind, n, "allowed" if kind in accepted else "") for kind, n in sorted(report.counts.items())]
+        print_table("problems", ["kind", "count", ""], rows)
+    console().print(report.summary() if report.counts else f"{report.summary()}: no problems")
+
+
+@app.command()
+def convert(
+    path: Annotated[Path, typer.Argument(help="A dataset folder or file.", show_default=False)],
+    to: Annotated[str, typer.Option("--to", help="The format to write; `surgeval data list` names them.")],
+    out: Annotated[Path, typer.Option("--out", help="A new or empty folder.")],
+    format: FormatOption = None,
+    labels: LabelsOption = None,
+    size: Annotated[
+        int | None, typer.Option("--size", help="Pad every frame to a square and resize it (ProstaTD: 640).")
+    ] = None,
+    restore: Annotated[
+        bool, typer.Option("--restore", help="Undo --size: back to the original frame size and points (labelme).")
+    ] = False,
+    merge: Annotated[
+        Path | None, typer.Option("--merge", help="JSON map that consolidates labels (ProstaTD, appendix A.4).")
+    ] = None,
+    min_count: Annotated[int, typer.Option("--min-count", min=0, help="Drop triplets with fewer instances.")] = 0,
+    images: Annotated[bool, typer.Option(help="Copy the images too.")] = True,
+    json: JsonOption = False,
+) -> None:
+    """Write a dataset in another format and say what that format cannot hold.
+
+    Example: [bold]surgeval data convert prostatd/ --to coco --out prostatd-coco[/bold]
+
+    Example: [bold]surgeval data convert raw/ --to labelme --size 640 --merge merge.json --out square[/bold]
+    """
+    from surgeval import datasets
+
+    dataset = open_named(path, format, labels)
+    mapping = datasets.MergeMap.load(merge) if merge else None
+    with progress("frames") as bar:
+        task = bar.add_task(f"writing {to}", total=None)
+        report = datasets.convert(
+            dataset,
+            out,
+            to,
+            size=size,
+            restore=restore,
+            merge=mapping,
+            min_count=min_count,
+            images=images,
+            progress=lambda _video, _frame: bar.advance(task),
+        )
+    if json:
+        print_json({**asdict(report), "out": str(report.out)})
+        return
+    for loss in report.losses:
+        console().print(f"lost: {loss}")
+    dropped = f", {report.instances_dropped} dropped" if report.instances_dropped else ""
+    console().print(
+        f"{report.out}: {report.format}: {report.videos} videos, {report.frames} frames, {report.images} images, "
+        f"{report.instances_written} of {report.instances_read} instances{dropped}, {report.questions} questions"
+    )
+
+
+@app.command()
+def phantom(
+    out: Annotated[Path, typer.Option("--out", help="The folder to make; finished videos in it are kept.")],
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Another seed, another set of operations.")] = 1,
+    videos: Annotated[int, typer.Option("--videos", min=1, max=1000, help="How many operations.")] = 3,
+    seconds: Annotated[float, typer.Option("--seconds", min=2, max=7200, help="Length of each.")] = 60,
+    size: Annotated[str, typer.Option("--size", help="Frame size as WIDTHxHEIGHT.")] = "448x256",
+    tint: Annotated[Tint, typer.Option("--tint", help="Colour cue in the tissue, for shortcut studies.")] = Tint.none,
+    edition: Annotated[
+        str | None, typer.Option("--edition", help="A fixed edition (phantom-v1) instead of your own settings.")
+    ] = None,
+    mp4: Annotated[bool, typer.Option("--mp4", help="Also write each operation as a 25 frames/s video.")] = False,
+    processes: Annotated[int | None, typer.Option("--processes", min=1, help="Default: one per core.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Make a surgical phantom: procedural laparoscopy whose every label is known.
+
+    Example: [bold]surgeval data phantom --out D --seed 7 --videos 2 --seconds 10[/bold]
+
+    Example: [bold]surgeval data phantom --out phantom-v1 --edition phantom-v1[/bold]
+    """
+    from surgeval.phantom import write_edition, write_phantom
+
+    width, height = _size(size)
+    with rendering() as show:
+        if edition is not None:
+            place = write_edition(edition, out, tint=tint.value, processes=processes, progress=show, mp4=mp4)
+        else:
+            place = write_phantom(
+                out,
+                seed=seed,
+                videos=videos,
+                seconds=seconds,
+                width=width,
+                height=height,
+                tint=tint.value,
+                processes=processes,
+                progress=show,
+                mp4=mp4,
+            )
+    if json:
+        print_json({"out": str(place)})
+    else:
+        console().print(f"{place}: look at it with: surgeval report {place} --out report")
+
+
+@contextmanager
+def rendering() -> Iterator[Callable[[str, int, int], None]]:
+    """A progress display with one bar per operation that is being rendered."""
+    with progress("frames") as bar:
+        tasks: dict[str, TaskID] = {}
+
+        def show(video: str, done: int, total: int) -> None:
+            if video not in tasks:
+                tasks[video] = bar.add_task(f"rendering {video}", total=total)
+            bar.update(tasks[video], completed=done, visible=done < total)
+
+        yield show
+
+
+def _size(text: str) -> tuple[int, int]:
+    match = re.fullmatch(r"(\d{2,4})x(\d{2,4})", text)
+    if not match or any(int(number) % 2 or not 64 <= int(number) <= 2160 for number in match.groups()):
+        raise BadInput(f"--size: found {text!r}, expected WIDTHxHEIGHT, both even and from 64 to 2160, like 448x256")
+    return int(match[1]), int(match[2])

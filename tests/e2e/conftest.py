@@ -1,0 +1,40 @@
+"""The installed command, run as a user runs it: another process, a temporary folder, nothing else."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+Result: TypeAlias = "subprocess.CompletedProcess[str]"
+Surgeval: TypeAlias = Callable[..., Result]
+
+
+@pytest.fixture
+def surgeval(tmp_path: Path) -> Surgeval:
+    """Run `surgeval ARGS…` in the test's own folder."""
+
+    def call(*args: object, cwd: Path = tmp_path, timeout: float = 240) -> Result:
+        return subprocess.run(
+            [sys.executable, "-m", "surgeval", *map(str, args)],
+            cwd=cwd,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def small_phantom(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two videos of ten seconds, made once; tests that damage it take a copy."""
+    out = tmp_path_factory.mktemp("phantom") / "D"
+    command = [sys.executable, "-m", "surgeval", "data", "phantom", "--out", str(out)]
+    subprocess.run([*command, "--seed", "7", "--videos", "2", "--seconds", "10"], check=True, timeout=240)
+    return out

@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import filecmp
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Surgeval
+
+COMMANDS = [
+    (),
+    ("demo",),
+    ("report",),
+    ("data",),
+    ("data", "list"),
+    ("data", "check"),
+    ("data", "convert"),
+    ("data", "phantom"),
+]
+
+
+def _tree(folder: Path) -> list[Path]:
+    return sorted(p.relative_to(folder) for p in folder.rglob("*") if p.is_file())
+
+
+def _one_sentence(text: str) -> str:
+    lines = text.strip().splitlines()
+    assert len(lines) == 1, text
+    assert "Traceback" not in text
+    assert lines[0].startswith("surgeval: ")
+    return lines[0]
+
+
+@pytest.mark.parametrize("command", COMMANDS[1:], ids=" ".join)
+def test_every_command_has_help_with_an_example(surgeval: Surgeval, command: tuple[str, ...]) -> None:
+    done = surgeval(*command, "--help")
+    assert done.returncode == 0
+    assert f"surgeval {' '.join(command)}" in re.sub(r"\s+", " ", done.stdout.split("Example", 1)[1])
+
+
+def test_help_names_the_first_step(surgeval: Surgeval) -> None:
+    done = surgeval("--help")
+    assert done.returncode == 0
+    assert "surgeval demo" in done.stdout
+
+
+def test_the_same_seed_gives_identical_files_and_another_does_not(
+    surgeval: Surgeval, small_phantom: Path, tmp_path: Path
+) -> None:
+    assert surgeval("data", "phantom", "--out", "again", "--seed", 7, "--videos", 2, "--seconds", 10).returncode == 0
+    files = _tree(small_phantom)
+    assert files == _tree(tmp_path / "again")
+    _, different, unreadable = filecmp.cmpfiles(small_phantom, tmp_path / "again", map(str, files), shallow=False)
+    assert not different
+    assert not unreadable
+    assert surgeval("data", "phantom", "--out", "other", "--seed", 8, "--videos", 2, "--seconds", 10).returncode == 0
+    images = [p for p in files if p.suffix == ".jpg" and (tmp_path / "other" / p).exists()]
+    assert images
+    assert not any(filecmp.cmp(small_phantom / p, tmp_path / "other" / p, shallow=False) for p in images)
+
+
+def test_a_fresh_phantom_checks_clean(surgeval: Surgeval, small_phantom: Path) -> None:
+    done = surgeval("data", "check", small_phantom)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "no problems" in done.stdout
+
+
+def test_check_names_a_lost_frame_a_cut_json_and_a_nan_box(
+    surgeval: Surgeval, small_phantom: Path, tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken"
+    shutil.copytree(small_phantom, broken)
+    truths = sorted((broken / "truth").glob("*.json"))
+    lost = sorted((broken / "frames" / truths[0].stem).glob("*.jpg"))[2]
+    lost.unlink()
+    text = truths[0].read_text()
+    start = text.index('"box":')
+    truths[0].write_text(text[:start] + re.sub(r"\[\s*[-0-9.eE+]+", "[NaN", text[start:], count=1))
+    truths[1].write_text(truths[1].read_text()[:-500])
+    done = surgeval("data", "check", broken)
+    assert done.returncode == 2
+    assert lost.name in done.stdout
+    assert re.search(rf"{truths[0].name}.*NaN", done.stdout)
+    assert re.search(rf"{truths[1].name}.*(cut off|truncated|ends)", done.stdout)
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_check_speaks_json(surgeval: Surgeval, small_phantom: Path) -> None:
+    done = surgeval("data", "check", small_phantom, "--json")
+    assert done.returncode == 0
+    value = json.loads(done.stdout)
+    assert value["format"] == "phantom"
+    assert value["frames"] == 20
+    assert value["problems"] == []
+
+
+def test_a_broken_manifest_does_not_hide_the_rest(surgeval: Surgeval, small_phantom: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    shutil.copytree(small_phantom, broken)
+    (broken / "phantom.json").write_text('{"format": "surgeval-ph')
+    truth = sorted((broken / "truth").glob("*.json"))[1]
+    truth.write_text(truth.read_text()[:-500])
+    done = surgeval("data", "check", broken)
+    assert done.returncode == 2
+    assert "phantom.json" in done.stdout
+    assert truth.name in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("data", "check", "nowhere"), "nowhere"),
+        (("data", "check", "picture.jpg"), "picture.jpg"),
+        (("data", "check", ".", "--format", "doc"), "'doc'"),
+        (("data", "check", ".", "--labels", "cholect51"), "cholect51"),
+        (("data", "phantom", "--out", "D", "--videos", "many"), "--videos"),
+        (("data", "phantom", "--out", "D", "--videos", "0"), "--videos"),
+        (("data", "phantom", "--out", "D", "--seconds", "-1"), "--seconds"),
+        (("data", "phantom", "--out", "D", "--size", "banana"), "banana"),
+        (("data", "phantom", "--out", "D", "--edition", "phantom-v9"), "phantom-v9"),
+        (("data", "phantom"), "--out"),
+        (("data", "convert", "nowhere", "--to", "coco", "--out", "x"), "nowhere"),
+        (("report", "nowhere", "--out", "x"), "nowhere"),
+        (("report", "picture.jpg", "--out", "x"), "picture.jpg"),
+        (("data", "chek", "."), "chek"),
+        (("data", "check", ".", "--nonsense"), "--nonsense"),
+    ],
+    ids=lambda v: " ".join(v) if isinstance(v, tuple) else "",
+)
+def test_bad_input_is_one_sentence_and_code_2(
+    surgeval: Surgeval, tmp_path: Path, args: tuple[str, ...], words: str
+) -> None:
+    (tmp_path / "picture.jpg").write_bytes(b"not a picture")
+    done = surgeval(*args)
+    assert done.returncode == 2
+    assert words in _one_sentence(done.stderr)
+
+
+def test_convert_refuses_an_unknown_format(surgeval: Surgeval, small_phantom: Path) -> None:
+    done = surgeval("data", "convert", small_phantom, "--to", "doc", "--out", "x")
+    assert done.returncode == 2
+    assert "coco" in _one_sentence(done.stderr)
+
+
+@pytest.mark.parametrize("target", ["cholect50", "voc", "labelme", "yolo8", "coco", "focus", "intent"])
+def test_an_export_checks_clean(surgeval: Surgeval, small_phantom: Path, target: str) -> None:
+    done = surgeval("data", "convert", small_phantom, "--to", target, "--out", "export")
+    assert done.returncode == 0, done.stderr
+    done = surgeval("data", "check", "export")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_output_that_exists_is_not_overwritten(surgeval: Surgeval, small_phantom: Path, tmp_path: Path) -> None:
+    (tmp_path / "export").mkdir()
+    (tmp_path / "export" / "mine.txt").write_text("precious")
+    done = surgeval("data", "convert", small_phantom, "--to", "coco", "--out", "export")
+    assert done.returncode == 2
+    assert "export" in _one_sentence(done.stderr)
+    assert (tmp_path / "export" / "mine.txt").read_text() == "precious"
+
+
+def test_quality_proposes_the_black_frame_and_resumes(surgeval: Surgeval, small_phantom: Path, tmp_path: Path) -> None:
+    import cv2
+    import numpy as np
+
+    copy = tmp_path / "copy"
+    shutil.copytree(small_phantom, copy)
+    name = sorted(p.stem for p in (copy / "truth").glob("*.json"))[0]
+    frame = sorted((copy / "frames" / name).glob("*.jpg"))[0]
+    image = cv2.imread(str(frame))
+    assert image is not None
+    cv2.imwrite(str(frame), np.zeros_like(image))
+    for _ in range(2):
+        done = surgeval("data", "check", copy, "--quality", "--out", "runs/q", "--json")
+        assert done.returncode == 0, done.stdout + done.stderr
+        drops = json.loads(done.stdout)["drop"]
+        assert [name, frame.stem, "black"] in [[d["video"], d["frame"], d["reason"]] for d in drops]
+
+
+def test_a_report_is_one_page_with_tables(surgeval: Surgeval, small_phantom: Path, tmp_path: Path) -> None:
+    done = surgeval("report", small_phantom, "--out", "out")
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "Content-Security-Policy" in page
+    assert list((tmp_path / "out" / "tables").glob("*.csv"))
+    assert str(tmp_path / "out" / "report.html") in done.stdout.replace("\n", "") or "out/report.html" in done.stdout
