@@ -1,0 +1,111 @@
+"""Filming a procedure: pictures of any moment as the dataset shows them, tint and corruption included.
+
+A labelled frame and its successor 1/25 s later get the same tint and the same dirt, so that optical flow between them
+sees only motion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from surgeval.errors import BadInput
+from surgeval.phantom._corruptions import corrupt
+from surgeval.phantom._dice import Dice, stream_seed
+from surgeval.phantom._looks import LOOKS
+from surgeval.phantom._render import TINTS, Rendered, Renderer
+from surgeval.phantom._script import FPS, Procedure
+from surgeval.vocab import load
+
+Image = npt.NDArray[np.uint8]
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """OpenCV on one thread: its exact distance transform rounds differently with two, and pixels must not."""
+    before = cv2.getNumThreads()
+    if before == 1:
+        yield
+        return
+    cv2.setNumThreads(1)
+    try:
+        yield
+    finally:
+        cv2.setNumThreads(before)
+
+
+class Footage:
+    """Camera and recorder of one video."""
+
+    def __init__(
+        self, procedure: Procedure, look: str = "A", *, width: int = 448, height: int = 256, tint: str = "none"
+    ) -> None:
+        if look not in LOOKS:
+            raise BadInput(f"look: found {look!r}, expected one of {', '.join(LOOKS)}")
+        if tint not in TINTS:
+            raise BadInput(f"tint: found {tint!r}, expected one of {', '.join(TINTS)}")
+        if not 64 <= height <= 0.75 * width:
+            raise BadInput(f"frame size: found {width}×{height}, expected 4:3 or wider and at least 64 pixels high")
+        self.procedure, self.look, self.width, self.height, self.tint = procedure, look, width, height, tint
+
+    @cached_property
+    def renderer(self) -> Renderer:
+        """Made when first needed: it paints the textures."""
+        # A random tint is one instrument's tint, drawn anew for every second: same colours as by_instrument, no cue.
+        tint = "by_instrument" if self.tint == "random" else self.tint
+        with one_thread():
+            return Renderer(LOOKS[self.look], self.procedure.anatomy, width=self.width, height=self.height, tint=tint)
+
+    def shoot(self, index: int, *, like: int | None = None) -> Rendered:
+        """Frame number `index` (25 per second), with tint and dirt of frame `like` (itself by default)."""
+        with one_thread():
+            return self._shoot(index, index if like is None else like)
+
+    def _shoot(self, index: int, like: int) -> Rendered:
+        shot = self.renderer.render(self.procedure.state(index / FPS), tint_key=self._tint_key(like))
+        corruption = self.procedure.corruption(like / FPS)
+        if corruption is None:
+            return shot
+        # Dirt stays where it is for the whole stretch; sensor noise is new in every frame.
+        moment = index if corruption.kind == "noise" else corruption.kind
+        image = corrupt(shot.image, corruption, stream_seed("lens", self.procedure.seed, moment) % 2**32)
+        return Rendered(image, shot.masks, shot.object_masks, shot.organ_map)
+
+    def _tint_key(self, index: int) -> str | None:
+        if self.tint == "none":
+            return None
+        if self.tint == "random":
+            return Dice("tint", self.procedure.seed, index // FPS).choice(load("phantom").instruments)
+        tool = self.procedure.working(index / FPS)
+        return tool.instrument if tool else None
+
+
+def video_mp4(footage: Footage, out: str | Path, fps: int = FPS) -> Path:
+    """The whole video as H.264 MP4; the same bytes for the same encoder library."""
+    import av
+
+    if FPS % fps:
+        raise BadInput(f"fps: found {fps}, expected a divisor of {FPS}")
+    out = Path(out)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    partial = out.with_name(f".{out.name}.partial")
+    if footage.width % 2 or footage.height % 2:
+        raise BadInput(f"frame size: found {footage.width}×{footage.height}, expected even numbers for H.264")
+    with av.open(str(partial), "w", format="mp4") as container:
+        stream = container.add_stream("libx264", rate=fps)
+        stream.width, stream.height, stream.pix_fmt = footage.width, footage.height, "yuv420p"
+        stream.codec_context.thread_count = 1
+        stream.options = {"crf": "20", "preset": "veryfast", "threads": "1", "g": str(fps)}
+        for index in range(0, round(footage.procedure.seconds * FPS), FPS // fps):
+            frame = av.VideoFrame.from_ndarray(footage.shoot(index).image, format="rgb24")
+            frame.pts = index // (FPS // fps)
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+    partial.replace(out)
+    return out
