@@ -1,1 +1,80 @@
-"""Pure functions on arrays: recognition, detection, grounding, ordinal cost. Never imports torch."""
+"""Pure functions on arrays: recognition, detection, association, confusion, ordinal cost. Never imports torch.
+
+`evaluate` scores a `DetectionSet` under a named convention, `evaluate_recognition` per-frame scores; the accumulator
+classes collect streaming batches for both. What they return keeps the ranked detections, so that resampling videos
+(`weighted_ap`) costs one pass and no new matching.
+"""
+
+from surgeval.metrics._ap import global_ap, video_ap, weighted_ap, weighted_recall
+from surgeval.metrics._mean import mean_along, mean_of
+from surgeval.metrics._operating import OperatingPoint, operating_point
+from surgeval.metrics._rank import CONVENTIONS, Convention, Ranked, Visits, rank, visits
+from surgeval.metrics.accumulate import DetectionAccumulator, RecognitionAccumulator
+from surgeval.metrics.association import ASSOCIATION_COUNTS, Association, associate
+from surgeval.metrics.boxes import Boxes, DetectionSet
+from surgeval.metrics.confusion import Confusion, confusion_matrix, match_boxes
+from surgeval.metrics.detection import ComponentResult, DetectionResult, PerVideo, Scores, evaluate, score_component
+from surgeval.metrics.frequency import Frequencies, class_frequencies, co_occurrence, rare_classes
+from surgeval.metrics.ordinal import CostAware, CostScores, cost_aware_f1
+from surgeval.metrics.recognition import (
+    RecognitionRanked,
+    RecognitionResult,
+    average_precision,
+    component_max,
+    evaluate_recognition,
+    prepare_recognition,
+    top_classes,
+    top_k,
+    video_average_precision,
+    weighted_average_precision,
+)
+
+__all__ = [
+    "ASSOCIATION_COUNTS",
+    "CONVENTIONS",
+    "Association",
+    "Boxes",
+    "ComponentResult",
+    "Confusion",
+    "Convention",
+    "CostAware",
+    "CostScores",
+    "DetectionAccumulator",
+    "DetectionResult",
+    "DetectionSet",
+    "Frequencies",
+    "OperatingPoint",
+    "PerVideo",
+    "Ranked",
+    "RecognitionAccumulator",
+    "RecognitionRanked",
+    "RecognitionResult",
+    "Scores",
+    "Visits",
+    "associate",
+    "average_precision",
+    "class_frequencies",
+    "co_occurrence",
+    "component_max",
+    "confusion_matrix",
+    "cost_aware_f1",
+    "evaluate",
+    "evaluate_recognition",
+    "global_ap",
+    "match_boxes",
+    "mean_along",
+    "mean_of",
+    "operating_point",
+    "prepare_recognition",
+    "rank",
+    "rare_classes",
+    "score_component",
+    "top_classes",
+    "top_k",
+    "video_ap",
+    "video_average_precision",
+    "visits",
+    "weighted_ap",
+    "weighted_average_precision",
+    "weighted_recall",
+]

@@ -1,0 +1,203 @@
+"""Average precision of pools of ranked detections, weighted by how often each video was drawn.
+
+A pool is one class, globally or in one video. `coco` and `11point` read the precision envelope at fixed recalls (a step
+curve); `ivtd` joins the points by straight lines down to (recall 1, precision 0) and integrates, so a perfect detector
+scores 0.995 there. Only hits can raise recall, so a pool is first reduced to its hits.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from surgeval.errors import BadInput
+from surgeval.metrics._jit import kernel
+from surgeval.metrics._match import BoolArray
+from surgeval.metrics._mean import FloatArray, IntArray
+from surgeval.metrics._rank import Ranked
+
+__all__ = ["STYLES", "global_ap", "pooled", "video_ap", "video_pooled", "weighted_ap", "weighted_recall"]
+
+STYLES = ("coco", "11point")
+RECALLS_101: FloatArray = np.linspace(0.0, 1.0, 101)
+RECALLS_11: FloatArray = np.arange(11) / 10
+
+
+def weighted_ap(ranked: Ranked, multiplicity: IntArray | FloatArray, style: str = "coco") -> FloatArray:
+    """AP (classes × IoU thresholds) of a resample in which video v occurs `multiplicity[v]` times.
+
+    Equal to scoring the copied videos (up to the order of ties); a class without ground truth in the resample is nan.
+    All ones gives the plain AP; zeros and ones give a fold.
+    """
+    return pooled(ranked, multiplicity, style)[0]
+
+
+def pooled(ranked: Ranked, multiplicity: IntArray | FloatArray, style: str = "coco") -> tuple[FloatArray, FloatArray]:
+    """`weighted_ap` and `weighted_recall` in one pass."""
+    weight = np.ascontiguousarray(multiplicity, dtype=np.float64)
+    if weight.shape != (ranked.n_videos,) or not np.all(np.isfinite(weight)) or np.any(weight < 0):
+        raise BadInput(f"multiplicity: expected {ranked.n_videos} finite numbers ≥ 0, one per video")
+    every = np.arange(len(ranked.rows))
+    return _pools(ranked, every, ranked.start, weight, weight @ ranked.truths, style)
+
+
+def weighted_recall(ranked: Ranked, multiplicity: IntArray | FloatArray) -> FloatArray:
+    """Final recall (classes × IoU thresholds) of such a resample; its mean over thresholds is AR."""
+    return pooled(ranked, multiplicity)[1]
+
+
+def global_ap(ranked: Ranked, style: str = "coco") -> FloatArray:
+    """AP over all videos ranked together: (classes, IoU thresholds); nan without ground truth.
+
+    >>> from surgeval.metrics import Boxes, DetectionSet, rank
+    >>> truth = Boxes.of([0, 1], {"i": [0, 0]}, [[0, 0, 10, 10]] * 2)
+    >>> one_hit = Boxes.of([0], {"i": [0]}, [[0, 0, 10, 10]], score=[0.9])
+    >>> data = DetectionSet.of([0, 0], truth, one_hit)
+    >>> float(global_ap(rank(data, "i", 1))[0, 0]) == 51 / 101
+    True
+    >>> round(float(global_ap(rank(data, "i", 1, "ivtd"))[0, 0]), 6)
+    0.75
+    """
+    return weighted_ap(ranked, np.ones(ranked.n_videos), style)
+
+
+def video_ap(ranked: Ranked, style: str = "coco") -> FloatArray:
+    """AP inside each video: (videos, classes, IoU thresholds)."""
+    return video_pooled(ranked, style)[0]
+
+
+def video_pooled(ranked: Ranked, style: str = "coco") -> tuple[FloatArray, FloatArray]:
+    """AP and final recall inside each video: (videos, classes, IoU thresholds) each."""
+    grouped, start = ranked.by_video
+    truths = ranked.truths.T.ravel().astype(np.float64)
+    shape = (ranked.n_classes, ranked.n_videos, len(ranked.thresholds))
+    ap, recall = _pools(ranked, grouped, start, np.ones(ranked.n_videos), truths, style)
+    return (
+        np.ascontiguousarray(ap.reshape(shape).transpose(1, 0, 2)),
+        np.ascontiguousarray(recall.reshape(shape).transpose(1, 0, 2)),
+    )
+
+
+def _pools(
+    ranked: Ranked, entries: IntArray, start: IntArray, weight: FloatArray, truths: FloatArray, style: str
+) -> tuple[FloatArray, FloatArray]:
+    if style not in STYLES:
+        raise BadInput(f"style {style!r}: expected one of {', '.join(STYLES)}")
+    linear = style == "coco" and ranked.convention != "coco"
+    recalls = RECALLS_11 if style == "11point" else RECALLS_101
+    return _ap(ranked.hits, entries, start, ranked.video, weight, truths, recalls, linear, style == "11point")
+
+
+@kernel
+def _ap(
+    hits: BoolArray,
+    entries: IntArray,
+    start: IntArray,
+    video: IntArray,
+    weight: FloatArray,
+    truths: FloatArray,
+    recalls: FloatArray,
+    linear: bool,
+    false_only_is_zero: bool,
+) -> tuple[FloatArray, FloatArray]:
+    n_pools, n_thresholds = len(start) - 1, hits.shape[1]
+    result = np.full((n_pools, n_thresholds), np.nan)
+    recall = np.full((n_pools, n_thresholds), np.nan)
+    longest = 1
+    for p in range(n_pools):
+        longest = max(longest, start[p + 1] - start[p])
+    gain = np.empty((n_thresholds, longest))  # weight of each hit
+    before = np.empty((n_thresholds, longest))  # weight of everything ranked up to and including it
+    n_hits = np.zeros(n_thresholds, np.int64)
+    for p in range(n_pools):
+        if truths[p] <= 0:
+            if false_only_is_zero and start[p + 1] > start[p]:
+                result[p, :] = 0.0
+            continue
+        n_hits[:] = 0
+        ranked = 0.0
+        for place in range(start[p], start[p + 1]):
+            entry = entries[place]
+            w = weight[video[entry]]
+            if w == 0.0:
+                continue
+            ranked += w
+            for t in range(n_thresholds):
+                if hits[entry, t]:
+                    gain[t, n_hits[t]] = w
+                    before[t, n_hits[t]] = ranked
+                    n_hits[t] += 1
+        for t in range(n_thresholds):
+            if linear:
+                result[p, t] = _linear(gain[t], before[t], n_hits[t], ranked, truths[p], recalls)
+            else:
+                result[p, t] = _steps(gain[t], before[t], n_hits[t], truths[p], recalls)
+            recall[p, t] = gain[t, : n_hits[t]].sum() / truths[p]
+    return result, recall
+
+
+@kernel
+def _steps(gain: FloatArray, before: FloatArray, n: int, truths: float, recalls: FloatArray) -> float:
+    """Mean over `recalls` of the best precision at that recall or beyond."""
+    if n == 0:
+        return 0.0
+    total = 0.0
+    for k in range(n):
+        total += gain[k]
+    # From the highest recall down: `best` is the envelope, so nothing needs to be stored.
+    area, best, found = 0.0, 0.0, total
+    k = n - 1
+    for point in range(len(recalls) - 1, -1, -1):
+        while k >= 0 and found / truths >= recalls[point]:
+            best = max(best, found / before[k])
+            found -= gain[k]
+            k -= 1
+        area += best
+    return area / len(recalls)
+
+
+@kernel
+def _linear(gain: FloatArray, before: FloatArray, n: int, ranked: float, truths: float, recalls: FloatArray) -> float:
+    """Area under the envelope joined by straight lines from (0, 1) to (1, 0), by trapezoids between `recalls`."""
+    if ranked == 0.0:
+        return 0.0
+    size = 3 * n + 4
+    x, y = np.empty(size), np.empty(size)
+    # Built from the right, where the envelope starts; reversed order of recall.
+    x[0], y[0] = 1.0, 0.0
+    m = 1
+    found = 0.0
+    for k in range(n):
+        found += gain[k]
+    best = 0.0
+    after = ranked
+    for k in range(n - 1, -1, -1):
+        if after > before[k]:
+            # False positives follow this hit: the curve drops at this recall to what comes next.
+            best = max(best, found / after)
+            x[m], y[m] = found / truths, best
+            m += 1
+        best = max(best, found / before[k])
+        x[m], y[m] = found / truths, best
+        m += 1
+        if gain[k] > 1.0:
+            # Several copies of one video: the first copy of the hit already stands on the envelope.
+            x[m], y[m] = (found - gain[k] + 1.0) / truths, best
+            m += 1
+        found -= gain[k]
+        after = before[k] - gain[k]
+    if after > 0.0:
+        x[m], y[m] = 0.0, best
+        m += 1
+    x[m], y[m] = 0.0, 1.0
+    m += 1
+    area, last, j = 0.0, 0.0, m - 1
+    for point in range(len(recalls)):
+        r = recalls[point]
+        while j > 0 and x[j - 1] <= r:
+            j -= 1
+        # Points at j and j − 1 bracket r.
+        value = y[j] if j == 0 or x[j] == r else y[j] + (y[j - 1] - y[j]) / (x[j - 1] - x[j]) * (r - x[j])
+        if point > 0:
+            area += (r - recalls[point - 1]) * (value + last) / 2.0
+        last = value
+    return area

@@ -1,0 +1,43 @@
+"""Means that know absent classes: nan entries are left out, and a mean of nothing is nan without a warning."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["FloatArray", "IntArray", "mean_along", "mean_of"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+def mean_of(values: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> float:
+    """The (weighted) mean of the entries that are not nan; nan when there are none.
+
+    >>> mean_of([1.0, float("nan"), 0.5]), mean_of([float("nan")])
+    (0.75, nan)
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if weight is not None:
+        return float(mean_along(array, 0, weight))
+    present = array[~np.isnan(array)]
+    return float(present.mean()) if present.size else float("nan")
+
+
+def mean_along(values: npt.ArrayLike, axis: int, weight: npt.ArrayLike | None = None) -> FloatArray:
+    """`mean_of` along one axis; `weight` has one entry per place along it (how often a video was drawn).
+
+    >>> mean_along([[1.0, float("nan")], [0.0, float("nan")]], axis=0).tolist()
+    [0.5, nan]
+    >>> mean_along([[1.0, float("nan")], [0.0, 0.4]], axis=0, weight=[3, 1]).tolist()
+    [0.75, 0.4]
+    """
+    array = np.asarray(values, dtype=np.float64)
+    present = (~np.isnan(array)).astype(np.float64)
+    if weight is not None:
+        shape = [1] * array.ndim
+        shape[axis] = -1
+        present *= np.asarray(weight, dtype=np.float64).reshape(shape)
+    count = present.sum(axis=axis)
+    total = (np.nan_to_num(array, nan=0.0) * present).sum(axis=axis)
+    return np.asarray(np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0), dtype=np.float64)

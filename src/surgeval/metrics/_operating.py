@@ -1,0 +1,231 @@
+"""Precision, recall and F1 at one score threshold, chosen where the mean F1 over classes is best.
+
+`coco` counts exactly the detections at or above the threshold. `ivtd` interpolates precision and recall between
+scores and smooths the mean F1 curve before its maximum, as ivtdmetrics does; `ivtd-legacy` also keeps its defect:
+np.interp over confidences in order of arrival, which it does not sort. A threshold chosen here was chosen on the
+scored data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from surgeval.errors import BadInput
+from surgeval.metrics._jit import kernel
+from surgeval.metrics._mean import FloatArray, IntArray
+from surgeval.metrics._rank import Ranked
+
+__all__ = ["OperatingPoint", "operating_point"]
+
+GRID: FloatArray = np.linspace(0.0, 1.0, 1000)
+SMOOTHING: FloatArray = np.ones(100) / 100
+
+
+@dataclass(frozen=True)
+class OperatingPoint:
+    """Per-class precision, recall and F1 at `threshold`; nan for classes without ground truth."""
+
+    threshold: float
+    chosen_on_scored_data: bool
+    precision: FloatArray
+    recall: FloatArray
+    f1: FloatArray
+
+
+def operating_point(
+    ranked: Ranked,
+    video: int | None = None,
+    *,
+    threshold: float | None = None,
+    style: str = "coco",
+    multiplicity: IntArray | FloatArray | None = None,
+) -> OperatingPoint:
+    """The best-F1 point over all videos, or inside one `video`; or the values at a `threshold` chosen elsewhere.
+
+    With `multiplicity`, that of a resample in which video v occurs `multiplicity[v]` times (whole numbers).
+
+    >>> from surgeval.metrics import Boxes, DetectionSet, rank
+    >>> truth = Boxes.of([0, 1], {"i": [0, 0]}, [[0, 0, 10, 10]] * 2)
+    >>> found = Boxes.of([0, 1, 1], {"i": [0, 0, 0]}, [[0, 0, 10, 10]] * 2 + [[50, 0, 9, 9]], score=[0.9, 0.6, 0.3])
+    >>> point = operating_point(rank(DetectionSet.of([0, 0], truth, found), "i", 1))
+    >>> point.precision.tolist(), point.recall.tolist(), 0.3 < point.threshold <= 0.6
+    ([1.0], [1.0], True)
+    """
+    if threshold is not None and not np.isfinite(threshold):
+        raise BadInput(f"threshold: found {threshold}, expected a finite score")
+    grid = GRID if threshold is None else np.array([float(threshold)])
+    weight = np.ones(ranked.n_videos, np.int64) if multiplicity is None else _whole(multiplicity, ranked.n_videos)
+    entries, starts, ends, truths = _pools(ranked, video)
+    if video is None and multiplicity is not None:
+        truths = weight @ ranked.truths
+    counted = truths > 0
+    best = 0
+    if ranked.convention == "ivtd-legacy":
+        if style == "11point":
+            # ivtdmetrics' "11point" lets every class into the mean, those without ground truth as zeros.
+            counted = np.ones_like(counted)
+        curves = _legacy_curves(ranked, weight, entries, starts, ends, truths, grid, counted)
+        if threshold is None and counted.any():
+            best = _best(_f1(*curves)[counted].mean(axis=0), smooth=True)
+        precision, recall = curves[0][:, best], curves[1][:, best]
+    else:
+        exact = ranked.convention == "coco"
+        pools = ranked.score, ranked.hits[:, 0], ranked.video, weight, entries, starts, ends, truths
+        if threshold is None and counted.any():
+            best = _best(_mean_f1(*pools, grid, exact), smooth=not exact)
+        precision, recall = _at(*pools, grid[best : best + 1], exact)
+    values = [np.where(counted, value, np.nan) for value in (precision, recall, _f1(precision, recall))]
+    chosen = float(grid[best]) if counted.any() else float("nan")
+    return OperatingPoint(chosen, threshold is None, values[0], values[1], values[2])
+
+
+def _whole(multiplicity: IntArray | FloatArray, n_videos: int) -> IntArray:
+    weight = np.asarray(multiplicity)
+    if weight.shape != (n_videos,) or np.any(weight < 0) or np.any(weight != np.round(weight)):
+        raise BadInput(f"multiplicity: expected {n_videos} whole numbers ≥ 0, one per video")
+    return weight.astype(np.int64)
+
+
+def _best(mean: FloatArray, *, smooth: bool) -> int:
+    return int(np.argmax(np.convolve(mean, SMOOTHING, mode="same") if smooth else mean))
+
+
+def _f1(precision: FloatArray, recall: FloatArray) -> FloatArray:
+    return np.asarray(2 * precision * recall / (precision + recall + 1e-16), dtype=np.float64)
+
+
+def _pools(ranked: Ranked, video: int | None) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Entries, where each class starts and ends among them, and its ground truths."""
+    if video is None:
+        every = np.arange(len(ranked.rows))
+        return every, ranked.start[:-1], ranked.start[1:], ranked.truths.sum(axis=0)
+    grouped, start = ranked.by_video
+    first = np.arange(ranked.n_classes) * ranked.n_videos + video
+    return grouped, start[first], start[first + 1], ranked.truths[video]
+
+
+@kernel
+def _curve(
+    score: FloatArray,
+    hits: npt.NDArray[np.bool_],
+    video: IntArray,
+    copies: IntArray,
+    pool: IntArray,
+    truths: int,
+    grid: FloatArray,
+    exact: bool,
+    precision: FloatArray,
+    recall: FloatArray,
+) -> None:
+    """Precision and recall of one class along `grid`, from its entries in descending score."""
+    n, j, ranked, found = len(pool), 0, 0, 0  # of the first j entries, copies and hits
+    p, r, p_slope, r_slope, upper = (0.0 if exact else 1.0), 0.0, 0.0, 0.0, np.inf
+    for point in range(len(grid) - 1, -1, -1):
+        x = grid[point]
+        moved = False
+        while j < n:
+            entry = pool[j]
+            times = copies[video[entry]]
+            if times > 0:
+                if score[entry] < x:
+                    break
+                ranked += times
+                found += times * hits[entry]
+                upper = score[entry]
+                moved = True
+            j += 1
+        if moved:
+            p, r, p_slope, r_slope = found / ranked, found / truths, 0.0, 0.0
+            if not exact and j < n:
+                # The line ends at the first copy of the next detection.
+                after, gap = found + hits[pool[j]], upper - score[pool[j]]
+                p_slope, r_slope = (after / (ranked + 1) - p) / gap, (after / truths - r) / gap
+        if exact or x >= upper or ranked == 0:
+            precision[point], recall[point] = p, r
+        else:
+            precision[point], recall[point] = p_slope * (upper - x) + p, r_slope * (upper - x) + r
+
+
+@kernel
+def _mean_f1(
+    score: FloatArray,
+    hits: npt.NDArray[np.bool_],
+    video: IntArray,
+    copies: IntArray,
+    entries: IntArray,
+    starts: IntArray,
+    ends: IntArray,
+    truths: IntArray,
+    grid: FloatArray,
+    exact: bool,
+) -> FloatArray:
+    """F1 along `grid`, averaged over the classes with ground truth; one without predictions contributes zeros."""
+    total, precision, recall = np.zeros(len(grid)), np.empty(len(grid)), np.empty(len(grid))
+    counted = 0
+    for c in range(len(starts)):
+        if truths[c] == 0:
+            continue
+        counted += 1
+        if ends[c] > starts[c]:
+            _curve(score, hits, video, copies, entries[starts[c] : ends[c]], truths[c], grid, exact, precision, recall)
+            last_p, last_r, f1 = -1.0, -1.0, 0.0
+            for point in range(len(grid)):
+                p, r = precision[point], recall[point]
+                if p != last_p or r != last_r:  # between scores nothing changes under `coco`: no division there
+                    last_p, last_r, f1 = p, r, 2 * p * r / (p + r + 1e-16)
+                total[point] += f1
+    return total / counted
+
+
+@kernel
+def _at(
+    score: FloatArray,
+    hits: npt.NDArray[np.bool_],
+    video: IntArray,
+    copies: IntArray,
+    entries: IntArray,
+    starts: IntArray,
+    ends: IntArray,
+    truths: IntArray,
+    where: FloatArray,
+    exact: bool,
+) -> tuple[FloatArray, FloatArray]:
+    """Precision and recall of every class at the one threshold in `where`."""
+    precision, recall = np.zeros(len(starts)), np.zeros(len(starts))
+    for c in range(len(starts)):
+        if truths[c] > 0 and ends[c] > starts[c]:
+            pool = entries[starts[c] : ends[c]]
+            _curve(score, hits, video, copies, pool, truths[c], where, exact, precision[c : c + 1], recall[c : c + 1])
+    return precision, recall
+
+
+def _legacy_curves(
+    ranked: Ranked,
+    weight: IntArray,
+    entries: IntArray,
+    starts: IntArray,
+    ends: IntArray,
+    truths: IntArray,
+    grid: FloatArray,
+    counted: npt.NDArray[np.bool_],
+) -> tuple[FloatArray, FloatArray]:
+    """The reference's curves: np.interp itself, because only it errs in the same way on unsorted positions."""
+    precision, recall = np.zeros((ranked.n_classes, len(grid))), np.zeros((ranked.n_classes, len(grid)))
+    for c in np.flatnonzero(counted & (ends > starts)):
+        pool = entries[starts[c] : ends[c]]
+        # Arrivals are grouped by class, then video, as the pools are: the same slice holds the same entries.
+        arrived = ranked.arrival[starts[c] : ends[c]]
+        if np.any(weight != 1):
+            pool = np.repeat(pool, weight[ranked.video[pool]])
+            blocks = np.split(arrived, np.flatnonzero(np.diff(ranked.video[arrived])) + 1)
+            arrived = np.concatenate([np.tile(block, weight[ranked.video[block[0]]]) for block in blocks])
+            if not len(pool):
+                continue
+        hits = np.cumsum(ranked.hits[pool, 0])
+        unsorted = -ranked.score[arrived]
+        precision[c] = np.interp(-grid, unsorted, hits / np.arange(1, len(hits) + 1), left=1)
+        recall[c] = np.interp(-grid, unsorted, hits / truths[c] if truths[c] else np.zeros(len(hits)), left=0)
+    return precision, recall

@@ -1,0 +1,139 @@
+"""Accumulators for streaming batches: they hold what was seen and call the functions when asked.
+
+Feed them from a data loader in any batch size; the numbers do not depend on how frames were batched, nor on whether
+videos arrive whole or interleaved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from surgeval.errors import BadInput
+from surgeval.metrics._rank import Convention
+from surgeval.metrics.boxes import Boxes, DetectionSet
+from surgeval.metrics.detection import DetectionResult, evaluate
+from surgeval.metrics.recognition import RecognitionResult, evaluate_recognition
+from surgeval.vocab import LabelSpace
+
+__all__ = ["DetectionAccumulator", "RecognitionAccumulator"]
+
+
+class RecognitionAccumulator:
+    """Per-frame labels and scores of one label space, batch by batch.
+
+    >>> metric = RecognitionAccumulator()
+    >>> metric.update("VID68", np.array([[1, 0], [0, 1]]), np.array([[0.9, 0.2], [0.3, 0.8]]))
+    >>> metric.compute()["ivt"].mAP
+    1.0
+    """
+
+    def __init__(self, space: LabelSpace | None = None, components: Sequence[str] = ("ivt",)) -> None:
+        self.space, self.components = space, tuple(components)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self._videos: dict[Hashable, int] = {}
+        self._parts: list[tuple[int, npt.NDArray[Any], npt.NDArray[Any]]] = []
+
+    @property
+    def videos(self) -> tuple[Hashable, ...]:
+        """Names of the videos seen, in order of first appearance: the rows of `per_video`."""
+        return tuple(self._videos)
+
+    def update(self, video: Hashable, targets: npt.ArrayLike, scores: npt.ArrayLike) -> None:
+        """Add frames × classes labels and scores of frames of one video."""
+        labels, values = np.atleast_2d(np.asarray(targets)), np.atleast_2d(np.asarray(scores))
+        if labels.shape != values.shape or (self._parts and labels.shape[1] != self._parts[0][1].shape[1]):
+            raise BadInput(
+                f"video {video}: found targets {labels.shape} and scores {values.shape}, "
+                "expected two arrays of the same shape and as many classes as before"
+            )
+        self._parts.append((self._videos.setdefault(video, len(self._videos)), labels, values))
+
+    def compute(self) -> dict[str, RecognitionResult]:
+        """Results of all components over what was seen so far."""
+        if not self._parts:
+            raise BadInput("recognition: found no frames, expected update() before compute()")
+        video = np.repeat([part[0] for part in self._parts], [len(part[1]) for part in self._parts])
+        return evaluate_recognition(
+            np.concatenate([part[1] for part in self._parts]),
+            np.concatenate([part[2] for part in self._parts]),
+            video,
+            space=self.space,
+            components=self.components,
+        )
+
+
+class DetectionAccumulator:
+    """Boxes frame by frame; `n_classes` maps each scored component to its number of classes.
+
+    >>> metric = DetectionAccumulator({"i": 7})
+    >>> box = Boxes.of([0], {"i": [2]}, [[0, 0, 10, 10]])
+    >>> metric.update("psiv1", truth=box, predictions=box)
+    >>> metric.compute()["i"].overall.mAP
+    1.0
+    """
+
+    def __init__(self, n_classes: Mapping[str, int]) -> None:
+        self.n_classes = dict(n_classes)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self._videos: dict[Hashable, int] = {}
+        self._frame_video: list[int] = []
+        self._truth: list[Boxes] = []
+        self._predictions: list[Boxes] = []
+
+    @property
+    def videos(self) -> tuple[Hashable, ...]:
+        """Names of the videos seen, in order of first appearance."""
+        return tuple(self._videos)
+
+    def update(self, video: Hashable, *, truth: Boxes, predictions: Boxes, n_frames: int | None = None) -> None:
+        """Add a batch of new frames of one video; the boxes number them from 0.
+
+        `n_frames` says how many frames the batch has when its last ones may be without any box.
+        """
+        needed = 1 + max(int(truth.frame.max(initial=-1)), int(predictions.frame.max(initial=-1)))
+        frames = needed if n_frames is None else n_frames
+        if frames < needed:
+            raise BadInput(f"video {video}: found a box in frame {needed - 1}, expected fewer than {frames} frames")
+        offset = len(self._frame_video)
+        self._frame_video += [self._videos.setdefault(video, len(self._videos))] * frames
+        for store, boxes in ((self._truth, truth), (self._predictions, predictions)):
+            store.append(boxes.take(np.arange(len(boxes)), boxes.frame + offset))
+
+    def data(self) -> DetectionSet:
+        """Everything seen so far as one table."""
+        return DetectionSet.of(
+            np.array(self._frame_video, dtype=np.int64),
+            self._joined(self._truth),
+            self._joined(self._predictions),
+            n_videos=len(self._videos),
+        )
+
+    def compute(self, convention: Convention = "coco", **options: Any) -> DetectionResult:
+        """`evaluate` over what was seen so far."""
+        return evaluate(self.data(), self.n_classes, convention=convention, **options)
+
+    def _joined(self, parts: list[Boxes]) -> Boxes:
+        nothing = Boxes.of([], dict.fromkeys(self.n_classes, ()), [])
+        full = [part for part in parts if len(part)]
+        for part in full:
+            missing = set(self.n_classes) - set(part.classes)
+            if missing:
+                raise BadInput(f"boxes: found no classes for {', '.join(sorted(missing))}, expected one id per box")
+        if not full:
+            return nothing
+        return Boxes(
+            np.concatenate([part.frame for part in full]),
+            {name: np.concatenate([part.classes[name] for part in full]) for name in self.n_classes},
+            np.concatenate([part.score for part in full]),
+            np.concatenate([part.xywh for part in full]),
+        )

@@ -1,0 +1,69 @@
+"""Association of boxes with triplet ids: seven counts per frame, summed per video (ivtmetrics' TAS).
+
+Localised and matched (lm), partially localised and matched (plm), identity switch (ids), identity miss (idm), missed
+localisation (mil), false positives (fp), false negatives (fn). `ivtd-legacy` keeps two defects of the reference: a
+switch or missed localisation is not counted when the ground truth is the first one left, and predictions of classes
+absent from the frame vanish when no other prediction is left. An identity miss does not use its ground truth up,
+which also counts as fn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from surgeval.metrics._match import count_associations
+from surgeval.metrics._mean import FloatArray, IntArray, mean_along
+from surgeval.metrics._rank import Convention, Visits, visits
+from surgeval.metrics.boxes import DetectionSet
+
+__all__ = ["ASSOCIATION_COUNTS", "Association", "associate"]
+
+ASSOCIATION_COUNTS = ("lm", "plm", "ids", "idm", "mil", "fp", "fn")
+
+
+@dataclass(frozen=True)
+class Association:
+    """Counts per video, in the order of `ASSOCIATION_COUNTS`."""
+
+    counts: IntArray  # (V, 7)
+
+    def overall(self) -> FloatArray:
+        """Fractions of the summed counts; nan when there are none."""
+        return _fractions(self.counts.sum(axis=0))
+
+    def per_video(self) -> FloatArray:
+        """Fractions inside each video."""
+        return _fractions(self.counts)
+
+    def video_wise(self) -> FloatArray:
+        """Mean over videos of their fractions."""
+        return mean_along(self.per_video(), axis=0) if len(self.counts) else np.full(7, np.nan)
+
+
+def _fractions(counts: IntArray) -> FloatArray:
+    total = counts.sum(axis=-1, keepdims=True)
+    return np.asarray(np.where(total > 0, counts / np.maximum(total, 1), np.nan), dtype=np.float64)
+
+
+def associate(
+    data: DetectionSet, convention: Convention = "ivtd", *, iou: float = 0.5, order: Visits | None = None
+) -> Association:
+    """Count, frame by frame, what became of every prediction and ground truth by triplet id.
+
+    The convention decides how ties are visited, and `ivtd-legacy` keeps the defects.
+
+    >>> from surgeval.metrics import Boxes
+    >>> truth = Boxes.of([0], {"ivt": [3]}, [[0, 0, 10, 10]])
+    >>> far = Boxes.of([0], {"ivt": [3]}, [[50, 50, 10, 10]], score=[0.9])
+    >>> dict(zip(ASSOCIATION_COUNTS, associate(DetectionSet.of([0], truth, far)).counts[0].tolist()))
+    {'lm': 0, 'plm': 0, 'ids': 0, 'idm': 0, 'mil': 1, 'fp': 0, 'fn': 0}
+    """
+    order = order or visits(data, convention)
+    counts = count_associations(
+        data.video, data.n_videos, data.truth_start, order.truth_walk, data.truth.classes["ivt"], order.truth_box,
+        order.walk_start, order.walk, data.predictions.classes["ivt"], order.pred_box, iou,
+        convention == "ivtd-legacy",
+    )  # fmt: skip
+    return Association(counts)

@@ -1,0 +1,233 @@
+"""Detection of instruments, verbs, targets and triplets: mAP50, mAP50:95, AR, P/R/F1, global and video-wise.
+
+`evaluate` is the one call. Every number belongs to a *convention* (`coco`, `ivtd`, `ivtd-legacy`) and a *scope*:
+`overall` ranks all videos together; `per_video` scores each video alone and averages class-first (as the reference
+packages do) or video-first (as eq. 3 of the ProstaTD paper has it). Both orders are given by name because they
+differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from surgeval.metrics._ap import pooled, video_pooled
+from surgeval.metrics._mean import FloatArray, IntArray, mean_along, mean_of
+from surgeval.metrics._operating import operating_point
+from surgeval.metrics._rank import Convention, Ranked, rank, visits
+from surgeval.metrics.association import Association, associate
+from surgeval.metrics.boxes import DetectionSet
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["ComponentResult", "DetectionResult", "PerVideo", "Scores", "evaluate", "score_component"]
+
+FIELDS = ("AP", "AP_5095", "AR", "precision", "recall", "F1")
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Per-class numbers of one component in one scope; nan where a class has no ground truth there."""
+
+    AP: FloatArray  # at the plain IoU threshold (0.5 unless chosen)
+    AP_5095: FloatArray
+    AR: FloatArray
+    precision: FloatArray
+    recall: FloatArray
+    F1: FloatArray
+    threshold: float = float("nan")  # the score threshold of P/R/F1; nan where every video has its own
+
+    def mean(self, field: str, classes: Sequence[int] | IntArray | None = None) -> float:
+        """Mean of a field over the classes that have ground truth, or over those among `classes` (rare subset)."""
+        values: FloatArray = getattr(self, field)
+        return mean_of(values if classes is None else values[np.asarray(classes, dtype=np.int64)])
+
+    @property
+    def mAP(self) -> float:  # noqa: D102
+        return self.mean("AP")
+
+    @property
+    def mAP_5095(self) -> float:  # noqa: D102
+        return self.mean("AP_5095")
+
+    @property
+    def mAR(self) -> float:  # noqa: D102
+        return self.mean("AR")
+
+    def summary(self) -> dict[str, float]:
+        """The means, by field."""
+        return {field: self.mean(field) for field in FIELDS}
+
+
+@dataclass(frozen=True)
+class PerVideo:
+    """The same numbers inside each video: arrays (videos, classes)."""
+
+    AP: FloatArray
+    AP_5095: FloatArray
+    AR: FloatArray
+    precision: FloatArray
+    recall: FloatArray
+    F1: FloatArray
+    threshold: FloatArray  # (videos,)
+
+    def class_first(self, multiplicity: npt.ArrayLike | None = None) -> Scores:
+        """Per class, the mean over the videos that have it (each counted `multiplicity` times)."""
+        means = [mean_along(getattr(self, field), 0, multiplicity) for field in FIELDS]
+        return Scores(means[0], means[1], means[2], means[3], means[4], means[5])
+
+    def video_first(self, multiplicity: npt.ArrayLike | None = None) -> dict[str, float]:
+        """Per video, the mean over its classes; then the mean over videos (eq. 3)."""
+        return {field: mean_of(mean_along(getattr(self, field), axis=1), multiplicity) for field in FIELDS}
+
+
+@dataclass(frozen=True)
+class ComponentResult:
+    """One component under one convention."""
+
+    component: str
+    convention: Convention
+    overall: Scores
+    per_video: PerVideo
+    ranked: Ranked
+    style: str = "coco"
+    given_threshold: float | None = None  # the score threshold of P/R/F1, where it was not chosen on these data
+
+    def resampled(self, multiplicity: IntArray) -> Scores:
+        """The `overall` scores of a resample in which video v occurs `multiplicity[v]` times, without new matching.
+
+        The best-F1 threshold is chosen anew, as it would be on those videos. Video-wise numbers of the resample are
+        `per_video.class_first(multiplicity)` and `.video_first(multiplicity)`.
+        """
+        ap, recall = pooled(self.ranked, multiplicity, self.style)
+        point = operating_point(
+            self.ranked, threshold=self.given_threshold, style=self.style, multiplicity=multiplicity
+        )
+        columns = list(self.ranked.averaged)
+        return Scores(
+            ap[:, 0], ap[:, columns].mean(axis=1), recall[:, columns].mean(axis=1), point.precision, point.recall,
+            point.f1, point.threshold,
+        )  # fmt: skip
+
+    @property
+    def video_wise(self) -> Scores:
+        """The class-first video-wise numbers."""
+        return self.per_video.class_first()
+
+    def table(self, names: Sequence[str] | None = None) -> pl.DataFrame:
+        """One row per class: how often it occurs, how often it is predicted, and what it scores overall."""
+        import polars as pl
+
+        n = self.ranked.n_classes
+        columns: dict[str, npt.ArrayLike | Sequence[str]] = {"class": np.arange(n)}
+        if names is not None:
+            columns["name"] = list(names)
+        columns |= {"instances": self.ranked.truths.sum(axis=0), "predictions": np.diff(self.ranked.start)}
+        columns |= {"videos": (self.ranked.truths > 0).sum(axis=0)}
+        columns |= {field: getattr(self.overall, field) for field in FIELDS}
+        return pl.DataFrame(columns)
+
+
+@dataclass(frozen=True)
+class DetectionResult:
+    """All components of one dataset under one convention."""
+
+    convention: Convention
+    components: Mapping[str, ComponentResult]
+    association: Association | None
+    degenerate_truths: int
+    degenerate_predictions: int
+
+    def __getitem__(self, component: str) -> ComponentResult:
+        return self.components[component]
+
+    def table(self) -> pl.DataFrame:
+        """One row per component and scope with the headline means; the convention stands in every row."""
+        import polars as pl
+
+        rows: list[dict[str, object]] = []
+        for name, result in self.components.items():
+            for scope, summary in (
+                ("global", result.overall.summary()),
+                ("video (class-first)", result.video_wise.summary()),
+                ("video (video-first)", result.per_video.video_first()),
+            ):
+                means = {key if key in ("precision", "recall") else f"m{key}": value for key, value in summary.items()}
+                rows.append({"convention": self.convention, "component": name, "scope": scope, **means})
+        return pl.DataFrame(rows)
+
+
+def score_component(
+    ranked: Ranked, *, threshold: float | None = None, style: str = "coco", averages: bool = True
+) -> ComponentResult:
+    """Every number of one component from its ranked detections; `averages=False` leaves mAP50:95 and AR out (nan)."""
+    cells: dict[str, FloatArray] = {}
+    for scope, (ap, recall) in (
+        ("overall", pooled(ranked, np.ones(ranked.n_videos), style)),
+        ("video", video_pooled(ranked, style)),
+    ):
+        columns = list(ranked.averaged)
+        cells[f"{scope} AP"] = ap[..., 0]
+        cells[f"{scope} AP_5095"] = ap[..., columns].mean(axis=-1) if averages else np.full_like(ap[..., 0], np.nan)
+        cells[f"{scope} AR"] = recall[..., columns].mean(axis=-1) if averages else np.full_like(ap[..., 0], np.nan)
+        if averages and style == "11point" and ranked.convention == "ivtd-legacy":
+            # There, a class that is only predicted (AP 0, not nan) has recall 0 as well.
+            cells[f"{scope} AR"][np.isnan(cells[f"{scope} AR"]) & ~np.isnan(ap[..., 0])] = 0.0
+    point = operating_point(ranked, threshold=threshold, style=style)
+    points = [operating_point(ranked, v, threshold=threshold, style=style) for v in range(ranked.n_videos)]
+    shape = (ranked.n_videos, ranked.n_classes)
+    by_video = [
+        np.array([getattr(p, name) for p in points], dtype=np.float64).reshape(shape)
+        for name in ("precision", "recall", "f1")
+    ]
+    return ComponentResult(
+        ranked.component,
+        ranked.convention,
+        Scores(
+            cells["overall AP"], cells["overall AP_5095"], cells["overall AR"], point.precision, point.recall, point.f1,
+            point.threshold,
+        ),
+        PerVideo(
+            cells["video AP"], cells["video AP_5095"], cells["video AR"], by_video[0], by_video[1], by_video[2],
+            np.array([p.threshold for p in points], dtype=np.float64),
+        ),
+        ranked, style, threshold,
+    )  # fmt: skip
+
+
+def evaluate(
+    data: DetectionSet,
+    n_classes: Mapping[str, int],
+    *,
+    convention: Convention = "coco",
+    iou: float = 0.5,
+    threshold: float | None = None,
+    style: str = "coco",
+) -> DetectionResult:
+    """Score the components named in `n_classes` (component → number of classes).
+
+    `threshold` fixes the score threshold of P/R/F1 (chosen on other data); left out, it is the best-F1 one of the
+    scored data.
+
+    >>> from surgeval.metrics import Boxes
+    >>> truth = Boxes.of([0, 1], {"i": [0, 1]}, [[0, 0, 10, 10], [5, 5, 10, 10]])
+    >>> data = DetectionSet.of([0, 0], truth, truth)
+    >>> evaluate(data, {"i": 3})["i"].overall.mAP
+    1.0
+    >>> round(evaluate(data, {"i": 3}, convention="ivtd")["i"].overall.mAP, 6)
+    0.995
+    """
+    order = visits(data, convention)
+    components = {
+        component: score_component(
+            rank(data, component, size, convention, iou=iou, order=order), threshold=threshold, style=style
+        )
+        for component, size in n_classes.items()
+    }
+    association = associate(data, convention, iou=iou, order=order) if "ivt" in n_classes else None
+    return DetectionResult(convention, components, association, data.truth.degenerate, data.predictions.degenerate)

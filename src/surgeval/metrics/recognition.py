@@ -1,0 +1,282 @@
+"""Recognition: average precision of per-frame class scores, for triplets and their components.
+
+AP is the sum over distinct scores of (recall gained) × precision, without interpolation; tied scores are one
+threshold, so the order of frames never matters. A class without positives is nan by definition, whatever a library
+does. Component scores (i, v, t, iv, it, vt) are the maximum over the triplets of that component, for labels and
+scores alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from surgeval.errors import BadInput
+from surgeval.metrics._jit import kernel
+from surgeval.metrics._mean import FloatArray, IntArray, mean_along, mean_of
+from surgeval.metrics._sort import radix_order, sort_keys
+from surgeval.vocab import LabelSpace
+
+__all__ = [
+    "RecognitionRanked",
+    "RecognitionResult",
+    "average_precision",
+    "component_max",
+    "evaluate_recognition",
+    "prepare_recognition",
+    "top_classes",
+    "top_k",
+    "video_average_precision",
+    "weighted_average_precision",
+]  # fmt: skip
+
+Labels = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True)
+class RecognitionResult:
+    """AP per class of one component: over all frames (`AP`), and inside each video (`per_video`, videos × classes)."""
+
+    component: str
+    AP: FloatArray
+    per_video: FloatArray
+    positives: IntArray  # frames per class
+
+    @property
+    def mAP(self) -> float:
+        """Mean over the classes that occur."""
+        return mean_of(self.AP)
+
+    @property
+    def video_wise(self) -> FloatArray:
+        """Per class, the mean over the videos that show it."""
+        return mean_along(self.per_video, axis=0)
+
+    @property
+    def class_first_mAP(self) -> float:
+        """Video-wise mAP as ivtmetrics has it: per class over videos, then over classes."""
+        return mean_of(self.video_wise)
+
+    @property
+    def video_first_mAP(self) -> float:
+        """Video-wise mAP as eq. 3 of the ProstaTD paper: per video over classes, then over videos."""
+        return mean_of(mean_along(self.per_video, axis=1))
+
+
+def average_precision(targets: npt.ArrayLike, scores: npt.ArrayLike) -> FloatArray:
+    """AP per class of frames × classes labels (0 or 1) and scores; nan for a class without positives.
+
+    >>> average_precision([[1, 0], [0, 0], [1, 0]], [[0.9, 0.1], [0.8, 0.2], [0.7, 0.3]]).round(4).tolist()
+    [0.8333, nan]
+    """
+    labels, values = _checked(targets, scores)
+    ranked = _ranked(labels, values, np.zeros(labels.shape[1], np.int32), 1)
+    return _weighted(ranked.labels, ranked.video, ranked.last, np.ones(1))
+
+
+def video_average_precision(targets: npt.ArrayLike, scores: npt.ArrayLike, video: npt.ArrayLike) -> FloatArray:
+    """AP per video and class; `video[f]` numbers the video of frame f from 0."""
+    ranked = prepare_recognition(targets, scores, video)
+    return _per_video(ranked.labels, ranked.video, ranked.last, ranked.n_videos)
+
+
+def component_max(values: npt.NDArray[Any], component: str, space: LabelSpace) -> npt.NDArray[Any]:
+    """Labels or scores of a component from those of the triplets (frames × triplets): the maximum over its triplets.
+
+    >>> from surgeval.vocab import load
+    >>> component_max(np.eye(100)[[17]], "i", load("cholect50")).tolist()
+    [[1.0, 0.0, 0.0, 0.0, 0.0, 0.0]]
+    """
+    if values.ndim != 2 or values.shape[1] != len(space.triplets):
+        expected = f"frames × {len(space.triplets)} triplets of {space.name}"
+        raise BadInput(f"found an array of shape {values.shape}, expected {expected}")
+    if component == "ivt":
+        return values
+    ids = space.component_ids(component)
+    order = np.argsort(ids, kind="stable")
+    present, first = np.unique(ids[order], return_index=True)
+    result = np.zeros((len(values), space.num_classes(component)), dtype=values.dtype)
+    if len(values):
+        result[:, present] = np.maximum.reduceat(values[:, order], first, axis=1)
+    return result
+
+
+def evaluate_recognition(
+    targets: npt.NDArray[Any],
+    scores: npt.NDArray[Any],
+    video: npt.ArrayLike,
+    *,
+    space: LabelSpace | None = None,
+    components: Sequence[str] = ("ivt",),
+) -> dict[str, RecognitionResult]:
+    """Global and video-wise AP of each component; without a `space` the columns are scored as they are (`ivt`)."""
+    results = {}
+    for component in components:
+        if space is None and component != "ivt":
+            raise BadInput(f"component {component!r}: expected a label space that maps triplets to components")
+        labels, values = (a if space is None else component_max(a, component, space) for a in (targets, scores))
+        ranked = prepare_recognition(labels, values, video)
+        parts = ranked.labels, ranked.video, ranked.last
+        results[component] = RecognitionResult(
+            component, _weighted(*parts, np.ones(ranked.n_videos)), _per_video(*parts, ranked.n_videos),
+            ranked.labels.sum(axis=1),
+        )  # fmt: skip
+    return results
+
+
+@dataclass(frozen=True)
+class RecognitionRanked:
+    """Frames of each class in descending score (C, N): what any resample of videos is scored from."""
+
+    labels: Labels
+    video: npt.NDArray[np.int32]
+    last: Labels  # whether the frame is the last of its tied scores, where precision is read
+    n_videos: int
+
+
+def prepare_recognition(targets: npt.ArrayLike, scores: npt.ArrayLike, video: npt.ArrayLike) -> RecognitionRanked:
+    """Rank once; `weighted_average_precision` then scores any resample of the videos."""
+    labels, values = _checked(targets, scores)
+    number = np.asarray(video, dtype=np.int32)
+    n = labels.shape[1]
+    if number.shape != (n,) or (n and number.min() < 0):
+        raise BadInput(f"video: found shape {number.shape}, expected one number ≥ 0 for each of the {n} frames")
+    return _ranked(labels, values, number, int(number.max(initial=-1)) + 1)
+
+
+def _ranked(labels: Labels, values: Floats, video: npt.NDArray[np.int32], n_videos: int) -> RecognitionRanked:
+    ranked = RecognitionRanked(
+        np.empty(labels.shape, np.bool_), np.empty(labels.shape, np.int32), np.empty(labels.shape, np.bool_), n_videos
+    )
+    for c in range(len(labels)):
+        keys = sort_keys(values[c])
+        _arrange(keys, radix_order(keys), labels[c], video, ranked.labels[c], ranked.video[c], ranked.last[c])
+    return ranked
+
+
+def weighted_average_precision(ranked: RecognitionRanked, multiplicity: npt.ArrayLike) -> FloatArray:
+    """AP per class of a resample in which video v occurs `multiplicity[v]` times; nan for a class left out by it.
+
+    >>> r = prepare_recognition([[1], [0], [1]], [[0.9], [0.8], [0.7]], video=[0, 0, 1])
+    >>> weighted_average_precision(r, [1, 0]).tolist(), weighted_average_precision(r, [0, 2]).tolist()
+    ([1.0], [1.0])
+    """
+    weight = np.ascontiguousarray(multiplicity, dtype=np.float64)
+    if weight.shape != (ranked.n_videos,) or not np.all(np.isfinite(weight)) or np.any(weight < 0):
+        raise BadInput(f"multiplicity: expected {ranked.n_videos} finite numbers ≥ 0, one per video")
+    return _weighted(ranked.labels, ranked.video, ranked.last, weight)
+
+
+def top_k(targets: npt.ArrayLike, scores: npt.ArrayLike, k: int) -> float:
+    """Share of all positives that are among the k highest scores of their frame; 0 without positives.
+
+    Equal scores rank by class id.
+
+    >>> top_k([[1, 0, 1]], [[0.9, 0.8, 0.1]], k=2)
+    0.5
+    """
+    labels, values = _checked(targets, scores)
+    if k < 1:
+        raise BadInput(f"k: found {k}, expected at least 1")
+    best = np.argsort(-values.T, axis=1, kind="stable")[:, :k]
+    found = np.take_along_axis(labels.T, best, axis=1).sum()
+    return float(found / max(int(labels.sum()), 1))
+
+
+def top_classes(ap: npt.ArrayLike, k: int) -> dict[int, float]:
+    """The k classes with the highest AP, best first; classes without positives (nan) come last.
+
+    >>> top_classes([0.2, float("nan"), 0.9], k=2)
+    {2: 0.9, 0: 0.2}
+    """
+    values = np.asarray(ap, dtype=np.float64)
+    order = np.argsort(np.where(np.isnan(values), np.inf, -values), kind="stable")[:k]
+    return {int(c): float(values[c]) for c in order}
+
+
+def _checked(targets: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[Labels, Floats]:
+    """Labels and scores as contiguous class-major arrays."""
+    labels, values = np.asarray(targets), np.asarray(scores)
+    if labels.ndim != 2 or labels.shape != values.shape:
+        raise BadInput(f"found targets {labels.shape} and scores {values.shape}, expected two frames × classes arrays")
+    if labels.dtype != np.bool_:
+        if labels.dtype.kind not in "iuf" or not np.isin(labels, (0, 1)).all():
+            raise BadInput("targets: found other values, expected only 0 and 1")
+        labels = labels.astype(np.bool_)
+    if values.dtype not in (np.float32, np.float64):
+        values = values.astype(np.float64)
+    if not np.isfinite(values).all():
+        frame, column = (int(n) for n in np.argwhere(~np.isfinite(values))[0])
+        raise BadInput(f"scores: frame {frame}: class {column}: found {values[frame, column]}, expected a finite score")
+    return np.ascontiguousarray(labels.T), np.ascontiguousarray(values.T)
+
+
+@kernel
+def _arrange(
+    keys: npt.NDArray[np.uint64],
+    order: IntArray,
+    labels: Labels,
+    video: npt.NDArray[np.int32],
+    sorted_labels: Labels,
+    sorted_video: npt.NDArray[np.int32],
+    last: Labels,
+) -> None:
+    n = len(order)
+    for k in range(n):
+        sorted_labels[k] = labels[order[k]]
+        sorted_video[k] = video[order[k]]
+        last[k] = k == n - 1 or keys[order[k]] != keys[order[k + 1]]
+
+
+@kernel
+def _weighted(labels: Labels, video: npt.NDArray[np.int32], last: Labels, weight: FloatArray) -> FloatArray:
+    result = np.full(len(labels), np.nan)
+    for c in range(len(labels)):
+        area, above, found, gained = 0.0, 0.0, 0.0, 0.0
+        for k in range(labels.shape[1]):
+            w = weight[video[c, k]]
+            above += w
+            if labels[c, k]:
+                gained += w
+            if last[c, k] and gained > 0:
+                found += gained
+                area += gained * (found / above)
+                gained = 0.0
+        if found > 0:
+            result[c] = area / found
+    return result
+
+
+@kernel
+def _per_video(labels: Labels, video: npt.NDArray[np.int32], last: Labels, n_videos: int) -> FloatArray:
+    """One walk down the ranking of all videos; each keeps its own counts and reads precision at its own ties."""
+    result = np.full((n_videos, len(labels)), np.nan)
+    for c in range(len(labels)):
+        area, above, found = np.zeros(n_videos), np.zeros(n_videos), np.zeros(n_videos)
+        gained, tie_of = np.zeros(n_videos), np.zeros(n_videos, np.int64)
+        tie = 0
+        for k in range(labels.shape[1]):
+            v = video[c, k]
+            if tie_of[v] != tie:
+                if gained[v] > 0:
+                    found[v] += gained[v]
+                    area[v] += gained[v] * (found[v] / above[v])
+                    gained[v] = 0.0
+                tie_of[v] = tie
+            above[v] += 1
+            if labels[c, k]:
+                gained[v] += 1
+            if last[c, k]:
+                tie += 1
+        for v in range(n_videos):
+            if gained[v] > 0:
+                found[v] += gained[v]
+                area[v] += gained[v] * (found[v] / above[v])
+            if found[v] > 0:
+                result[v, c] = area[v] / found[v]
+    return result
