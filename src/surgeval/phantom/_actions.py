@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from surgeval.phantom._motion import along, ramp, window
+from surgeval.phantom._state import gallbladder_swing
 from surgeval.records import Point
 
 MOMENTARY = ("clip", "cut")
@@ -25,14 +25,11 @@ _STROKE = {"hook": 8.0, "bipolar": 5.0, "scissors": 5.0, "grasper": 6.0, "irriga
 
 @dataclass(frozen=True, slots=True)
 class Swing:
-    """How the gallbladder turns up about its fundus while its bed is opened (`_render` draws it the same way)."""
+    """When the gallbladder turns up about its fundus: while its bed is opened."""
 
     pivot: Point
     start: float
     end: float
-
-    ANGLE: ClassVar[float] = -0.3
-    SHIFT: ClassVar[Point] = (-4.0, -12.0)
 
     def share(self, t: float) -> float:
         """0 … 1: how much of the bed is dissected."""
@@ -40,12 +37,12 @@ class Swing:
 
     def moved(self, point: Point, t: float) -> Point:
         """Where a rest point of the gallbladder is."""
-        share = self.share(t)
-        cos, sin = math.cos(self.ANGLE * share), math.sin(self.ANGLE * share)
+        angle, shift = gallbladder_swing(self.share(t))
+        cos, sin = math.cos(angle), math.sin(angle)
         x, y = point[0] - self.pivot[0], point[1] - self.pivot[1]
         return (
-            self.pivot[0] + cos * x + sin * y + self.SHIFT[0] * share,
-            self.pivot[1] - sin * x + cos * y + self.SHIFT[1] * share,
+            self.pivot[0] + cos * x + sin * y + shift[0],
+            self.pivot[1] - sin * x + cos * y + shift[1],
         )
 
 

@@ -6,12 +6,9 @@ sees only motion.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -24,20 +21,6 @@ from surgeval.phantom._script import FPS, Procedure
 from surgeval.vocab import load
 
 Image = npt.NDArray[np.uint8]
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """OpenCV on one thread: its exact distance transform rounds differently with two, and pixels must not."""
-    before = cv2.getNumThreads()
-    if before == 1:
-        yield
-        return
-    cv2.setNumThreads(1)
-    try:
-        yield
-    finally:
-        cv2.setNumThreads(before)
 
 
 class Footage:
@@ -59,15 +42,11 @@ class Footage:
         """Made when first needed: it paints the textures."""
         # A random tint is one instrument's tint, drawn anew for every second: same colours as by_instrument, no cue.
         tint = "by_instrument" if self.tint == "random" else self.tint
-        with one_thread():
-            return Renderer(LOOKS[self.look], self.procedure.anatomy, width=self.width, height=self.height, tint=tint)
+        return Renderer(LOOKS[self.look], self.procedure.anatomy, width=self.width, height=self.height, tint=tint)
 
     def shoot(self, index: int, *, like: int | None = None) -> Rendered:
         """Frame number `index` (25 per second), with tint and dirt of frame `like` (itself by default)."""
-        with one_thread():
-            return self._shoot(index, index if like is None else like)
-
-    def _shoot(self, index: int, like: int) -> Rendered:
+        like = index if like is None else like
         shot = self.renderer.render(self.procedure.state(index / FPS), tint_key=self._tint_key(like))
         corruption = self.procedure.corruption(like / FPS)
         if corruption is None:

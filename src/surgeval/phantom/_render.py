@@ -21,7 +21,7 @@ from surgeval.phantom._instruments import INSTRUMENTS, instrument_sprite
 from surgeval.phantom._objects import mark_sprite, object_sprite, water_sprite
 from surgeval.phantom._optics import Optics
 from surgeval.phantom._sprite import Sprite
-from surgeval.phantom._state import CameraPose, Look, Pull, SceneState, ToolState, displaced
+from surgeval.phantom._state import CameraPose, Look, Pull, SceneState, ToolState, displaced, gallbladder_swing
 from surgeval.phantom._texture import Bytes
 from surgeval.phantom._tissue import EXTENT, ORGANS, SCALE, Tissue, build_field
 from surgeval.phantom._warp import (
@@ -195,9 +195,8 @@ class Renderer:
         """Rest → present place of the gallbladder, when it is drawn by itself."""
         if state.gallbladder == "attached" and state.detached > 0:
             # It swings aside about its fundus as its bed is opened from the neck.
-            lift = min(state.detached, 1.0)
-            angle, pivot, shift = -0.3 * lift, self._fundus, (-4.0 * lift, -12.0 * lift)
-            scale = 1.0
+            angle, shift = gallbladder_swing(min(state.detached, 1.0))
+            pivot, scale = self._fundus, 1.0
         elif state.gallbladder == "detached":
             place = state.gallbladder_at or self._bag_centre
             pivot, angle, scale = self._bag_centre, 0.6, 0.86

@@ -14,7 +14,17 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from surgeval.phantom._texture import SHIFT, Bytes, Colour, Floats, fixed, polygon, slopes, soften_height
+from surgeval.phantom._texture import (
+    SHIFT,
+    Bytes,
+    Colour,
+    Floats,
+    distance_inside,
+    fixed,
+    polygon,
+    slopes,
+    soften_height,
+)
 from surgeval.phantom._warp import Affine
 from surgeval.records import Point
 
@@ -113,9 +123,7 @@ class Board:
         if not w:
             return
         window = np.s_[max(y - 4, 0) : y + h + 4, max(x - 4, 0) : x + w + 4]
-        distance = cv2.distanceTransform(
-            (mask[window] > 127).astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE
-        ) / np.float32(_FINE)
+        distance = distance_inside((mask[window] > 127).astype(np.uint8)) / np.float32(_FINE)
         t = np.minimum(distance / np.float32(bevel), 1)
         height = soften_height((np.sqrt(np.maximum(1 - (1 - t) * (1 - t), 0)) * bevel * _FINE).astype(np.float32), 2)
         gx, gy = slopes(height)

@@ -70,6 +70,11 @@ def displaced(point: Point, pulls: tuple[Pull, ...]) -> Point:
     return (x + dx, y + dy)
 
 
+def gallbladder_swing(share: float) -> tuple[float, Point]:
+    """How far the gallbladder is turned about its fundus (radians) and shifted when `share` of its bed is dissected."""
+    return -0.3 * share, (-4.0 * share, -12.0 * share)
+
+
 @dataclass(frozen=True, slots=True)
 class ToolState:
     """One instrument: it reaches from `entry` (the trocar's side, outside the view) to `tip`."""

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import cv2
 import numpy as np
 import numpy.typing as npt
+from scipy.ndimage import distance_transform_edt
 
 from surgeval.records import Point
 
@@ -60,6 +62,28 @@ def warped(image: npt.NDArray[np.generic], dx: Floats, dy: Floats) -> npt.NDArra
     return image[y, x]
 
 
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """OpenCV on one thread."""
+    before = cv2.getNumThreads()
+    if before != 1:
+        cv2.setNumThreads(1)
+    try:
+        yield
+    finally:
+        if before != 1:
+            cv2.setNumThreads(before)
+
+
+def distance_inside(mask: npt.NDArray[np.uint8]) -> Floats:
+    """Distance of every non-zero pixel to the nearest zero.
+
+    SciPy's: the root of a whole number, the same everywhere. OpenCV's exact transform rounds differently with two
+    threads and without IPP, and the phantom's pixels must not depend on either.
+    """
+    return distance_transform_edt(mask).astype(np.float32)
+
+
 def lobules(rng: np.random.Generator, height: int, width: int, cell: float) -> Floats:
     """Packed round lumps, 0 in the furrows and 1 on the tops, each about `cell` pixels wide."""
     seeds = np.full((height, width), 255, np.uint8)
@@ -69,8 +93,7 @@ def lobules(rng: np.random.Generator, height: int, width: int, cell: float) -> F
             py = int((y + 0.9 * (rng.random() - 0.5)) * cell)
             if 0 <= px < width and 0 <= py < height:
                 seeds[py, px] = 0
-    distance = cv2.distanceTransform(seeds, cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
-    t = np.minimum(distance.astype(np.float32) / np.float32(0.75 * cell), 1)
+    t = np.minimum(distance_inside(seeds) / np.float32(0.75 * cell), 1)
     bend = np.float32(cell * 0.35)
     bent = warped(1 - t * t, bend * value_noise(rng, height, width, cell), bend * value_noise(rng, height, width, cell))
     return soften_height(bent.astype(np.float32), max(round(cell / 14), 1))

@@ -20,6 +20,7 @@ from surgeval.phantom._texture import (
     SHIFT,
     Bytes,
     Floats,
+    distance_inside,
     fixed,
     fractal,
     lobules,
@@ -151,9 +152,7 @@ def _paint(canvas: _Canvas, organ: Organ, recipe: Recipe, noise: _Noise, source:
     solid = polygon(height, width, organ.outline, SCALE, origin)
     if recipe.ragged:
         solid = _ragged(solid, local, recipe.ragged)
-    distance = cv2.distanceTransform((solid > 127).astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE) / np.float32(
-        SCALE
-    )
+    distance = distance_inside((solid > 127).astype(np.uint8)) / np.float32(SCALE)
     t = np.minimum(distance / np.float32(recipe.round), 1)
     dome = np.sqrt(np.maximum(1 - (1 - t) * (1 - t), 0)) * np.float32(recipe.round * recipe.bulge)
     wide = 1 - np.minimum(distance / np.float32(120), 1)
@@ -267,9 +266,7 @@ def _raw_bed(canvas: _Canvas, anatomy: Anatomy, noise: _Noise) -> None:
     origin = (EXTENT[0] + window[1].start / SCALE, EXTENT[1] + window[0].start / SCALE)
     local = _Noise(*(getattr(noise, name)[window] for name in _Noise.__slots__))
     solid = _ragged(polygon(height, width, plate.outline, SCALE, origin), local, 0.5).astype(np.float32) / 255
-    inner = cv2.distanceTransform((solid > 0.5).astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE) / np.float32(
-        SCALE
-    )
+    inner = distance_inside((solid > 0.5).astype(np.uint8)) / np.float32(SCALE)
     rim = np.clip(1 - inner / 9, 0, 1)
     bumps = 4.0 * local.n30 + 1.1 * local.n11 + 0.28 * local.n4 + 0.08 * local.n2 - 1.5 * rim
     gx, gy = slopes((bumps * np.float32(SCALE)).astype(np.float32))

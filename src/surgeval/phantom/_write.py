@@ -23,12 +23,13 @@ import cv2
 from surgeval.errors import BadInput, DataError, RunError
 from surgeval.phantom._edition import HELD_OUT_WORDINGS, VideoPlan, edition, plan_videos
 from surgeval.phantom._focus_questions import make_focus_questions
-from surgeval.phantom._footage import Footage, one_thread, video_mp4
+from surgeval.phantom._footage import Footage, video_mp4
 from surgeval.phantom._gaze import make_gaze
 from surgeval.phantom._graph import build_graph, graph_from_json, known_things
 from surgeval.phantom._intent_questions import make_intent_questions
 from surgeval.phantom._layout import focus_json, frame_json, index_text, intent_json, truth_text
 from surgeval.phantom._script import FPS, make_procedure
+from surgeval.phantom._texture import one_thread
 from surgeval.phantom._tissue import ORGANS
 from surgeval.phantom._truth import label
 from surgeval.records import Gaze, IntentQuestion, VqaQuestion

@@ -100,7 +100,9 @@ def vector_units() -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "switched_off", [vector_units(), vector_units() | {"OPENCV_IPP": "disabled"}], ids=["vector units", "and IPP"]
+    "switched_off",
+    [vector_units(), vector_units() | {"OPENCV_IPP": "disabled", "OPENCV_FOR_THREADS_NUM": "1"}],
+    ids=["vector units", "and IPP and threads"],
 )
 def test_pixels_do_not_depend_on_the_cpu(switched_off: dict[str, str]) -> None:
     found = subprocess.run(
