@@ -55,12 +55,18 @@ test: $(VENV)/.browser lint  ## everything at reduced counts (under 10 minutes o
 test-long: $(VENV)/.browser lint  ## everything at full counts
 	SURGEVAL_LONG=1 $(BIN)/pytest -n $(WORKERS)
 
-bench: $(VENV)/.dev  ## ratios against peers
+# Peers are installed beside the project, never into it: surgeval must not come to need one.
+.bench: benchmarks/requirements-triplets.txt $(VENV)/.dev
+	@echo "installing the benchmarks' peers ..."
+	@$(PIP) --target $@ --requirement $<
+	@touch $@
+
+bench: .bench  ## ratios against peers
 	@for b in benchmarks/*.py; do echo "== $$b"; $(BIN)/python $$b; done
 
 docs: $(VENV)/.docs  ## the documentation site in site/
-	$(BIN)/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open site/index.html"
 
 clean:  ## remove everything that was built here
-	rm -rf $(VENV) site dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .bench site dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -17,8 +17,6 @@ from surgeval.cli._console import console, print_frame, print_json, print_table,
 from surgeval.errors import BadInput
 
 if TYPE_CHECKING:
-    from rich.progress import TaskID
-
     from surgeval.datasets import CheckReport, Dataset, Problem
     from surgeval.protocols.quality import QualityRun
     from surgeval.vocab import LabelSpace
@@ -266,8 +264,8 @@ def convert(
     )
 
 
-@app.command()
-def phantom(
+@app.command("phantom")
+def make_phantom(
     out: Annotated[Path, typer.Option("--out", help="The folder to make; finished videos in it are kept.")],
     seed: Annotated[int, typer.Option("--seed", min=0, help="Another seed, another set of operations.")] = 1,
     videos: Annotated[int, typer.Option("--videos", min=1, max=1000, help="How many operations.")] = 3,
@@ -287,14 +285,14 @@ def phantom(
 
     Example: [bold]surgeval data phantom --out phantom-v1 --edition phantom-v1[/bold]
     """
-    from surgeval.phantom import write_edition, write_phantom
+    from surgeval import phantom
 
     width, height = _size(size)
-    with rendering() as show:
+    with rendering(phantom.edition(edition).videos if edition else videos) as show:
         if edition is not None:
-            place = write_edition(edition, out, tint=tint.value, processes=processes, progress=show, mp4=mp4)
+            place = phantom.write_edition(edition, out, tint=tint.value, processes=processes, progress=show, mp4=mp4)
         else:
-            place = write_phantom(
+            place = phantom.write_phantom(
                 out,
                 seed=seed,
                 videos=videos,
@@ -313,15 +311,15 @@ def phantom(
 
 
 @contextmanager
-def rendering() -> Iterator[Callable[[str, int, int], None]]:
-    """A progress display with one bar per operation that is being rendered."""
-    with progress("frames") as bar:
-        tasks: dict[str, TaskID] = {}
+def rendering(videos: int) -> Iterator[Callable[[str, int, int], None]]:
+    """A progress display for a phantom of so many operations, fed with (operation, frames done, frames)."""
+    with progress("operations") as bar:
+        task = bar.add_task("rendering", total=videos)
+        share: dict[str, float] = {}
 
         def show(video: str, done: int, total: int) -> None:
-            if video not in tasks:
-                tasks[video] = bar.add_task(f"rendering {video}", total=total)
-            bar.update(tasks[video], completed=done, visible=done < total)
+            share[video] = done / total
+            bar.update(task, completed=int(sum(share.values())))
 
         yield show
 

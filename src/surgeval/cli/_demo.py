@@ -13,6 +13,7 @@ from surgeval.cli._report import write_report
 from surgeval.errors import DataError
 
 EDITION = "phantom-v1"
+_OTHER = "note: not the pinned edition; numpy, scipy or opencv differ from constraints.txt, so quote no numbers from it"
 
 
 def register(app: typer.Typer) -> None:
@@ -28,13 +29,14 @@ def demo(
 
     Example: [bold]surgeval demo --out demo[/bold]
     """
-    from surgeval import datasets
-    from surgeval.phantom import write_edition
+    from surgeval import datasets, phantom
 
     say = _silent if json else console().print
-    say(f"1. {EDITION}: 18 operations from 3 hospitals that never were, every label known")
-    with rendering() as show:
-        data = write_edition(EDITION, out / EDITION, progress=show)
+    say(f"1. {EDITION}: 18 simulated operations in 3 looks, every label known")
+    with rendering(phantom.edition(EDITION).videos) as show:
+        data = phantom.write_edition(EDITION, out / EDITION, progress=show)
+    same = phantom.edition_hash(data) == phantom.PHANTOM_V1_SHA256
+    say("   the very pixels and labels of the pinned edition" if same else f"   {_OTHER}")
     dataset = datasets.open_dataset(data)
     with progress("frames") as bar:
         task = bar.add_task("checking", total=None)
@@ -48,11 +50,21 @@ def demo(
     if json:
         print_json({"data": str(data), "report": str(page), **_counts(found)})
         return
-    film = sorted((data / "videos").glob("*.mp4"))
+    film = _film(out / "operation.mp4")
     say("\nLook here:")
     say(f"  {page}   the report")
-    say(f"  {data / 'frames'}   the frames" + (f", and a film: {film[0]}" if film else ""))
+    say(f"  {film}   twelve seconds of an operation with its truth drawn")
+    say(f"  {data / 'frames'}   the frames")
     say("\nThen your own data:\n  surgeval data check FOLDER\n  surgeval report FOLDER --out report")
+
+
+def _film(path: Path) -> Path:
+    """Clipping and cutting, seen by source C; made once."""
+    from surgeval import phantom
+
+    edition = phantom.edition(EDITION)
+    plan = next(plan for plan in phantom.plan_videos(edition.seed, edition.videos) if plan.name == "C3")
+    return path if path.exists() else phantom.truth_film(plan, path, seconds=edition.seconds, start=18)
 
 
 def _silent(text: str) -> None:

@@ -7,7 +7,6 @@ sees only motion.
 from __future__ import annotations
 
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -63,28 +62,3 @@ class Footage:
             return Dice("tint", self.procedure.seed, index // FPS).choice(load("phantom").instruments)
         tool = self.procedure.working(index / FPS)
         return tool.instrument if tool else None
-
-
-def video_mp4(footage: Footage, out: str | Path, fps: int = FPS) -> Path:
-    """The whole video as H.264 MP4; the same bytes for the same encoder library."""
-    import av
-
-    if FPS % fps:
-        raise BadInput(f"fps: found {fps}, expected a divisor of {FPS}")
-    out = Path(out)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    partial = out.with_name(f".{out.name}.partial")
-    if footage.width % 2 or footage.height % 2:
-        raise BadInput(f"frame size: found {footage.width}×{footage.height}, expected even numbers for H.264")
-    with av.open(str(partial), "w", format="mp4") as container:
-        stream = container.add_stream("libx264", rate=fps)
-        stream.width, stream.height, stream.pix_fmt = footage.width, footage.height, "yuv420p"
-        stream.codec_context.thread_count = 1
-        stream.options = {"crf": "20", "preset": "veryfast", "threads": "1", "g": str(fps)}
-        for index in range(0, round(footage.procedure.seconds * FPS), FPS // fps):
-            frame = av.VideoFrame.from_ndarray(footage.shoot(index).image, format="rgb24")
-            frame.pts = index // (FPS // fps)
-            container.mux(stream.encode(frame))
-        container.mux(stream.encode())
-    partial.replace(out)
-    return out

@@ -22,8 +22,9 @@ import cv2
 
 from surgeval.errors import BadInput, DataError, RunError
 from surgeval.phantom._edition import HELD_OUT_WORDINGS, VideoPlan, edition, plan_videos
+from surgeval.phantom._film import video_mp4
 from surgeval.phantom._focus_questions import make_focus_questions
-from surgeval.phantom._footage import Footage, video_mp4
+from surgeval.phantom._footage import Footage
 from surgeval.phantom._gaze import make_gaze
 from surgeval.phantom._graph import build_graph, graph_from_json, known_things
 from surgeval.phantom._intent_questions import make_intent_questions
