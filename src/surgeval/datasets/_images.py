@@ -1,0 +1,64 @@
+"""Pixels: `read_image` turns an `ImageRef` into an RGB array, whether it names an image file or a frame of a video.
+
+Image files are decoded by Pillow because it says when a file is cut off (OpenCV fills the rest with grey).
+"""
+
+from __future__ import annotations
+
+import struct
+import warnings
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from surgeval.datasets._layout import IMAGES
+from surgeval.datasets._place import MAX_SIDE
+from surgeval.datasets._video import read_video_frame
+from surgeval.errors import DataError
+from surgeval.records import ImageRef
+
+SUFFIXES = IMAGES
+_FORMATS = ("JPEG", "PNG", "BMP", "TIFF", "WEBP", "MPO")
+# What Pillow's decoders were seen to raise on damaged files.
+_DECODING = (OSError, ValueError, SyntaxError, TypeError, EOFError, IndexError, KeyError, struct.error, MemoryError,
+             OverflowError, ZeroDivisionError, Image.DecompressionBombError)  # fmt: skip
+
+
+def read_image(ref: ImageRef) -> npt.NDArray[np.uint8]:
+    """The pixels of a frame as RGB, shape (height, width, 3).
+
+    A missing, damaged or cut-off file raises `DataError` naming it.
+    """
+    if ref.frame is not None:
+        return read_video_frame(ref.path, ref.frame)
+    return decode(ref.path)
+
+
+def decode(path: Path) -> npt.NDArray[np.uint8]:
+    """The pixels of an image file as RGB."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with Image.open(path, formats=_FORMATS) as image:
+                if max(image.size) > MAX_SIDE:
+                    raise DataError(path, found=f"{image.size[0]} × {image.size[1]} pixels",
+                                    expected=f"at most {MAX_SIDE} a side")  # fmt: skip
+                return np.array(image.convert("RGB"))
+    except FileNotFoundError:
+        raise DataError(path, found="no such file", expected="an image") from None
+    except _DECODING as error:
+        found = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise DataError(path, found=f"a damaged image ({found})", expected="a readable image") from error
+
+
+def image_size(path: Path) -> tuple[int, int] | None:
+    """Width and height from the file's header, or None where that cannot be read."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with Image.open(path, formats=_FORMATS) as image:
+                return image.size if max(image.size) <= MAX_SIDE and min(image.size) > 0 else None
+    except _DECODING:
+        return None

@@ -1,0 +1,254 @@
+"""What a format can hold comes back unchanged, whatever it is."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from surgeval.datasets import Letterbox, MemoryDataset, MergeMap, convert, merged, open_dataset
+from surgeval.datasets._json import Members
+from surgeval.datasets._outline import decode_counts, encode_counts
+from surgeval.datasets._place import Place
+from surgeval.records import Box, Frame, ImageRef, Instance, Mask, Triplet, Video
+from surgeval.vocab import LabelSpace, load
+
+SIZES = ((96, 64), (64, 96), (80, 80))
+SPACE = load("phantom")
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[int, int], Path]:
+    folder = tmp_path_factory.mktemp("pictures")
+    paths = {}
+    for size in SIZES:
+        paths[size] = folder / f"{size[0]}.png"
+        Image.new("RGB", size, (180, 60, 50)).save(paths[size])
+    return paths
+
+
+@st.composite
+def boxes(draw: st.DrawFn, width: int, height: int) -> Box:
+    """Boxes inside the frame with corners on sixteenths of a pixel, so that sums are exact."""
+    x1, x2 = sorted(draw(st.lists(st.integers(0, 16 * width), min_size=2, max_size=2, unique=True)))
+    y1, y2 = sorted(draw(st.lists(st.integers(0, 16 * height), min_size=2, max_size=2, unique=True)))
+    return Box(x1 / 16, y1 / 16, (x2 - x1) / 16, (y2 - y1) / 16)
+
+
+triplets = st.one_of(
+    st.integers(0, len(SPACE.triplets) - 1).map(lambda k: Triplet(*SPACE.triplets[k])), st.just(Triplet(6))
+)
+
+
+@st.composite
+def datasets(draw: st.DrawFn, boxed: bool = True) -> MemoryDataset:
+    frames, videos = [], []
+    for number in range(draw(st.integers(1, 3))):
+        name = f"VID{number}"
+        width, height = draw(st.sampled_from(SIZES))
+        videos.append(Video(name, split=draw(st.sampled_from(["", "train", "val", "test"])), fps=25.0))
+        for index in sorted(draw(st.sets(st.integers(0, 999_999), min_size=1, max_size=4))):
+            box = boxes(width, height) if boxed else st.one_of(st.none(), boxes(width, height))
+            found = draw(st.lists(st.builds(Instance, triplets, box), max_size=4))
+            frames.append(Frame(name, f"{index:06d}", index, index / 25.0, None, width, height, tuple(found),
+                                phase=draw(st.one_of(st.none(), st.integers(0, 6)))))  # fmt: skip
+    return MemoryDataset(SPACE, frames, videos)
+
+
+def through(source: MemoryDataset, format: str, pictures: dict[tuple[int, int], Path]) -> Iterator[tuple[Frame, Frame]]:
+    """Frames before and after writing and reading."""
+    known = [frame for video in source.videos() for frame in source.frames(video.name)]
+    known = [replace(frame, image=ImageRef(pictures[frame.width, frame.height])) for frame in known]
+    with tempfile.TemporaryDirectory() as folder:
+        convert(MemoryDataset(SPACE, known, source.videos()), Path(folder) / "out", format)
+        back = open_dataset(Path(folder) / "out", labels=SPACE if format == "voc" else None)
+        read = {(frame.video, frame.name): frame for video in back.videos() for frame in back.frames(video.name)}
+        assert {video.name: video.split for video in back.videos()} == {v.name: v.split for v in source.videos()}
+        assert back.space.instruments == SPACE.instruments
+        assert len(read) == len(known)
+        for frame in known:
+            yield frame, read[frame.video, frame.name]
+
+
+few = settings(max_examples=settings.default.max_examples // 2 if settings.default else 20)
+
+
+@few
+@given(source=datasets(boxed=False))
+def test_cholect50_holds_triplets_boxes_phases_and_missing_boxes(
+    pictures: dict[tuple[int, int], Path], source: MemoryDataset
+) -> None:
+    for one, other in through(source, "cholect50", pictures):
+        assert (one.index, one.time, one.phase) == (other.index, other.time, other.phase)
+        assert [i.triplet for i in one.instances] == [i.triplet for i in other.instances]
+        for a, b in zip(one.instances, other.instances, strict=True):
+            assert (a.box is None) == (b.box is None)
+            if a.box and b.box:
+                assert np.allclose(a.box.corners, b.box.corners, rtol=0, atol=1e-9)
+
+
+@few
+@given(source=datasets())
+@pytest.mark.parametrize("format", ["voc", "labelme"])
+def test_corner_formats_hold_boxes_exactly(
+    pictures: dict[tuple[int, int], Path], source: MemoryDataset, format: str
+) -> None:
+    for one, other in through(source, format, pictures):
+        bare = tuple(replace(i, triplet=Triplet(i.triplet.instrument)) for i in one.instances)
+        assert other.instances == (bare if format == "voc" else one.instances)
+
+
+@few
+@given(source=datasets())
+def test_coco_holds_all_that_has_a_triplet_exactly(
+    pictures: dict[tuple[int, int], Path], source: MemoryDataset
+) -> None:
+    for one, other in through(source, "coco", pictures):
+        assert other.instances == tuple(i for i in one.instances if i.triplet.verb >= 0)
+        assert (one.phase, one.time, one.index) == (other.phase, other.time, other.index)
+
+
+@few
+@given(source=datasets())
+@pytest.mark.parametrize("format", ["yolo5", "yolo8"])
+def test_yolo_holds_boxes_to_six_decimals_of_the_frame(
+    pictures: dict[tuple[int, int], Path], source: MemoryDataset, format: str
+) -> None:
+    for one, other in through(source, format, pictures):
+        held = [i for i in one.instances if i.triplet.verb >= 0 or format == "yolo8"]
+        assert [i.triplet for i in held] == [i.triplet for i in other.instances]
+        for a, b in zip(held, other.instances, strict=True):
+            assert a.box is not None
+            assert b.box is not None
+            assert np.allclose(a.box.corners, b.box.corners, rtol=0, atol=1.01e-6 * max(one.width, one.height))
+
+
+sides = st.integers(2, 4000)
+
+
+@given(width=sides, height=sides, size=st.sampled_from([224, 640, 1024]), data=st.data())
+def test_the_square_and_back_is_the_same_box(width: int, height: int, size: int, data: st.DataObject) -> None:
+    box = data.draw(boxes(width, height))
+    letterbox = Letterbox(width, height, size)
+    there = letterbox.forward(box)
+    assert there.inside(size, size, 1e-9)
+    assert np.allclose(letterbox.inverse(there).corners, box.corners, rtol=0, atol=1e-9)
+
+
+@given(width=sides, height=sides, x=st.floats(-1e4, 1e4), y=st.floats(-1e4, 1e4))
+def test_points_outside_are_clamped_to_the_square(width: int, height: int, x: float, y: float) -> None:
+    letterbox = Letterbox(width, height)
+    u, v = letterbox.forward_point((x, y))
+    assert 0 <= u <= 640
+    assert 0 <= v <= 640
+
+
+@given(rows=st.lists(st.lists(st.booleans(), min_size=7, max_size=7), min_size=1, max_size=9))
+def test_run_lengths_survive_their_string(rows: list[list[bool]]) -> None:
+    counts = list(Mask.from_array(np.array(rows, bool)).counts)
+    assert decode_counts(encode_counts(counts)) == counts
+
+
+@given(counts=st.lists(st.integers(0, 10**7), min_size=1, max_size=60))
+def test_any_run_lengths_survive_their_string(counts: list[int]) -> None:
+    assert decode_counts(encode_counts(counts)) == counts
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**12), 10**12) | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(
+    document=st.dictionaries(st.text(max_size=6), values, max_size=5),
+    indent=st.sampled_from([None, 1]),
+    ascii_only=st.booleans(),
+    chunk=st.integers(1, 40),
+)
+def test_walking_a_file_meets_what_parsing_it_gives(
+    document: dict[str, object], indent: int | None, ascii_only: bool, chunk: int
+) -> None:
+    import surgeval.datasets._json as module
+
+    text = json.dumps(document, indent=indent, ensure_ascii=ascii_only)
+    data = text.encode("utf-8", "surrogatepass")
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_CHUNK", chunk)
+        path = Path(folder) / "x.json"
+        path.write_bytes(data)
+        found: dict[str, object] = {key: [] for key, value in document.items() if isinstance(value, list)}
+        told: list[object] = []
+        for key, number, value, start, length in Members(path, Place("x", told.append)):
+            assert json.loads(data[start : start + length]) == value
+            if number < 0:
+                found[key] = value
+            else:
+                items = found[key]
+                assert isinstance(items, list)
+                assert len(items) == number
+                items.append(value)
+    assert told == []
+    assert found == document
+
+
+@given(cut=st.floats(0, 1, exclude_max=True), chunk=st.sampled_from([3, 17, 1 << 18]))
+def test_a_cut_file_is_told_once_with_line_and_column_of_the_cut(cut: float, chunk: int) -> None:
+    import surgeval.datasets._json as module
+
+    text = json.dumps({"images": [{"id": k, "name": "ä" * k} for k in range(6)], "rest": {"a": [1, 2]}}, indent=2,
+                      ensure_ascii=False)  # fmt: skip
+    short = text[: int(cut * len(text))]
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_CHUNK", chunk)
+        path = Path(folder) / "x.json"
+        path.write_text(short, encoding="utf-8")
+        told: list[str] = []
+        list(Members(path, Place("x", lambda problem: told.append(str(problem)))))
+    assert len(told) == 1
+    if short.strip():
+        line = int(told[0].split("line ")[1].split()[0])
+        assert short.count("\n") + 1 - line in (0, 1)
+
+
+@st.composite
+def mergings(draw: st.DrawFn) -> tuple[LabelSpace, dict[str, dict[str, str]], list[int], int]:
+    space = LabelSpace("raw", ("a", "b", "c"), ("p", "q"), ("x", "y", "z"), tuple(
+        (i, v, t) for i in range(3) for v in range(2) for t in range(3)))  # fmt: skip
+    groups = {"instruments": space.instruments, "verbs": space.verbs, "targets": space.targets}
+    rules = {key: draw(st.dictionaries(st.sampled_from(names), st.sampled_from([*names, "new"]), max_size=2))
+             for key, names in groups.items()}  # fmt: skip
+    return space, rules, draw(st.lists(st.integers(0, 17), max_size=30)), draw(st.integers(0, 4))
+
+
+@given(case=mergings())
+def test_a_merge_loses_nothing_but_what_it_counts(
+    case: tuple[LabelSpace, dict[str, dict[str, str]], list[int], int],
+) -> None:
+    space, rules, numbers, least = case
+    instances = [Instance(Triplet(*space.triplets[k])) for k in numbers]
+    frames = [Frame("V", f"{n:06d}", n, None, None, 9, 9, (one,)) for n, one in enumerate(instances)]
+    source = merged(MemoryDataset(space, frames, [Video("V")]), MergeMap.from_json(rules), least)
+    after = [i for frame in source.frames("V") for i in frame.instances]
+    assert source.before == len(numbers) == len(after) + source.dropped
+    counts: dict[Triplet, int] = {}
+    for instance in after:
+        triplet = instance.triplet
+        assert source.space.find(triplet.instrument, triplet.verb, triplet.target) >= 0
+        counts[triplet] = counts.get(triplet, 0) + 1
+    assert all(n >= least for n in counts.values())
+    if least <= 1:
+        assert source.dropped == 0

@@ -1,0 +1,289 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from surgeval.datasets import (
+    Dataset,
+    Letterbox,
+    MemoryDataset,
+    OnProblem,
+    check,
+    convert,
+    open_dataset,
+    raise_errors,
+    read_image,
+)
+from surgeval.errors import BadInput, DataError
+from surgeval.records import Box, Frame, ImageRef, Instance, Mask, Triplet, VqaQuestion
+from surgeval.vocab import load
+
+FORMATS = ["cholect50", "voc", "yolo5", "yolo8", "labelme", "coco"]
+Make = Callable[[], MemoryDataset]
+
+
+def frames_of(dataset: Dataset) -> list[Frame]:
+    return [frame for video in dataset.videos() for frame in dataset.frames(video.name)]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_labels_survive_a_round_trip(make: Make, tmp_path: Path, same: Callable[..., None], format: str) -> None:
+    source = make()
+    report = convert(source, tmp_path / "out", format)
+    assert (report.frames, report.images) == (6, 6)
+    assert report.instances_read == report.instances_written == 8
+    back = open_dataset(tmp_path / "out")
+    for one, other in zip(frames_of(source), frames_of(back), strict=True):
+        if format == "voc":  # instruments only
+            bare = [replace(i, triplet=Triplet(i.triplet.instrument)) for i in one.instances]
+            one = replace(one, instances=tuple(bare))
+        same(one, other, 1e-3 if format.startswith("yolo") else 1e-9)
+        assert one.image is not None
+        assert other.image is not None
+        assert other.image.path.read_bytes() == one.image.path.read_bytes()  # copied, not encoded again
+
+
+@pytest.mark.parametrize("format", ["cholect50", "coco"])
+def test_phase_time_split_and_source_survive_where_the_format_holds_them(
+    make: Make, tmp_path: Path, format: str
+) -> None:
+    source = make()
+    convert(source, tmp_path / "out", format)
+    back = open_dataset(tmp_path / "out")
+    for one, other in zip(source.videos(), back.videos(), strict=True):
+        assert (one.name, one.source, one.split, one.procedure, one.fps) == (
+            other.name, other.source, other.split, other.procedure, other.fps)  # fmt: skip
+    for before, after in zip(frames_of(source), frames_of(back), strict=True):
+        assert (before.phase, before.time) == (after.phase, after.time)
+
+
+def test_what_a_format_cannot_hold_is_said(tmp_path: Path, phantom: Path) -> None:
+    losses = convert(open_dataset(phantom), tmp_path / "voc", "voc").losses
+    for words in (
+        "verbs of 4 instances",
+        "targets of 4",
+        "tracks of 8",
+        "masks of 8",
+        "phases of 4 frames",
+        "2 questions",
+    ):
+        assert any(f"voc: {words}" in loss for loss in losses), losses
+    report = convert(open_dataset(phantom), tmp_path / "coco", "coco")
+    assert "coco: 4 instances without a triplet id were left out" in report.losses
+    assert (report.instances_read, report.instances_written) == (8, 4)
+    report = convert(open_dataset(phantom), tmp_path / "yolo", "yolo8")
+    assert report.instances_written == 8
+    report = convert(open_dataset(phantom), tmp_path / "focus", "focus")
+    assert set(report.losses) == {
+        "focus: 1 questions of another kind were left out",
+        "focus: frames and labels are not kept",
+    }
+
+
+def test_nothing_is_said_when_nothing_is_lost(make: Make, tmp_path: Path) -> None:
+    assert convert(make(), tmp_path / "coco", "coco").losses == ()
+    assert convert(make(), tmp_path / "cholect50", "cholect50").losses == ()
+
+
+def test_masks_tracks_scores_and_outlines_survive_coco(make: Make, tmp_path: Path) -> None:
+    source = make()
+    base = next(iter(source.frames("VID01")))
+    mask = Mask.from_array(np.arange(64 * 96).reshape(64, 96) % 7 == 0)
+    parts = (((1.5, 2.0), (9.0, 2.0), (9.0, 8.25)), ((20.0, 20.0), (30.0, 20.0), (30.0, 30.0)))
+    rich = (
+        Instance(base.instances[0].triplet, Box(0, 0, 96, 64), mask, track=4, score=0.25),
+        Instance(base.instances[0].triplet, Box(1.5, 2, 7.5, 6.25), polygon=parts[0], attributes={"step": [1, 2]}),
+        Instance(base.instances[0].triplet, Box(1.5, 2, 28.5, 28), attributes={"polygons": parts}),
+    )
+    convert(MemoryDataset(source.space, [replace(base, instances=rich)]), tmp_path / "out", "coco")
+    one, two, three = next(iter(open_dataset(tmp_path / "out").frames("VID01"))).instances
+    assert (one.mask, one.track, one.score) == (mask, 4, 0.25)
+    assert (two.polygon, two.attributes) == (parts[0], {"step": [1, 2]})
+    assert three.attributes["polygons"] == parts
+
+
+def test_unlabelled_and_empty_frames_stay_apart(make: Make, tmp_path: Path) -> None:
+    source = make()
+    frames = frames_of(source)
+    frames[1] = replace(frames[1], labelled=False, instances=(), phase=None)
+    for format in FORMATS:
+        convert(MemoryDataset(source.space, frames, source.videos()), tmp_path / format, format)
+        back = open_dataset(tmp_path / format)
+        told: list[object] = []
+        read = [f for v in back.videos(told.append) for f in back.frames(v.name, told.append)]
+        assert [frame.labelled for frame in read] == [True, False, True, True, True, True], format
+
+
+def test_a_phase_of_an_empty_frame_survives_cholect50(make: Make, tmp_path: Path) -> None:
+    convert(make(), tmp_path / "out", "cholect50")
+    assert [frame.phase for frame in frames_of(open_dataset(tmp_path / "out"))] == [1, 1, 1, 2, 2, 2]
+
+
+def test_underscores_in_frame_names_are_replaced_and_said(make: Make, tmp_path: Path) -> None:
+    frame = replace(next(iter(make().frames("VID01"))), name="t80_VID03_000030")
+    report = convert(MemoryDataset(load("cholect50"), [frame]), tmp_path / "out", "yolo8")
+    assert "yolo8: underscores in the names of 1 frames became dashes" in report.losses
+    assert frames_of(open_dataset(tmp_path / "out"))[0].name == "t80-VID03-000030"
+
+
+def test_bad_requests_are_refused_before_anything_is_written(make: Make, tmp_path: Path) -> None:
+    for words, options in (
+        ("'doc': expected one of cholect50", {"format": "doc"}),
+        ("size 5", {"format": "coco", "size": 5}),
+        ("exclude each other", {"format": "coco", "size": 640, "restore": True}),
+        ("expected labelme", {"format": "coco", "restore": True}),
+    ):
+        with pytest.raises(BadInput, match=words):
+            convert(make(), tmp_path / "out", **options)
+        assert not (tmp_path / "out").exists()
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine.txt").write_text("precious")
+    with pytest.raises(BadInput, match="found something there already"):
+        convert(make(), tmp_path / "full", "coco")
+
+
+def test_a_conversion_that_fails_leaves_nothing_behind(make: Make, tmp_path: Path) -> None:
+    source = make()
+    (tmp_path / "source" / "VID02" / "000050.jpg").unlink()
+    with pytest.raises(DataError, match=r"000050\.jpg: found no such file"):
+        convert(source, tmp_path / "out", "coco")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["source"]
+
+
+def test_a_disguised_file_is_not_copied(make: Make, tmp_path: Path) -> None:
+    source = make()
+    (tmp_path / "source" / "VID02" / "000050.jpg").write_text("root:x:0:0")
+    with pytest.raises(DataError, match="a damaged image"):
+        convert(source, tmp_path / "out", "yolo8")
+
+
+def test_images_can_be_left_out(make: Make, tmp_path: Path) -> None:
+    assert convert(make(), tmp_path / "out", "coco", images=False).images == 0
+    assert not list((tmp_path / "out").rglob("*.jpg"))
+    assert len(frames_of(open_dataset(tmp_path / "out"))) == 6
+
+
+# ── the 640-pixel square ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_square_is_centred_black_and_of_the_asked_size(make: Make, tmp_path: Path) -> None:
+    convert(make(), tmp_path / "out", "labelme", size=192)
+    dataset = open_dataset(tmp_path / "out")
+    frame = next(iter(dataset.frames("VID01")))
+    assert (frame.width, frame.height) == (192, 192)
+    assert frame.instances[0].box == Box(16, 64, 48, 64)  # twice as large, 16 rows of padding above
+    assert frame.image is not None
+    pixels = read_image(frame.image)
+    assert pixels.shape == (192, 192, 3)
+    assert pixels[:28].max() < 12
+    assert pixels[-28:].max() < 12
+    assert pixels[96].mean() > 50
+    with Image.open(frame.image.path) as image:
+        assert image.format == "JPEG"
+        assert image.layer[1][1:3] == (1, 1)  # type: ignore[attr-defined]  # no chroma subsampling
+    assert check(dataset).ok
+
+
+@pytest.mark.parametrize("original", [True, False])
+def test_restore_is_the_exact_inverse(make: Make, tmp_path: Path, same: Callable[..., None], original: bool) -> None:
+    source = make()
+    past = Instance(Triplet(*source.space.triplets[17]), Box(-4.0, 10.0, 30.0, 20.0))
+    frames = frames_of(source)
+    frames[0] = replace(frames[0], instances=(*frames[0].instances, past) if original else frames[0].instances)
+    convert(MemoryDataset(source.space, frames), tmp_path / "square", "labelme", size=640)
+    if not original:
+        for path in (tmp_path / "square").rglob("0*.json"):
+            data = json.loads(path.read_text())
+            for shape in data["shapes"]:
+                del shape["originalPoints"]
+            path.write_text(json.dumps(data))
+    convert(open_dataset(tmp_path / "square"), tmp_path / "back", "labelme", restore=True)
+    for one, other in zip(frames, frames_of(open_dataset(tmp_path / "back")), strict=True):
+        same(one, other, 0.0 if original else 1e-9)
+        assert other.image is not None
+        assert read_image(other.image).shape == (64, 96, 3)
+
+
+def test_every_frame_of_the_square_says_how_to_go_back(make: Make, tmp_path: Path) -> None:
+    source = make()
+    frames = [replace(frame, labelled=False, instances=()) for frame in frames_of(source)][:1]
+    convert(MemoryDataset(source.space, frames), tmp_path / "out", "labelme", size=640)
+    data = json.loads((tmp_path / "out" / "VID01" / "000025.json").read_text())
+    assert data["noAnnotation"] is True
+    assert data["transformInfo"] == {
+        "originalWidth": 96, "originalHeight": 64, "squareSize": 96, "pasteX": 0, "pasteY": 16,
+        "scaleFactor": 640 / 96, "targetWidth": 640, "targetHeight": 640,
+    }  # fmt: skip
+
+
+def test_odd_padding_goes_to_the_right_and_below() -> None:
+    letterbox = Letterbox(101, 64, 101)
+    assert letterbox.paste == (0, 18)
+    square = letterbox.image(np.full((64, 101, 3), 200, np.uint8))
+    rows = np.flatnonzero(square.max(axis=(1, 2)) > 100)
+    assert (rows[0], rows[-1]) == (18, 81)
+
+
+def test_a_large_reduction_goes_in_steps_and_keeps_the_picture() -> None:
+    rng = np.random.default_rng(0)
+    picture = np.kron(rng.integers(0, 255, (12, 16, 3)), np.ones((100, 100, 1))).astype(np.uint8)
+    small = Letterbox(1600, 1200, 640).image(picture)
+    assert small.shape == (640, 640, 3)
+    centre = small[80 + 20 : 560 : 40, 20:640:40].astype(int)
+    assert np.abs(centre - picture[50::100, 50::100]).max() <= 6
+
+
+def test_a_mask_moves_with_its_box() -> None:
+    letterbox = Letterbox(96, 64, 192)
+    mask = np.zeros((64, 96), bool)
+    mask[10:30, 20:50] = True
+    box = Mask.from_array(mask).box()
+    assert box is not None
+    assert Mask.from_array(letterbox.mask(mask)).box() == letterbox.forward(box)
+
+
+def test_motion_moves_with_the_square(tmp_path: Path, phantom: Path) -> None:
+    from surgeval.datasets._convert import _Squared
+
+    source = open_dataset(phantom)
+    frame = next(iter(source.frames("PA1")))
+    square = next(iter(_Squared(source, 640).frames("PA1")))
+    letterbox = Letterbox(frame.width, frame.height)
+
+    def apply(motion: tuple[float, ...] | None, point: tuple[float, float]) -> tuple[float, float]:
+        a, b, c, d, e, f = motion or ()
+        return a * point[0] + b * point[1] + c, d * point[0] + e * point[1] + f
+
+    moved = letterbox.forward_point(apply(frame.instances[0].motion, (30.0, 20.0)))
+    assert apply(square.instances[0].motion, letterbox.forward_point((30.0, 20.0))) == pytest.approx(moved)
+
+
+def test_questions_are_read_once_for_the_account(make: Make, tmp_path: Path, vqa: VqaQuestion) -> None:
+    source = make()
+    report = convert(MemoryDataset(source.space, frames_of(source), source.videos(), [vqa]), tmp_path / "out", "coco")
+    assert report.losses == ("coco: 1 questions are not kept",)
+
+
+def test_each_frame_is_written_before_the_next_is_read(tmp_path: Path) -> None:
+    class Watching(MemoryDataset):
+        def frames(self, video: str, on_problem: OnProblem = raise_errors) -> Iterator[Frame]:
+            for number, frame in enumerate(super().frames(video, on_problem)):
+                assert len(list(tmp_path.rglob("V_*.txt"))) == number
+                yield frame
+
+    box = Instance(Triplet(0), Box(1, 1, 9, 9))
+    frames = [Frame("V", f"{n:06d}", n, None, None, 64, 64, (box,)) for n in range(20)]
+    assert convert(Watching(load("cholec80"), frames), tmp_path / "out", "yolo5").frames == 20
+
+
+def test_video_frames_become_images(exported: Callable[[str], Path], tmp_path: Path) -> None:
+    report = convert(open_dataset(exported("mp4")), tmp_path / "frames", "cholect50")
+    assert report.images == 6
+    assert "cholect50: 6 video frames were encoded as images" in report.losses
+    assert ImageRef(tmp_path / "frames" / "videos" / "VID01" / "000001.jpg").path.is_file()

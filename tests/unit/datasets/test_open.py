@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from surgeval.datasets import Dataset, convert, formats, open_dataset, writers
+from surgeval.errors import BadInput, SurgevalError
+from surgeval.vocab import load
+
+Export = Callable[[str], Path]
+
+
+@pytest.mark.parametrize(
+    ("written", "found"),
+    [("cholect50", "cholect50"), ("voc", "voc"), ("yolo5", "yolo"), ("yolo8", "yolo"), ("labelme", "labelme"),
+     ("coco", "coco"), ("mp4", "video")],
+)  # fmt: skip
+def test_every_export_is_recognised(exported: Export, written: str, found: str) -> None:
+    dataset = open_dataset(exported(written))
+    assert dataset.format == found
+    assert [video.name for video in dataset.videos()] == ["VID01", "VID02"]
+
+
+def test_the_phantom_is_recognised_even_without_its_manifest(phantom: Path) -> None:
+    assert open_dataset(phantom).format == "phantom"
+    (phantom / "phantom.json").unlink()
+    assert open_dataset(phantom).format == "phantom"
+
+
+def test_a_missing_path_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"nowhere: found no such file or folder"):
+        open_dataset(tmp_path / "nowhere")
+
+
+def test_a_folder_of_nothing_says_what_was_looked_for(tmp_path: Path) -> None:
+    (tmp_path / "notes.doc").write_text("hello")
+    with pytest.raises(BadInput, match=r"looked for: .*CholecT50 layout.*VOC.*COCO"):
+        open_dataset(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["picture.jpg", "notes.txt", "table.parquet", "thing.json", "lines.jsonl"])
+def test_a_file_of_the_wrong_kind_is_one_sentence(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"\x00\x01 nothing of the kind")
+    with pytest.raises(BadInput, match="found a file of unknown kind") as caught:
+        open_dataset(path)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("format", list(formats()))
+def test_a_forced_wrong_format_never_crashes(tmp_path: Path, format: str) -> None:
+    path = tmp_path / "picture.jpg"
+    Image.new("RGB", (8, 8)).save(path)
+    for target in (path, tmp_path):
+        try:
+            dataset = open_dataset(target, format)
+            for video in dataset.videos():
+                list(dataset.frames(video.name))
+            list(dataset.questions())
+        except SurgevalError as error:
+            assert "\n" not in str(error)  # noqa: PT017
+
+
+def test_two_formats_in_one_folder_must_be_told_apart(exported: Export) -> None:
+    root = exported("yolo8")
+    for image in (root / "images").rglob("*.jpg"):
+        image.with_suffix(".xml").write_text("<annotation/>")
+    with pytest.raises(BadInput, match="found files of voc and yolo"):
+        open_dataset(root)
+    assert open_dataset(root, "yolo").format == "yolo"
+
+
+def test_unknown_format_names_are_refused_with_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="'doc': expected one of phantom, cholect50"):
+        open_dataset(tmp_path, "doc")
+
+
+def test_labels_replace_the_label_space(exported: Export, tmp_path: Path) -> None:
+    root = exported("yolo8")
+    (root / "labels.json").unlink()
+    (root / "data.yaml").unlink()
+    assert open_dataset(root).space.name == "prostatd"  # eight fields are ProstaTD's
+    assert open_dataset(root, labels="cholect50").space is load("cholect50")
+    own = tmp_path / "own.json"
+    own.write_text(json.dumps(load("cholect50").to_json() | {"name": "own"}))
+    assert open_dataset(root, labels=own).space.name == "own"
+    with pytest.raises(BadInput, match="cholect51"):
+        open_dataset(root, labels="cholect51")
+
+
+def test_an_unknown_video_is_refused_by_name(exported: Export, phantom: Path) -> None:
+    for root in (phantom, *(exported(name) for name in ("cholect50", "voc", "yolo8", "labelme", "coco", "mp4"))):
+        dataset: Dataset = open_dataset(root)
+        with pytest.raises(BadInput, match="'VID99'"):
+            list(dataset.frames("VID99"))
+
+
+def test_formats_and_writers_have_titles_and_what_they_keep() -> None:
+    assert all(format.title for format in formats().values())
+    assert all(isinstance(writer.keeps, frozenset) for writer in writers().values())
+
+
+def test_another_package_adds_a_format_by_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mylab.py").write_text(
+        "from surgeval.datasets import MemoryDataset\n"
+        "from surgeval.records import Frame\n"
+        "from surgeval.vocab import load\n"
+        "class MyFormat:\n"
+        "    name, title, keeps = 'mylab', 'my lab', frozenset()\n"
+        "    def detect(self, path): return path.suffix == '.mylab'\n"
+        "    def open(self, path, labels=None):\n"
+        "        return MemoryDataset(load('cholec80'), [Frame('v', '1', 1, None, None, 8, 8)])\n"
+        "    def write(self, out): (out.folder / 'x.mylab').write_text('hello')\n"
+    )
+    info = tmp_path / "mylab-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mylab\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[surgeval.datasets]\nmylab = mylab:MyFormat\n")
+    (tmp_path / "data.mylab").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    dataset = open_dataset(tmp_path / "data.mylab")
+    assert [video.name for video in dataset.videos()] == ["v"]
+    assert "mylab" in writers()
+    convert(dataset, tmp_path / "out", "mylab")
+    assert (tmp_path / "out" / "x.mylab").read_text() == "hello"
+    (info / "entry_points.txt").write_text("[surgeval.datasets]\nmylab = mylab:Gone\n")
+    with pytest.raises(BadInput, match=r"surgeval\.datasets\.mylab: found mylab:Gone"):
+        formats()
+
+
+def test_the_documentation_names_every_kind_of_problem() -> None:
+    project = Path(__file__).parents[3]
+    source = "\n".join(path.read_text(encoding="utf-8") for path in (project / "src/surgeval/datasets").glob("_*.py"))
+    kinds = set(re.findall(r"\.(?:report|warn)\(\s*\"([a-z-]+)\"", source)) | set(
+        re.findall(r"Problem\(\"([a-z-]+)\"", source)
+    )
+    assert len(kinds) > 50
+    text = (project / "docs/datasets.md").read_text(encoding="utf-8")
+    assert {kind for kind in kinds if f"`{kind}`" not in text} == set()
