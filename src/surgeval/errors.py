@@ -7,6 +7,8 @@ for one of these.
 
 from __future__ import annotations
 
+from functools import partial
+
 __all__ = ["BadInput", "CasesFailed", "DataError", "RunError", "SurgevalError"]
 
 
@@ -35,6 +37,13 @@ class DataError(SurgevalError):
         self.file, self.record, self.field = str(file), record, field
         self.found, self.expected = str(found), expected
         super().__init__(sentence(self.file, record, field, self.found, expected))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Keyword-only arguments do not survive the default pickling, and errors cross process borders.
+        again = partial(
+            DataError, self.file, record=self.record, field=self.field, found=self.found, expected=self.expected
+        )
+        return again, ()
 
 
 class RunError(SurgevalError):

@@ -14,8 +14,7 @@ from surgeval.datasets._base import OnProblem, Problem
 from surgeval.datasets._json import NOTHING, read_json
 from surgeval.datasets._place import Place
 from surgeval.errors import DataError, SurgevalError
-from surgeval.vocab import LabelSpace, load
-from surgeval.vocab._space import from_json
+from surgeval.vocab import LabelSpace, from_json, load
 
 FILE = "labels.json"
 MAX_CLASSES = 10_000

@@ -89,7 +89,8 @@ def open_dataset(path: str | Path, format: str | None = None, labels: LabelSpace
     if len(fitting) == 1:
         return known[fitting[0]].open(target, space)
     if fitting:
-        raise BadInput(f"{path}: found files of {' and '.join(fitting)}, expected one format: say which with format=")
+        raise BadInput(f"{path}: found files of {' and '.join(fitting)}, expected one format: "
+                       f"name it, for example --format {fitting[0]}")  # fmt: skip
     if target.is_file():
         raise BadInput(f"{path}: found a file of unknown kind, expected a dataset folder, COCO or FOCUS JSON, "
                        "items.jsonl, published rows (Parquet) or a video")  # fmt: skip

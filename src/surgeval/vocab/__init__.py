@@ -5,7 +5,7 @@ A label space names instruments, verbs and targets and says which combinations a
 """
 
 from surgeval.vocab._focus import Capability, ForeignObject, capabilities, foreign_objects, track_limits
-from surgeval.vocab._space import LabelSpace, load, names
+from surgeval.vocab._space import LabelSpace, from_json, load, names
 from surgeval.vocab._splits import Split, fold_names, folds
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "fold_names",
     "folds",
     "foreign_objects",
+    "from_json",
     "load",
     "names",
     "track_limits",

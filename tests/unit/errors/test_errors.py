@@ -1,0 +1,12 @@
+from __future__ import annotations
+
+import pickle
+
+from surgeval.errors import DataError
+
+
+def test_a_data_error_survives_the_way_out_of_a_worker_process() -> None:
+    error = DataError("a.json", record="frame 3", field="box", found="NaN", expected="four finite numbers")
+    again = pickle.loads(pickle.dumps(error))
+    assert str(again) == str(error)
+    assert (again.file, again.record, again.field) == ("a.json", "frame 3", "box")
