@@ -15,7 +15,7 @@ from surgeval.datasets._letterbox import Letterbox
 from surgeval.datasets._memory import MemoryDataset
 from surgeval.datasets._merge import Merge, MergeMap, merged
 from surgeval.datasets._outline import instance_mask
-from surgeval.datasets._quality import FrameQuality, Proposal, QualityLimits, frame_quality, propose_drops, quality
+from surgeval.datasets._quality import FrameQuality, Proposal, QualityLimits, frame_quality, propose_drops
 from surgeval.datasets._registry import formats, open_dataset, open_video, writers
 from surgeval.datasets._video import VideoIndex, video_index
 from surgeval.datasets._writing import Output, Writer
@@ -51,7 +51,6 @@ __all__ = [
     "open_dataset",
     "open_video",
     "propose_drops",
-    "quality",
     "raise_errors",
     "read_image",
     "video_index",

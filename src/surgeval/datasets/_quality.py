@@ -6,7 +6,7 @@ the frame's own video, everything else against fixed limits. These are proposals
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
@@ -14,11 +14,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from surgeval.datasets._base import Dataset, OnProblem, raise_errors
-from surgeval.datasets._images import read_image
-from surgeval.records import Video
-
-__all__ = ["FrameQuality", "Proposal", "QualityLimits", "frame_quality", "propose_drops", "quality"]
+__all__ = ["FrameQuality", "Proposal", "QualityLimits", "frame_quality", "propose_drops"]
 
 _WIDTH = 320  # measured at this width: sharpness then means the same for every resolution
 _FEW = 5  # frames of a video below which blur is not judged: their median says nothing
@@ -118,23 +114,3 @@ def propose_drops(measures: Iterable[FrameQuality], limits: QualityLimits | None
             if row.sharpness < limit:
                 found[number] = Proposal(row.video, row.name, "blurred", "sharpness", row.sharpness, limit)
     return tuple(found[number] for number in sorted(found))
-
-
-def quality(
-    dataset: Dataset,
-    limits: QualityLimits | None = None,
-    *,
-    on_problem: OnProblem = raise_errors,
-    progress: Callable[[Video, int], None] | None = None,
-) -> tuple[Proposal, ...]:
-    """Measure every frame of a dataset that has an image and propose which to drop, video by video."""
-    proposals: list[Proposal] = []
-    for video in dataset.videos(on_problem):
-        rows: list[FrameQuality] = []
-        for frame in dataset.frames(video.name, on_problem):
-            if frame.image is not None:
-                rows.append(frame_quality(read_image(frame.image), video.name, frame.name))
-                if progress:
-                    progress(video, len(rows))
-        proposals.extend(propose_drops(rows, limits))
-    return tuple(proposals)

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from surgeval.datasets import MemoryDataset, QualityLimits, frame_quality, propose_drops, quality
+from surgeval.datasets import QualityLimits, frame_quality, propose_drops
 
 Picture = npt.NDArray[np.uint8]
 
@@ -88,12 +88,3 @@ def test_sharpness_does_not_depend_on_resolution() -> None:
 @pytest.mark.parametrize("shape", [(1, 1, 3), (2, 500, 3), (500, 2, 3), (16, 16, 3)])
 def test_tiny_pictures_are_measured_too(shape: tuple[int, int, int]) -> None:
     assert frame_quality(np.full(shape, 90, np.uint8)).brightness == 90
-
-
-def test_a_whole_dataset_is_measured_video_by_video(make: Callable[[], MemoryDataset]) -> None:
-    seen: list[tuple[str, int]] = []
-    source = make()
-    assert (
-        quality(source, QualityLimits(black=256), progress=lambda v, n: seen.append((v.name, n)))[0].reason == "black"
-    )
-    assert seen[-1] == ("VID02", 3)
