@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import partial
 
-__all__ = ["BadInput", "CasesFailed", "DataError", "RunError", "SurgevalError"]
+__all__ = ["BadInput", "DataError", "RunError", "SurgevalError", "visible"]
 
 
 class SurgevalError(Exception):
@@ -50,13 +50,16 @@ class RunError(SurgevalError):
     """A run folder that cannot be used: locked, made with other settings, or out of space."""
 
 
-class CasesFailed(SurgevalError):
-    """A run that ended with failed cases: everything computed is kept, `--retry` does only those."""
-
-    exit_code = 1
-
-
 def sentence(file: str, record: str | None, field: str | None, found: str, expected: str) -> str:
     """The one sentence: where, what was found, what was expected."""
     where = ": ".join(part for part in (file, record, field) if part)
-    return f"{where}: found {found}, expected {expected}"
+    return visible(f"{where}: found {found}, expected {expected}")
+
+
+def visible(text: str) -> str:
+    r"""The text with control characters spelled out: names come from files, and a terminal obeys what it is sent.
+
+    >>> visible("hook\x1b[2J\u202e")
+    'hook\\x1b[2J\\u202e'
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from surgeval.errors import visible
+
 if TYPE_CHECKING:
     import polars as pl
     from rich.progress import Progress
@@ -43,7 +45,7 @@ def _cell(value: object) -> str:
         return ""
     if isinstance(value, float):
         return f"{value:.3f}".rstrip("0").rstrip(".") if value == value else "nan"
-    return str(value)
+    return visible(str(value))
 
 
 def print_json(value: Any) -> None:
