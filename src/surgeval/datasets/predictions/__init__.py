@@ -1,0 +1,37 @@
+"""Predictions made elsewhere: read them, check them against a dataset, join them to its frames, write them.
+
+`read_detections` and `read_recognition` give the two tables that flow; `join` and `join_recognition` turn a table and a
+dataset into the arrays that `surgeval.metrics` reads. Frames are joined by video and frame name; a frame without
+predictions is a miss, anything that fits no frame or class is an error that names the record.
+"""
+
+from surgeval.datasets.predictions._detections import COLUMNS, Detections
+from surgeval.datasets.predictions._join import JoinedDetections, join
+from surgeval.datasets.predictions._read import FORMATS, detect_format, read_detections
+from surgeval.datasets.predictions._recognition import (
+    JoinedRecognition,
+    Recognition,
+    join_recognition,
+    read_recognition,
+)
+from surgeval.datasets.predictions._truth import GroundTruth, ground_truth
+from surgeval.datasets.predictions._write import WriteReport, write_detections, write_recognition
+
+__all__ = [
+    "COLUMNS",
+    "FORMATS",
+    "Detections",
+    "GroundTruth",
+    "JoinedDetections",
+    "JoinedRecognition",
+    "Recognition",
+    "WriteReport",
+    "detect_format",
+    "ground_truth",
+    "join",
+    "join_recognition",
+    "read_detections",
+    "read_recognition",
+    "write_detections",
+    "write_recognition",
+]

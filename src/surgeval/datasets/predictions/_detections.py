@@ -1,0 +1,164 @@
+"""`Detections`: the table of predicted boxes that flows, checked against the dataset it is about.
+
+Columns: `video`, `frame`, `triplet`, `instrument`, `verb`, `target` (ids, −1 unknown), `score`, `x`, `y`, `w`, `h`
+(pixels of the original frame) and, where given, `track`. One path checks files of every format and tables made in
+Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+
+from surgeval.datasets._place import Place
+from surgeval.datasets.predictions._boxes import box_columns
+from surgeval.datasets.predictions._classes import PARTS, agree
+from surgeval.datasets.predictions._hint import nearest
+from surgeval.datasets.predictions._locate import ELSEWHERE, locate, rows_of, tell_unknown
+from surgeval.datasets.predictions._raw import Ids, RawTable, Source, Tally, absent, as_floats
+from surgeval.datasets.predictions._truth import GroundTruth
+from surgeval.vocab import LabelSpace
+
+__all__ = ["COLUMNS", "Detections", "checked", "known_columns", "no_frames", "of_table"]
+
+IDS = ("triplet", *PARTS)
+BOX = ("x", "y", "w", "h")
+COLUMNS = ("video", "frame", *IDS, "score", *BOX)
+_REQUIRED = ("video", "frame", "score", *BOX)
+SCHEMA: dict[str, type[pl.DataType]] = {
+    "video": pl.String,
+    "frame": pl.String,
+    **dict.fromkeys(IDS, pl.Int32),
+    **dict.fromkeys(("score", *BOX), pl.Float64),
+}
+_MAX_TRACK = 1e15
+
+
+def no_frames() -> pl.DataFrame:
+    """A list of no frames."""
+    return pl.DataFrame(schema={"video": pl.String, "frame": pl.String})
+
+
+@dataclass(frozen=True)
+class Detections:
+    """Checked detections; every row lies in a frame of the videos they were read for.
+
+    `problems` counts what was told, by kind. `empty` lists frames that the file names and that have no box: the
+    detector saw them and found nothing, which a frame that the file does not mention cannot say.
+    """
+
+    table: pl.DataFrame
+    format: str
+    videos: tuple[str, ...]  # what they were read for; boxes in other videos of the dataset are left out
+    elsewhere: int = 0  # and counted here
+    problems: Mapping[str, int] = field(default_factory=dict)
+    empty: pl.DataFrame = field(default_factory=no_frames, repr=False)
+    source: Source | None = field(default=None, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+
+def of_table(table: pl.DataFrame, truth: GroundTruth, tally: Tally, file: str = "predictions") -> Detections:
+    """Check a table made in Python."""
+    columns = known_columns(table.columns, Place(file, tally))
+    source = Source.of(file, len(table) if columns else 0)
+    return checked(RawTable({name: table[name] for name in columns}, source, tally), truth, "table")
+
+
+def known_columns(found: Sequence[str], place: Place) -> list[str]:
+    """The columns of ours among those found, or none (told) where one is missing; others are told as a warning."""
+    ours = [name for name in (*COLUMNS, "track") if name in found]
+    missing = [name for name in _REQUIRED if name not in found]
+    if not missing and not set(IDS) & set(found):
+        missing = ["triplet"]
+    others = [name for name in found if name not in ours]
+    if missing:
+        listed = ", ".join(others[:8] if others else ours) or "no column"
+        near = nearest(missing[0], others)
+        expected = f"columns {', '.join(COLUMNS)}{f' (is it {near!r}?)' if near else ''}"
+        place.report("column-missing", f"{listed[:120]}", expected, missing[0])
+        return []
+    for name in others:
+        place.warn("column-unknown", "a column without meaning here, left out", ", ".join((*COLUMNS, "track")), name)
+    return ours
+
+
+def checked(raw: RawTable, truth: GroundTruth, format: str) -> Detections:
+    """Every check there is, column by column; what fails is told and left out."""
+    if not len(raw):
+        empty = _mentioned(raw, truth).unique(maintain_order=True)
+        problems = dict(raw.tally.counts)
+        return Detections(pl.DataFrame(schema=SCHEMA), format, truth.videos, 0, problems, empty, raw.source)
+    names = pl.DataFrame([raw.text("video"), raw.text("frame")])
+    at = locate(raw, names, truth)
+    ids = _classes(raw, truth.space)
+    score = raw.floats("score")
+    boxes = box_columns(raw, truth, at)
+    tracks = _tracks(raw)
+    raw.warn((score < 0) | (score > 1), "score-outside", "score", "a score from 0 to 1 (the ranking is unaffected, "
+             "precision and recall at a threshold are)", lambda row: raw.value("score", row))  # fmt: skip
+    elsewhere = raw.alive & (at == ELSEWHERE)
+    keep = raw.alive & ~elsewhere
+    numbers = {"score": score, **dict(zip(BOX, boxes, strict=True))}
+    table = names.filter(keep).with_columns(
+        *(pl.Series(name, values[keep], dtype=pl.Int32) for name, values in zip(IDS, ids, strict=True)),
+        *(pl.Series(name, values[keep], dtype=pl.Float64) for name, values in numbers.items()),
+        *([tracks.filter(pl.Series(keep))] if tracks is not None else []),
+    )
+    mentioned = pl.concat([names.filter(at >= 0), _mentioned(raw, truth)]).unique(maintain_order=True)
+    empty = mentioned.join(table, on=["video", "frame"], how="anti", maintain_order="left")
+    return Detections(
+        table, format, truth.videos, int(elsewhere.sum()), dict(raw.tally.counts), empty, raw.source.take(keep)
+    )
+
+
+def _classes(raw: RawTable, space: LabelSpace) -> tuple[Ids, Ids, Ids, Ids]:
+    triplet = raw.ids("triplet", len(space.triplets), "triplet")
+    counts = (len(space.instruments), len(space.verbs), len(space.targets))
+    given = [raw.ids(part, count, part) for part, count in zip(PARTS, counts, strict=True)]
+    found = agree(space, triplet, given[0], given[1], given[2])
+    for part, values, derived, clash in zip(PARTS, given, found.parts, found.clash, strict=True):
+
+        def said(row: int, values: Ids = values) -> str:
+            return f"{values[row]} beside triplet {triplet[row]} ({space.triplet_name(int(triplet[row]))})"
+
+        def meant(row: int, part: str = part, derived: Ids = derived) -> str:
+            return f"{part} {derived[row]}"
+
+        raw.refuse(clash, "triplet-inconsistent", part, meant, said)
+    raw.refuse(found.no_class, "triplet-unknown", "triplet",
+               f"one of the {len(space.triplets)} triplets of {space.name}",
+               lambda row: f"instrument {given[0][row]}, verb {given[1][row]}, target {given[2][row]}")  # fmt: skip
+    raw.refuse(found.nothing, "class-unknown", "triplet" if space.triplets else "instrument", "a class id",
+               "no class")  # fmt: skip
+    return found.triplet, *found.parts
+
+
+def _tracks(raw: RawTable) -> pl.Series | None:
+    if "track" not in raw.columns:
+        return None
+    none, values = absent(raw.columns["track"]), as_floats(raw.columns["track"])
+    good = none | (np.isfinite(values) & (np.abs(values) < _MAX_TRACK) & (np.round(values) == values))
+    raw.refuse(~good, "track-broken", "track", "a whole number")
+    whole = np.where(good & ~none, values, 0.0).astype(np.int64)
+    return pl.DataFrame({"track": whole, "none": none}).select(pl.when(~pl.col("none")).then("track"))["track"]
+
+
+def _mentioned(raw: RawTable, truth: GroundTruth) -> pl.DataFrame:
+    """The frames that the file names without giving rows; one that the dataset does not have is told."""
+    files = [file for file, _, _ in raw.mentioned]
+    listed = pl.DataFrame([names for _, *names in raw.mentioned], schema=no_frames().schema, orient="row")
+    at = rows_of(listed, truth)
+    told: set[str] = set()
+    for row in np.flatnonzero(at == -1).tolist():
+        video, frame = listed.row(row)
+        known = video in truth.names
+        if known or video not in told:
+            told.add(video)
+            place = Place(files[row], raw.tally, f"frame {frame[:60]}" if known else None)
+            tell_unknown(place, video, frame if known else None, "", truth)
+    return listed.filter(at >= 0)

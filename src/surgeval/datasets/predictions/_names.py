@@ -1,0 +1,69 @@
+"""From a file name to a frame of the dataset: `VID68/000016.jpg`, `VID68_000016.txt`, `000016`.
+
+The dataset's own names decide where video and frame are cut. A name that could be two frames is refused, never guessed.
+"""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+from surgeval.datasets._coco_index import _COMMON
+from surgeval.datasets._images import SUFFIXES
+from surgeval.datasets._place import Place, shown
+from surgeval.datasets.predictions._hint import nearest
+from surgeval.datasets.predictions._truth import GroundTruth
+
+__all__ = ["FrameNames"]
+
+_SUFFIXES = frozenset({*SUFFIXES, ".txt"})
+Key = tuple[str, str]
+
+
+class FrameNames:
+    """The names that files of a dataset's frames may have."""
+
+    def __init__(self, truth: GroundTruth) -> None:
+        self._truth = truth
+        self._flat: dict[str, set[Key]] = {}
+        for video, frames in truth.names.items():
+            for frame in frames:
+                key = (video, frame)
+                # `convert` writes an underscore in a frame's name as a dash, so that the last underscore cuts.
+                for name in {f"{video}_{frame}", f"{video}_{frame.replace('_', '-')}"}:
+                    self._flat.setdefault(name, set()).add(key)
+                if not truth.others:  # with videos left out, a bare name may belong to one of those
+                    self._flat.setdefault(frame, set()).add(key)
+
+    def find(self, name: str, place: Place, field: str) -> Key | None:
+        """Video and frame of a file name, or None (told). One in a video that was not chosen is found as well."""
+        path = PurePosixPath(name.replace("\\", "/"))
+        stem = path.stem if path.suffix.lower() in _SUFFIXES else path.name
+        folder = path.parent.name
+        if (folder, stem) in self._truth.pairs:
+            return folder, stem
+        if folder in self._truth.others:
+            return folder, stem
+        found = self._flat.get(stem, set())
+        if folder and folder not in _COMMON:  # it names a video: a bare frame name would ignore that
+            found = {key for key in found if stem != key[1]}
+        if len(found) == 1:
+            return next(iter(found))
+        if found:
+            listed = " or ".join(f"frame {frame} of {video}" for video, frame in sorted(found)[:3])
+            place.report("name-ambiguous", f"{shown(name)}, which could be {listed}", "a name of one frame", field)
+            return None
+        for video in self._truth.others:
+            if stem.startswith(f"{video}_") and len(stem) > len(video) + 1:
+                return video, stem[len(video) + 1 :]
+        place.report("frame-unknown", shown(name), f"the name of a frame of {self._truth.dataset.root}"
+                     f"{self._hint(stem, folder)}", field)  # fmt: skip
+        return None
+
+    def _hint(self, stem: str, folder: str) -> str:
+        names = self._truth.names
+        if folder in names:
+            found = nearest(stem, names[folder])
+            return f" (did you mean '{folder}/{found}'?)" if found else ""
+        flat = tuple(f"{video}_{frame}" for video, frames in names.items() for frame in frames)
+        found = nearest(stem, flat)
+        return f" (did you mean {found!r}?)" if found else f" (such as {flat[0]!r})" if flat else ""

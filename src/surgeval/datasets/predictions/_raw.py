@@ -1,0 +1,176 @@
+"""A table as a file gave it: columns nobody has checked, and where each row stands in its file.
+
+Checks run over whole columns; only a row that fails is looked at alone, to be named in a sentence. A row is told once,
+for the first thing that is wrong with it, and is dead from then on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from surgeval.datasets._base import OnProblem, Problem
+from surgeval.datasets._place import Place, as_float, shown
+
+__all__ = ["Column", "RawTable", "Source", "Tally"]
+
+Column: TypeAlias = pl.Series | list[Any] | npt.NDArray[np.generic]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+Floats: TypeAlias = npt.NDArray[np.float64]
+Ids: TypeAlias = npt.NDArray[np.int64]
+Text: TypeAlias = str | Callable[[int], str]
+
+
+class Tally:
+    """Passes problems on and counts them by kind."""
+
+    def __init__(self, tell: OnProblem) -> None:
+        self._tell = tell
+        self.counts: Counter[str] = Counter()
+
+    def __call__(self, problem: Problem) -> None:
+        self.counts[problem.kind] += 1
+        self._tell(problem)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the rows of a table come from: `word` and `number` name a row in its file (`line 12`)."""
+
+    files: tuple[str, ...]
+    word: str
+    number: Ids
+    file: Ids | None = None  # which of the files, where there are several
+
+    @classmethod
+    def of(cls, file: object, n: int, word: str = "row", first: int = 0) -> Source:
+        """`n` rows of one file, numbered from `first`."""
+        return cls((str(file),), word, np.arange(first, first + n, dtype=np.int64))
+
+    def take(self, rows: Mask | Ids) -> Source:
+        """The chosen rows."""
+        return replace(self, number=self.number[rows], file=None if self.file is None else self.file[rows])
+
+    def place(self, row: int, tell: OnProblem, name: str = "") -> Place:
+        """The place of a row; `name` is what else is known of it (video and frame)."""
+        file = self.files[0 if self.file is None else int(self.file[row])]
+        return Place(file, tell, f"{self.word} {self.number[row]}{f' ({name})' if name else ''}")
+
+
+@dataclass
+class RawTable:
+    """Columns of equal length with their source; `alive` are the rows that nothing was told of."""
+
+    columns: Mapping[str, Column]
+    source: Source
+    tally: Tally
+    scale: str = "pixels"  # of the boxes: pixels, normalised, or either (found out)
+    mentioned: Sequence[tuple[str, str, str]] = ()  # file, video, frame of frames that are named and have no rows
+    alive: Mask = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.alive = np.ones(len(self.source.number), dtype=bool)
+
+    def __len__(self) -> int:
+        return len(self.alive)
+
+    def name(self, row: int) -> str:
+        """Video and frame of a row, as far as the table has them."""
+        parts = [str(_item(self.columns[key], row))[:60] for key in ("video", "frame") if key in self.columns]
+        return " ".join(parts)
+
+    def place(self, row: int) -> Place:
+        """Where a row is."""
+        return self.source.place(row, self.tally, self.name(row))
+
+    def value(self, column: str, row: int) -> str:
+        """A value as it stands in the file."""
+        return shown(_item(self.columns[column], row))
+
+    def refuse(self, bad: Mask, kind: str, column: str, expected: Text, found: Text | None = None) -> None:
+        """Tell every living row of `bad`; they are dead after that."""
+        for row in np.flatnonzero(bad & self.alive).tolist():
+            self.alive[row] = False
+            said = self.value(column, row) if found is None else _text(found, row)
+            self.place(row).report(kind, said, _text(expected, row), column)
+
+    def warn(self, odd: Mask, kind: str, column: str, expected: Text, found: Text) -> None:
+        """Tell of all living rows of `odd` in one sentence that names the first."""
+        rows = np.flatnonzero(odd & self.alive)
+        if rows.size:
+            first = int(rows[0])
+            more = f" (and {rows.size - 1} more rows like it)" if rows.size > 1 else ""
+            self.place(first).warn(kind, _text(found, first) + more, _text(expected, first), column)
+            self.tally.counts[kind] += int(rows.size) - 1
+
+    def floats(self, column: str) -> Floats:
+        """A column of finite numbers; other rows are refused."""
+        values = as_floats(self.columns[column])
+        self.refuse(~np.isfinite(values), "not-finite", column, "a finite number")
+        return np.where(np.isfinite(values), values, 0.0)
+
+    def text(self, column: str) -> pl.Series:
+        """A column of names; rows without one are refused. Whole numbers count as the names they spell."""
+        values = self.columns[column]
+        series = values if isinstance(values, pl.Series) else pl.Series(column, list(values), dtype=pl.String)
+        kind = series.dtype
+        if kind != pl.String and not (kind.is_integer() or isinstance(kind, pl.Categorical | pl.Enum)):
+            self.refuse(np.ones(len(self), dtype=bool), "not-text", column, "text")
+            return pl.Series(column, [""] * len(self), dtype=pl.String)
+        series = series.cast(pl.String).alias(column)
+        self.refuse((series.fill_null("") == "").to_numpy(), "not-text", column, f"the name of a {column}")
+        return series.fill_null("")
+
+    def ids(self, column: str, count: int, what: str) -> Ids:
+        """A column of class ids, −1 where unknown (or where the column or the value is absent)."""
+        if column not in self.columns:
+            return np.full(len(self), -1, dtype=np.int64)
+        values = np.where(absent(self.columns[column]), -1.0, as_floats(self.columns[column]))
+        with np.errstate(invalid="ignore"):
+            good = np.isfinite(values) & (values >= -1) & (values < count) & (np.floor(values) == values)
+        expected = f"a class id from 0 to {count - 1}, or -1" if count else f"-1: the label space has no {what}s"
+        self.refuse(~good, "class-unknown", column, expected)
+        return np.where(good, values, -1.0).astype(np.int64)
+
+
+def as_floats(column: Column) -> Floats:
+    """Every value as a float; nan where it is no number (text in a CSV file counts as the number it spells)."""
+    if isinstance(column, pl.Series):
+        if column.dtype == pl.String:
+            column = column.str.strip_chars().cast(pl.Float64, strict=False)
+        elif not column.dtype.is_numeric():
+            return np.full(len(column), np.nan)
+        return column.cast(pl.Float64, strict=False).fill_null(math.nan).to_numpy().astype(np.float64)
+    if isinstance(column, np.ndarray):
+        return column.astype(np.float64) if column.dtype.kind in "iuf" else np.full(len(column), np.nan)
+    if set(map(type, column)) <= {int, float}:
+        try:
+            return np.array(column, dtype=np.float64)
+        except OverflowError:
+            pass  # a number with hundreds of digits: below it becomes infinity, which is refused by name
+    return np.array([math.nan if (number := as_float(value)) is None else number for value in column], dtype=np.float64)
+
+
+def absent(column: Column) -> Mask:
+    """Where a column has no value at all."""
+    if isinstance(column, pl.Series):
+        return column.is_null().to_numpy().astype(bool)
+    if isinstance(column, np.ndarray):
+        return np.zeros(len(column), dtype=bool)
+    return np.array([value is None for value in column], dtype=bool)
+
+
+def _item(column: Column, row: int) -> object:
+    value = column[row]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _text(text: Text, row: int) -> str:
+    return text if isinstance(text, str) else text(row)

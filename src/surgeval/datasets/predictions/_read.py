@@ -1,0 +1,119 @@
+"""`read_detections`: scored boxes of any of the known formats, checked against the dataset they are about."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Literal
+
+from surgeval.datasets._base import OnProblem, raise_errors
+from surgeval.datasets._json import Members
+from surgeval.datasets._layout import names
+from surgeval.datasets._place import Place
+from surgeval.datasets.predictions._cholect50 import json_files, read_cholect50
+from surgeval.datasets.predictions._coco import read_coco
+from surgeval.datasets.predictions._detections import Detections, checked
+from surgeval.datasets.predictions._raw import RawTable, Tally
+from surgeval.datasets.predictions._rows import read_rows
+from surgeval.datasets.predictions._table import SUFFIXES, read_table
+from surgeval.datasets.predictions._truth import GroundTruth, Truth, truth_of
+from surgeval.datasets.predictions._yolo import read_yolo, text_files
+from surgeval.errors import BadInput
+
+__all__ = ["FORMATS", "detect_format", "read_detections"]
+
+FORMATS = ("table", "coco", "yolo", "cholect50", "rows")
+
+
+def read_detections(
+    path: str | Path,
+    dataset: Truth,
+    *,
+    format: str | None = None,
+    classes: Literal["triplet", "instrument"] | None = None,
+    assume_score: float | None = None,
+    on_problem: OnProblem = raise_errors,
+) -> Detections:
+    """Read predicted boxes for a dataset (or its `ground_truth`, which saves walking it again).
+
+    The format is found out unless it is given. `classes` says what the lone class id of a YOLO line or an unnamed COCO
+    category is: a triplet where the label space has triplets, unless you say `instrument`. `assume_score` lets YOLO
+    lines without a score pass. By default the first error raises; a listener collects all and the rows are skipped.
+    """
+    target = Path(path)
+    if "\0" in str(path) or not target.exists():
+        raise BadInput(f"{path}: found no such file or folder, expected predictions")
+    if format is not None and format not in FORMATS:
+        raise BadInput(f"format {format!r}: expected one of {', '.join(FORMATS)}")
+    if classes not in (None, "triplet", "instrument"):
+        raise BadInput(f"classes {classes!r}: expected triplet or instrument")
+    if assume_score is not None and not (math.isfinite(assume_score) and 0 <= assume_score <= 1):
+        raise BadInput(f"assume_score {assume_score}: expected a score from 0 to 1")
+    truth = truth_of(dataset)
+    chosen = format or detect_format(target)
+    lone = classes or truth.class_kind
+    if lone == "triplet" and not truth.space.triplets:
+        raise BadInput(f"classes 'triplet': found no triplets in label space {truth.space.name}, expected instrument")
+    tally = Tally(on_problem)
+    return checked(_raw(target, chosen, truth, tally, lone, assume_score), truth, chosen)
+
+
+def _raw(path: Path, format: str, truth: GroundTruth, tally: Tally, lone: str, assume_score: float | None) -> RawTable:
+    if format in ("table", "coco", "rows") and not path.is_file():
+        raise BadInput(f"{path}: found a folder, expected a file of format {format}")
+    if format == "table":
+        return read_table(path, tally)
+    if format == "coco":
+        return read_coco(path, truth, tally, lone=lone)
+    if format == "rows":
+        return read_rows(path, truth, tally)
+    if format == "yolo":
+        if not text_files(path):
+            raise BadInput(f"{path}: found no .txt file, expected a folder of YOLO lines")
+        return read_yolo(path, truth, tally, lone=lone, assume_score=assume_score)
+    if not json_files(path):
+        raise BadInput(f"{path}: found no .json file, expected files in CholecT50's layout")
+    return read_cholect50(path, truth, tally)
+
+
+def detect_format(path: Path) -> str:
+    """The format of a file by its suffix and first keys, of a folder by its files."""
+    if path.is_dir():
+        inside = [*names(path), *names(path / "labels")]
+        lines = bool(text_files(path))
+        documents = any(name.endswith(".json") and name != "labels.json" for name in inside)
+        if lines and documents:
+            raise BadInput(f"{path}: found .txt and .json files, expected one format: say which with format=")
+        if lines or documents:
+            return "yolo" if lines else "cholect50"
+        raise BadInput(f"{path}: found neither .txt nor .json files, expected predictions")
+    if path.suffix.lower() in SUFFIXES:
+        return "table"
+    if path.suffix.lower() == ".json":
+        return _json_format(path)
+    raise BadInput(f"{path}: found a file of unknown kind, expected .csv, .parquet or .json, or a folder")
+
+
+def _json_format(path: Path) -> str:
+    with path.open("rb") as stream:
+        if stream.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
+            return "coco"
+    place = Place(str(path), raise_errors)  # a file that cannot be walked has no format
+    for key, number, value, _, _ in Members(path, place):
+        if key == "annotations":
+            return "coco" if number >= 0 else "cholect50"
+        if key == "images" and number >= 0:
+            return "coco"
+        if key == "videos" and number >= 0 and isinstance(value, dict) and "frames" in value:
+            return "rows"
+        if (number >= 0 and isinstance(value, list)) or (number < 0 and _frames_of_rows(value)):
+            return "rows"
+    raise BadInput(f"{path}: found JSON of unknown shape, expected COCO results, CholecT50's layout or rows by video "
+                   "and frame: say which with format=")  # fmt: skip
+
+
+def _frames_of_rows(value: object) -> bool:
+    """Whether this is `{frame: [row, …]}`."""
+    return isinstance(value, dict) and bool(value) and all(
+        isinstance(rows, list) and all(isinstance(row, list) for row in rows) for rows in value.values()
+    )  # fmt: skip

@@ -1,0 +1,151 @@
+"""Writing predictions: `write_detections` and `write_recognition`, with every loss said.
+
+`table` and `rows` keep every number to the last bit; normalised formats keep boxes to rounding error (about 1e-13 of
+the frame). Files appear under their name only when they are complete.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from surgeval.datasets._base import raise_errors
+from surgeval.datasets.predictions._coco_write import write_coco
+from surgeval.datasets.predictions._detections import Detections, of_table
+from surgeval.datasets.predictions._folders import write_cholect50, write_yolo
+from surgeval.datasets.predictions._locate import rows_of
+from surgeval.datasets.predictions._raw import Tally
+from surgeval.datasets.predictions._read import FORMATS
+from surgeval.datasets.predictions._recognition import Recognition, of_scores
+from surgeval.datasets.predictions._rows import LAYOUTS
+from surgeval.datasets.predictions._table import SUFFIXES, write_table
+from surgeval.datasets.predictions._truth import Truth, truth_of
+from surgeval.errors import BadInput
+
+__all__ = ["WriteReport", "write_detections", "write_recognition"]
+
+
+@dataclass(frozen=True)
+class WriteReport:
+    """What was written and what was lost, one sentence per loss."""
+
+    path: Path
+    format: str
+    rows: int
+    losses: tuple[str, ...] = ()
+
+
+def write_detections(
+    detections: Detections | pl.DataFrame, path: str | Path, format: str | None = None, *, dataset: Truth
+) -> WriteReport:
+    """Write detections for a dataset: `table` (.csv, .parquet), `coco` and `rows` (.json), or the folders `yolo` and
+    `cholect50`. By default the suffix decides: a table, COCO for .json.
+
+    The table is checked as when it is read. COCO for a COCO dataset is a results list with that file's ids; for any
+    other dataset it names its images and categories itself.
+    """
+    target = Path(path)
+    chosen = format or _by_suffix(target)
+    if chosen not in FORMATS:
+        raise BadInput(f"format {chosen!r}: expected one of {', '.join(FORMATS)}")
+    if chosen == "table" and target.suffix.lower() not in SUFFIXES:
+        raise BadInput(f"{target}: found suffix {target.suffix!r}, expected {' or '.join(SUFFIXES)}")
+    truth = truth_of(dataset)
+    given, empty = (detections.table, detections.empty) if isinstance(detections, Detections) else (detections, None)
+    table = of_table(given, truth, Tally(raise_errors)).table
+    losses: dict[str, int] = {}
+    if chosen != "table":
+        inside = rows_of(table, truth) >= 0
+        losses["{n} boxes in videos that were not chosen were left out"] = int((~inside).sum())
+        table = table.filter(inside)
+    rows = len(table)
+    with _complete(target, folder=chosen in ("yolo", "cholect50")) as partial:
+        if chosen == "table":
+            write_table(table, partial)
+        elif chosen == "rows":
+            partial.write_text(json.dumps(_rows_document(table, empty)), encoding="utf-8")
+        elif chosen == "coco":
+            rows = write_coco(table, empty, truth, partial, losses)
+        elif chosen == "yolo":
+            rows = write_yolo(table, empty, truth, partial, losses)
+        else:
+            write_cholect50(table, empty, truth, partial)
+    if chosen == "table" and empty is not None:
+        losses["{n} frames in which nothing was found are not kept"] = len(empty)
+    if chosen not in ("table", "coco") and "track" in table.columns:
+        losses["tracks of {n} boxes are not kept"] = int(table["track"].is_not_null().sum())
+    said = tuple(f"{chosen}: {text.format(n=n)}" for text, n in losses.items() if n)
+    return WriteReport(target, chosen, rows, said)
+
+
+def write_recognition(recognition: Recognition | pl.DataFrame, path: str | Path, *, dataset: Truth) -> WriteReport:
+    """Write class scores: Parquet (list column), CSV (a column per class) or JSON (by video and frame); no loss."""
+    target = Path(path)
+    suffix = target.suffix.lower()
+    if suffix not in (*SUFFIXES, ".json"):
+        raise BadInput(f"{target}: found suffix {target.suffix!r}, expected .csv, .parquet or .json")
+    truth = truth_of(dataset)
+    given = recognition.table if isinstance(recognition, Recognition) else recognition
+    checked = of_scores(given, truth, Tally(raise_errors))
+    table = checked.table
+    with _complete(target, folder=False) as partial:
+        if suffix == ".json":
+            document: dict[str, dict[str, list[float]]] = {}
+            for video, frame, scores in table.iter_rows():
+                document.setdefault(video, {})[frame] = scores
+            partial.write_text(json.dumps(document), encoding="utf-8")
+        elif suffix == ".csv":
+            scores = checked.scores if len(table) else truth.labels[:0].astype(float)
+            wide = [pl.Series(str(k), scores[:, k]) for k in range(truth.labels.shape[1])]
+            write_table(table.select("video", "frame").with_columns(*wide), partial)
+        else:
+            write_table(table, partial)
+    return WriteReport(target, "json" if suffix == ".json" else "table", len(table))
+
+
+def _by_suffix(path: Path) -> str:
+    if path.suffix.lower() in SUFFIXES:
+        return "table"
+    if path.suffix.lower() == ".json":
+        return "coco"
+    raise BadInput(f"{path}: found suffix {path.suffix!r}, expected .csv, .parquet or .json, or a format= for a folder")
+
+
+def _rows_document(table: pl.DataFrame, empty: pl.DataFrame | None) -> dict[str, dict[str, list[list[float]]]]:
+    document: dict[str, dict[str, list[list[float]]]] = {}
+    for video, frame, *row in table.select("video", "frame", *LAYOUTS[9]).iter_rows():
+        document.setdefault(video, {}).setdefault(frame, []).append(row)
+    for video, frame in empty.iter_rows() if empty is not None else ():
+        document.setdefault(video, {}).setdefault(frame, [])
+    return document
+
+
+@contextmanager
+def _complete(target: Path, *, folder: bool) -> Iterator[Path]:
+    """A temporary place beside the target, renamed when everything is written. Folders are never replaced."""
+    if folder and target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise BadInput(f"{target}: found something there already, expected a new or empty folder")
+    if not folder and target.is_dir():
+        raise BadInput(f"{target}: found a folder, expected the name of a file")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    # The suffix stays last: it tells writers what to write.
+    partial = target.with_name(f".{target.stem}.{os.getpid()}.partial{target.suffix}")
+    try:
+        if folder:
+            partial.mkdir()
+        yield partial
+        if folder and target.exists():
+            target.rmdir()
+        partial.replace(target)
+    finally:
+        if partial.is_dir():
+            shutil.rmtree(partial, ignore_errors=True)
+        else:
+            partial.unlink(missing_ok=True)
