@@ -1,0 +1,154 @@
+"""CPU time and memory of `surgeval.stats.rank` at challenge size, and the simulations of docs/ranking.md.
+
+30 models, 10 buckets, 50 000 questions, 200 videos, 10 000 resamples: under 60 CPU-seconds and 2 GB. `--claims` counts
+false "better" claims under clustering, `--irrelevant` how often an entrant reorders the others, by collapse variant.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import sys
+import time
+from typing import Any, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from surgeval.stats import Outcomes, leave_one_bucket_out, leave_one_model_out, rank, stability, stream
+from surgeval.stats._ranking_options import Collapse, RankScheme
+
+MODELS, BUCKETS, QUESTIONS, VIDEOS = 30, 10, 50_000, 200
+MOST_SECONDS, MOST_MEGABYTES = 60, 2048
+NAMES = [f"group{k}|{side}" for k in range(5) for side in ("id", "ood")]
+
+
+def challenge() -> tuple[dict[str, npt.NDArray[np.bool_]], list[str], list[str]]:
+    """Close competitors: skills 0.2 logits apart, videos and questions of different difficulty, ten of them tied."""
+    rng = stream(3, "benchmark", "ranking")
+    video, bucket = rng.integers(0, VIDEOS, QUESTIONS), rng.integers(0, BUCKETS, QUESTIONS)
+    hard = rng.normal(0, 0.7, VIDEOS)[video] + rng.normal(0, 1, QUESTIONS)
+    skill = np.maximum(np.arange(MODELS) - 10, 0) * -0.1 + 1
+    right = {
+        f"model{m:02d}": rng.random(QUESTIONS) < 1 / (1 + np.exp(hard - skill[m] - rng.normal(0, 0.3, VIDEOS)[video]))
+        for m in range(MODELS)
+    }
+    return right, [NAMES[b] for b in bucket], [f"video{v:03d}" for v in video]
+
+
+def peak() -> float:
+    """Largest memory of this process so far, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def speed(long: bool) -> bool:
+    right, buckets, videos = challenge()
+    size = f"{MODELS} models, {BUCKETS} buckets, {QUESTIONS} questions, {VIDEOS} videos"
+    print(f"{size}, 10000 resamples; CPU seconds (limit {MOST_SECONDS}), MB (limit {MOST_MEGABYTES})")
+    start = time.process_time()
+    outcomes = Outcomes.of(right, buckets, videos)
+    print(f"reading    {time.process_time() - start:6.1f}")
+    met = True
+    for scheme in get_args(RankScheme):
+        start = time.process_time()
+        ranking = rank(outcomes, scheme=scheme, resolve="all")
+        seconds = time.process_time() - start
+        met &= seconds < MOST_SECONDS and peak() < MOST_MEGABYTES
+        print(f"{scheme:10s} {seconds:6.1f}  peak {peak():5.0f} MB  {len(ranking.final_order)} places")
+    ranking = rank(outcomes)
+    for work in (leave_one_bucket_out, leave_one_model_out):
+        start = time.process_time()
+        found = work(ranking)
+        seconds = time.process_time() - start
+        print(f"{work.__name__:22s} {seconds:5.1f}  smallest tau {np.nanmin(found.tau):.3f}")
+    outer = 200 if long else 10
+    start = time.process_time()
+    tau = stability(ranking, outer=outer, n_boot=1000).mean_tau
+    seconds = time.process_time() - start
+    print(f"stability  {outer} × 1000: {seconds:.1f}  mean tau {tau:.3f}  peak {peak():.0f} MB")
+    print(f"goal: {'met' if met else 'NOT MET'}")
+    return met
+
+
+def answers(rng: np.random.Generator, skill: npt.NDArray[Any], video: npt.NDArray[Any], taste: float) -> Any:
+    """0/1 answers [question, model]; `taste` is how much a model's skill varies from video to video (logits)."""
+    videos, models = int(video.max()) + 1, len(skill)
+    hard = rng.normal(0, 0.7, videos)[video] + rng.normal(0, 1, len(video))
+    ease = skill + rng.normal(0, taste, (videos, models))[video] - hard[:, None]
+    return rng.random((len(video), models)) < 1 / (1 + np.exp(-ease))
+
+
+def claims(simulations: int) -> None:
+    """Share of pairs of equally good models that are called different in a bucket, at alpha 0.05."""
+    print(
+        f"{simulations} simulated buckets per row, 6 equally good models (15 pairs), n questions per video, alpha 0.05"
+    )
+    print("videos   n  taste   cluster  two_level  question")
+    for videos, n, taste in ((6, 10, 0.0), (6, 10, 0.5), (10, 10, 0.5), (20, 10, 0.0), (20, 10, 0.5), (20, 10, 1.0),
+                             (50, 10, 0.5), (20, 40, 0.5)):  # fmt: skip
+        rng = stream(5, "claims", videos, n, str(taste))
+        video = np.repeat(np.arange(videos), n)
+        hits: dict[str, list[float]] = {"cluster": [], "two_level": [], "question": []}
+        for number in range(simulations):
+            right = answers(rng, np.zeros(6), video, taste)
+            given = {f"m{m}": right[:, m] for m in range(6)}
+            for scheme, found in hits.items():
+                kind: Any = scheme
+                made = rank(given, ["b"] * len(video), video, scheme=kind, n_boot=999, seed=number, resolve="none")
+                found.append(float(made.better.sum()) / 15)
+        shares = "  ".join(f"{np.mean(found):9.3f}" for found in hits.values())
+        print(f"{videos:6d}  {n:2d}  {taste:5.1f} {shares}")
+
+
+def irrelevant(simulations: int) -> None:
+    """How often one more model changes which of the others' top three is ahead of which."""
+    print(f"{simulations} simulated challenges: 5 close models, 10 buckets, 15 videos each, 10 questions per video")
+    print("share in which a newcomer changes the order among the top three (in brackets: who holds the first place)")
+    kinds = {"hopeless": -4.0, "weak": -0.7, "last but close": -0.35}
+    print("collapse     " + "  ".join(f"{kind:>15s}" for kind in kinds))
+    videos = np.tile(np.repeat(np.arange(15), 10), 10)
+    buckets = np.repeat(NAMES, 150)
+    changed = {(c, kind): np.zeros(2) for c in get_args(Collapse) for kind in kinds}
+    for number in range(simulations):
+        rng = stream(9, "irrelevant", number)
+        skill = np.concatenate([rng.normal(0, 0.2, 5), list(kinds.values())])
+        skill[5:] += skill[:5].min() * np.array([0, 1, 1])
+        right = answers(rng, skill, videos, 0.3)
+        for collapse in get_args(Collapse):
+            before = _places(right[:, :5], buckets, videos, collapse, number)
+            top = np.flatnonzero(before <= 3)
+            for k, kind in enumerate(kinds):
+                after = _places(right[:, [0, 1, 2, 3, 4, 5 + k]], buckets, videos, collapse, number)[:5]
+                if after.min() > 1:
+                    continue  # the newcomer won: it was not irrelevant
+                signs = [np.sign(p[top][:, None] - p[top]) for p in (before, after)]
+                first = (before == 1) != (after == 1)
+                changed[collapse, kind] += bool((signs[0] != signs[1]).any()), bool(first.any())
+    for collapse in get_args(Collapse):
+        cells = [changed[collapse, kind] / simulations for kind in kinds]
+        print(f"{collapse:12s} " + "  ".join(f"{a:7.3f} ({b:.3f})" for a, b in cells))
+
+
+def _places(right: Any, buckets: Any, videos: Any, collapse: Any, seed: int) -> Any:
+    given = {f"m{m}": right[:, m] for m in range(right.shape[1])}
+    return rank(given, buckets, videos, collapse=collapse, n_boot=999, seed=seed, resolve="none").final_rank
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--claims", action="store_true", help="false claims of the pairwise test")
+    parser.add_argument("--irrelevant", action="store_true", help="entrants that reorder the others")
+    parser.add_argument("--simulations", type=int, default=400)
+    parser.add_argument("--long", action="store_true", help="stability with all 200 outer resamples")
+    options = parser.parse_args()
+    if options.claims or options.irrelevant:
+        if options.claims:
+            claims(options.simulations)
+        if options.irrelevant:
+            irrelevant(options.simulations)
+        return 0
+    return 0 if speed(options.long) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

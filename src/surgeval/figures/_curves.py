@@ -1,0 +1,95 @@
+"""Lines between 0 and 1 on both axes: precision over recall, one line per class and a heavy one for their mean."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from surgeval.figures._base import drawing, grid, legend, name_axis, require, value_axis
+from surgeval.figures._labels import literal, number, plain
+from surgeval.figures._palette import colour, hatches
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as MatplotlibFigure
+
+_DASHES = {"": "solid", "/": "dash", ".": "dot", "x": "dashdot"}  # by the hatch that parts classes of one colour
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """One line; `note` stands beside its name in the legend."""
+
+    name: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    note: str = ""
+    heavy: bool = False
+
+    @property
+    def label(self) -> str:
+        """Name and note."""
+        return f"{self.name} {self.note}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """Several lines in the unit square.
+
+    >>> Curves("Instruments", "recall", "precision", (Curve("mean", (0, 1), (1, 0.5), "0.75", heavy=True),)).alt
+    'Line chart: Instruments, precision against recall. mean 0.75.'
+    """
+
+    title: str
+    across: str
+    up: str
+    curves: tuple[Curve, ...]
+
+    def __post_init__(self) -> None:
+        for curve in self.curves:
+            require(
+                len(curve.x) == len(curve.y) and all(math.isfinite(v) and 0 <= v <= 1 for v in (*curve.x, *curve.y)),
+                f"figure {self.title!r}: curve {curve.name!r}: expected as many x as y, all from 0 to 1",
+            )
+
+    @property
+    def alt(self) -> str:
+        """The axes and the lines with their notes."""
+        lines = "; ".join(plain(curve.label) for curve in self.curves)
+        return f"Line chart: {plain(self.title)}, {plain(self.up)} against {plain(self.across)}. {lines}."
+
+    def to_plotly(self) -> dict[str, Any]:
+        """One trace per line; the legend switches them on and off."""
+        traces = []
+        for k, curve in enumerate(self.curves):
+            texts = [f"{literal(curve.name)}<br>{literal(self.across)} {number(x)}, {literal(self.up)} {number(y)}"
+                     for x, y in zip(curve.x, curve.y, strict=True)]  # fmt: skip
+            line = {"width": 4 if curve.heavy else 1.5, "color": colour(k), "dash": _DASHES[hatches(k)[0]]}
+            traces.append({
+                "type": "scatter", "mode": "lines", "name": literal(curve.label), "x": list(curve.x),
+                "y": list(curve.y), "line": line, "hoverinfo": "text", "hovertext": texts,
+            })  # fmt: skip
+        layout = {
+            "xaxis": value_axis(self.across, range=[0, 1.01]),
+            "yaxis": value_axis(self.up, range=[0, 1.03]),
+            "height": 300 + 20 * len(self.curves),  # the legend stands above, one line each
+            "showlegend": True,
+        }
+        return {"data": traces, "layout": layout}
+
+    def to_matplotlib(self) -> MatplotlibFigure:
+        """The same for print."""
+        styles = {"": "-", "/": "--", ".": ":", "x": "-."}
+        with drawing(self.title, 4.6, 3.4 + 0.16 * math.ceil(len(self.curves) / 3)) as (figure, axes):
+            handles = [
+                axes.plot(curve.x, curve.y, styles[hatches(k)[0]], color=colour(k), lw=2.4 if curve.heavy else 1.0)[0]
+                for k, curve in enumerate(self.curves)
+            ]
+            axes.set_xlim(0, 1.01)
+            axes.set_ylim(0, 1.03)
+            grid(axes, "y")
+            name_axis(axes, "x", self.across)
+            name_axis(axes, "y", self.up)
+            if handles:
+                legend(figure, handles, [curve.label for curve in self.curves])
+        return figure

@@ -1,0 +1,100 @@
+"""Points with names: what a class scores against how often it occurs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from surgeval.figures._base import drawing, grid, legend, name_axis, require, value_axis
+from surgeval.figures._labels import literal, number, plain
+from surgeval.figures._palette import colour
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as MatplotlibFigure
+
+_SIGNS = (("circle", "o"), ("square", "s"), ("diamond", "D"), ("triangle-up", "^"), ("cross", "P"), ("x", "X"))
+
+
+@dataclass(frozen=True, slots=True)
+class Cloud:
+    """Points of one kind, with a name each."""
+
+    name: str
+    labels: tuple[str, ...]
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scatter:
+    """Clouds of points; on a logarithmic axis every x must be above 0.
+
+    >>> Scatter("AP by frequency", "instances", "AP", (Cloud("i", ("grasper", "hook"), (90, 10), (0.8, 0.5)),)).alt
+    'Scatter plot: AP by frequency, AP against instances. i: 2 points, AP from 0.5 to 0.8.'
+    """
+
+    title: str
+    across: str
+    up: str
+    clouds: tuple[Cloud, ...]
+    log: bool = False
+
+    def __post_init__(self) -> None:
+        for cloud in self.clouds:
+            require(
+                len(cloud.labels) == len(cloud.x) == len(cloud.y)
+                and all(math.isfinite(v) for v in (*cloud.x, *cloud.y))
+                and not (self.log and any(v <= 0 for v in cloud.x)),
+                f"figure {self.title!r}: {cloud.name!r}: expected a label and a finite x and y for every point"
+                + (", x above 0" if self.log else ""),
+            )
+
+    @property
+    def alt(self) -> str:
+        """Axes, and the range of every cloud."""
+        parts = [
+            f"{plain(c.name)}: {len(c.x)} points, {plain(self.up)} from {number(min(c.y))} to {number(max(c.y))}"
+            for c in self.clouds
+            if c.y
+        ]
+        return f"Scatter plot: {plain(self.title)}, {plain(self.up)} against {plain(self.across)}. {'; '.join(parts)}."
+
+    def to_plotly(self) -> dict[str, Any]:
+        """Names show on hovering."""
+        traces = []
+        for k, cloud in enumerate(self.clouds):
+            texts = [
+                f"{literal(label)}<br>{number(x)} {literal(self.across)}<br>{literal(self.up)} {number(y)}"
+                for label, x, y in zip(cloud.labels, cloud.x, cloud.y, strict=True)
+            ]
+            marker = {"color": colour(k), "size": 8, "symbol": _SIGNS[k % len(_SIGNS)][0], "opacity": 0.85}
+            traces.append({
+                "type": "scatter", "mode": "markers", "name": literal(cloud.name), "x": list(cloud.x),
+                "y": list(cloud.y), "marker": marker, "hoverinfo": "text", "hovertext": texts,
+            })  # fmt: skip
+        layout = {
+            "xaxis": value_axis(self.across, log=self.log),
+            "yaxis": value_axis(self.up),
+            "height": 380,
+            "showlegend": len(self.clouds) > 1,
+        }
+        return {"data": traces, "layout": layout}
+
+    def to_matplotlib(self) -> MatplotlibFigure:
+        """The same for print."""
+        with drawing(self.title, 6.4, 3.4) as (figure, axes):
+            handles = [
+                axes.plot(cloud.x, cloud.y, _SIGNS[k % len(_SIGNS)][1], color=colour(k), markersize=4, alpha=0.85)[0]
+                for k, cloud in enumerate(self.clouds)
+            ]
+            if self.log and any(cloud.x for cloud in self.clouds):
+                axes.set_xscale("log")
+                axes.xaxis.set_major_formatter("{x:g}")
+            axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+            grid(axes, "y")
+            name_axis(axes, "x", self.across)
+            name_axis(axes, "y", self.up)
+            if len(handles) > 1:
+                legend(figure, handles, [cloud.name for cloud in self.clouds])
+        return figure

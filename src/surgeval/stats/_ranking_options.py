@@ -1,0 +1,95 @@
+"""The named choices of a ranking, checked once.
+
+The defaults are the recommended ranking; `docs/ranking.md` says what each alternative is and why it is not the default.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from surgeval.errors import BadInput, sentence
+from surgeval.stats._interval import FEW_CLUSTERS
+from surgeval.stats._means import Point
+
+__all__ = [
+    "RESAMPLES_OF_A_RANKING",
+    "Collapse",
+    "Correction",
+    "RankOptions",
+    "RankScheme",
+    "Resolve",
+    "Sided",
+    "WinTies",
+]
+
+RankScheme: TypeAlias = Literal["cluster", "two_level", "question"]
+Sided: TypeAlias = Literal["two", "one"]
+Correction: TypeAlias = Literal["none", "holm", "bonferroni"]
+Collapse: TypeAlias = Literal["pairwise", "upper_bound", "wins", "leader", "chain", "closure"]
+Resolve: TypeAlias = Literal["top3", "all", "none"]
+WinTies: TypeAlias = Literal["split", "all", "none", "random", "head_to_head"]
+
+RESAMPLES_OF_A_RANKING = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class RankOptions:
+    """How a ranking is made.
+
+    >>> RankOptions(correction="fdr")
+    Traceback (most recent call last):
+    surgeval.errors.BadInput: correction: found 'fdr', expected one of none, holm, bonferroni
+    """
+
+    alpha: float = 0.05
+    n_boot: int = RESAMPLES_OF_A_RANKING
+    scheme: RankScheme = "cluster"
+    sided: Sided = "two"
+    correction: Correction = "none"
+    collapse: Collapse = "pairwise"
+    resolve: Resolve = "top3"
+    win_ties: WinTies = "split"
+    point: Point = "flat"
+    min_clusters: int = FEW_CLUSTERS
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, kind in (
+            ("scheme", RankScheme), ("sided", Sided), ("correction", Correction), ("collapse", Collapse),
+            ("resolve", Resolve), ("win_ties", WinTies), ("point", Point),
+        ):  # fmt: skip
+            known, found = get_args(kind), getattr(self, name)
+            if found not in known:
+                raise BadInput(sentence(name, None, None, repr(found), f"one of {', '.join(known)}"))
+        alpha: object = self.alpha  # a caller without a type checker may pass anything
+        if isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or not 0 < alpha < 1:
+            raise BadInput(sentence("alpha", None, None, repr(alpha), "a number between 0 and 1, such as 0.05"))
+        for name, least in (("n_boot", 1), ("min_clusters", 2), ("seed", None)):
+            value: object = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+                raise BadInput(sentence(name, None, None, repr(value), "a whole number"))
+            if least is not None and value < least:
+                raise BadInput(sentence(name, None, None, repr(value), f"a whole number of at least {least}"))
+        if self.scheme == "question" and self.point == "macro":
+            raise BadInput("point: found macro, expected flat, because scheme question knows no videos to average over")
+
+    def tests(self, models: int) -> int:
+        """Tests per bucket: unordered pairs, or both directions of each when one-sided."""
+        return models * (models - 1) // (2 if self.sided == "two" else 1)
+
+    def smallest_p(self, models: int) -> float:
+        """The smallest p (after correction) that this number of resamples can give."""
+        family = 1 if self.correction == "none" else max(self.tests(models), 1)
+        return min(1.0, family * (2 if self.sided == "two" else 1) / (self.n_boot + 1))
+
+    def needed(self, models: int) -> int:
+        """Resamples from which on a pair can be called significant at all."""
+        family = 1 if self.correction == "none" else max(self.tests(models), 1)
+        return int(np.ceil(family * (2 if self.sided == "two" else 1) / self.alpha * (1 - 1e-12))) - 1
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
