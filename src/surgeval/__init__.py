@@ -13,6 +13,8 @@ from surgeval._version import __version__
 _LAZY: dict[str, str] = {
     "open_dataset": "surgeval.datasets",
     "load_labels": "surgeval.vocab:load",
+    "score_triplets": "surgeval.protocols.triplets",
+    "compare_triplets": "surgeval.protocols.triplets",
 }
 _PACKAGES = (
     "cli", "compat", "datasets", "detector", "engine", "errors", "explain", "figures", "metrics", "models", "phantom",

@@ -21,6 +21,9 @@ COMMANDS = [
     ("data", "check"),
     ("data", "convert"),
     ("data", "phantom"),
+    ("score",),
+    ("score", "triplets"),
+    ("compare",),
 ]
 
 

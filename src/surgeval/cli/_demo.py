@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from surgeval.cli._console import console, print_json, progress
+from surgeval.cli._console import console, print_frame, print_json, progress
 from surgeval.cli._data import JsonOption, rendering
+from surgeval.cli._demo_triplets import triplets_chapter
 from surgeval.cli._report import write_report
 from surgeval.errors import DataError
 
@@ -25,7 +26,7 @@ def demo(
     out: Annotated[Path, typer.Option("--out", help="Folder for everything the demo makes.")] = Path("demo"),
     json: JsonOption = False,
 ) -> None:
-    """Make the surgical phantom, check it, report on it, and say where to look.
+    """Make the surgical phantom, check it, report on it, score three detectors on it, and say where to look.
 
     Example: [bold]surgeval demo --out demo[/bold]
     """
@@ -47,12 +48,18 @@ def demo(
         raise DataError(first.file, record=first.record, field=first.field, found=first.found, expected=first.expected)
     page = write_report(data, out / "report", None, None)
     say("3. what is in it, as a page and as tables")
+    triplets = triplets_chapter(dataset, out / "triplets")
+    say("4. three simulated detectors, scored and compared")
     if json:
-        print_json({"data": str(data), "report": str(page), **_counts(found)})
+        print_json({"data": str(data), "report": str(page), **_counts(found), "triplets": triplets.to_json()})
         return
+    print_frame("", triplets.table)
+    for difference in triplets.sentences:
+        say(f"   {difference}")
     film = _film(out / "operation.mp4")
     say("\nLook here:")
-    say(f"  {page}   the report")
+    say(f"  {page}   the dataset")
+    say(f"  {triplets.page}   the better detector")
     say(f"  {film}   twelve seconds of an operation with its truth drawn")
     say(f"  {data / 'frames'}   the frames")
     say("\nThen your own data:\n  surgeval data check FOLDER\n  surgeval report FOLDER --out report")

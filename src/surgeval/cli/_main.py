@@ -12,7 +12,7 @@ import typer
 from typer.exceptions import Abort, Exit, TyperException
 
 from surgeval import __version__
-from surgeval.cli import _data, _demo, _report
+from surgeval.cli import _compare, _data, _demo, _report, _score
 from surgeval.errors import SurgevalError
 
 app = typer.Typer(
@@ -31,6 +31,8 @@ app = typer.Typer(
 app.add_typer(_data.app, name="data")
 _demo.register(app)
 _report.register(app)
+_score.register(app)
+_compare.register(app)
 
 
 def _version(value: bool) -> None:
@@ -80,7 +82,9 @@ def _command(argv: Sequence[str]) -> str:
     """The command words of a command line, for a pointer to its help."""
     words = []
     for word, known in zip(
-        argv[:2], ({"data", "demo", "report"}, {"list", "check", "convert", "phantom"}), strict=False
+        argv[:2],
+        ({"compare", "data", "demo", "report", "score"}, {"list", "check", "convert", "phantom", "triplets"}),
+        strict=False,
     ):
         if word not in known:
             break

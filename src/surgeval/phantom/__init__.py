@@ -6,6 +6,7 @@ questions, `write_edition("phantom-v1", folder)` the fixed one that results are 
 
 from surgeval.phantom._anatomy import Anatomy, build_anatomy
 from surgeval.phantom._corruptions import corrupt
+from surgeval.phantom._detectors import simulate_detector
 from surgeval.phantom._edition import EDITIONS, Edition, VideoPlan, edition, plan_videos
 from surgeval.phantom._film import truth_film, video_mp4
 from surgeval.phantom._focus_questions import make_focus_questions
@@ -38,6 +39,6 @@ __all__ = [
     "PROCEDURES", "Anatomy", "CameraPose", "Corruption", "Edition", "Footage", "Look", "Mark", "ObjectState",
     "Procedure", "Pull", "Rendered", "Renderer", "SceneGraph", "SceneState", "Spot", "ToolState", "VideoPlan",
     "build_anatomy", "camera_motion", "contact_sheet", "corrupt", "edition", "edition_hash", "graph_from_json",
-    "make_focus_questions", "make_gaze", "make_intent_questions", "make_procedure", "plan_videos", "truth_film",
-    "video_mp4", "write_edition", "write_phantom",
+    "make_focus_questions", "make_gaze", "make_intent_questions", "make_procedure", "plan_videos",
+    "simulate_detector", "truth_film", "video_mp4", "write_edition", "write_phantom",
 ]  # fmt: skip

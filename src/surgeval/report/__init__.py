@@ -10,6 +10,7 @@ from surgeval.report._dataset import dataset_sections, write_dataset_report
 from surgeval.report._page import render_page, write_page
 from surgeval.report._parts import Fact, Picture, Plot, Section, Table
 from surgeval.report._statistics import DatasetStatistics, RunCounts, VideoCounts
+from surgeval.report._triplets import triplet_sections, write_triplets_report
 
 __all__ = [
     "DatasetStatistics",
@@ -24,6 +25,8 @@ __all__ = [
     "dataset_statistics",
     "render_page",
     "save_tables",
+    "triplet_sections",
     "write_dataset_report",
     "write_page",
+    "write_triplets_report",
 ]

@@ -1,0 +1,99 @@
+"""The figures of a score: precision over recall, what was confused with what, frequency and AP, three conventions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from surgeval.figures import Bars, Cloud, Curve, Curves, Figure, Heatmap, Scatter, Series
+from surgeval.metrics import Confusion
+
+__all__ = ["MOST_CLASSES", "TITLES", "score_figures"]
+
+IntArray: TypeAlias = npt.NDArray[np.int64]
+TITLES = {"i": "instruments", "v": "verbs", "t": "targets", "iv": "instrument and verb", "it": "instrument and target",
+          "vt": "verb and target", "ivt": "triplets"}  # fmt: skip
+MOST_CLASSES = 20  # of a confusion matrix; the table has them all
+
+
+def score_figures(
+    task: str,
+    sheets: Mapping[str, pl.DataFrame],
+    curves: Mapping[str, tuple[Curve, ...]],
+    confusions: Mapping[str, tuple[Confusion, tuple[str, ...]]],
+) -> dict[str, Figure]:
+    """Every figure that has something to show, by file name."""
+    figures: dict[str, Figure] = {}
+    at = " at IoU 0.5" if task == "detection" else ""
+    for component, lines in curves.items():
+        if lines:
+            title = f"Precision over recall of {TITLES[component]}{at}"
+            figures[f"curves_{component}"] = Curves(title, "recall", "precision", lines)
+    for component, (confusion, names) in confusions.items():
+        if confusion.counts.sum():
+            figures[f"confusion_{component}"] = _confusion(component, confusion, names)
+    scatter = _by_frequency(task, sheets)
+    if scatter is not None:
+        figures["ap_by_frequency"] = scatter
+    if "conventions" in sheets:
+        figures["conventions"] = _conventions(sheets["conventions"])
+    return figures
+
+
+def _by_frequency(task: str, sheets: Mapping[str, pl.DataFrame]) -> Scatter | None:
+    metric = "AP50" if task == "detection" else "AP"
+    clouds = []
+    for component, title in TITLES.items():
+        table = sheets.get(f"classes_{component}")
+        if table is not None and component in ("i", "v", "t", "ivt"):
+            seen = table.filter((pl.col("instances") > 0) & pl.col(metric).is_not_null())
+            columns = [tuple(seen[name].to_list()) for name in ("name", "instances", metric)]
+            clouds.append(Cloud(title, columns[0], columns[1], columns[2]))
+    clouds = [cloud for cloud in clouds if cloud.x]
+    unit = "instances" if task == "detection" else "frames"
+    return Scatter(f"{metric} of each class against how often it occurs", unit, metric, tuple(clouds), log=True) \
+        if clouds else None  # fmt: skip
+
+
+def _conventions(table: pl.DataFrame) -> Bars:
+    rows = table.filter(pl.col("metric").is_in(["mAP50", "mAP50:95", "F1"]))
+    labels = tuple(f"{component.upper()} {metric}" for component, metric in rows.select("component", "metric").rows())
+    names = [name for name in rows.columns if name not in ("component", "metric", "difference")]
+    series = tuple(Series(name, tuple(value or 0.0 for value in rows[name].to_list())) for name in names)
+    return Bars("The same predictions under three conventions", labels, series, "score", "grouped")
+
+
+def _confusion(component: str, confusion: Confusion, names: Sequence[str]) -> Heatmap:
+    """Shares of each true class; the classes beyond the most frequent stand together as one."""
+    n = len(names)
+    counts = confusion.counts
+    occurring = [k for k in range(n) if counts[:, k].any() or counts[k].any()]
+    ranked = sorted(occurring, key=lambda k: (-int(counts[:, k].sum()), k))
+    shown, rest = sorted(ranked[:MOST_CLASSES]), sorted(ranked[MOST_CLASSES:])
+    labels = [names[k] for k in shown]
+    groups = [[k] for k in shown]
+    if rest:
+        labels.append(f"{len(rest)} other classes")
+        groups.append(rest)
+    groups.append([n])  # missed as a row, background as a column
+    merged = _merged(counts, groups)
+    total = merged.sum(axis=0)
+    kept = [c for c in range(len(groups)) if total[c]]
+    cells = tuple(tuple(_percent(merged[r, c] / total[c]) for c in kept) for r in range(len(groups)))
+    columns = (*labels, "background")
+    title = f"What became of {TITLES[component]}: predicted (rows) for true (columns)"
+    return Heatmap(title, (*labels, "missed"), tuple(columns[c] for c in kept), cells, "% of the true class")
+
+
+def _percent(share: float) -> float:
+    """Whole percents, tenths below one: more digits do not fit into a cell, and what occurs stays above 0."""
+    percent = 100 * float(share)
+    return float(round(percent)) if percent >= 1 else max(round(percent, 1), 0.1) if percent else 0.0
+
+
+def _merged(counts: IntArray, groups: Sequence[Sequence[int]]) -> IntArray:
+    return np.array([[counts[np.ix_(rows, columns)].sum() for columns in groups] for rows in groups], dtype=np.int64)

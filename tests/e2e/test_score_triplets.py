@@ -1,0 +1,167 @@
+"""`surgeval score triplets` and `surgeval compare` as a user runs them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pytest
+
+from surgeval.cli._demo_triplets import triplets_chapter
+from surgeval.datasets import MemoryDataset, convert, open_dataset
+from surgeval.phantom import simulate_detector
+from surgeval.records import Box, Frame, Instance, Triplet
+from surgeval.vocab import LabelSpace
+
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Surgeval
+
+SPACE = LabelSpace(
+    "toy", ("grasper", "hook"), ("grasp", "dissect"), ("liver", "gallbladder"), ((0, 0, 0), (0, 0, 1), (1, 1, 1))
+)
+HEAD = "video,frame,triplet,score,x,y,w,h\n"
+HALF = f"{HEAD}v1,000001,0,0.9,10,10,40,40\nv2,000001,2,0.8,10,10,40,40\nv2,000002,2,0.7,10,10,40,40\n"
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    """Two videos of two frames on disk: v1 shows triplet 0 twice, v2 triplet 2 twice."""
+
+    def moment(video: str, number: int, triplet: int) -> Frame:
+        seen = Instance(Triplet(*SPACE.triplets[triplet]), Box(10, 10, 40, 40))
+        return Frame(video, f"{number:06d}", number, None, None, 100, 100, (seen,))
+
+    frames = [moment("v1", 1, 0), moment("v1", 2, 0), moment("v2", 1, 2), moment("v2", 2, 2)]
+    convert(MemoryDataset(SPACE, frames), tmp_path / "tiny", "coco", images=False)
+    (tmp_path / "half.csv").write_text(HALF)
+    return tmp_path / "tiny"
+
+
+def _numbers(text: str) -> dict[tuple[str, str, str], float]:
+    return {(row["scope"], row["component"], row["metric"]): row["estimate"] for row in json.loads(text)["numbers"]}
+
+
+def test_known_numbers_come_out_of_the_command_line(surgeval: Surgeval, tiny: Path) -> None:
+    done = surgeval("score", "triplets", "--data", tiny, "--pred", "half.csv", "--json")
+    assert done.returncode == 0, done.stderr
+    numbers = _numbers(done.stdout)
+    expected = (51 / 101 + 1) / 2  # one class of two half found
+    for component in ("i", "v", "t", "ivt"):
+        assert numbers["global", component, "mAP50"] == pytest.approx(expected)
+        assert numbers["video (video-first)", component, "mAP50"] == pytest.approx(expected)
+    assert numbers["association", "ivt", "fn"] == pytest.approx(0.25)
+    assert numbers["cost-aware", "ivt", "F1"] == pytest.approx((2 / 3 + 1) / 2)
+    said = json.loads(done.stdout)["notes"]
+    assert any("1 of 4 labelled frames have no predictions" in note for note in said)
+    legacy = surgeval("score", "triplets", "--data", tiny, "--pred", "half.csv", "--convention", "ivtd", "--json")
+    assert _numbers(legacy.stdout)["global", "ivt", "mAP50"] == pytest.approx((0.75 + 0.995) / 2)
+
+
+def test_the_printed_tables_fit_and_name_what_they_are(surgeval: Surgeval, tiny: Path) -> None:
+    done = surgeval("score", "triplets", "--data", tiny, "--pred", "half.csv")
+    assert done.returncode == 0, done.stderr
+    said = ("convention coco", "0.752 [0.505, 1.000]", "Rare classes", "Cost-aware F1", "What became of every box",
+            "three conventions", "grasper,grasp,liver", "chosen on the scored data", "only 2 videos")  # fmt: skip
+    for words in said:
+        assert words in done.stdout
+
+
+def test_scores_of_a_phantom_are_saved_reported_and_compared(
+    surgeval: Surgeval, small_phantom: Path, tmp_path: Path
+) -> None:
+    dataset = open_dataset(small_phantom)
+    qualities: Any = ("good", "poor")
+    for quality in qualities:
+        simulate_detector(dataset, quality).write_parquet(tmp_path / f"{quality}.parquet")
+        done = surgeval("score", "triplets", "--data", small_phantom, "--pred", f"{quality}.parquet",
+                        "--out", quality, "--resamples", 20)  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert f"open {quality}/report.html" in done.stdout
+    assert {"report.html", "scores.json", "replicates.parquet", "tables", "figures"} <= {
+        path.name for path in (tmp_path / "good").iterdir()
+    }
+    tables = tmp_path / "good" / "tables"
+    assert pl.read_csv(tables / "components.csv")["component"].to_list() == ["i", "v", "t", "ivt"]
+    assert len(pl.read_csv(tables / "headline.csv")) > 80
+
+    itself = surgeval("compare", "good", "good", "--json")
+    assert itself.returncode == 0, itself.stderr
+    assert {row["difference"] for row in json.loads(itself.stdout)["differences"]} <= {0.0, None}
+    other = surgeval("compare", "good", "poor")
+    assert other.returncode == 0, other.stderr
+    assert "global" in other.stdout
+    assert "IVT mAP50" in other.stdout
+    assert "only 2 videos" in other.stdout
+    again = surgeval("score", "triplets", "--data", small_phantom, "--pred", "good.parquet", "--convention", "ivtd",
+                     "--out", "ivtd", "--resamples", 20)  # fmt: skip
+    assert again.returncode == 0
+    refused = surgeval("compare", "good", "ivtd")
+    assert refused.returncode == 2
+    assert refused.stderr.strip() == (
+        "surgeval: good and ivtd: found different convention (coco and ivtd), expected the same data and settings"
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        ("v1,000001,0,nan,10,10,40,40\n", "score: found 'nan', expected a finite number"),
+        ("v1,1,0,0.9,10,10,40,40\n", "did you mean '000001'"),
+        ("v9,000001,0,0.9,10,10,40,40\n", "v9"),
+        ("v1,000001,7,0.9,10,10,40,40\n", "triplet: found '7', expected a class id from 0 to 2"),
+    ],
+)
+def test_a_bad_prediction_is_one_sentence_and_exit_code_two(
+    surgeval: Surgeval, tiny: Path, tmp_path: Path, rows: str, sentence: str
+) -> None:
+    (tmp_path / "bad.csv").write_text(HEAD + rows)
+    done = surgeval("score", "triplets", "--data", tiny, "--pred", "bad.csv")
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert done.stderr.startswith("surgeval: bad.csv: line 2")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--data", "tiny"], "--pred and --constant: expected one of them"),
+        (["--data", "tiny", "--pred", "gone.csv"], "gone.csv: found no such file or folder"),
+        (["--data", "tiny", "--pred", "half.csv", "--folds", "prostatd"], "fold fold1: found no video"),
+        (["--data", "tiny", "--pred", "half.csv", "--convention", "voc"], "'voc' is not one of"),
+        (["--data", "nowhere", "--pred", "half.csv"], "nowhere: found no such file or folder"),
+    ],
+)
+def test_options_that_do_not_fit_are_one_sentence(
+    surgeval: Surgeval, tiny: Path, arguments: list[str], sentence: str
+) -> None:
+    done = surgeval("score", "triplets", *arguments)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_constant_predictor_needs_no_file(surgeval: Surgeval, tiny: Path) -> None:
+    done = surgeval("score", "triplets", "--data", tiny, "--constant", "--task", "recognition", "--json")
+    assert done.returncode == 0, done.stderr
+    # Each of the two triplets fills half of the frames.
+    assert _numbers(done.stdout)["global", "ivt", "mAP"] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("command", [("score",), ("score", "triplets"), ("compare",)], ids=" ".join)
+def test_the_commands_have_help_with_an_example(surgeval: Surgeval, command: tuple[str, ...]) -> None:
+    done = surgeval(*command, "--help")
+    assert done.returncode == 0
+    assert f"surgeval {' '.join(command)}" in done.stdout.split("Example", 1)[1]
+
+
+def test_the_demo_chapter_ranks_its_three_detectors(small_phantom: Path, tmp_path: Path) -> None:
+    chapter = triplets_chapter(open_dataset(small_phantom), tmp_path / "triplets")
+    assert chapter.page.is_file()
+    assert chapter.table["detector"].to_list() == ["good", "fair", "poor"]
+    ap = [float(text.split()[0]) for text in chapter.table["IVT mAP50"].to_list()]
+    assert ap == sorted(ap, reverse=True)
+    assert len(chapter.sentences) == 2
+    assert json.dumps(chapter.to_json())

@@ -1,0 +1,127 @@
+"""Paired comparisons: a score against itself is no difference, and only like is compared with like."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from surgeval.datasets import MemoryDataset
+from surgeval.datasets.predictions import join
+from surgeval.errors import SurgevalError
+from surgeval.metrics import mean_of, rank, weighted_ap
+from surgeval.protocols.triplets import compare_triplets, score_triplets
+from surgeval.stats import paired_statistic
+
+
+def score(dataset: MemoryDataset, table: pl.DataFrame, name: str, **options: Any) -> Any:
+    return score_triplets(dataset, table, name=name, **{"resamples": 60, **options})
+
+
+def test_a_score_does_not_differ_from_itself(theatre: MemoryDataset, good: pl.DataFrame, tmp_path: Path) -> None:
+    score(theatre, good, "mine").save(tmp_path / "a")
+    table = compare_triplets(tmp_path / "a", tmp_path / "a").table()
+    defined = table.filter(pl.col("difference").is_not_null())
+    assert len(defined) > 70
+    for column in ("difference", "low", "high"):
+        assert (defined[column] == 0).all()
+    assert (defined["p"] == 1).all()
+
+
+def test_differences_are_those_of_pairing_the_rankings_themselves(
+    theatre: MemoryDataset, good: pl.DataFrame, poor: pl.DataFrame
+) -> None:
+    found = compare_triplets(score(theatre, good, "good"), score(theatre, poor, "poor")).difference()
+    ranked = [rank(join(theatre, table).data(), "ivt", 3) for table in (good, poor)]
+
+    def mean_ap(which: int) -> Any:
+        return lambda m: mean_of(weighted_ap(ranked[which], m)[:, 0])
+
+    videos = [video.name for video in theatre.videos()]
+    expected = paired_statistic(mean_ap(0), mean_ap(1), videos, resamples=60, seed=0, name="triplets")
+    assert found.estimate == pytest.approx(expected.estimate)
+    assert (found.interval.low, found.interval.high) == pytest.approx((expected.interval.low, expected.interval.high))
+    assert found.p == expected.p
+    assert found.estimate > 0
+
+
+def test_swapping_the_sides_turns_the_sign(theatre: MemoryDataset, good: pl.DataFrame, poor: pl.DataFrame) -> None:
+    a, b = score(theatre, good, "good"), score(theatre, poor, "poor")
+    there, back = compare_triplets(a, b).difference("i", "F1"), compare_triplets(b, a).difference("i", "F1")
+    assert there.estimate == pytest.approx(-back.estimate)
+    assert there.interval.low == pytest.approx(-back.interval.high)
+
+
+def test_two_videos_give_no_test(tiny: MemoryDataset, half: pl.DataFrame) -> None:
+    a = score(tiny, half, "a")
+    table = compare_triplets(a, a).table()
+    assert table["p"].is_null().all()
+    assert table["few_clusters"].all()
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"convention": "ivtd"}, "different convention (coco and ivtd)"),
+        ({"rare": 5}, "different rare (300 and 5)"),
+        ({"resamples": 61}, "different resamples (60 and 61)"),
+        ({"seed": 4}, "different seed (0 and 4)"),
+        ({"split": "test"}, "ground truth"),
+        ({"leave_source_out": True}, "scored groups of videos"),
+        ({"components": ["i"]}, "different components (i, v, t, ivt and i)"),
+    ],
+)
+def test_what_differs_is_named(
+    theatre: MemoryDataset, good: pl.DataFrame, options: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(SurgevalError) as error:
+        compare_triplets(score(theatre, good, "a"), score(theatre, good, "b", **options))
+    assert sentence in str(error.value)
+
+
+def test_other_labels_are_other_data(tiny: MemoryDataset, half: pl.DataFrame) -> None:
+    frames = [frame for video in tiny.videos() for frame in tiny.frames(video.name)]
+    other = MemoryDataset(tiny.space, [*frames[:3], frames[3].__class__(**{**_fields(frames[3]), "instances": ()})])
+    with pytest.raises(SurgevalError, match="different ground truth"):
+        compare_triplets(score(tiny, half, "a"), score(other, half, "b"))
+
+
+def _fields(frame: Any) -> dict[str, Any]:
+    return {name: getattr(frame, name) for name in frame.__dataclass_fields__}
+
+
+def test_a_folder_without_scores_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SurgevalError, match=r"found no scores\.json"):
+        compare_triplets(tmp_path, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"schema": 9}, "schema: found 9, expected 1"),
+        ({"task": "cooking"}, "task: found 'cooking'"),
+        ({"settings": []}, "settings: found \\[\\], expected a dict"),
+        ({"thresholds": {"i": "high"}}, "thresholds: i: found 'high'"),
+    ],
+)
+def test_a_damaged_folder_is_named(
+    tiny: MemoryDataset, half: pl.DataFrame, tmp_path: Path, change: dict[str, Any], sentence: str
+) -> None:
+    path = score(tiny, half, "a").save(tmp_path)
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(SurgevalError, match=sentence):
+        compare_triplets(tmp_path, tmp_path)
+
+
+def test_replicates_of_other_draws_are_refused(theatre: MemoryDataset, good: pl.DataFrame, tmp_path: Path) -> None:
+    score(theatre, good, "a").save(tmp_path)
+    table = pl.read_parquet(tmp_path / "replicates.parquet")
+    table.head(5).write_parquet(tmp_path / "replicates.parquet")
+    with pytest.raises(SurgevalError, match="a draw of videos that is not stored"):
+        compare_triplets(tmp_path, tmp_path)
+    (tmp_path / "replicates.parquet").write_bytes(b"PAR1")
+    with pytest.raises(SurgevalError, match=r"replicates\.parquet: found .*, expected a readable Parquet file"):
+        compare_triplets(tmp_path, tmp_path)

@@ -1,0 +1,116 @@
+"""Recognition: class scores per frame, from files and from arrays."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from surgeval.datasets import MemoryDataset
+from surgeval.datasets.predictions import ground_truth
+from surgeval.errors import BadInput
+from surgeval.metrics import RecognitionAccumulator, evaluate_recognition
+from surgeval.protocols._triplets.inputs import find_task
+from surgeval.protocols.triplets import score_recognition, score_triplets
+from surgeval.report import write_triplets_report
+
+
+def noisy(dataset: MemoryDataset, seed: int = 0) -> pl.DataFrame:
+    truth = ground_truth(dataset)
+    scores = np.clip(truth.labels * 0.4 + np.random.default_rng(seed).random(truth.labels.shape) * 0.6, 0, 1)
+    return truth.scored.with_columns(scores=pl.Series(scores.tolist()))
+
+
+def test_numbers_are_those_of_the_metrics(theatre: MemoryDataset) -> None:
+    table, truth = noisy(theatre), ground_truth(theatre)
+    scores = score_triplets(theatre, table, resamples=30)
+    values = np.array(table["scores"].to_list())
+    found = evaluate_recognition(truth.labels, values, truth.video, space=truth.space, components=["i", "iv", "ivt"])
+    for component, result in found.items():
+        assert scores.number(component).estimate == pytest.approx(result.mAP)
+        assert scores.number(component, scope="video (class-first)").estimate == pytest.approx(result.class_first_mAP)
+        assert scores.number(component, scope="video (video-first)").estimate == pytest.approx(result.video_first_mAP)
+    assert scores.number().estimate in scores.number()
+
+
+def test_a_constant_score_earns_the_share_of_frames(theatre: MemoryDataset) -> None:
+    scores = score_triplets(theatre, None, task="recognition", resamples=30)
+    share = ground_truth(theatre).labels.mean(axis=0)
+    assert scores.number().estimate == pytest.approx(share.mean())
+    table = scores.sheets["components"]
+    assert table["constant mAP"].to_list() == pytest.approx(table["mAP"].to_list())
+
+
+def test_streamed_batches_and_whole_arrays_agree(theatre: MemoryDataset) -> None:
+    table, truth = noisy(theatre), ground_truth(theatre)
+    values = np.array(table["scores"].to_list())
+    stream = RecognitionAccumulator(truth.space, ["i", "ivt"])
+    for start in range(0, len(values), 5):
+        for row in range(start, min(start + 5, len(values))):
+            stream.update(table["video"][row], truth.labels[row], values[row])
+    scores = score_recognition(truth.labels, values, table["video"].to_list(), space=truth.space, resamples=20)
+    assert scores.number().estimate == pytest.approx(stream.compute()["ivt"].mAP)
+    assert scores.number("i").estimate == pytest.approx(stream.compute()["i"].mAP)
+
+
+def test_frames_without_scores_rank_last_and_are_said(theatre: MemoryDataset) -> None:
+    table = noisy(theatre)
+    whole, part = (score_triplets(theatre, one, resamples=5) for one in (table, table.filter(pl.col("video") != "v0")))
+    assert part.number().estimate < whole.number().estimate
+    assert any("8 of 72 labelled frames have no scores" in note for note in part.notes)
+    assert any("top-K counts the 64 answered frames" in note for note in part.notes)
+
+
+def test_folds_of_recognition_are_means_over_folds(theatre: MemoryDataset) -> None:
+    table = noisy(theatre)
+    parts = {"a": ["v0", "v1", "v2"], "b": ["v3", "v4"]}
+    scores = score_triplets(theatre, table, folds=parts, resamples=5)
+    alone = [
+        score_triplets(theatre, table, folds={"x": videos}, resamples=5).number().estimate for videos in parts.values()
+    ]
+    assert scores.number().estimate == pytest.approx(np.mean(alone))
+
+
+def test_the_report_of_recognition_has_no_boxes(theatre: MemoryDataset, tmp_path: Path) -> None:
+    scores = score_triplets(theatre, noisy(theatre), resamples=5)
+    text = write_triplets_report(scores, tmp_path).read_text()
+    assert "share of frames: that column is the floor" in text
+    assert not [name for name in scores.figures() if name.startswith("confusion")]
+    assert "top" in scores.tables()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "task"),
+    [
+        ("a.json", {"v1": {"000001": [0.1, 0.2, 0.3]}}, "recognition"),
+        ("a.json", {"000001": [0.1, 0.2, 0.3]}, "recognition"),
+        ("a.json", {"v1": {"000001": [[0, 0, 0.5, 1, 1, 2, 2]]}}, "detection"),
+        ("a.json", [{"image_id": 1, "category_id": 1, "bbox": [0, 0, 1, 1], "score": 0.5}], "detection"),
+        ("a.json", {"video": 1, "annotations": {"1": [[0] * 15]}}, "detection"),
+        ("a.csv", "video,frame,0,1,2\n", "recognition"),
+        ("a.csv", "video,frame,triplet,score,x,y,w,h\n", "detection"),
+    ],
+)
+def test_the_task_is_seen_from_the_file(tmp_path: Path, name: str, content: Any, task: str) -> None:
+    path = tmp_path / name
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    assert find_task(path) == task
+
+
+def test_the_task_is_seen_from_parquet_and_folders(theatre: MemoryDataset, tmp_path: Path, good: pl.DataFrame) -> None:
+    noisy(theatre).write_parquet(tmp_path / "scores.parquet")
+    good.write_parquet(tmp_path / "boxes.parquet")
+    assert find_task(tmp_path / "scores.parquet") == "recognition"
+    assert find_task(tmp_path / "boxes.parquet") == "detection"
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "v1.json").write_text('{"000001": [0.5, 0.1, 0.2]}')
+    assert find_task(tmp_path / "folder") == "recognition"
+
+
+def test_arrays_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(BadInput, match="expected two frames × classes arrays and a video for each frame"):
+        score_recognition(np.eye(2), np.eye(2), ["v1"])

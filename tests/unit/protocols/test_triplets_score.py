@@ -1,0 +1,254 @@
+"""Scores of detected triplets: known numbers, honest notes, and the two files a comparison needs."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from surgeval.datasets import MemoryDataset
+from surgeval.datasets.predictions import ground_truth, join
+from surgeval.errors import BadInput, DataError, SurgevalError
+from surgeval.metrics import cost_aware_f1, evaluate
+from surgeval.protocols._triplets.result import load_scores
+from surgeval.protocols.triplets import TripletScores, score_triplets
+from surgeval.report import write_triplets_report
+
+if TYPE_CHECKING:
+    from tests.unit.protocols.conftest import Oracle
+
+HALF = 51 / 101  # one of two ground truths found, as COCO reads it
+
+
+def score(dataset: MemoryDataset, table: pl.DataFrame | str | Path | None, **options: Any) -> TripletScores:
+    return score_triplets(dataset, table, **{"resamples": 30, **options})
+
+
+@pytest.mark.parametrize(("convention", "perfect"), [("coco", 1.0), ("ivtd", 0.995), ("ivtd-legacy", 0.995)])
+def test_a_detector_that_knows_the_labels_scores_one(
+    tiny: MemoryDataset, oracle: Oracle, convention: Any, perfect: float
+) -> None:
+    scores = score(tiny, oracle(tiny), convention=convention)
+    for component in ("i", "v", "t", "ivt"):
+        assert scores.number(component).estimate == pytest.approx(perfect)
+        assert scores.number(component, scope="video (class-first)").estimate == pytest.approx(perfect)
+    assert scores.number(metric="F1", scope="cost-aware").estimate == pytest.approx(1.0)
+    assert scores.number(metric="lm", scope="association").estimate == 1.0
+
+
+def test_a_frame_without_predictions_is_a_miss(tiny: MemoryDataset, half: pl.DataFrame) -> None:
+    scores = score(tiny, half)
+    assert scores.number().estimate == pytest.approx((HALF + 1) / 2)
+    assert scores.number("i", "R").estimate == pytest.approx(0.75)
+    assert any("1 of 4 labelled frames have no predictions" in note for note in scores.notes)
+    association = scores.sheets["association"]
+    assert dict(association.select("outcome", "count").iter_rows())["fn"] == 1
+
+
+def test_the_ivtd_convention_joins_points_by_lines(tiny: MemoryDataset, half: pl.DataFrame) -> None:
+    assert score(tiny, half, convention="ivtd").number().estimate == pytest.approx((0.75 + 0.995) / 2)
+
+
+def test_the_notes_say_when_conventions_disagree(tiny: MemoryDataset, half: pl.DataFrame, oracle: Oracle) -> None:
+    said = " ".join(score(tiny, half).notes)
+    assert "disagree by more than 0.01" in said
+    agreed = " ".join(score(tiny, oracle(tiny)).notes)
+    assert "agree to 0.01" in agreed
+
+
+def test_every_fold_is_scored_on_its_own_videos(tiny: MemoryDataset, half: pl.DataFrame) -> None:
+    scores = score(tiny, half, folds={"a": ["v1"], "b": ["v2"]})
+    assert scores.number().estimate == pytest.approx((HALF + 1) / 2)
+    rows = {row["group"]: row for row in scores.sheets["folds"].filter(component="ivt").iter_rows(named=True)}
+    assert rows["a"]["mAP50"] == pytest.approx(HALF)
+    assert rows["b"]["mAP50"] == pytest.approx(1)
+    assert rows["std"]["mAP50"] == pytest.approx((1 - HALF) / math.sqrt(2))  # ddof = 1
+    assert any("ddof = 1" in note for note in scores.notes)
+
+
+def test_a_false_positive_in_another_fold_costs_nothing(tiny: MemoryDataset, oracle: Oracle) -> None:
+    stray = oracle(tiny).head(1).with_columns(triplet=pl.lit(2, dtype=pl.Int64), score=pl.lit(0.99))
+    table = pl.concat([oracle(tiny), stray])
+    assert score(tiny, table).number().estimate < 1
+    assert score(tiny, table, folds={"a": ["v1"], "b": ["v2"]}).number().estimate == pytest.approx(1)
+
+
+def test_leaving_a_source_out_scores_each_source_alone(theatre: MemoryDataset, good: pl.DataFrame) -> None:
+    scores = score(theatre, good, leave_source_out=True)
+    table = scores.sheets["sources"].filter(component="ivt")
+    assert table["group"].to_list() == ["A", "B", "C", "mean", "std"]
+    truth = ground_truth(theatre, [f"v{k}" for k in (0, 3, 6)])
+    joined = join(truth, good)
+    alone = evaluate(joined.data(), joined.n_classes())["ivt"].overall
+    assert table["mAP50"][0] == pytest.approx(alone.mAP)
+    assert table["F1"][0] == pytest.approx(alone.mean("F1"))
+
+
+def test_pooled_numbers_are_those_of_the_metrics(theatre: MemoryDataset, poor: pl.DataFrame) -> None:
+    scores = score(theatre, poor)
+    joined = join(theatre, poor)
+    data, result = joined.data(), evaluate(joined.data(), joined.n_classes())
+    for component in ("i", "v", "t", "ivt"):
+        assert scores.number(component, "mAP50:95").estimate == pytest.approx(result[component].overall.mAP_5095)
+        first = result[component].per_video.video_first()["AP"]
+        assert scores.number(component, scope="video (video-first)").estimate == pytest.approx(first)
+    cost = cost_aware_f1(data, 3, min_score=result["ivt"].overall.threshold, weighted_parts=True)
+    for part in ("bbox", "i", "v", "t", "ivt"):
+        assert scores.number(part, "F1", "cost-aware").estimate == pytest.approx(cost.macro(part))
+    # The curve's mean over 101 recalls is the AP it belongs to.
+    heavy = scores.curves["ivt"][0]
+    assert np.mean(heavy.y) == pytest.approx(result["ivt"].overall.mAP)
+
+
+def test_intervals_contain_their_estimates_and_follow_the_seed(theatre: MemoryDataset, poor: pl.DataFrame) -> None:
+    scores = score(theatre, poor, resamples=200)
+    for component in ("i", "v", "t", "ivt"):
+        interval = scores.number(component)
+        assert interval.low < interval.high
+        assert interval.estimate in interval
+        assert not interval.few_clusters
+    assert score(theatre, poor, resamples=200).table().equals(scores.table())
+    assert not score(theatre, poor, resamples=200, seed=1).table().equals(scores.table())
+
+
+def test_one_video_gets_no_interval_and_few_videos_are_flagged(tiny: MemoryDataset, half: pl.DataFrame) -> None:
+    alone = score(tiny, half, split="test")
+    assert alone.number().estimate == pytest.approx(1)
+    assert math.isnan(alone.number().low)
+    assert any("one video has no interval" in note for note in alone.notes)
+    assert score(tiny, half).table()["few_clusters"].all()
+
+
+def test_rare_classes_are_counted_in_the_whole_dataset_or_in_training(
+    theatre: MemoryDataset, good: pl.DataFrame
+) -> None:
+    totals = {"dataset": range(9), "train": range(3)}
+    for where, chosen in totals.items():
+        truth = ground_truth(theatre, [f"v{k}" for k in chosen])
+        counts = np.bincount(truth.boxes.classes["ivt"], minlength=3)
+        fewer = int(np.sort(counts)[1])  # only the rarest class is rarer than the second
+        scores = score(theatre, good, split="test", rare=fewer, rare_from=where)
+        assert scores.sheets["classes_ivt"].filter("rare")["class"].to_list() == np.flatnonzero(counts < fewer).tolist()
+
+
+def test_the_threshold_may_come_from_other_videos(theatre: MemoryDataset, poor: pl.DataFrame, tmp_path: Path) -> None:
+    chosen = score(theatre, poor, split="test")
+    assert any("chosen on the scored data" in note for note in chosen.notes)
+    validated = score(theatre, poor, split="test", threshold_from="val")
+    assert not any("chosen on the scored data" in note for note in validated.notes)
+    assert validated.number(metric="F1").estimate <= chosen.number(metric="F1").estimate
+    on_val = score(theatre, poor, split="val")
+    on_val.save(tmp_path / "val")
+    stored = score(theatre, poor, split="test", threshold_from=tmp_path / "val")
+    assert stored.thresholds == validated.thresholds == on_val.thresholds
+    assert stored.number(metric="F1") == validated.number(metric="F1")
+
+
+def test_instruments_alone_can_be_scored(tiny: MemoryDataset, half: pl.DataFrame) -> None:
+    table = half.select("video", "frame", "score", "x", "y", "w", "h", instrument=pl.Series([0, 1, 1]))
+    with pytest.raises(DataError, match=r"verb: found -1 .* because component 'v' is scored"):
+        score(tiny, table)
+    scores = score(tiny, table, components=["i"])
+    assert scores.number("i").estimate == pytest.approx((HALF + 1) / 2)
+    assert "association" not in scores.sheets
+
+
+def test_the_constant_predictor_is_a_floor(theatre: MemoryDataset, poor: pl.DataFrame) -> None:
+    floor = score(theatre, None)
+    assert floor.name == "constant"
+    assert floor.number().estimate < score(theatre, poor).number().estimate
+
+
+def test_a_saved_score_comes_back(theatre: MemoryDataset, good: pl.DataFrame, tmp_path: Path) -> None:
+    scores = score(theatre, good, name="mine")
+    path = scores.save(tmp_path / "run")
+    stored = load_scores(tmp_path / "run")
+    assert (stored.name, stored.task, stored.settings) == ("mine", "detection", scores.settings)
+    assert stored.replicates.keys == scores.replicates.keys
+    assert json.loads(path.read_text())["numbers"][0]["estimate"] == scores.numbers[0].interval.estimate
+    assert [p.name for p in sorted((tmp_path / "run").iterdir())] == ["replicates.parquet", "scores.json"]
+
+
+def test_the_report_holds_every_table_and_figure(theatre: MemoryDataset, good: pl.DataFrame, tmp_path: Path) -> None:
+    scores = score(theatre, good)
+    page = write_triplets_report(scores, tmp_path)
+    text = page.read_text()
+    assert "chosen on the scored data" in text
+    assert "disagree by more than 0.01" in text
+    assert {p.stem for p in (tmp_path / "tables").glob("*.csv")} == set(scores.tables())
+    assert {p.stem for p in (tmp_path / "figures").glob("*.svg")} == set(scores.figures())
+    assert {"curves_ivt", "confusion_i", "ap_by_frequency", "conventions"} <= set(scores.figures())
+    for table in scores.tables():
+        if not table.startswith(("confusion", "headline", "thresholds")):
+            assert f"tables/{table}.csv" in text
+    assert scores._repr_html_().startswith("<div>")
+    assert scores.plot().axes
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"split": "holdout"}, "--split holdout: found no such video, expected one of test, train"),
+        ({"folds": {"a": ["v3"]}}, "fold a: found no video v3 in the dataset"),
+        ({"folds": {"a": []}}, "fold a: found no test video"),
+        ({"folds": "nowhere"}, "--folds nowhere: found neither name nor file"),
+        ({"folds": {"a": ["v1"]}, "split": "test"}, "--folds and --split"),
+        ({"folds": {"a": ["v1"]}, "leave_source_out": True}, "--folds and --leave-source-out"),
+        ({"leave_source_out": True, "split": "test"}, "found only source B, expected at least two"),
+        ({"threshold_from": "holdout"}, "found neither a scored folder nor a split"),
+        ({"threshold_from": "test"}, "found video v2 among the scored ones"),
+        ({"rare_from": "train", "folds": {"a": ["v1"]}}, "--rare-from train: a: found no training video"),
+        ({"convention": "voc"}, "convention 'voc': expected one of coco, ivtd, ivtd-legacy"),
+        ({"components": ["x"]}, "component 'x': expected one of"),
+        ({"task": "recognition", "convention": "ivtd"}, "--convention ivtd: found recognition scores"),
+        ({"resamples": 0}, "resamples: found 0, expected a whole number above 0"),
+    ],
+)
+def test_options_that_cannot_be_used_are_refused_in_one_sentence(
+    tiny: MemoryDataset, half: pl.DataFrame, options: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(SurgevalError) as error:
+        score(tiny, half, **options)
+    assert sentence in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("{", "expected a JSON file of folds"),
+        ("[]", "found list, expected an object"),
+        ('{"a": 3}', "fold a: test: found 3, expected a list of videos"),
+        ('{"a": ["v1", "v1"]}', "fold a: test: found a video twice"),
+        ('{"a": {"train": ["v2"]}}', "fold a: test: found null"),
+        ("{}", "found no fold"),
+    ],
+)
+def test_a_broken_file_of_folds_is_named(
+    tiny: MemoryDataset, half: pl.DataFrame, tmp_path: Path, content: str, sentence: str
+) -> None:
+    path = tmp_path / "folds.json"
+    path.write_text(content)
+    with pytest.raises(SurgevalError, match=r"folds\.json") as error:
+        score(tiny, half, folds=path)
+    assert sentence in str(error.value)
+
+
+def test_a_file_of_folds_gives_the_same_as_a_mapping(tiny: MemoryDataset, half: pl.DataFrame, tmp_path: Path) -> None:
+    path = tmp_path / "folds.json"
+    path.write_text('{"a": ["v1"], "b": {"train": ["v1"], "test": ["v2"]}}')
+    mapping = score(tiny, half, folds={"a": ["v1"], "b": ["v2"]})
+    assert score(tiny, half, folds=path).table().equals(mapping.table())
+
+
+def test_an_unknown_number_or_figure_is_refused(tiny: MemoryDataset, half: pl.DataFrame) -> None:
+    scores = score(tiny, half)
+    with pytest.raises(BadInput, match="rows of table"):
+        scores.number("ivt", "mAP75")
+    with pytest.raises(BadInput, match="expected one of curves_i"):
+        scores.plot("podium")
