@@ -1,1 +1,53 @@
 """Answer formats, choice parsing, judges, injection screening, gaze drawing, question making."""
+
+from surgeval.qa.formats import AnswerFormat, Verdict, check_reference, judge_format
+from surgeval.qa.injection import FlagPolicy, Screening, disqualifies, measure_screening, sample_suite, screen
+from surgeval.qa.judge import (
+    Chat,
+    ChatError,
+    ChatJudge,
+    Judge,
+    JudgeItem,
+    ManualJudge,
+    Panel,
+    PanelVerdict,
+    Price,
+    TableJudge,
+    VerdictCache,
+    Vote,
+    open_judges,
+    parse_verdict,
+    read_verdicts,
+    summarise_verdicts,
+    vote_table,
+)
+
+__all__ = [
+    "AnswerFormat",
+    "Chat",
+    "ChatError",
+    "ChatJudge",
+    "FlagPolicy",
+    "Judge",
+    "JudgeItem",
+    "ManualJudge",
+    "Panel",
+    "PanelVerdict",
+    "Price",
+    "Screening",
+    "TableJudge",
+    "Verdict",
+    "VerdictCache",
+    "Vote",
+    "check_reference",
+    "disqualifies",
+    "judge_format",
+    "measure_screening",
+    "open_judges",
+    "parse_verdict",
+    "read_verdicts",
+    "sample_suite",
+    "screen",
+    "summarise_verdicts",
+    "vote_table",
+]

@@ -1,0 +1,184 @@
+"""The eight formats as `orena-focus` 0.4.0 reads and compares them, oddities included.
+
+No invisible character is removed, digits of any script count, percentages are binary floats, a final full stop stays
+in `matching`, and an empty open answer goes to the judges. `Aborts` marks what stops the original's whole run.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from surgeval.qa.formats._base import AnswerFormat, Comparison, Unreadable
+from surgeval.qa.formats._judged import LENGTH
+from surgeval.qa.formats._lists import NONE, FoClass, Time, class_names
+from surgeval.qa.formats._regex import compiled, fullmatch
+from surgeval.qa.formats._text import plain_norm, shown, split_list
+from surgeval.qa.formats._values import Binary, Number
+from surgeval.vocab import foreign_objects
+
+__all__ = ["COMPAT", "Aborts"]
+
+_PERCENTAGE = re.compile(r"(\d+(?:\.\d+)?)\s*%?")
+_CLOCK = re.compile(r"(\d\d):(\d\d):(\d\d)")
+
+
+class Aborts(Exception):
+    """The original raises something else than ValueError here, and its run ends."""
+
+
+def _known(kwargs: Mapping[str, Any], *names: str) -> None:
+    for name in kwargs:
+        if name not in names:
+            raise Aborts(f"option {shown(name)} is unknown")
+
+
+def _number(kwargs: Mapping[str, Any], name: str, default: float) -> float:
+    value = kwargs.get(name, default)
+    if not isinstance(value, int | float):
+        raise Aborts(f"option {name} is {shown(value)}, which cannot be compared with a number")
+    return value
+
+
+class CompatBinary(Binary):
+    """Strip and one full stop, nothing else."""
+
+    def options(self, kwargs: Mapping[str, Any]) -> None:
+        """None."""
+        _known(kwargs)
+
+    def read(self, text: str, options: None) -> bool:
+        """Whether it says yes."""
+        word = plain_norm(text).lower()
+        if word not in ("yes", "no"):
+            raise Unreadable(f"found {shown(text)}, expected yes or no")
+        return word == "yes"
+
+
+class CompatNumber(Number):
+    """`str.isdigit`, then `int`, which knows fewer digits."""
+
+    def options(self, kwargs: Mapping[str, Any]) -> None:
+        """None."""
+        _known(kwargs)
+
+    def read(self, text: str, options: None) -> int:
+        """The count."""
+        digits = plain_norm(text)
+        if not digits.isdigit():
+            raise Unreadable(f"found {shown(text)}, expected digits")
+        try:
+            return int(digits)
+        except ValueError:
+            raise Unreadable(f"found {shown(text)}, digits that int() refuses") from None
+
+
+class CompatPercentage:
+    """Binary floats: 3.3 and 8.3 are more than 5 apart."""
+
+    name = "percentage"
+    judged = False
+
+    def options(self, kwargs: Mapping[str, Any]) -> float:
+        """`threshold_pp`."""
+        _known(kwargs, "threshold_pp")
+        return _number(kwargs, "threshold_pp", 5.0)
+
+    def read(self, text: str, options: float) -> float:
+        """The number; infinity past the range of floats."""
+        match = _PERCENTAGE.fullmatch(plain_norm(text))
+        if match is None:
+            raise Unreadable(f"found {shown(text)}, expected a number, with or without %")
+        return float(match[1])
+
+    def compare(self, reference: float, response: float, options: float) -> Comparison:
+        """At most the tolerance apart; never for two infinities."""
+        off = abs(reference - response) if math.isfinite(reference) or math.isfinite(response) else math.nan
+        return Comparison(
+            off <= options, f"answered {response!r} %, the reference is {reference!r} %, {options:g} points are allowed"
+        )
+
+
+class CompatFoClass(FoClass):
+    """Names must be spelt with single spaces, and `none, none` is no answer."""
+
+    def options(self, kwargs: Mapping[str, Any]) -> dict[str, str]:
+        """`valid_names`, as lower-case name → name."""
+        _known(kwargs, "valid_names")
+        try:
+            names = class_names(kwargs.get("valid_names", tuple(item.name for item in foreign_objects())))
+        except Unreadable as error:
+            raise Aborts(str(error)) from None
+        return {**{name.lower(): name for name in names}, "none": NONE}
+
+    def read(self, text: str, options: dict[str, str]) -> frozenset[str]:
+        """The set of classes."""
+        parts = [part.lower() for part in split_list(plain_norm(text))]
+        unknown = [part for part in parts if part not in options]
+        if not parts or unknown or ("none" in parts and len(parts) > 1):
+            raise Unreadable(f"found {shown(text)}, expected classes separated by commas, or none alone")
+        return frozenset(options[part] for part in parts)
+
+
+class CompatTime(Time):
+    """Digits of any script."""
+
+    def options(self, kwargs: Mapping[str, Any]) -> float:
+        """`threshold_seconds`."""
+        _known(kwargs, "threshold_seconds")
+        return _number(kwargs, "threshold_seconds", 5.0)
+
+    def read(self, text: str, options: float) -> tuple[int, ...]:
+        """Seconds, sorted."""
+        matches = [_CLOCK.fullmatch(part) for part in split_list(plain_norm(text))]
+        moments = [tuple(map(int, match.groups())) for match in matches if match]
+        if not moments or len(moments) < len(matches) or any(m >= 60 or s >= 60 for _, m, s in moments):
+            raise Unreadable(f"found {shown(text)}, expected times hh:mm:ss separated by commas")
+        return tuple(sorted(h * 3600 + m * 60 + s for h, m, s in moments))
+
+
+@dataclass(frozen=True, slots=True)
+class CompatText:
+    """Stripped text of at most `max_length` characters; `matching` also asks for a pattern."""
+
+    name: str
+    judged: bool = True
+
+    def options(self, kwargs: Mapping[str, Any]) -> tuple[str | None, float]:
+        """`pattern` (of `matching` only) and `max_length`."""
+        length = _number(kwargs, "max_length", LENGTH)
+        if self.name != "matching":
+            _known(kwargs, "max_length")
+            return None, length
+        _known(kwargs, "max_length", "pattern")
+        if not isinstance(kwargs.get("pattern"), str):
+            raise Aborts(f"option pattern is {shown(kwargs.get('pattern'))}, not a regular expression")
+        try:
+            compiled(kwargs["pattern"])
+        except Unreadable as error:
+            raise Aborts(str(error)) from None
+        return kwargs["pattern"], length
+
+    def read(self, text: str, options: tuple[str | None, float]) -> str:
+        """The stripped text."""
+        pattern, length = options
+        stripped = text.strip()
+        if len(stripped) > length:
+            raise Unreadable(f"found {len(stripped)} characters, expected at most {length:g}")
+        if pattern is not None and not fullmatch(pattern, stripped):
+            raise Unreadable(f"found {shown(text)}, expected text that matches {shown(pattern)}")
+        return stripped
+
+    def compare(self, reference: str, response: str, options: tuple[str | None, float]) -> Comparison:
+        """Never called: judges compare."""
+        raise NotImplementedError(f"{self.name} answers are compared by judges")
+
+
+_ALL: tuple[AnswerFormat, ...] = (
+    CompatBinary(), CompatNumber(), CompatPercentage(), CompatFoClass(), CompatTime(),
+    CompatText("multiple_choice"), CompatText("open_ended"), CompatText("matching"),
+)  # fmt: skip
+COMPAT: dict[str, AnswerFormat] = {format.name: format for format in _ALL}

@@ -1,0 +1,152 @@
+"""From a question's format, its reference and a response to a verdict that says why.
+
+Nothing here raises because of what a file holds: an answer that cannot be read is `invalid`, a question that cannot be
+scored is `reference_invalid`. Other packages add formats by entry points of the group `surgeval.qa_formats`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import entry_points
+from typing import Any
+
+from surgeval.errors import BadInput
+from surgeval.qa.formats._base import AnswerFormat, Unreadable, Verdict
+from surgeval.qa.formats._compat import COMPAT, Aborts
+from surgeval.qa.formats._judged import Matching, OpenEnded
+from surgeval.qa.formats._lists import FoClass, Time
+from surgeval.qa.formats._text import shown
+from surgeval.qa.formats._values import Binary, Number, Percentage
+
+__all__ = ["ORENA_FOCUS", "check_compat", "check_reference", "formats", "judge_format"]
+
+GROUP = "surgeval.qa_formats"
+ORENA_FOCUS = "orena-focus-0.4"
+
+
+@cache
+def formats() -> dict[str, AnswerFormat]:
+    """The answer formats by name: the eight of FOCUS, then those of other packages.
+
+    >>> list(formats())[:8]
+    ['binary', 'number', 'percentage', 'fo_class', 'time', 'multiple_choice', 'open_ended', 'matching']
+    """
+    builtin: tuple[AnswerFormat, ...] = (
+        Binary(), Number(), Percentage(), FoClass(), Time(), OpenEnded("multiple_choice"), OpenEnded(), Matching(),
+    )  # fmt: skip
+    known = {format.name: format for format in builtin}
+    for entry in entry_points(group=GROUP):
+        try:
+            found = entry.load()
+            format = found() if isinstance(found, type) else found
+        except (ImportError, AttributeError, TypeError) as error:
+            raise BadInput(
+                f"entry point {GROUP}.{entry.name}: found {entry.value}, which fails with: {error}"
+            ) from error
+        if not isinstance(format, AnswerFormat):
+            raise BadInput(f"entry point {GROUP}.{entry.name}: found {entry.value}, expected an AnswerFormat")
+        if entry.name in known:
+            raise BadInput(f"entry point {GROUP}.{entry.name}: found a second format of this name, expected a new name")
+        known[entry.name] = format
+    return known
+
+
+def check_compat(compat: str | None) -> bool:
+    """Whether the original's ways are wanted; any other name than its version's is an error."""
+    if compat not in (None, ORENA_FOCUS):
+        raise BadInput(f"compat: found {shown(compat)}, expected {ORENA_FOCUS} or nothing")
+    return compat is not None
+
+
+def judge_format(
+    format: object, kwargs: object, reference: object, response: object, compat: str | None = None
+) -> Verdict:
+    """What the format says about a response, and why; judged formats end in `judge` when both sides can be read.
+
+    Arguments may be anything that a JSON file can hold; `kwargs` are the question's `format_kwargs`.
+
+    >>> judge_format("percentage", {}, "3.3", "8.3")
+    Verdict(state='match', correct=True, reason='answered 8.3 %, the reference is 3.3 %, and 5.0 points are allowed', \
+reference=Decimal('3.3'), response=Decimal('8.3'))
+    >>> judge_format("percentage", {}, "3.3", "8.3", compat="orena-focus-0.4").correct
+    False
+    >>> judge_format("number", {}, "3", "three").reason
+    "the answer cannot be read as number: found 'three', expected a whole number in digits"
+    """
+    original = check_compat(compat)
+    question = _question(format, kwargs, original)
+    if isinstance(question, Verdict):
+        return question
+    if original:
+        for what, text in (("reference", reference), ("answer", response)):
+            if not isinstance(text, str):
+                return _aborts(f"the {what} is {shown(text)}, not text")
+    answer, options = question
+    truth, fault = _read(answer, options, reference)
+    said, trouble = _read(answer, options, response)
+    if fault:
+        return Verdict("reference_invalid", False if original else None, _bad_reference(answer, fault), None, said)
+    if trouble:
+        return Verdict("invalid", False, f"the answer cannot be read as {answer.name}: {trouble}", truth, None)
+    if answer.judged:
+        return Verdict("judge", None, f"{answer.name} answers are decided by judges", truth, said)
+    correct, reason = answer.compare(truth, said, options)
+    return Verdict("match" if correct else "mismatch", correct, reason, truth, said)
+
+
+def check_reference(format: object, kwargs: object, reference: object, compat: str | None = None) -> str:
+    """Why a question of this format, options and reference cannot be scored; empty when it can.
+
+    >>> check_reference("number", {}, "two")
+    "the reference cannot be read as number: found 'two', expected a whole number in digits"
+    """
+    question = _question(format, kwargs, check_compat(compat))
+    if isinstance(question, Verdict):
+        return question.reason
+    if not isinstance(reference, str) and compat is not None:
+        return _aborts(f"the reference is {shown(reference)}, not text").reason
+    _, fault = _read(*question, reference)
+    return _bad_reference(question[0], fault) if fault else ""
+
+
+def _question(name: object, kwargs: object, compat: bool) -> tuple[AnswerFormat, Any] | Verdict:
+    """The format and its checked options, or the verdict on every answer when there are none."""
+    known = COMPAT if compat else formats()
+    format = known.get(name) if isinstance(name, str) else None
+    if format is None:
+        wanted = f"the format is {shown(name)}, expected one of {', '.join(known)}"
+        return _aborts(wanted) if compat else Verdict("reference_invalid", None, wanted)
+    if not (isinstance(kwargs, Mapping) or (kwargs is None and not compat)):
+        wanted = f"the format's options are {shown(kwargs)}, expected an object"
+        return _aborts(wanted) if compat else Verdict("reference_invalid", None, wanted)
+    try:
+        return format, format.options(kwargs) if kwargs else _usual(format.name, compat)
+    except Aborts as error:
+        return _aborts(str(error))
+    except Unreadable as error:
+        return Verdict("reference_invalid", None, f"the question cannot be scored as {name}: {error}")
+
+
+@cache
+def _usual(name: str, compat: bool) -> Any:
+    """The options of a question that states none: the common case, checked once."""
+    return (COMPAT if compat else formats())[name].options({})
+
+
+def _aborts(why: str) -> Verdict:
+    return Verdict("crash", None, f"orena-focus 0.4.0 aborts here: {why}")
+
+
+def _bad_reference(format: AnswerFormat, fault: str) -> str:
+    return f"the reference cannot be read as {format.name}: {fault}"
+
+
+def _read(format: AnswerFormat, options: Any, text: object) -> tuple[Any, str]:
+    """The value, or None and why there is none."""
+    if not isinstance(text, str):
+        return None, f"found {shown(text)}, expected text"
+    try:
+        return format.read(text, options), ""
+    except Unreadable as error:
+        return None, str(error)

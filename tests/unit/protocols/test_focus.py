@@ -1,0 +1,326 @@
+"""Claims about scoring a FOCUS submission: every question keeps its place, and nothing becomes wrong silently."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from surgeval.errors import BadInput
+from surgeval.protocols.focus import FocusProblems, FocusScores, as_sources, score_focus
+from surgeval.qa.formats import ORENA_FOCUS
+from surgeval.records import Answer, VqaQuestion
+
+Rows = list[dict[str, Any]]
+
+
+def request(qid: Any, video: Any = "v1", **more: Any) -> dict[str, Any]:
+    return {"qID": qid, "videoID": video, "start_time": 0.0, "end_time": 10.0, "procedure_type": "cholecystectomy",
+            "question": "How many clips?", **more}  # fmt: skip
+
+
+def reference(qid: Any, answer: Any = "3", **more: Any) -> dict[str, Any]:
+    return {"qID": qid, "primary": "3a", "format": "number", "answer": answer, **more}
+
+
+def response(qid: Any, content: Any = "3", **more: Any) -> dict[str, Any]:
+    return {"qID": qid, "content": content, "latency": 1.0, **more}
+
+
+def score(requests: Rows, references: Rows, responses: Rows | list[Any], **options: Any) -> FocusScores:
+    return score_focus(requests, references, responses, resamples=100, **options)
+
+
+def only(scores: FocusScores) -> dict[str, Any]:
+    assert scores.results.height == 1
+    return dict(scores.results.row(0, named=True))
+
+
+def one(answer: dict[str, Any] | None, truth: dict[str, Any] | None = None, **options: Any) -> dict[str, Any]:
+    return only(score([request("q")], [truth or reference("q")], [answer] if answer else [], **options))
+
+
+def test_a_right_and_a_wrong_answer_say_why() -> None:
+    right, wrong = one(response("q")), one(response("q", "4"))
+    assert (right["status"], right["correctness"]) == ("ok", True)
+    assert (wrong["status"], wrong["correctness"]) == ("ok", False)
+    assert wrong["reason"] == "answered 4, the reference is 3"
+
+
+def test_the_results_have_the_columns_that_are_written() -> None:
+    assert list(one(response("q"))) == [
+        "qID", "video", "group", "primary", "ood", "clinical", "answer_format", "latency", "status", "correctness",
+        "reason",
+    ]  # fmt: skip
+
+
+def test_a_missing_answer_is_wrong_and_visible() -> None:
+    row = one(None)
+    assert (row["status"], row["correctness"], row["latency"]) == ("missing", False, None)
+
+
+def test_late_means_after_the_limit_and_equal_is_on_time() -> None:
+    assert one(response("q", latency=5.0), track="frame")["status"] == "ok"
+    row = one(response("q", latency=5.01), track="frame")
+    assert (row["status"], row["correctness"]) == ("late", False)
+    assert row["reason"] == "answered after 5.01 s, 5 s are allowed"
+    assert one(response("q", latency=99))["status"] == "ok"
+    assert one(response("q", latency=99), max_latency=98.5)["status"] == "late"
+
+
+@pytest.mark.parametrize("latency", [math.nan, -1, math.inf, None, "1.0", True])
+def test_under_a_limit_a_latency_must_be_a_time(latency: Any) -> None:
+    row = one(response("q", latency=latency), track="segment")
+    assert (row["status"], row["correctness"]) == ("invalid", False)
+    assert "latency" in row["reason"]
+    assert one(response("q", latency=latency))["status"] == "ok"
+
+
+def test_a_latency_left_out_cannot_pass_a_limit_but_the_original_takes_it_as_zero() -> None:
+    silent = {"qID": "q", "content": "3"}
+    assert one(silent, track="frame")["status"] == "invalid"
+    assert one(silent)["status"] == "ok"
+    row = one(silent, track="frame", compat=ORENA_FOCUS)
+    assert (row["status"], row["correctness"], row["latency"]) == ("ok", True, 0.0)
+
+
+def test_track_and_limit_exclude_each_other_and_are_checked() -> None:
+    with pytest.raises(BadInput, match="one of the two"):
+        one(response("q"), track="frame", max_latency=3)
+    with pytest.raises(BadInput, match="expected one of frame, segment, procedure"):
+        one(response("q"), track="movie")
+    with pytest.raises(BadInput, match="finite"):
+        one(response("q"), max_latency=math.nan)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        reference("q", "two"),
+        reference("q", None),
+        reference("q", format="essay"),
+        reference("q", format_kwargs={"tolerance": 1}),
+        reference("q", format="matching"),
+        reference("q", format="matching", format_kwargs={"pattern": "("}),
+        reference("q", primary="9z"),
+        reference("q", ood="yes"),
+    ],
+)
+def test_a_bad_reference_is_set_aside_for_everybody(bad: dict[str, Any]) -> None:
+    for answer in (response("q", "2"), None, response("q", 7)):
+        scores = score([request("q"), request("p")], [bad, reference("p")], [answer or response("x"), response("p")])
+        row = scores.results.row(0, named=True)
+        assert (row["status"], row["correctness"]) == ("bad_reference", None)
+        assert row["reason"]
+        assert scores.flat_accuracy == 1.0
+        assert scores.counts["scored"] == 1
+        assert any(problem.kind == "reference-unusable" for problem in scores.problems)
+
+
+def test_to_the_original_a_reference_that_cannot_be_read_makes_everybody_wrong() -> None:
+    row = one(response("q", "2"), reference("q", "two"), compat=ORENA_FOCUS)
+    assert (row["status"], row["correctness"]) == ("bad_reference", False)
+
+
+@pytest.mark.parametrize(
+    ("asked", "truth", "answer"),
+    [
+        (request("q", extra=1), reference("q"), response("q")),
+        (request("q"), reference("q", format="essay"), response("q")),
+        (request("q"), reference("q", primary="nonsense"), response("q")),
+        (request("q"), reference("q", format_kwargs={"x": 1}), response("q")),
+        (request("q"), reference("q"), response("q", None)),
+        (request("q"), reference("q"), response("q", model="gpt")),
+        (request("q"), reference("q"), response("q", latency="1")),
+        (request("other"), reference("q"), response("q")),
+    ],
+)
+def test_where_the_original_aborts_compat_goes_on_without_correctness(
+    asked: dict[str, Any], truth: dict[str, Any], answer: dict[str, Any]
+) -> None:
+    rows = [asked, request("p")], [truth, reference("p")], [answer, response("p")]
+    scores = score(*rows, compat=ORENA_FOCUS, track="segment")
+    row = scores.results.row(0, named=True)
+    assert (row["status"], row["correctness"]) == ("invalid", None)
+    assert row["reason"].startswith("orena-focus 0.4.0 aborts here")
+    assert scores.results["correctness"].to_list() == [None, True]
+
+
+def test_keys_nobody_knows_are_told_and_ignored() -> None:
+    scores = score([request("q", extra=1)], [reference("q", note="x")], [response("q", model="m")])
+    assert (only(scores)["status"], only(scores)["correctness"]) == ("ok", True)
+    assert [problem.kind for problem in scores.problems] == ["key-unknown", "key-unknown"]
+
+
+def test_two_responses_to_one_question_leave_none() -> None:
+    twice = [response("q", "3"), response("q", "4")]
+    scores = score([request("q")], [reference("q")], twice)
+    assert (only(scores)["status"], only(scores)["correctness"]) == ("invalid", False)
+    assert scores.counts["duplicate"] == 1
+    original = score([request("q")], [reference("q")], twice, compat=ORENA_FOCUS)
+    assert only(original)["correctness"] is None
+
+
+def test_of_two_references_the_last_counts_in_the_place_of_the_first_and_is_told() -> None:
+    references = [reference("a", "1"), reference("b", "2"), reference("a", "3")]
+    for compat in (None, ORENA_FOCUS):
+        scores = score([request("a"), request("b")], references, [response("a"), response("b")], compat=compat)
+        assert scores.results["qID"].to_list() == ["a", "b"]
+        assert scores.results["correctness"].to_list() == [True, False]
+        assert [problem.kind for problem in scores.problems] == ["id-duplicate"]
+
+
+def test_ids_of_different_type_meet_by_default_but_not_in_the_original() -> None:
+    rows = [request("1")], [reference("1")], [response(1)]
+    assert only(score(*rows))["status"] == "ok"
+    original = score(*rows, compat=ORENA_FOCUS)
+    assert (only(original)["status"], original.n_orphan) == ("missing", 1)
+
+
+def test_nothing_is_dropped_silently() -> None:
+    scores = score(
+        [request("q"), request("nobody")], [reference("q")], [response("q"), response("ghost"), response("ghost2")]
+    )
+    assert (scores.n_orphan, scores.counts["unreferenced"]) == (2, 1)
+    assert sorted(problem.kind for problem in scores.problems) == ["orphan", "orphan", "reference-missing"]
+
+
+def test_strict_lists_every_problem_at_once() -> None:
+    with pytest.raises(FocusProblems) as caught:
+        score(
+            [request("q", extra=1)],
+            [reference("q", "two"), reference("r")],
+            [response("q", None), response("ghost"), {"content": "3"}, "text"],
+            strict=True,
+        )
+    assert {problem.kind for problem in caught.value.problems} == {
+        "key-unknown", "reference-unusable", "request-missing", "content-not-text", "orphan", "id-missing",
+        "wrong-shape",
+    }  # fmt: skip
+    assert str(caught.value).count("\n") == len(caught.value.problems) - 1
+    assert pickle.loads(pickle.dumps(caught.value)).problems == caught.value.problems
+    assert score([request("q")], [reference("q")], [response("q")], strict=True).flat_accuracy == 1.0
+
+
+def test_broken_files_are_all_named_before_anything_is_scored(tmp_path: Path) -> None:
+    (tmp_path / "references.json").write_text('[{"qID": "q"')
+    (tmp_path / "responses.json").write_text('{"qID": "q"}')
+    with pytest.raises(FocusProblems) as caught:
+        score_focus(*(tmp_path / f"{name}.json" for name in ("requests", "references", "responses")))
+    assert [problem.kind for problem in caught.value.problems] == ["file-missing", "json-broken", "wrong-shape"]
+
+
+def test_files_and_lists_score_the_same(tmp_path: Path) -> None:
+    lists = {
+        "requests": [request("q"), request("p", "v2")],
+        "references": [reference("q"), reference("p")],
+        "responses": [response("q"), response("p", "4")],
+    }
+    for name, rows in lists.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(rows), encoding="utf-8-sig")
+    from_files = score_focus(*(tmp_path / f"{name}.json" for name in lists), resamples=100)
+    assert from_files.results.equals(score(*lists.values()).results)
+
+
+def test_no_question_is_an_error() -> None:
+    with pytest.raises(FocusProblems, match="references: found no questions"):
+        score([], [], [])
+
+
+def test_a_group_as_primary_is_taken_and_told() -> None:
+    scores = score([request("q")], [reference("q", primary="AGGREGATION")], [response("q")])
+    assert (only(scores)["primary"], only(scores)["group"]) == ("aggregation", "aggregation")
+    assert [problem.kind for problem in scores.problems] == ["capability-group"]
+
+
+@pytest.mark.parametrize("spelling", ["object_aggregation", "OBJECT_AGGREGATION", "3A", "object-aggregation", " 3a "])
+def test_a_capability_may_be_spelt_in_several_ways(spelling: str) -> None:
+    scores = score([request("q")], [reference("q", primary=spelling)], [response("q")])
+    assert only(scores)["primary"] == "object_aggregation"
+
+
+def test_other_groups_than_the_frame_tracks_are_a_note_even_in_strict_mode() -> None:
+    scores = score([request("q")], [reference("q", primary="5a")], [response("q")], track="frame", strict=True)
+    assert scores.notes == ("groups outside the frame track's taxonomy: complex_reasoning",)
+    assert score([request("q")], [reference("q", primary="5a")], [response("q")], track="segment").notes == ()
+
+
+def test_two_accuracies_have_two_names() -> None:
+    # 90 right in one video, 9 wrong in 9 others.
+    videos = ["v0"] * 90 + [f"v{n}" for n in range(1, 10)]
+    ids = [f"q{n}" for n in range(99)]
+    scores = score(
+        [request(q, v) for q, v in zip(ids, videos, strict=True)],
+        [reference(q) for q in ids],
+        [response(q, "3" if v == "v0" else "4") for q, v in zip(ids, videos, strict=True)],
+    )
+    assert scores.accuracy_mean_of_video_means == pytest.approx(0.1)
+    assert scores.flat_accuracy == scores.pre_evaluation_score == pytest.approx(90 / 99)
+    overall = scores.summary.filter(pl.col("level") == "overall").row(0, named=True)
+    assert overall["flat_accuracy"] == pytest.approx(90 / 99)
+    assert overall["accuracy_mean_of_video_means"] == pytest.approx(0.1)
+    assert overall["flat_accuracy_low"] <= overall["flat_accuracy"] <= overall["flat_accuracy_high"]
+
+
+def test_the_pre_evaluation_score_is_the_plain_mean_of_populated_buckets() -> None:
+    groups = [("3a", False, "3")] * 3 + [("3a", True, "4")] + [("1a", False, "3"), ("1a", False, "4")]
+    ids = [f"q{n}" for n in range(6)]
+    scores = score(
+        [request(q, f"v{n}") for n, q in enumerate(ids)],
+        [reference(q, primary=p, ood=ood) for q, (p, ood, _) in zip(ids, groups, strict=True)],
+        [response(q, said) for q, (_, _, said) in zip(ids, groups, strict=True)],
+    )
+    assert [(b.name, b.accuracy, b.count) for b in scores.buckets] == [
+        ("aggregation/id", 1.0, 3), ("aggregation/ood", 0.0, 1), ("object_recognition/id", 0.5, 2),
+    ]  # fmt: skip
+    assert scores.pre_evaluation_score == pytest.approx(0.5)
+
+
+def test_a_question_without_video_is_its_own_cluster_but_leaves_the_originals_mean() -> None:
+    rows = [request("q"), request("p", None)], [reference("q"), reference("p")], [response("q", "4"), response("p")]
+    ours, original = score(*rows), score(*rows, compat=ORENA_FOCUS)
+    assert ours.accuracy_mean_of_video_means == 0.5
+    assert [problem.kind for problem in ours.problems] == ["video-missing"]
+    assert original.accuracy_mean_of_video_means == 0.0
+    assert original.flat_accuracy == 0.5
+
+
+def test_one_video_gives_no_bootstrap_interval_but_a_flag() -> None:
+    scores = score([request("q")], [reference("q")], [response("q")])
+    overall = scores.summary.filter(pl.col("level") == "overall").row(0, named=True)
+    assert overall["few_videos"]
+    assert overall["flat_accuracy_low"] < 0.5  # Wilson's interval of one right answer, not [1, 1]
+
+
+def test_the_interval_of_a_slice_does_not_move_with_the_order_of_rows() -> None:
+    ids = [f"q{n}" for n in range(60)]
+    rows = [
+        [request(q, f"v{n % 9}") for n, q in enumerate(ids)],
+        [reference(q, primary="3a" if n % 2 else "1a") for n, q in enumerate(ids)],
+        [response(q, "3" if n % 3 else "4") for n, q in enumerate(ids)],
+    ]
+    forward, backward = score(*rows), score(*(part[::-1] for part in rows))
+    assert forward.summary.equals(backward.summary)
+    assert score(*rows, seed=1).summary.equals(forward.summary) is False
+
+
+def test_hostile_texts_stay_texts(tmp_path: Path) -> None:
+    scores = score(
+        [request("\ud800", "v\ud800")], [reference("\ud800", format="\ud800")], [response("\ud800", "\ud800\n" * 9)]
+    )
+    scores.results.write_csv(tmp_path / "results.csv")
+    again = pl.read_csv(tmp_path / "results.csv")
+    assert again["status"].to_list() == ["bad_reference"]
+
+
+def test_a_datasets_questions_and_a_models_answers_are_sources_too() -> None:
+    question = VqaQuestion("q", "v", 0, 5, "p", "When?", "temporal_localization", "time", "00:00:03",
+                           {"threshold_seconds": 1.0})  # fmt: skip
+    sources = as_sources([question], [Answer("q", "00:00:04", 2.0)])
+    assert score_focus(*sources, track="segment", strict=True).flat_accuracy == 1.0
+    assert score_focus(*as_sources([question], [Answer("q", "00:00:05")])).flat_accuracy == 0.0

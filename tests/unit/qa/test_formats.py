@@ -1,0 +1,173 @@
+"""Claims about answer formats: what a clinician would accept is accepted, what is ambiguous is not, and it says why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from surgeval.errors import BadInput
+from surgeval.qa import judge_format
+from surgeval.qa.formats import ORENA_FOCUS, Verdict, check_reference, formats
+
+
+def verdict(format: str, reference: Any, response: Any, **kwargs: Any) -> Verdict:
+    return judge_format(format, kwargs, reference, response)
+
+
+@pytest.mark.parametrize(
+    "said", ["Yes", "yes.", " YES\n", "ｙｅｓ", "\u200byes", "\ufeffyes", "y\u00ades", "yes\ufe0f"]
+)
+def test_a_yes_is_a_yes_however_it_is_typed(said: str) -> None:
+    assert verdict("binary", "yes", said).correct
+
+
+@pytest.mark.parametrize("said", ["yes..", "yes!", '"yes"', "not yes", "y", "true", "", "yes\x00"])
+def test_what_is_not_exactly_yes_or_no_is_no_answer(said: str) -> None:
+    found = verdict("binary", "yes", said)
+    assert (found.state, found.correct) == ("invalid", False)
+    assert "expected yes or no" in found.reason
+
+
+@pytest.mark.parametrize(("said", "count"), [("3", 3), ("03.", 3), ("３", 3), ("٣", 3), ("²", 2)])
+def test_digits_of_any_script_count(said: str, count: int) -> None:
+    assert verdict("number", str(count), said).response == count
+
+
+def test_a_power_is_not_read_as_one_long_number() -> None:
+    assert verdict("number", "105", "10⁵").state == "invalid"
+    assert verdict("percentage", "52", "5²").state == "invalid"
+
+
+def test_a_number_of_thousands_of_digits_is_refused_not_computed() -> None:
+    assert verdict("number", "9", "9" * 5000).state == "invalid"
+    assert verdict("percentage", "9", "9" * 5000, range=[0, 1e308]).state == "invalid"
+
+
+@pytest.mark.parametrize(("truth", "said", "points"), [("3.3", "8.3", 5.0), ("3.05", "8.05", 5), ("1", "1.1", 0.1)])
+def test_a_percentage_exactly_at_the_tolerance_is_right(truth: str, said: str, points: float) -> None:
+    assert verdict("percentage", truth, said, threshold_pp=points).correct
+    assert verdict("percentage", said, truth, threshold_pp=points).correct
+    assert not judge_format("percentage", {"threshold_pp": points}, truth, said, compat=ORENA_FOCUS).correct
+
+
+def test_a_hair_beyond_the_tolerance_is_wrong_at_any_precision() -> None:
+    assert not verdict("percentage", "3.3", "8.3" + "0" * 40 + "1").correct
+
+
+def test_a_percentage_outside_its_range_is_no_answer_unless_the_question_widens_it() -> None:
+    assert verdict("percentage", "98", "103%").state == "invalid"
+    assert verdict("percentage", "98", "103%", range=[0, 200]).correct
+    assert verdict("percentage", "120", "100").state == "reference_invalid"
+
+
+def test_classes_are_a_set_with_single_spaces_in_any_case() -> None:
+    assert verdict("fo_class", "Clip, Specimen Bag", "specimen  BAG,clip , clip.").correct
+    assert verdict("fo_class", "none", "None, none").correct
+    found = verdict("fo_class", "Clip, Sponge", "clip, needle")
+    assert found.reason == "misses Sponge and adds Needle"
+
+
+@pytest.mark.parametrize("said", ["none, clip", "clips", "specimen_bag", "clip; sponge", "clip and sponge", "", ","])
+def test_classes_must_be_named_as_they_are(said: str) -> None:
+    assert verdict("fo_class", "Clip", said).state == "invalid"
+
+
+def test_moments_are_counted_and_paired_in_time_order() -> None:
+    assert verdict("time", "00:01:02, 00:02:00", "00:02:05, 00:00:57").correct
+    assert verdict("time", "00:01:02, 00:01:02", "00:01:02").reason == "names 1 times, the reference has 2"
+    assert verdict("time", "00:01:02", "00:01:08").reason == "00:01:08 is 6 s from 00:01:02, and 5 s are allowed"
+
+
+@pytest.mark.parametrize("said", ["0:01:02", "01:02", "00:60:00", "00:00:60", "100:00:00", "00:01:02.5", "62"])
+def test_a_moment_is_hours_minutes_seconds(said: str) -> None:
+    assert verdict("time", "00:01:02", said).state == "invalid"
+
+
+@pytest.mark.parametrize("format", ["open_ended", "multiple_choice"])
+@pytest.mark.parametrize("said", ["", "  \n", "\u200b"])
+def test_an_empty_answer_is_wrong_without_a_judge(format: str, said: str) -> None:
+    assert (verdict(format, "the clip", said).state, verdict(format, "the clip", said).correct) == ("invalid", False)
+    assert judge_format(format, {}, "the clip", said, compat=ORENA_FOCUS).state == "judge"
+
+
+def test_open_answers_keep_their_full_stop_and_have_a_length() -> None:
+    assert verdict("open_ended", "the clip", "It slipped.").response == "It slipped."
+    assert verdict("open_ended", "the clip", "x" * 300).state == "judge"
+    assert verdict("open_ended", "the clip", "x" * 301).state == "invalid"
+
+
+def test_matching_forgives_a_final_full_stop_and_full_width_letters_but_not_case() -> None:
+    pattern = "[A-D]-[1-4]"
+    assert verdict("matching", "A-1", "A-1.", pattern=pattern).response == "A-1"
+    assert verdict("matching", "A-1", "Ａ-１", pattern=pattern).response == "A-1"
+    assert verdict("matching", "A-1", "a-1", pattern=pattern).state == "invalid"
+
+
+def test_a_pattern_that_wants_a_full_stop_gets_it() -> None:
+    assert verdict("matching", "Done.", "Done.", pattern=r"[A-Z][a-z]*\.").response == "Done."
+
+
+@pytest.mark.parametrize(
+    ("format", "kwargs"),
+    [
+        ("matching", {"pattern": "("}),
+        ("matching", {}),
+        ("matching", {"pattern": 3}),
+        ("matching", {"pattern": "a" * 5000}),
+        ("number", {"threshold": 1}),
+        ("percentage", {"threshold_pp": -1}),
+        ("percentage", {"threshold_pp": float("nan")}),
+        ("percentage", {"threshold_pp": "5"}),
+        ("percentage", {"threshold_pp": True}),
+        ("percentage", {"range": [0]}),
+        ("time", {"threshold_seconds": float("inf")}),
+        ("fo_class", {"valid_names": "Clip"}),
+        ("fo_class", {"valid_names": []}),
+        ("open_ended", {"max_length": 0}),
+        ("open_ended", {"max_length": 2.5}),
+        ("essay", {}),
+        (None, {}),
+        (["number"], {}),
+        ("number", [1]),
+    ],
+)
+def test_a_question_with_options_nobody_can_use_blames_the_question(format: Any, kwargs: Any) -> None:
+    found = judge_format(format, kwargs, "1", "1")
+    assert (found.state, found.correct) == ("reference_invalid", None)
+    assert check_reference(format, kwargs, "1") == found.reason != ""
+
+
+@pytest.mark.parametrize("content", [None, 3, True, ["yes"], {"a": 1}])
+def test_content_that_is_no_text_is_invalid_and_stops_the_original(content: Any) -> None:
+    assert verdict("binary", "yes", content).state == "invalid"
+    assert verdict("binary", content, "yes").state == "reference_invalid"
+    assert judge_format("binary", {}, "yes", content, compat=ORENA_FOCUS).state == "crash"
+    assert judge_format("binary", {}, content, "yes", compat=ORENA_FOCUS).state == "crash"
+
+
+@pytest.mark.parametrize(
+    ("format", "kwargs"),
+    [("essay", {}), ("binary", {"x": 1}), ("matching", {}), ("matching", {"pattern": "("}), ("binary", None),
+     ("time", {"threshold_seconds": "5"}), ("fo_class", {"valid_names": 3}), ("open_ended", {"pattern": "a"})],
+)  # fmt: skip
+def test_compat_names_what_aborts_the_original(format: str, kwargs: Any) -> None:
+    found = judge_format(format, kwargs, "yes", "yes", compat=ORENA_FOCUS)
+    assert (found.state, found.correct) == ("crash", None)
+    assert "aborts" in found.reason
+    assert check_reference(format, kwargs, "yes", compat=ORENA_FOCUS) == found.reason
+
+
+def test_two_infinite_percentages_are_not_equal_to_the_original() -> None:
+    many = "9" * 400
+    assert judge_format("percentage", {}, many, many, compat=ORENA_FOCUS).state == "mismatch"
+
+
+def test_an_unknown_compat_name_is_an_error() -> None:
+    with pytest.raises(BadInput, match=r"orena-focus-0\.4"):
+        judge_format("binary", {}, "yes", "yes", compat="orena-focus-0.5")
+
+
+def test_the_formats_of_the_challenge_are_all_there() -> None:
+    judged = {name for name, format in formats().items() if format.judged}
+    assert judged == {"open_ended", "multiple_choice", "matching"}

@@ -1,0 +1,320 @@
+"""A judge behind HTTP: a real server on loopback that answers slowly, wrongly, or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from surgeval.models.chat import ChatOptions, OpenAIChat, open_chat
+from surgeval.qa.judge import (
+    ChatError,
+    ChatJudge,
+    JudgeItem,
+    Panel,
+    VerdictCache,
+    open_judges,
+    parse_judge,
+    summarise_verdicts,
+)
+
+NUMBER = re.compile(r"\| question (\d+)\?")
+OPTIONS = ChatOptions(timeout=5.0, backoff=0.01, max_wait=0.05, tries=4)
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Hands each request to the server's `script(question number, how often it was asked)`."""
+
+    protocol_version = "HTTP/1.1"
+    server: Server
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        asked = json.loads(body)
+        found = NUMBER.search(asked["messages"][1]["content"])
+        number = int(found[1]) if found else -1
+        with self.server.lock:
+            self.server.asked[number] += 1
+            self.server.bodies.append({**asked, "authorization": self.headers.get("Authorization")})
+            count = self.server.asked[number]
+        answer = self.server.script(number, count)
+        if answer is None:  # a reset: close with the data unread by the other side
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.close_connection = True
+            self.connection.close()
+            return
+        code, text, headers = answer
+        data = text.encode()
+        try:
+            self.send_response(code)
+            for name, value in {"Content-Type": "application/json", **headers}.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+        except OSError:  # the client was killed or has given up
+            self.close_connection = True
+
+    def finish(self) -> None:
+        if self.connection.fileno() >= 0:
+            super().finish()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Quiet."""
+
+
+Answer = tuple[int, str, dict[str, str]]
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.lock, self.asked, self.bodies = threading.Lock(), Counter[int](), list[dict[str, object]]()
+        self.script: Callable[[int, int], Answer | None] = lambda number, count: said("CORRECT")
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/v1"
+
+
+def said(content: object, **extra: object) -> Answer:
+    body = {
+        "choices": [{"message": {"role": "assistant", "content": content}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 300, "completion_tokens": 2},
+        **extra,
+    }
+    return 200, json.dumps(body), {}
+
+
+def error(status: int, headers: dict[str, str] | None = None, **detail: object) -> Answer:
+    return status, json.dumps({"error": {"message": "sorry", **detail}}), headers or {}
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server() as running:
+        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        yield running
+        running.shutdown()
+        thread.join()
+
+
+def item(number: int, candidate: str = "a clip") -> JudgeItem:
+    return JudgeItem(f"q{number}", f"question {number}?", "clip", candidate)
+
+
+def judge(server: Server, options: ChatOptions = OPTIONS) -> ChatJudge:
+    return ChatJudge("http", OpenAIChat("tiny", server.url, options))
+
+
+def test_a_judge_by_its_name_votes_and_tells_its_tokens(server: Server) -> None:
+    (one,) = open_judges([f"openai:tiny@{server.url}"], open_chat)
+    verdict = Panel([one]).judge(item(1))
+    assert (verdict.state, verdict.calls) == ("correct", 1)
+    assert (verdict.votes[0].prompt_tokens, verdict.votes[0].completion_tokens) == (300, 2)
+    body = server.bodies[0]
+    assert (body["model"], body["temperature"], body["max_tokens"]) == ("tiny", 0.0, 16)
+
+
+DETERMINED = [
+    (said(""), "error", "the reply is empty", 2),
+    (said(None), "unparsed", "no text (content null)", 2),
+    (said("Not correct"), "unparsed", "“Not correct” is not one of", 2),
+    (said([{"type": "text"}]), "error", "content is no text", 4),
+    ((200, '{"error": {"message": "overloaded"}}', {}), "error", "in place of a reply (overloaded)", 4),
+    ((200, '{"error": "overloaded"}', {}), "error", "in place of a reply (overloaded)", 4),
+    ((200, '{"choices": []}', {}), "error", "a reply without choices", 4),
+    ((200, '{"choices": [{}]}', {}), "error", "a choice without a message", 4),
+    ((200, '{"choices": [7]}', {}), "error", "a choice without a message", 4),
+    ((200, "[]", {}), "error", "no JSON object", 4),
+    ((200, '{"choices": [{"message": {"con', {}), "error", "a body that is no JSON", 4),
+    ((200, "<html>gateway</html>", {"Content-Type": "text/html"}), "error", "a body that is no JSON (<html>", 4),
+    (error(500), "error", "HTTP 500 (sorry)", 4),
+    (error(503, {"Retry-After": "not a time"}), "error", "HTTP 503 (sorry)", 4),
+    (error(429, {"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}), "error", "HTTP 429 (sorry)", 4),
+    ((502, "<html>bad gateway</html>", {}), "error", "HTTP 502 (<html>bad gateway</html>)", 4),
+    (error(401), "error", "HTTP 401 (sorry)", 1),
+    (error(404), "error", "HTTP 404 (sorry)", 1),
+    (error(400), "error", "HTTP 400 (sorry)", 1),
+    (None, "error", "no connection", 4),
+]
+
+
+@pytest.mark.parametrize(("answer", "state", "reason", "requests"), DETERMINED)
+def test_a_server_that_always_fails_gives_a_state_a_reason_and_a_bounded_number_of_requests(
+    server: Server, answer: Answer | None, state: str, reason: str, requests: int
+) -> None:
+    server.script = lambda number, count: answer
+    vote = judge(server).vote(item(1))
+    assert (vote.state, vote.requests) == (state, requests) and reason in vote.reason
+    assert server.asked[1] == requests
+    assert Panel([judge(server)]).judge(item(2)).state == "judge_error"  # never silently wrong
+
+
+@pytest.mark.parametrize("answer", [row[0] for row in DETERMINED if row[3] > 1])
+def test_whatever_passes_once_is_overcome(server: Server, answer: Answer | None) -> None:
+    server.script = lambda number, count: answer if count == 1 else said("INCORRECT")
+    vote = judge(server).vote(item(1))
+    assert (vote.state, vote.requests) == ("incorrect", 2)
+
+
+def test_a_slow_server_is_given_up_on_time_and_tried_again(server: Server) -> None:
+    released = threading.Event()
+
+    def slow(number: int, count: int) -> Answer:
+        if count == 1:
+            released.wait(20)
+        return said("CORRECT")
+
+    server.script = slow
+    vote = judge(server, ChatOptions(timeout=0.3, backoff=0.01, tries=2)).vote(item(1))
+    released.set()
+    assert (vote.state, vote.requests) == ("correct", 2)
+
+
+def test_a_dead_server_is_an_error_that_names_it() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+    vote = ChatJudge("http", OpenAIChat("tiny", url, OPTIONS)).vote(item(1))
+    assert vote.state == "error" and f"tiny at {url}: no connection" in vote.reason and vote.requests == 4
+
+
+def test_waits_follow_the_server_and_never_exceed_the_limit(server: Server) -> None:
+    waits: list[float] = []
+    server.script = lambda number, count: error(429, {"Retry-After": ["7", "3600", "nan"][count - 1]})
+    chat = OpenAIChat("tiny", server.url, ChatOptions(tries=3, backoff=1.0, max_wait=60), sleep=waits.append)
+    with pytest.raises(ChatError, match="3 tries"):
+        chat.complete([{"role": "system", "content": ""}, {"role": "user", "content": "| question 1?"}])
+    assert waits == [7.0, 60.0]
+
+
+def test_a_server_that_wants_other_parameters_gets_them(server: Server) -> None:
+    def picky(number: int, count: int) -> Answer:
+        body = server.bodies[-1]
+        for name in ("max_tokens", "temperature"):
+            if name in body:
+                return error(400, param=name, code="unsupported_parameter")
+        return said("CORRECT")
+
+    server.script = picky
+    one = judge(server)
+    assert (one.vote(item(1)).requests, one.vote(item(2)).requests) == (3, 1)
+    assert server.bodies[-1]["max_completion_tokens"] == 16
+
+
+def test_the_key_for_one_provider_is_not_sent_to_another_server(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "theirs")
+    monkeypatch.delenv("SURGEVAL_API_KEY", raising=False)
+    judge(server).vote(item(1))
+    monkeypatch.setenv("SURGEVAL_API_KEY", "ours")
+    judge(server).vote(item(2))
+    assert [body["authorization"] for body in server.bodies] == ["Bearer none", "Bearer ours"]
+
+
+def test_a_reply_cut_off_while_thinking_says_so(server: Server) -> None:
+    choice = {"message": {"content": "<think>let me"}, "finish_reason": "length"}
+    server.script = lambda number, count: (200, json.dumps({"choices": [choice]}), {})
+    assert "cut off at the token limit" in judge(server).vote(item(1)).reason
+
+
+def flaky(number: int, count: int) -> Answer | None:
+    """Every third question stumbles in one of eight ways before the truth: even numbers are correct."""
+    truth = said("CORRECT" if number % 2 == 0 else "INCORRECT")
+    if number % 3 or count > 1 + number % 2:
+        return truth
+    ways: tuple[Answer | None, ...] = (
+        error(500), error(429, {"Retry-After": "0.01"}), (200, '{"choi', {}), None, said("nonsense"),
+        (200, '{"choices": []}', {}), (200, '{"error": "busy"}', {}), said(None),
+    )  # fmt: skip
+    if number % 8 == 5:
+        time.sleep(0.05)
+    return ways[(number // 3) % 8]
+
+
+def test_five_hundred_questions_to_a_flaky_server_end_with_the_right_verdicts(server: Server, tmp_path: Path) -> None:
+    server.script = flaky
+    told: list[str] = []
+    with VerdictCache(tmp_path / "v.sqlite") as cache:
+        panel = Panel([judge(server)], cache=cache)
+        verdicts = panel.judge_all([item(n) for n in range(500)], workers=8, on_verdict=lambda v: told.append(v.qid))
+        wrong = [v for n, v in enumerate(verdicts) if v.correct is not None and v.correct != (n % 2 == 0)]
+        # An odd number whose way is a reply (nonsense, null) uses up its one reminder: no verdict, never a wrong one.
+        lost = {n for n, v in enumerate(verdicts) if v.correct is None}
+        assert not wrong and lost == {n for n in range(500) if n % 6 == 3 and (n // 3) % 8 in (4, 7)}
+        assert [v.qid for v in verdicts] == [f"q{n}" for n in range(500)] and sorted(told) == sorted(
+            v.qid for v in verdicts
+        )
+        assert max(server.asked.values()) <= 3
+        before = sum(server.asked.values())
+        again = panel.judge_all([item(n) for n in range(500)], workers=8)
+        assert all(v.correct == (n % 2 == 0) for n, v in enumerate(again))  # asked again, they now have one
+        assert sum(server.asked.values()) - before == len(lost)
+    report = summarise_verdicts(again)
+    assert report.judges[0].cached == 500 - len(lost) and report.failure_share == 0.0
+
+
+RUN = """
+import sys
+from surgeval.models.chat import ChatOptions, OpenAIChat
+from surgeval.qa.judge import ChatJudge, JudgeItem, Panel, VerdictCache
+url, path, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+items = [JudgeItem(f"q{n}", f"question {n}?", "clip", "a clip") for n in range(count)]
+chat = OpenAIChat("tiny", url, ChatOptions(backoff=0.01))
+with VerdictCache(path) as cache:
+    verdicts = Panel([ChatJudge("http", chat)], cache=cache).judge_all(items, workers=4)
+print(sum(v.correct is True for v in verdicts), sum(v.correct is False for v in verdicts))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+def test_after_a_kill_no_stored_verdict_is_asked_again(server: Server, tmp_path: Path) -> None:
+    path, count = tmp_path / "v.sqlite", 500
+    half = threading.Event()
+
+    def steady(number: int, asked: int) -> Answer:
+        if sum(server.asked.values()) >= count // 2:
+            half.set()
+        return said("CORRECT" if number % 2 == 0 else "INCORRECT")
+
+    server.script = steady
+    command = [sys.executable, "-c", RUN, server.url, str(path), str(count)]
+    first = subprocess.Popen(command)
+    try:
+        assert half.wait(120)
+        os.kill(first.pid, signal.SIGKILL)
+    finally:
+        first.kill()
+        first.wait()
+    with VerdictCache(path) as cache:
+        stored = len(cache)
+    asked = sum(server.asked.values())
+    assert 0 < stored < count and asked - stored <= 4  # what was in flight
+    second = subprocess.run(command, capture_output=True, text=True, timeout=200, check=True)
+    assert second.stdout.split() == ["250", "250"]
+    assert sum(server.asked.values()) - asked == count - stored
+    assert sum(times > 1 for times in server.asked.values()) <= 4
+
+
+def test_a_name_that_is_no_model_is_refused() -> None:
+    with pytest.raises(Exception, match="expected openai or hf"):
+        open_chat(parse_judge("table:x.json"))
