@@ -126,6 +126,7 @@ def test_a_broken_manifest_does_not_hide_the_rest(surgeval: Surgeval, small_phan
         (("data", "phantom", "--out", "D", "--seconds", "-1"), "--seconds"),
         (("data", "phantom", "--out", "D", "--size", "banana"), "banana"),
         (("data", "phantom", "--out", "D", "--edition", "phantom-v9"), "phantom-v9"),
+        (("data", "phantom", "--out", "D", "--edition", "phantom-v1", "--seed", "4"), "--seed"),
         (("data", "phantom"), "--out"),
         (("data", "convert", "nowhere", "--to", "coco", "--out", "x"), "nowhere"),
         (("report", "nowhere", "--out", "x"), "nowhere"),
@@ -165,6 +166,18 @@ def test_output_that_exists_is_not_overwritten(surgeval: Surgeval, small_phantom
     assert done.returncode == 2
     assert "export" in _one_sentence(done.stderr)
     assert (tmp_path / "export" / "mine.txt").read_text() == "precious"
+
+
+@pytest.mark.parametrize("command", [("report",), ("data", "check")], ids=" ".join)
+def test_a_folder_with_other_files_is_not_written_to(
+    surgeval: Surgeval, small_phantom: Path, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("precious")
+    done = surgeval(*command, small_phantom, "--out", "mine")
+    assert done.returncode == 2
+    assert "mine" in _one_sentence(done.stderr)
+    assert [p.name for p in (tmp_path / "mine").iterdir()] == ["notes.txt"]
 
 
 def test_quality_proposes_the_black_frame_and_resumes(surgeval: Surgeval, small_phantom: Path, tmp_path: Path) -> None:

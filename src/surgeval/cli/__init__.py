@@ -4,6 +4,18 @@ Exit codes: 0 ok, 1 some cases failed, 2 bad input, 130 interrupted. Every failu
 standard error; a traceback is a defect of surgeval.
 """
 
-from surgeval.cli._main import main
+import sys
 
 __all__ = ["main"]
+
+
+def main() -> None:
+    """Entry point of the installed command; imports happen inside, so that Ctrl-C is answered from the start."""
+    try:
+        from surgeval.cli._main import run
+
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:
+        sys.stderr.write("surgeval: interrupted\n")
+        code = 130
+    sys.exit(code)

@@ -53,6 +53,14 @@ def open_named(path: Path, format: str | None, labels: str | None) -> Dataset:
     return open_dataset(path, format=format, labels=space)
 
 
+def claim_folder(out: Path, mark: str) -> None:
+    """Refuse to write into a folder that holds something else than our own earlier output, known by its `mark`."""
+    if out.exists() and not out.is_dir():
+        raise BadInput(f"{out}: found a file, expected a folder to write to")
+    if out.is_dir() and any(out.iterdir()) and not (out / mark).exists():
+        raise BadInput(f"{out}: found other files there, expected a new or empty folder or one with our own {mark}")
+
+
 @app.command("list")
 def list_formats(json: JsonOption = False) -> None:
     """List the formats that can be read, the packaged label spaces and the official splits.
@@ -60,20 +68,21 @@ def list_formats(json: JsonOption = False) -> None:
     Example: [bold]surgeval data list[/bold]
     """
     from surgeval import vocab
-    from surgeval.datasets import formats
+    from surgeval.datasets import formats, writers
 
     spaces = {name: vocab.load(name) for name in vocab.names()}
     if json:
         print_json(
             {
                 "formats": {name: form.title for name, form in formats().items()},
+                "writers": list(writers()),
                 "label_spaces": {name: space.to_json() for name, space in spaces.items()},
                 "splits": {name: list(vocab.folds(name)) for name in vocab.fold_names()},
             }
         )
         return
     print_table("formats", ["name", "what"], [(name, form.title) for name, form in formats().items()])
-    console().print()
+    console().print(f"\nwritten by data convert --to: {', '.join(writers())}\n")
     rows = [
         (name, len(space.instruments), len(space.verbs), len(space.targets), len(space.triplets), len(space.phases))
         for name, space in spaces.items()
@@ -114,6 +123,8 @@ def check(
     from surgeval import datasets
 
     dataset = open_named(path, format, labels)
+    if out is not None:
+        claim_folder(out, "run.json" if quality else "tables/problems.csv")
     accepted = frozenset(allow or ())
     listing = _Listing(accepted, 0 if json else limit)
     with progress("frames") as bar:
@@ -124,6 +135,8 @@ def check(
     drops = _measure(path, format, labels, out, processes, retry, quiet=json) if quality else None
     if out is not None:
         _save(out, listing, drops)
+    for kind in sorted(accepted - report.counts.keys()):
+        typer.echo(f"note: --allow {kind}: no problem of this kind was found", err=True)
     if json:
         print_json(_check_json(path, report, listing, drops))
     else:
@@ -267,10 +280,16 @@ def convert(
 @app.command("phantom")
 def make_phantom(
     out: Annotated[Path, typer.Option("--out", help="The folder to make; finished videos in it are kept.")],
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Another seed, another set of operations.")] = 1,
-    videos: Annotated[int, typer.Option("--videos", min=1, max=1000, help="How many operations.")] = 3,
-    seconds: Annotated[float, typer.Option("--seconds", min=2, max=7200, help="Length of each.")] = 60,
-    size: Annotated[str, typer.Option("--size", help="Frame size as WIDTHxHEIGHT.")] = "448x256",
+    seed: Annotated[
+        int | None, typer.Option("--seed", min=0, help="Another seed, another set of operations. Default: 1.")
+    ] = None,
+    videos: Annotated[
+        int | None, typer.Option("--videos", min=1, max=1000, help="How many operations. Default: 3.")
+    ] = None,
+    seconds: Annotated[
+        float | None, typer.Option("--seconds", min=2, max=7200, help="Length of each. Default: 60.")
+    ] = None,
+    size: Annotated[str | None, typer.Option("--size", help="Frame size. Default: 448x256.", metavar="WxH")] = None,
     tint: Annotated[Tint, typer.Option("--tint", help="Colour cue in the tissue, for shortcut studies.")] = Tint.none,
     edition: Annotated[
         str | None, typer.Option("--edition", help="A fixed edition (phantom-v1) instead of your own settings.")
@@ -287,16 +306,21 @@ def make_phantom(
     """
     from surgeval import phantom
 
-    width, height = _size(size)
-    with rendering(phantom.edition(edition).videos if edition else videos) as show:
+    own = {"--seed": seed, "--videos": videos, "--seconds": seconds, "--size": size}
+    given = [name for name, value in own.items() if value is not None]
+    if edition is not None and given:
+        raise BadInput(f"--edition {edition} fixes all of it: found {given[0]} as well, expected one or the other")
+    count = 3 if videos is None else videos
+    width, height = _size(size or "448x256")
+    with rendering(phantom.edition(edition).videos if edition else count) as show:
         if edition is not None:
             place = phantom.write_edition(edition, out, tint=tint.value, processes=processes, progress=show, mp4=mp4)
         else:
             place = phantom.write_phantom(
                 out,
-                seed=seed,
-                videos=videos,
-                seconds=seconds,
+                seed=1 if seed is None else seed,
+                videos=count,
+                seconds=60.0 if seconds is None else seconds,
                 width=width,
                 height=height,
                 tint=tint.value,

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from surgeval.cli._console import console, print_json, progress
-from surgeval.cli._data import FormatOption, JsonOption, LabelsOption, open_named
+from surgeval.cli._data import FormatOption, JsonOption, LabelsOption, claim_folder, open_named
 
 
 def register(app: typer.Typer) -> None:
@@ -38,6 +38,8 @@ def write_report(path: Path, out: Path, format: str | None, labels: str | None) 
     """Check the dataset, draw a contact sheet and write the page: problems are reported there, not raised."""
     from surgeval import datasets
     from surgeval.report import write_dataset_report
+
+    claim_folder(out, "report.html")
 
     dataset = open_named(path, format, labels)
     with progress("frames") as bar:

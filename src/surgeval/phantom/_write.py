@@ -10,12 +10,15 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Sequence
+import signal
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
+from threading import current_thread, main_thread
 from typing import Any
 
 import cv2
@@ -193,15 +196,40 @@ def _run(out: Path, jobs: Sequence[Settings], mp4: bool, processes: int, progres
                 write_video(out, job, mp4=mp4, progress=progress)
         return
     total = len(labelled_indices(jobs[0].seconds, jobs[0].fps_labels))
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
     try:
-        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        with _deaf_children():
             waiting = {pool.submit(_in_process, out, job, mp4): job for job in jobs}
-            for done in as_completed(waiting):
-                done.result()
-                if progress:
-                    progress(waiting[done].video.name, total, total)
+        for done in as_completed(waiting):
+            done.result()
+            if progress:
+                progress(waiting[done].video.name, total, total)
     except BrokenProcessPool as error:
-        raise RunError(f"{out}: a writing process was killed; run the same command again to continue") from error
+        advice = "run the same command again (in a script of yours: under if __name__ == '__main__') to continue"
+        raise RunError(f"{out}: a writing process died; {advice}") from error
+    except KeyboardInterrupt:
+        # The videos in flight are finished and kept; whoever cannot wait presses Ctrl-C again.
+        try:
+            pool.shutdown(cancel_futures=True)
+        except KeyboardInterrupt:
+            for child in active_children():
+                child.kill()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _deaf_children() -> Iterator[None]:
+    """Processes started here ignore Ctrl-C from their first instruction: only this process answers it."""
+    if current_thread() is not main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _in_process(out: Path, job: Settings, mp4: bool) -> None:
