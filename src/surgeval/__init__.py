@@ -15,6 +15,8 @@ _LAZY: dict[str, str] = {
     "load_labels": "surgeval.vocab:load",
     "score_triplets": "surgeval.protocols.triplets",
     "compare_triplets": "surgeval.protocols.triplets",
+    "score_focus": "surgeval.protocols.focus",
+    "rank": "surgeval.stats",
 }
 _PACKAGES = (
     "cli", "compat", "datasets", "detector", "engine", "errors", "explain", "figures", "metrics", "models", "phantom",

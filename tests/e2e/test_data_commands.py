@@ -23,7 +23,9 @@ COMMANDS = [
     ("data", "phantom"),
     ("score",),
     ("score", "triplets"),
+    ("score", "focus"),
     ("compare",),
+    ("rank",),
 ]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -12,7 +11,7 @@ import typer
 from typer.exceptions import Abort, Exit, TyperException
 
 from surgeval import __version__
-from surgeval.cli import _compare, _data, _demo, _report, _score
+from surgeval.cli import _compare, _data, _demo, _rank, _report, _score, _score_focus
 from surgeval.errors import SurgevalError
 
 app = typer.Typer(
@@ -32,7 +31,9 @@ app.add_typer(_data.app, name="data")
 _demo.register(app)
 _report.register(app)
 _score.register(app)
+_score_focus.register(_score.app)
 _compare.register(app)
+_rank.register(app)
 
 
 def _version(value: bool) -> None:
@@ -56,21 +57,24 @@ def run(argv: Sequence[str]) -> int:
         result = app(args=list(argv), prog_name="surgeval", standalone_mode=False)
     except SurgevalError as error:
         return _complain(str(error), error.exit_code)
-    except Exit as end:
-        return end.exit_code
     except (Abort, KeyboardInterrupt):
         return _complain("interrupted", 130)
+    except SystemExit as end:
+        # Typer's answer to a reader that has gone (`surgeval … | head`) is 1; for us that would mean failed cases.
+        return 0 if type(sys.stdout).__name__ == "PacifyFlushWrapper" else _code(end)
     except TyperException as error:
         # No arguments at all: the help has been shown already and the message is empty.
         message = error.format_message().strip()
         return _complain(f"{message} Try '{_command(argv)} --help'.", 2) if message else 2
-    except BrokenPipeError:
-        # The reader of our output has gone (`surgeval … | head`): not a failure of ours.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except OSError as error:
         return _complain(_os_sentence(error), 2)
+    if result == 130:  # Typer's answer to Ctrl-C, without a word
+        return _complain("interrupted", 130)
     return result if isinstance(result, int) else 0
+
+
+def _code(end: SystemExit) -> int:
+    return end.code if isinstance(end.code, int) else 2
 
 
 def _complain(message: str, code: int) -> int:
@@ -83,7 +87,10 @@ def _command(argv: Sequence[str]) -> str:
     words = []
     for word, known in zip(
         argv[:2],
-        ({"compare", "data", "demo", "report", "score"}, {"list", "check", "convert", "phantom", "triplets"}),
+        (
+            {"compare", "data", "demo", "rank", "report", "score"},
+            {"list", "check", "convert", "phantom", "triplets", "focus"},
+        ),
         strict=False,
     ):
         if word not in known:
@@ -97,8 +104,3 @@ def _os_sentence(error: OSError) -> str:
     if error.errno == errno.ENOSPC:
         return f"{place}no space left on the device; free some and run the same command again"
     return f"{place}{(error.strerror or str(error)).lower()}"
-
-
-def main() -> None:
-    """Entry point of the installed command."""
-    sys.exit(run(sys.argv[1:]))

@@ -1,0 +1,52 @@
+"""Ctrl-C and a closed pipe, as a shell sends them: to a real process group."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+
+def _start(cwd: Path, *args: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "surgeval", *args],
+        cwd=cwd,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_ctrl_c_while_rendering_is_one_line_and_130_and_the_rest_is_done_later(tmp_path: Path, times: int) -> None:
+    settings = ("data", "phantom", "--out", "D", "--videos", "4", "--seconds", "20", "--processes", "2")
+    process = _start(tmp_path, *settings)
+    deadline = time.monotonic() + 60
+    while not list((tmp_path / "D").glob(".partial-*/frames/*.jpg")) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    for _ in range(times):
+        os.killpg(process.pid, signal.SIGINT)
+        time.sleep(0.3)
+    _, errors = process.communicate(timeout=90)
+    assert process.returncode == 130
+    assert errors.strip() == "surgeval: interrupted"
+    again = _start(tmp_path, *settings)
+    assert again.communicate(timeout=120)[1] == ""
+    assert again.returncode == 0
+    assert len(list((tmp_path / "D" / "truth").glob("*.json"))) == 4
+    assert not list((tmp_path / "D").glob(".partial-*"))
+
+
+def test_a_reader_that_leaves_early_is_not_a_failed_case(tmp_path: Path) -> None:
+    command = f"{sys.executable} -m surgeval data list --json | head -c 1; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,149 @@
+"""Claims about the pages on a submission and on a ranking: what they say, and what names cannot do to them."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from surgeval.errors import BadInput, DataError
+from surgeval.protocols.focus import FocusScores, score_focus
+from surgeval.qa.judge import Panel, Price, TableJudge
+from surgeval.report import (
+    FocusReport,
+    focus_json,
+    focus_sections,
+    ranking_sections,
+    read_results,
+    read_results_of,
+    render_page,
+    save_tables,
+    study_ranking,
+    write_focus_report,
+    write_ranking_report,
+)
+from surgeval.stats import rank, stream
+
+HOSTILE = "</script><b>=1+1"
+
+
+def _scores(answers: dict[str, str], format: str = "number", **options: Any) -> FocusScores:
+    requests = [{"qID": qid, "videoID": f"v{k % 7}", "start_time": 0, "end_time": 1, "procedure_type": "x",
+                 "question": "?"} for k, qid in enumerate(answers)]  # fmt: skip
+    references = [{"qID": qid, "primary": ("3a", "1a")[k % 2], "format": format, "answer": "3", "ood": k % 3 == 0}
+                  for k, qid in enumerate(answers)]  # fmt: skip
+    responses = [{"qID": qid, "content": said, "latency": 1.0} for qid, said in answers.items()]
+    return score_focus(requests, references, responses, resamples=50, **options)
+
+
+@pytest.fixture(scope="module")
+def scores() -> FocusScores:
+    return _scores({f"q{k}": "3" if k % 4 else "4" for k in range(42)})
+
+
+def test_the_page_names_both_accuracies_and_every_bucket(scores: FocusScores) -> None:
+    page = render_page("net", focus_sections(FocusReport(scores, "net")))
+    for words in ("flat accuracy", "mean of video means", "pre-evaluation score", "aggregation/ood"):
+        assert words in page
+
+
+def test_the_written_numbers_are_the_computed_ones(scores: FocusScores, tmp_path: Path) -> None:
+    page = write_focus_report(FocusReport(scores, "net"), tmp_path / "net")
+    found = json.loads((tmp_path / "net" / "scores.json").read_text())
+    assert found["pre_evaluation_score"] == scores.pre_evaluation_score
+    assert found["unrankable"] == ""
+    assert page.is_file()
+    back = read_results(tmp_path / "net")
+    assert back.columns == scores.results.columns
+    assert back["qID"].to_list() == scores.results["qID"].to_list()
+    assert (back["correctness"] == "true").to_list() == scores.results["correctness"].to_list()
+
+
+def test_a_submission_of_which_nothing_could_be_scored_has_a_page_that_says_so(tmp_path: Path) -> None:
+    nothing = _scores({"a": "x", "b": "y"}, "open_ended")
+    page = write_focus_report(FocusReport(nothing), tmp_path / "run").read_text()
+    assert "No question could be scored." in page
+    assert "Not to be ranked: 2 of 2 judged answers have no verdict" in page
+    with pytest.raises(DataError, match="not to be ranked"):
+        read_results(tmp_path / "run")
+
+
+def test_judges_have_tokens_costs_and_agreement_on_the_page(tmp_path: Path) -> None:
+    (tmp_path / "j.json").write_text('{"a": true, "b": false, "c": null}')
+    panel = Panel([TableJudge(tmp_path / "j.json", "one"), TableJudge(tmp_path / "j.json", "two")], short_circuit=False)
+    report = FocusReport(
+        _scores({"a": "x", "b": "y", "c": "z"}, "open_ended", judge=panel), "net", {"a": True, "b": True},
+        {"one": Price(1, 2)},
+    )  # fmt: skip
+    found = focus_json(report)
+    assert [tally["judge"] for tally in found["judges"]] == ["one", "two"]
+    assert [tally["cost"] for tally in found["judges"]] == [0, None]
+    assert {(row["first"], row["second"]) for row in found["judge_agreement"]} >= {("one", "two"), ("panel", "human")}
+    titles = [section.title for section in focus_sections(report)]
+    assert "Judges" in titles
+    assert "What was not in order" in titles
+
+
+def test_names_from_files_stay_text_on_both_pages(tmp_path: Path) -> None:
+    hostile = _scores({f"{HOSTILE}{k}": HOSTILE for k in range(8)})
+    page = write_focus_report(FocusReport(hostile, HOSTILE), tmp_path / "run").read_text()
+    assert "<b>=1" not in page
+    rng = stream(0, "page")
+    right = {name: rng.random(160) < rate for name, rate in ((HOSTILE, 0.8), ("^.*$", 0.5), ("bucket", 0.2))}
+    ranking = rank(right, [HOSTILE, "b|id"] * 80, [k // 10 for k in range(160)], baselines=["bucket"], n_boot=200)
+    page = write_ranking_report(study_ranking(ranking, outer=5, n_boot=50), tmp_path / "R", title=HOSTILE).read_text()
+    assert "<b>=1" not in page
+
+
+def test_a_shared_first_place_is_said_to_be_shared() -> None:
+    same = [1, 0] * 40
+    ranking = rank({"a": same, "b": same, "c": [0] * 80}, ["x|id"] * 80, [k // 10 for k in range(80)], n_boot=200)
+    study = study_ranking(ranking, outer=5, n_boot=50)
+    table = ranking_sections(study)[0].tables[0].frame
+    assert table["place"].to_list() == [1, 1, 3]
+    assert study.variants["mean accuracy"] == (1, 1, 3)
+    assert np.array_equal(study.variants["pairwise"], ranking.final_rank)
+
+
+def test_the_ranking_page_says_what_is_untestable_and_what_turns_round() -> None:
+    buckets = ["many|id"] * 80 + ["few|ood"] * 20
+    videos = [k // 10 for k in range(80)] + [k // 10 for k in range(20)]
+    right = {"a": [1] * 80 + [0] * 20, "b": [1, 0] * 50, "c": [0] * 80 + [1] * 20}
+    study = study_ranking(rank(right, buckets, videos, n_boot=200), outer=0)
+    assert study.places is None
+    text = {section.title: section.text for section in ranking_sections(study)}
+    assert "Nothing is decided in few|ood: fewer than 6 videos." in text["What these videos cannot tell"]
+    assert "On other videos" not in text
+
+
+def test_a_results_table_survives_the_spreadsheet_guard(tmp_path: Path) -> None:
+    ids = ["=x", "+1", "-1", "@a", "\tq", "007", "'plain", "'"]
+    table = pl.DataFrame({
+        "qID": ids, "video": ["v"] * 8, "group": ["-g"] * 8, "ood": [True] * 8, "correctness": [True, None] * 4,
+    })  # fmt: skip
+    (path,) = save_tables({"results": table}, tmp_path)
+    back = read_results(path)
+    assert back["qID"].to_list() == ids
+    assert set(back["group"]) == {"-g"}
+    assert back["correctness"].to_list() == ["true", None] * 4
+
+
+def test_models_of_one_name_are_refused(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "net.csv").write_text("qID,video,group,ood,correctness\nq,v,g,0,1\n")
+    with pytest.raises(BadInput, match="found the name 'net' twice"):
+        read_results_of([tmp_path / "a" / "net.csv", tmp_path / "b" / "net.csv"])
+
+
+@pytest.mark.parametrize("name", ["net[1]*?.csv", os.fsdecode(b"net\xff.csv"), "Überblick v0.2.csv"])
+def test_a_file_may_be_called_anything(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("qID,video,group,ood,correctness\nq,v,g,0,1\n")
+    ((model, table),) = read_results_of([tmp_path / name]).items()
+    assert model.encode()  # a table and a page can hold it
+    assert table["qID"].to_list() == ["q"]
