@@ -10,13 +10,13 @@ from __future__ import annotations
 import polars as pl
 
 from surgeval.errors import BadInput
-from surgeval.protocols._focus_agreement import judge_agreement
-from surgeval.protocols._focus_files import FocusFiles, FocusProblems, Source, as_sources, read_focus
-from surgeval.protocols._focus_judge import Judged, Judging, Progress, ask_judges
-from surgeval.protocols._focus_records import FocusQuestion, printable
-from surgeval.protocols._focus_result import Admission, FocusScores, admission_gate
-from surgeval.protocols._focus_rules import STATUSES, Outcome, latency_limit, off_track_groups, outcome
-from surgeval.protocols._focus_summary import RESULTS, Bucket, Scheme, numbers
+from surgeval.protocols._focus.agreement import judge_agreement
+from surgeval.protocols._focus.files import FocusFiles, FocusProblems, Source, as_sources, read_focus
+from surgeval.protocols._focus.judge import Judged, Judging, Progress, ask_judges
+from surgeval.protocols._focus.records import FocusQuestion, printable
+from surgeval.protocols._focus.result import Admission, FocusScores, admission_gate
+from surgeval.protocols._focus.rules import STATUSES, Outcome, latency_limit, off_track_groups, outcome
+from surgeval.protocols._focus.summary import RESULTS, Bucket, Scheme, numbers
 from surgeval.qa.formats import check_compat
 from surgeval.qa.injection import FlagPolicy
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 
-from surgeval.protocols._focus_records import FocusQuestion, printable
-from surgeval.protocols._focus_rules import Outcome
+from surgeval.protocols._focus.records import FocusQuestion, printable
+from surgeval.protocols._focus.rules import Outcome
 from surgeval.qa.injection import FlagPolicy, screen
 from surgeval.qa.judge import JudgeItem, Panel, PanelVerdict
 

@@ -14,7 +14,7 @@ import polars as pl
 
 from surgeval.datasets import Problem
 from surgeval.errors import BadInput
-from surgeval.protocols._focus_summary import Bucket
+from surgeval.protocols._focus.summary import Bucket
 from surgeval.qa.judge import PanelVerdict, vote_table
 from surgeval.stats import Interval
 

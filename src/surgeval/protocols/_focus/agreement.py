@@ -11,7 +11,7 @@ from itertools import combinations
 
 import polars as pl
 
-from surgeval.protocols._focus_result import FocusScores
+from surgeval.protocols._focus.result import FocusScores
 from surgeval.stats import cohen_kappa
 
 __all__ = ["judge_agreement"]

@@ -15,7 +15,7 @@ from surgeval.datasets import OnProblem, Problem
 from surgeval.datasets._json import NOTHING, read_json
 from surgeval.datasets._place import Place, shown
 from surgeval.errors import BadInput
-from surgeval.protocols._focus_records import (
+from surgeval.protocols._focus.records import (
     FocusQuestion,
     FocusResponse,
     Here,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from surgeval.errors import BadInput
-from surgeval.protocols._focus_records import FocusQuestion, FocusResponse
+from surgeval.protocols._focus.records import FocusQuestion, FocusResponse
 from surgeval.qa.formats import Verdict, judge_format
 from surgeval.vocab import track_limits
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from surgeval.protocols._focus_rules import STATUSES
+from surgeval.protocols._focus.rules import STATUSES
 from surgeval.stats import Interval, bootstrap_slices, bootstrap_statistic
 from surgeval.vocab import capabilities
 
