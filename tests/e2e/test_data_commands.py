@@ -21,6 +21,7 @@ COMMANDS = [
     ("data", "check"),
     ("data", "convert"),
     ("data", "phantom"),
+    ("data", "frames"),
     ("score",),
     ("score", "triplets"),
     ("score", "focus"),

@@ -11,7 +11,7 @@ import typer
 from typer.exceptions import Abort, Exit, TyperException
 
 from surgeval import __version__
-from surgeval.cli import _compare, _data, _demo, _rank, _report, _score, _score_focus
+from surgeval.cli import _compare, _data, _demo, _frames, _rank, _report, _score, _score_focus
 from surgeval.errors import SurgevalError
 
 app = typer.Typer(
@@ -28,6 +28,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(_data.app, name="data")
+_frames.register(_data.app)
 _demo.register(app)
 _report.register(app)
 _score.register(app)
@@ -89,7 +90,7 @@ def _command(argv: Sequence[str]) -> str:
         argv[:2],
         (
             {"compare", "data", "demo", "rank", "report", "score"},
-            {"list", "check", "convert", "phantom", "triplets", "focus"},
+            {"list", "check", "convert", "phantom", "frames", "triplets", "focus"},
         ),
         strict=False,
     ):

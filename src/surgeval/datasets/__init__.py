@@ -7,6 +7,7 @@
 from surgeval.datasets._base import Dataset, Format, OnProblem, Problem, raise_errors
 from surgeval.datasets._check import CheckReport, check
 from surgeval.datasets._convert import ConvertReport, convert
+from surgeval.datasets._cut import clip_video, clock, cut_frames
 from surgeval.datasets._draw import contact_sheet, draw_frame
 from surgeval.datasets._fingerprint import dataset_fingerprint
 from surgeval.datasets._images import image_size, read_image
@@ -38,8 +39,11 @@ __all__ = [
     "VideoIndex",
     "Writer",
     "check",
+    "clip_video",
+    "clock",
     "contact_sheet",
     "convert",
+    "cut_frames",
     "dataset_fingerprint",
     "draw_frame",
     "formats",

@@ -13,9 +13,11 @@ from pathlib import Path
 from types import MappingProxyType
 
 from surgeval.datasets._base import Dataset, OnProblem, Problem
+from surgeval.datasets._files import NOT_REGULAR, is_there, sweep
 from surgeval.datasets._images import decode, image_size
 from surgeval.datasets._intent import media_paths
 from surgeval.datasets._layout import is_file
+from surgeval.datasets._memory import MemoryDataset
 from surgeval.datasets._place import Place
 from surgeval.errors import DataError
 from surgeval.records import Frame, ImageRef, IntentQuestion, Video
@@ -65,8 +67,13 @@ class _Listener:
         self.levels: Counter[str] = Counter()
         self.kept: list[Problem] = []
         self._keep, self._next = keep, on_problem
+        self._closed: set[str] = set()
 
     def __call__(self, problem: Problem) -> None:
+        if problem.kind in ("file-not-regular", "file-unreadable"):  # met by the sweep and again by the reader
+            if problem.file in self._closed:
+                return
+            self._closed.add(problem.file)
         self.kinds[problem.kind] += 1
         self.levels[problem.level] += 1
         if len(self.kept) < self._keep:
@@ -90,6 +97,8 @@ def check(
     """
     tell = _Listener(keep, on_problem)
     counts: Counter[str] = Counter()
+    if not isinstance(dataset, MemoryDataset):
+        sweep(dataset.root, tell)
     videos = dataset.videos(tell)
     for video in videos:
         seen: set[str] = set()
@@ -113,6 +122,8 @@ def check(
                 if not is_file(path):
                     place = Place(str(path), tell, f"item {question.id}")
                     place.report("media-missing", "no such file", "the media of a question", "media")
+    if not (counts["frames"] or counts["questions"] or tell.levels["error"]):
+        Place(str(dataset.root), tell).report("empty", "no frame and no question", "a dataset with some")
     return CheckReport(
         dataset.format, dataset.root, len(videos), counts["frames"], counts["unlabelled"], counts["instances"],
         counts["boxes"], counts["masks"], counts["images"], counts["questions"], tell.levels["error"],
@@ -130,16 +141,16 @@ def _check_image(ref: ImageRef, role: str, frame: Frame, tell: OnProblem, decodi
     if ref.frame is not None:
         return True  # the video's index was built from the file itself
     place = Place(str(ref.path), tell, f"{frame.video} frame {frame.name}")
+    if is_there(ref.path) and not is_file(ref.path):
+        place.report("file-not-regular", NOT_REGULAR, "a regular file")
+        return False
     if not is_file(ref.path):
         place.report("image-missing", "no such file", f"the {role} of a frame")
         return False
     size = image_size(ref.path)
-    if size is None:
-        place.report("image-broken", "a file that is no image", f"the {role} of a frame")
-        return False
-    if decoding:
+    if decoding or size is None:  # decoding tells why there is no size
         try:
-            decode(ref.path)
+            size = decode(ref.path).shape[1::-1]
         except DataError as error:
             place.report("image-broken", error.found, error.expected)
             return False

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from surgeval.datasets import _coco_write
 from surgeval.datasets._base import OnProblem, Problem, raise_errors
 from surgeval.datasets._coco_index import CocoIndex, id_of
+from surgeval.datasets._files import ends
 from surgeval.datasets._labels import FILE, space_beside, space_of_names, space_of_triplet_names
 from surgeval.datasets._layout import inside, names, number_of
 from surgeval.datasets._outline import Polygon, bounds, outline_fields, read_flat, read_mask
@@ -206,13 +207,8 @@ def _json_files(folder: Path) -> list[Path]:
 
 def looks_like_coco(path: Path) -> bool:
     """Whether the beginning or the end of a file has COCO's lists."""
-    try:
-        with path.open("rb") as stream:
-            head = stream.read(1 << 16)
-            stream.seek(max(0, path.stat().st_size - (1 << 16)))
-            text = head + stream.read()
-    except OSError:
-        return False
+    head, tail = ends(path, 1 << 16, 1 << 16)
+    text = head + tail
     lists = [key for key in (b"images", b"annotations", b"categories") if _has_list(text, key)]
     return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") and b"images" in lists and len(lists) > 1
 

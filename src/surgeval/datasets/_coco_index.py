@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from surgeval.datasets._base import OnProblem, Problem
+from surgeval.datasets._files import open_regular
 from surgeval.datasets._json import Members
 from surgeval.datasets._layout import SPLITS, is_file, natural, printable
 from surgeval.datasets._place import Place, shown
@@ -56,7 +57,8 @@ class CocoIndex:
         spans, owned = array("q"), array("q")  # offset, length per image; offset, length, image id per annotation
         owners: list[int | str | None] = []
         seen: set[str] = set()
-        for key, number, value, start, length in Members(self.path, self._place):
+        members = Members(self.path, self._place)
+        for key, number, value, start, length in members:
             seen.add(key)
             place = self._place.at(f"{key}[{number}]")
             if key in ("images", "annotations", "categories") and (number < 0 or not isinstance(value, dict)):
@@ -76,8 +78,10 @@ class CocoIndex:
                 self.facts[value["name"]] = value
         for key in ("images", "annotations", "categories"):
             # An empty list yields no entry; a missing key is only told when the file was read to its end.
-            if key not in seen and not self._problems and key != "annotations":
-                self._place.report("wrong-shape", "nothing", "a list", key)
+            whole = all(problem.level == "warning" for problem in self._problems)
+            if key not in seen and whole and key != "annotations":
+                found = "an empty list" if key in members.empty else "nothing"
+                self._place.report("wrong-shape", found, "a list of records", key)
         self._files = files
         self._spans: npt.NDArray[np.int64] = np.asarray(spans, dtype=np.int64).reshape(-1, 2)
         self._sort_images()
@@ -175,7 +179,7 @@ class CocoIndex:
         if not spans:
             return
         try:
-            with self.path.open("rb") as stream:
+            with open_regular(self.path) as stream:
                 for start, length in spans:
                     stream.seek(start)
                     record = json.loads(stream.read(length))

@@ -17,7 +17,7 @@ from surgeval.records import UNKNOWN, Frame, Instance, Video
 from surgeval.vocab import LabelSpace
 
 KEEPS = frozenset({"box", "verb", "target", "mask", "polygon", "track", "score", "phase", "time", "split", "source",
-                   "procedure", "attribute"})  # fmt: skip
+                   "procedure", "attribute", "unlabelled"})  # fmt: skip
 _PLAIN = (str, int, float, bool, type(None))
 
 

@@ -7,6 +7,7 @@ conversion leaves nothing that looks finished.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -17,9 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from surgeval.datasets._base import Dataset, OnProblem, raise_errors
+from surgeval.datasets._files import sweep
 from surgeval.datasets._images import read_image
 from surgeval.datasets._labelme import Labelme
 from surgeval.datasets._letterbox import Letterbox
+from surgeval.datasets._memory import MemoryDataset
 from surgeval.datasets._merge import MergeMap, merged
 from surgeval.datasets._outline import parts_of
 from surgeval.datasets._registry import writers
@@ -153,9 +156,9 @@ def convert(
         raise BadInput(f"size {size}: expected a number of pixels from 16 to 8192")
     if size is not None and restore:
         raise BadInput("size and restore exclude each other")
-    target = Path(out)
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise BadInput(f"{target}: found something there already, expected a new or empty folder")
+    target = _target(dataset, Path(out))
+    if not isinstance(dataset, MemoryDataset):
+        sweep(dataset.root, on_problem)
     source, pixels, geometry = dataset, None, None
     if restore:
         if not isinstance(dataset, Labelme):
@@ -169,8 +172,38 @@ def convert(
     counts, losses, videos = _write(source, target, format, images, pixels, geometry, on_problem, progress)
     dropped = merging.dropped if merging else 0
     read = counts["instances"] + dropped
-    return ConvertReport(format, target, videos, counts["frames"], counts["images"], counts["questions"], read, dropped,
-                         counts["written"], losses)  # fmt: skip
+    return ConvertReport(format, Path(out), videos, counts["frames"], counts["images"], counts["questions"], read,
+                         dropped, counts["written"], losses)  # fmt: skip
+
+
+def _target(dataset: Dataset, out: Path) -> Path:
+    """The folder to write to: new or empty, outside what is read, and no link (which could not be replaced)."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise BadInput(f"{out}: found something there already, expected a new or empty folder")
+    target = out.resolve()
+    root = dataset.root.resolve()
+    if not isinstance(dataset, MemoryDataset) and root.is_dir() and target.is_relative_to(root):
+        raise BadInput(f"{out}: found a place inside the dataset {dataset.root}, expected a folder outside it")
+    return target
+
+
+def _clean(target: Path) -> None:
+    """Remove what conversions to this folder left when they were killed; those that still run keep theirs."""
+    pattern = re.compile(rf"\.{re.escape(target.name)}\.([0-9]{{1,9}})\.partial")
+    for path in target.parent.iterdir() if target.parent.is_dir() else ():
+        match = pattern.fullmatch(path.name)
+        if match and not _alive(int(match[1])):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True  # somebody else's
+    return True
 
 
 def _write(
@@ -179,6 +212,7 @@ def _write(
 ) -> tuple[dict[str, int], tuple[str, ...], int]:  # fmt: skip
     writer = writers()[format]
     partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    _clean(target)
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     try:

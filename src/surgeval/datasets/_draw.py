@@ -11,6 +11,8 @@ import numpy.typing as npt
 from surgeval.datasets._base import Dataset, OnProblem, raise_errors
 from surgeval.datasets._images import read_image
 from surgeval.datasets._outline import parts_of
+from surgeval.datasets._place import Place
+from surgeval.errors import DataError
 from surgeval.records import UNKNOWN, Frame, Instance
 from surgeval.vocab import LabelSpace
 
@@ -65,7 +67,12 @@ def contact_sheet(
         # The golden ratio moves the moment from video to video: one frame each still shows every part of the operation.
         phase = (0.5 + 0.618034 * number) % 1
         chosen = _spread(dataset, video, share, phase, on_problem) if share else []
-        tiles.extend(_tile(frame, dataset.space, width) for frame in chosen)
+        for frame in chosen:
+            try:
+                tiles.append(_tile(frame, dataset.space, width))
+            except DataError as error:  # a sheet with a gap is better than none
+                place = Place(error.file, on_problem, f"{frame.video} frame {frame.name}")
+                place.report("image-broken", error.found, error.expected)
     if not tiles:
         return np.zeros((width, width, 3), dtype=np.uint8)
     height = max(tile.shape[0] for tile in tiles)

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from surgeval.datasets._base import Dataset
+from surgeval.datasets._files import open_regular
 from surgeval.datasets._layout import names, printable
 from surgeval.errors import DataError
 
@@ -27,7 +28,7 @@ def dataset_fingerprint(dataset: Dataset) -> str:
             relative = path.relative_to(root).as_posix() if path != root else path.name
             digest.update(f"{relative}\0{path.stat().st_size}\n".encode())
             if path.suffix.lower() in _LABELS:
-                with path.open("rb") as stream:
+                with open_regular(path) as stream:
                     digest.update(hashlib.file_digest(stream, "sha256").digest())
     except OSError as error:
         raise DataError(

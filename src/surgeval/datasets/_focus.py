@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import polars as pl
 
 from surgeval.datasets._base import OnProblem, raise_errors
+from surgeval.datasets._files import NotRegularError, ends, is_there, open_regular, tell_unreadable
 from surgeval.datasets._json import NOTHING, parse_json, read_json, read_lines
 from surgeval.datasets._layout import names
 from surgeval.datasets._place import Place, shown
@@ -164,10 +165,13 @@ def _rows(path: Path, tell: OnProblem) -> Iterator[Any]:
     place = Place(str(path), tell)
     if path.suffix == ".parquet":
         try:
+            open_regular(path).close()
             frame = pl.scan_parquet(path)
             total = int(frame.select(pl.len()).collect().item())
             for start in range(0, total, _BATCH):
                 yield from frame.slice(start, _BATCH).collect().iter_rows(named=True)
+        except NotRegularError as error:
+            tell_unreadable(place, error)
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
             found = (str(error).splitlines() or [type(error).__name__])[0]
             place.report("parquet-broken", found[:120], "a readable Parquet file")
@@ -245,7 +249,7 @@ def focus_files(path: Path) -> tuple[Path, ...]:
     for name in listed:
         if "requests" in name and name.endswith(".json"):
             other = folder / name.replace("requests", "references")
-            if other.is_file() or path.is_file():
+            if is_there(other) or path.is_file():
                 return folder / name, other
     rows = [folder / name for name in listed if name.endswith((".parquet", ".json", ".jsonl"))]
     rows = [file for file in rows if _has_columns(file)]
@@ -253,13 +257,7 @@ def focus_files(path: Path) -> tuple[Path, ...]:
 
 
 def _has_columns(path: Path) -> bool:
-    try:
-        with path.open("rb") as stream:
-            head = stream.read(1 << 14)
-            stream.seek(max(0, path.stat().st_size - (1 << 16)))
-            tail = stream.read()
-    except OSError:
-        return False
+    head, tail = ends(path, 1 << 14, 1 << 16)
     if path.suffix == ".parquet":
         return head.startswith(b"PAR1") and b"timestamp_start" in tail and b"answer_format" in tail
     return b'"timestamp_start"' in head and b'"answer_format"' in head

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image
+from PIL import Image, UnidentifiedImageError
 
+from surgeval.datasets._files import NOT_REGULAR, NotRegularError, open_regular
 from surgeval.datasets._layout import IMAGES
 from surgeval.datasets._place import MAX_SIDE
 from surgeval.datasets._video import read_video_frame
@@ -20,7 +21,7 @@ from surgeval.errors import DataError
 from surgeval.records import ImageRef
 
 SUFFIXES = IMAGES
-_FORMATS = ("JPEG", "PNG", "BMP", "TIFF", "WEBP", "MPO")
+_FORMATS = ("JPEG", "PNG", "BMP", "TIFF", "WEBP")  # Pillow opens MPO as JPEG
 # What Pillow's decoders were seen to raise on damaged files.
 _DECODING = (OSError, ValueError, SyntaxError, TypeError, EOFError, IndexError, KeyError, struct.error, MemoryError,
              OverflowError, ZeroDivisionError, Image.DecompressionBombError)  # fmt: skip
@@ -41,13 +42,26 @@ def decode(path: Path) -> npt.NDArray[np.uint8]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            with Image.open(path, formats=_FORMATS) as image:
+            with open_regular(path) as stream, Image.open(stream, formats=_FORMATS) as image:
                 if max(image.size) > MAX_SIDE:
                     raise DataError(path, found=f"{image.size[0]} × {image.size[1]} pixels",
                                     expected=f"at most {MAX_SIDE} a side")  # fmt: skip
                 return np.array(image.convert("RGB"))
     except FileNotFoundError:
         raise DataError(path, found="no such file", expected="an image") from None
+    except NotRegularError:
+        raise DataError(path, found=NOT_REGULAR, expected="a regular file") from None
+    except Image.DecompressionBombError:
+        limit = f"at most {2 * (Image.MAX_IMAGE_PIXELS or 0) // 1_000_000} million pixels"
+        raise DataError(path, found="a picture that is too large", expected=limit) from None
+    except UnidentifiedImageError:
+        found = "a file that is no image" if path.stat().st_size else "an empty file"
+        raise DataError(path, found=found, expected=f"an image ({', '.join(_FORMATS)})") from None
+    except (PermissionError, IsADirectoryError) as error:
+        found = (
+            "a folder" if isinstance(error, IsADirectoryError) else f"a file that cannot be opened ({error.strerror})"
+        )
+        raise DataError(path, found=found, expected="a readable image") from None
     except _DECODING as error:
         found = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise DataError(path, found=f"a damaged image ({found})", expected="a readable image") from error
@@ -58,7 +72,7 @@ def image_size(path: Path) -> tuple[int, int] | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            with Image.open(path, formats=_FORMATS) as image:
+            with open_regular(path) as stream, Image.open(stream, formats=_FORMATS) as image:
                 return image.size if max(image.size) <= MAX_SIDE and min(image.size) > 0 else None
     except _DECODING:
         return None

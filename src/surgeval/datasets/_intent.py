@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from surgeval.datasets._base import Dataset, OnProblem, raise_errors
+from surgeval.datasets._files import ends, is_there
 from surgeval.datasets._json import NOTHING, parse_json, read_lines
 from surgeval.datasets._layout import inside, is_file
 from surgeval.datasets._place import Place, shown
@@ -28,9 +29,6 @@ _FILE = "items.jsonl"
 def read_items(path: Path, tell: OnProblem, root: Path | None = None) -> Iterator[IntentQuestion]:
     """The questions of a file, line by line; media must lie inside `root`."""
     place = Place(str(path), tell)
-    if not path.is_file():
-        place.report("file-missing", "no such file", "a file of questions")
-        return
     seen: set[str] = set()
     home = root or media_home(path)
     for number, line in read_lines(path, tell):
@@ -167,14 +165,10 @@ class IntentFormat:
     def detect(self, path: Path) -> bool:
         """A file of that name, a folder with it, or JSON lines with `options` and `answer`."""
         if path.is_dir():
-            return (path / _FILE).is_file()
+            return is_there(path / _FILE)
         if path.suffix != ".jsonl":
             return False
-        try:
-            with path.open("rb") as stream:
-                head = stream.read(1 << 14)
-        except OSError:
-            return False
+        head, _ = ends(path, 1 << 14)
         return path.name == _FILE or (b'"options"' in head and b'"skill"' in head)
 
     def open(self, path: Path, labels: LabelSpace | None = None) -> Intent:

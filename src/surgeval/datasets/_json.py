@@ -7,36 +7,35 @@ write them) and are refused where a number is needed. `Members` walks the top-le
 from __future__ import annotations
 
 import json
+import os
+from collections import Counter
 from collections.abc import Iterator
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
 from surgeval.datasets._base import OnProblem
-from surgeval.datasets._place import Place
+from surgeval.datasets._files import open_regular, tell_unreadable
+from surgeval.datasets._place import Place, shown
 
 MAX_BYTES = 1 << 30  # of a file that is held whole; COCO files are walked and may be larger
 NOTHING = object()  # returned instead of a value after a problem was told (null is a value)
 MAX_ELEMENT = 1 << 27  # of one element of a file that is walked
 _CHUNK = 1 << 18
-_decoder = json.JSONDecoder()
 
 
 def read_bytes(path: Path, tell: OnProblem, limit: int = MAX_BYTES) -> bytes | None:
     """The bytes of a regular file of bounded size, or None after telling why not."""
     place = Place(str(path), tell)
     try:
-        if not path.is_file():
-            found = "a folder" if path.is_dir() else "no such file"
-            place.report("file-missing", found, "a file")
-            return None
-        size = path.stat().st_size
-        if size > limit:
-            place.report("file-too-large", f"{size} bytes", f"at most {limit}")
-            return None
-        return path.read_bytes()
+        with open_regular(path) as stream:
+            size = os.fstat(stream.fileno()).st_size
+            if size > limit:
+                place.report("file-too-large", f"{size} bytes", f"at most {limit}")
+                return None
+            return stream.read(size)
     except OSError as error:
-        place.report("file-unreadable", error.strerror or type(error).__name__, "a readable file")
+        tell_unreadable(place, error)
         return None
 
 
@@ -61,8 +60,11 @@ def read_json(path: Path, tell: OnProblem) -> Any:
 
 def parse_json(text: str, place: Place) -> Any:
     """The parsed text, or `NOTHING` after telling what is wrong with it."""
+    pairs = _Pairs()
     try:
-        return json.loads(text)
+        value = json.loads(text, object_pairs_hook=pairs)
+        pairs.tell(place)
+        return value
     except json.JSONDecodeError as error:
         cut = not text[error.pos :].strip() or error.msg.startswith("Unterminated string")
         state = "cut off" if cut else "not JSON"
@@ -74,11 +76,33 @@ def parse_json(text: str, place: Place) -> Any:
     return NOTHING
 
 
+class _Pairs:
+    """Makes the objects of a JSON text and notes the keys that one of them has twice: the last value counts."""
+
+    def __init__(self) -> None:
+        self.twice: dict[str, None] = {}
+
+    def __call__(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        result = dict(pairs)
+        if len(result) < len(pairs):
+            counts = Counter(key for key, _ in pairs)
+            self.twice.update(dict.fromkeys(key for key, count in counts.items() if count > 1))
+        return result
+
+    def tell(self, place: Place) -> None:
+        for key in self.twice:
+            _repeated(key, place)
+
+
+def _repeated(key: str, place: Place) -> None:
+    place.warn("key-duplicate", f"the key {shown(key)} twice in one object", "each key once")
+
+
 def read_lines(path: Path, tell: OnProblem) -> Iterator[tuple[int, str]]:
     """The non-empty lines of a text file with their numbers from 1, one at a time."""
     place = Place(str(path), tell)
     try:
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             for number, raw in enumerate(iter(lambda: stream.readline(1 << 24), b""), start=1):
                 try:
                     line = raw.decode("utf-8-sig" if number == 1 else "utf-8").strip()
@@ -88,7 +112,7 @@ def read_lines(path: Path, tell: OnProblem) -> Iterator[tuple[int, str]]:
                 if line:
                     yield number, line
     except OSError as error:
-        place.report("file-unreadable", error.strerror or type(error).__name__, "a readable file")
+        tell_unreadable(place, error)
 
 
 class Members:
@@ -104,16 +128,19 @@ class Members:
         self._start, self._line, self._column = 0, 1, 0  # of the window's first character (bytes; from 1; from 0)
         self._raw = b""  # the first bytes of a character that was cut in two
         self._stream: BufferedReader
+        self._pairs, self._told = _Pairs(), set[str]()
+        self._decoder = json.JSONDecoder(object_pairs_hook=self._pairs)
+        self.empty: set[str] = set()  # the keys of the empty lists met: they yield no entry
 
     def __iter__(self) -> Iterator[tuple[str, int, Any, int, int]]:
         try:
-            with self._path.open("rb") as self._stream:
+            with open_regular(self._path) as self._stream:
                 if self._stream.read(3) != b"\xef\xbb\xbf":
                     self._stream.seek(0)
                 self._start = self._stream.tell()
                 yield from self._walk()
         except OSError as error:
-            self._place.report("file-unreadable", error.strerror or type(error).__name__, "a readable file")
+            tell_unreadable(self._place, error)
         except UnicodeDecodeError:
             self._place.report("text-broken", f"bytes that are no text after line {self._line}", "UTF-8 text")
         except _BrokenError as error:
@@ -128,11 +155,15 @@ class Members:
         self._at += 1
         if self._peek() == "}":
             return
+        keys: set[str] = set()
         while True:
             key, _, _ = self._value()
             if not isinstance(key, str):
                 raise self._broken("expected a key")
             self._expect(":")
+            if key in keys:
+                _repeated(key, self._place)
+            keys.add(key)
             if self._peek() == "[":
                 yield from self._elements(key)
             else:
@@ -146,6 +177,7 @@ class Members:
         self._at += 1
         if self._peek() == "]":
             self._at += 1
+            self.empty.add(key)
             return
         number = 0
         while True:
@@ -162,7 +194,8 @@ class Members:
         grow = _CHUNK
         while True:
             try:
-                value, end = _decoder.raw_decode(self._text, self._at)
+                self._pairs.twice.clear()  # of an attempt that did not see the whole value
+                value, end = self._decoder.raw_decode(self._text, self._at)
             except json.JSONDecodeError as error:
                 # Broken here, or only not read far enough? An error at the very end may be the latter.
                 inside = error.pos < len(self._text) - 32 and not error.msg.startswith("Unterminated string")
@@ -181,6 +214,9 @@ class Members:
         length = end - self._at if self._text.isascii() else len(self._text[self._at : end].encode())
         start += self._at if self._text.isascii() else len(self._text[: self._at].encode())
         self._at = end
+        for key in self._pairs.twice.keys() - self._told:
+            self._told.add(key)
+            _repeated(key, self._place)
         return value, start, length
 
     def _peek(self) -> str:

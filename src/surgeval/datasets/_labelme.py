@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from surgeval.datasets import _labelme_write
-from surgeval.datasets._base import OnProblem, Problem, raise_errors
+from surgeval.datasets._base import Level, OnProblem, Problem, raise_errors
+from surgeval.datasets._files import ends
 from surgeval.datasets._images import image_size
 from surgeval.datasets._json import NOTHING, read_json
 from surgeval.datasets._labels import null_of, packaged_with, space_beside, space_of_names, space_seen
@@ -154,9 +155,13 @@ class Labelme:
     def _image(self, group: _Group, stem: str, stated: Any, place: Place) -> Path:
         """The image: the one of the same name, else where `imagePath` points (inside the dataset)."""
         own = find_image(group.images, stem)
-        if is_file(own) or not isinstance(stated, str) or not stated:
+        if not isinstance(stated, str) or not stated:
             return own
-        target = inside(self.root, group.labels, stated, place, "imagePath")
+        # Beside the file lies its image, and what it says of another place is only odd; else that place is needed.
+        level: Level = "warning" if is_file(own) else "error"
+        target = inside(self.root, group.labels, stated, place, "imagePath", level)
+        if is_file(own):
+            return own
         return target if target and is_file(target) else own
 
     def _instances(
@@ -264,11 +269,7 @@ def _named(file: Path) -> set[tuple[str, str, str]]:
 
 def looks_like_labelme(path: Path) -> bool:
     """Whether the beginning of a JSON file has labelme's keys."""
-    try:
-        with path.open("rb") as stream:
-            head = stream.read(1 << 16)
-    except OSError:
-        return False
+    head, _ = ends(path, 1 << 16)
     return b'"shapes"' in head or b'"imagePath"' in head
 
 

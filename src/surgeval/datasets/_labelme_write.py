@@ -12,7 +12,7 @@ from surgeval.datasets._writing import Output
 from surgeval.records import UNKNOWN, Frame, Instance
 from surgeval.vocab import LabelSpace
 
-KEEPS = frozenset({"box", "verb", "target", "polygon", "split"})
+KEEPS = frozenset({"box", "verb", "target", "polygon", "split", "unlabelled"})
 
 
 def write(out: Output) -> None:
@@ -23,7 +23,7 @@ def write(out: Output) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         for frame in out.frames(video):
             picture = out.image(frame, folder, frame.name) if frame.image else None
-            if not frame.labelled and picture and not out.geometry:
+            if not frame.labelled and picture and out.images and not out.geometry:
                 continue  # an image without a JSON file is an unlabelled frame
             document = _document(out, frame, picture or f"{frame.name}.jpg")
             (folder / f"{frame.name}.json").write_text(json.dumps(document, indent=1), encoding="utf-8")

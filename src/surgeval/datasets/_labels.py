@@ -6,6 +6,7 @@ and last a space made of the names themselves.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,7 @@ def space_from_json(data: Any, file: str, tell: OnProblem) -> LabelSpace | None:
 def space_beside(root: Path, tell: OnProblem) -> LabelSpace | None:
     """The label space of `labels.json` in the dataset's folder, if it is there."""
     path = root / FILE
-    if not path.is_file():
+    if not os.path.lexists(path):
         return None
     data = read_json(path, tell)
     return None if data is NOTHING else space_from_json(data, str(path), tell)

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from surgeval.datasets._base import OnProblem
+from surgeval.datasets._base import Level, OnProblem
+from surgeval.datasets._files import is_there
 from surgeval.datasets._place import Place
 
 IMAGES = (".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".webp")  # suffixes of image files
@@ -33,7 +34,7 @@ def names(folder: Path) -> list[str]:
 
 def folders(folder: Path) -> list[Path]:
     """The folders in a folder."""
-    return [folder / name for name in names(folder) if (folder / name).is_dir()]
+    return [folder / name for name in names(folder) if os.path.isdir(folder / name)]  # noqa: PTH112 (`Path.is_dir` may raise)
 
 
 def printable(name: str) -> bool:
@@ -69,19 +70,19 @@ def find_image(folder: Path, stem: str) -> Path:
     for suffix in IMAGES:
         for spelled in (suffix, suffix.upper()):
             path = folder / (stem + spelled)
-            if is_file(path):
+            if is_there(path):
                 return path
     return folder / (stem + IMAGES[0])
 
 
-def inside(root: Path, base: Path, relative: str, place: Place, field_name: str) -> Path | None:
+def inside(root: Path, base: Path, relative: str, place: Place, field_name: str, level: Level = "error") -> Path | None:
     """The path that a file names relative to `base`, or None (told) when it would leave `root`."""
     text = relative.replace("\\", "/")
     broken = "\0" in text or not printable(text) or not text
     target = Path(os.path.abspath(base / text)) if not broken else root  # noqa: PTH100 (`resolve` follows links)
     home = Path(os.path.abspath(root))  # noqa: PTH100
     if broken or Path(text).is_absolute() or re.match(r"[A-Za-z]:", text) or not target.is_relative_to(home):
-        place.report("path-escape", repr(relative[:120]), f"a path inside {root}", field_name)
+        place.report("path-escape", repr(relative[:120]), f"a path inside {root}", field_name, level)
         return None
     return Path(os.path.normpath(base / text))
 

@@ -21,7 +21,7 @@ class Mp4Writer:
     """One film per video, without labels."""
 
     name = "mp4"
-    keeps = frozenset({"time"})
+    keeps = frozenset({"time", "unlabelled"})
 
     def write(self, out: Output) -> None:
         """`VIDEO.mp4`."""

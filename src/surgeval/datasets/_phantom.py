@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from surgeval.datasets._base import OnProblem, Problem, raise_errors
+from surgeval.datasets._files import is_there
 from surgeval.datasets._focus import read_pair
 from surgeval.datasets._intent import read_items
 from surgeval.datasets._json import NOTHING, read_json
@@ -257,7 +258,7 @@ class PhantomFormat:
     def detect(self, path: Path) -> bool:
         """`phantom.json`, or at least `truth/` beside `frames/`."""
         whole = (path / "truth").is_dir() and (path / "frames").is_dir()
-        return path.is_dir() and ((path / "phantom.json").is_file() or whole)
+        return path.is_dir() and (is_there(path / "phantom.json") or whole)
 
     def open(self, path: Path, labels: LabelSpace | None = None) -> Phantom:
         """Open the folder."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from surgeval.datasets._base import Dataset, Format
 from surgeval.datasets._cholect50 import CholecT50Format
 from surgeval.datasets._coco import CocoFormat
+from surgeval.datasets._files import NOT_REGULAR
 from surgeval.datasets._focus import FocusFormat
 from surgeval.datasets._intent import IntentFormat
 from surgeval.datasets._labelme import LabelmeFormat
@@ -80,6 +81,8 @@ def open_dataset(path: str | Path, format: str | None = None, labels: LabelSpace
         raise BadInput(f"format {format!r}: expected one of {', '.join(known)}")
     if "\0" in str(path) or not os.path.exists(target):  # noqa: PTH110 (`Path.exists` raises for overlong names)
         raise BadInput(f"{path}: found no such file or folder, expected a dataset")
+    if not target.is_dir() and not target.is_file():
+        raise BadInput(f"{path}: found {NOT_REGULAR}, expected a file or a folder")
     space = load(labels) if isinstance(labels, str | Path) else labels
     if format is not None:
         return known[format].open(target, space)
@@ -103,4 +106,6 @@ def open_video(path: str | Path, every: float | None = None) -> VideoDataset:
     target = Path(path)
     if not os.path.exists(target):  # noqa: PTH110
         raise BadInput(f"{path}: found no such file or folder, expected a video")
+    if not target.is_dir() and not target.is_file():
+        raise BadInput(f"{path}: found {NOT_REGULAR}, expected a file or a folder")
     return VideoDataset(target, every)

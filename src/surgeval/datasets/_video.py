@@ -7,6 +7,7 @@ in order decodes each frame once; a jump seeks to the key frame before it and de
 from __future__ import annotations
 
 import os
+import stat
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from surgeval.datasets._base import OnProblem, raise_errors
+from surgeval.datasets._files import NOT_REGULAR, is_there
 from surgeval.datasets._layout import names
 from surgeval.datasets._place import MAX_SIDE, Place
 from surgeval.errors import BadInput, DataError
@@ -139,6 +141,8 @@ def _reader(path: Path) -> _Reader:
         status = path.stat()
     except (OSError, ValueError):
         raise DataError(path, found="no such file", expected="a video") from None
+    if not stat.S_ISREG(status.st_mode):
+        raise DataError(path, found=NOT_REGULAR, expected="a regular file")
     stamp = (status.st_ino, status.st_mtime_ns, status.st_size)
     kept = readers.pop(path, None)
     if kept is not None and kept[0] != stamp:
@@ -150,8 +154,13 @@ def _reader(path: Path) -> _Reader:
     return readers[path][1]
 
 
+def _kind(error: DataError) -> str:
+    return "file-not-regular" if error.found == NOT_REGULAR else "video-broken"
+
+
 def _unreadable(path: Path, error: Exception) -> DataError:
-    found = (str(error).splitlines() or [type(error).__name__])[0]
+    said = str(getattr(error, "strerror", None) or error)  # `str` adds number and path
+    found = (said.splitlines() or [type(error).__name__])[0]
     return DataError(path, found=f"a damaged video ({found})", expected="a video that can be decoded")
 
 
@@ -195,7 +204,7 @@ class VideoDataset:
             try:
                 index = video_index(file)
             except DataError as error:
-                Place(error.file, on_problem).report("video-broken", error.found, error.expected)
+                Place(error.file, on_problem).report(_kind(error), error.found, error.expected)
                 continue
             result.append(Video(name, fps=index.fps, seconds=index.seconds, frames=len(self._chosen(index))))
         return tuple(result)
@@ -208,7 +217,7 @@ class VideoDataset:
         try:
             index = video_index(file)
         except DataError as error:
-            Place(error.file, on_problem).report("video-broken", error.found, error.expected)
+            Place(error.file, on_problem).report(_kind(error), error.found, error.expected)
             return
         for n in self._chosen(index).tolist():
             yield Frame(video, f"{n:06d}", n, float(index.times[n]), ImageRef(file, n), index.width, index.height,
@@ -243,4 +252,4 @@ class VideoFormat:
 def video_files(folder: Path) -> list[Path]:
     """The video files of a folder by name."""
     files = [folder / name for name in names(folder)] if folder.is_dir() else []
-    return [file for file in files if file.suffix.lower() in SUFFIXES and file.is_file()]
+    return [file for file in files if file.suffix.lower() in SUFFIXES and is_there(file)]

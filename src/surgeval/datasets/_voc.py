@@ -8,6 +8,7 @@ loss. A document with DOCTYPE or ENTITY declarations is refused unread.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,7 @@ from surgeval.vocab import LabelSpace
 
 MAX_BYTES = 1 << 24
 _PEEK = 200
+_ILLEGAL = re.compile("[^\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # also tabs and line ends, which XML changes
 _FLAGS = ("difficult", "truncated", "occluded", "pose")
 
 
@@ -191,7 +193,7 @@ def _number(text: str | None) -> object:
     try:
         return float(text)
     except ValueError:
-        return shown(text.strip()[:40])
+        return text.strip()[:40]
 
 
 def _folders(root: Path) -> list[Folder]:
@@ -215,6 +217,7 @@ class VocFormat:
 
     def write(self, out: Output) -> None:
         """`Annotations[/SPLIT]/{video}_{frame}.xml` and `JPEGImages[/SPLIT]/…`, with `labels.json` beside."""
+        _check_names(out.space)
         (out.folder / FILE).write_text(json.dumps(out.space.to_json(), indent=1), encoding="utf-8")
         for video in out.videos:
             split = video.split if "," not in video.split else ""
@@ -229,10 +232,27 @@ class VocFormat:
                     (labels / f"{stem}.xml").write_text(text, encoding="utf-8")
 
 
+def _check_names(space: LabelSpace) -> None:
+    """Refuse names that XML cannot hold, or that are not found again after reading: their boxes would be lost."""
+    for number, name in enumerate(space.instruments):
+        if _ILLEGAL.search(name) or space.find_name("instrument", name.strip()) != number:
+            raise BadInput(
+                f"voc: instrument {number} of {space.name}: found the name {shown(name)}, "
+                "expected one without control characters, which XML cannot hold"
+            )
+
+
+def _escaped(text: str, out: Output) -> str:
+    legal = _ILLEGAL.sub("\N{REPLACEMENT CHARACTER}", text)
+    if legal != text:
+        out.lost("{n} texts with characters that XML cannot hold were changed")
+    return escape(legal)
+
+
 def _xml(frame: Frame, picture: str, out: Output) -> str:
     lines = [
         "<annotation>",
-        f"\t<filename>{escape(picture)}</filename>",
+        f"\t<filename>{_escaped(picture, out)}</filename>",
         "\t<origin>0</origin>",
         f"\t<size><width>{frame.width}</width><height>{frame.height}</height><depth>3</depth></size>",
     ]
@@ -241,7 +261,7 @@ def _xml(frame: Frame, picture: str, out: Output) -> str:
             out.lost("{n} instances without box or instrument were left out")
             continue
         corners = zip(("xmin", "ymin", "xmax", "ymax"), instance.box.corners, strict=True)
-        flags = "".join(f"<{key}>{escape(str(value))}</{key}>" for key, value in instance.attributes.items()
+        flags = "".join(f"<{key}>{_escaped(str(value), out)}</{key}>" for key, value in instance.attributes.items()
                         if key in _FLAGS)  # fmt: skip
         lines.append(
             f"\t<object><name>{escape(out.space.instruments[instance.triplet.instrument])}</name>{flags}<bndbox>"

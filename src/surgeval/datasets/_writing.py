@@ -18,8 +18,8 @@ import numpy.typing as npt
 from PIL import Image
 
 from surgeval.datasets._base import Dataset, OnProblem
-from surgeval.datasets._images import image_size, read_image
-from surgeval.datasets._layout import IMAGES, is_file
+from surgeval.datasets._images import decode, image_size, read_image
+from surgeval.datasets._layout import IMAGES
 from surgeval.datasets._letterbox import Letterbox
 from surgeval.errors import DataError
 from surgeval.records import UNKNOWN, Frame, Instance, Video
@@ -86,6 +86,8 @@ class Output:
         for frame in self.source.frames(video.name, self.tell):
             self.counts["frames"] += 1
             self.counts["instances"] += len(frame.instances)
+            if not (frame.labelled or "unlabelled" in self.writer.keeps or (self.images and frame.image)):
+                self.lost("{n} unlabelled frames, which only an image would tell of, are not kept")
             for feature in _frame_features(frame):
                 self._note(feature)
             for instance in frame.instances:
@@ -121,8 +123,8 @@ class Output:
         if not self.images:
             return name
         if not encoded and image_size(source) is None:
-            found = "no such file" if not is_file(source) else "a damaged image"
-            raise DataError(source, found=found, expected="the image of a frame")
+            decode(source)  # says what is wrong
+            raise DataError(source, found="a damaged image", expected="the image of a frame")
         folder.mkdir(parents=True, exist_ok=True)
         if encoded:
             array = self.pixels(frame) if self.pixels else read_image(frame.image)

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import ClassVar
 
 from surgeval.datasets._base import OnProblem, Problem, raise_errors
+from surgeval.datasets._files import is_there
 from surgeval.datasets._images import image_size
 from surgeval.datasets._json import read_text
 from surgeval.datasets._labels import FILE, space_beside, space_of_names, space_of_triplet_names
 from surgeval.datasets._layout import Flat, Folder, find_image, flat_folders, names, number_of
-from surgeval.datasets._place import Place, shown
+from surgeval.datasets._place import Place
 from surgeval.datasets._writing import Output, flat_stem
 from surgeval.errors import BadInput
 from surgeval.records import UNKNOWN, Frame, ImageRef, Instance, Question, Triplet, Video
@@ -151,7 +152,7 @@ def _number(word: str) -> object:
     try:
         return float(word)
     except ValueError:
-        return shown(word[:40])
+        return word[:40]
 
 
 def class_names(root: Path, tell: OnProblem) -> list[str] | None:
@@ -164,7 +165,7 @@ def class_names(root: Path, tell: OnProblem) -> list[str] | None:
                 return found
     for name in ("classes.txt", "obj.names", "names.txt"):
         for folder in (root, root / "labels"):
-            if (folder / name).is_file():
+            if is_there(folder / name):
                 text = read_text(folder / name, tell, MAX_BYTES)
                 return [line.strip() for line in (text or "").splitlines() if line.strip()] or None
     return None

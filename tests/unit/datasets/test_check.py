@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import struct
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -91,13 +93,22 @@ def test_an_unreadable_folder_is_no_crash(tmp_path: Path) -> None:
     assert report.counts["file-missing"] == 1
 
 
-@pytest.mark.parametrize("bad", [b"", b"\xff\xd8\xff", b"GIF89a" + b"\0" * 50, b"\x89PNG\r\n\x1a\n" + b"\xff" * 80])
-def test_reading_a_damaged_image_is_one_sentence(tmp_path: Path, bad: bytes) -> None:
+@pytest.mark.parametrize(
+    ("bad", "found"),
+    [
+        (b"", "an empty file"),
+        (b"\xff\xd8\xff", "a file that is no image"),
+        (b"GIF89a" + b"\0" * 50, "a file that is no image"),
+        (b"\x89PNG\r\n\x1a\n" + b"\xff" * 80, "a (damaged image|file that is no image)"),
+    ],
+)
+def test_reading_a_damaged_image_is_one_sentence(tmp_path: Path, bad: bytes, found: str) -> None:
     path = tmp_path / "x.jpg"
     path.write_bytes(bad)
-    with pytest.raises(DataError, match=r"x\.jpg: found a damaged image") as caught:
+    with pytest.raises(DataError, match=rf"x\.jpg: found {found}") as caught:
         read_image(ImageRef(path))
     assert "\n" not in str(caught.value)
+    assert "MPO'" not in str(caught.value)
     with pytest.raises(DataError, match="no such file"):
         read_image(ImageRef(tmp_path / "gone.jpg"))
 
@@ -122,3 +133,14 @@ def test_the_fingerprint_follows_the_content_not_the_place(exported: Export, tmp
     data["annotations"][0]["bbox"][0] += 1
     path.write_text(json.dumps(data))
     assert dataset_fingerprint(open_dataset(copy)) != first
+
+
+def test_a_picture_of_hundreds_of_megapixels_is_called_too_large(exported: Export) -> None:
+    root = exported("coco")
+    path = sorted(root.rglob("*.jpg"))[0]
+    header = struct.pack(">IIBBBBB", 19_999, 19_999, 8, 2, 0, 0, 0)
+    chunk = struct.pack(">I", 13) + b"IHDR" + header + struct.pack(">I", zlib.crc32(b"IHDR" + header))
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk + b"\0\0\0\0IDAT" + struct.pack(">I", zlib.crc32(b"IDAT")))
+    report = check(open_dataset(root), images=False)
+    assert report.counts == {"image-broken": 1}
+    assert "found a picture that is too large, expected at most 178 million pixels" in str(report.problems[0])

@@ -198,3 +198,21 @@ def test_missing_images_are_one_warning_not_thousands(tmp_path: Path, heard: Any
     frames = read(open_dataset(put(tmp_path, document(), images=False)), heard)
     assert all(frame.image is None for frame in frames)
     assert [problem.kind for problem in heard] == ["images-absent"]
+
+
+@pytest.mark.parametrize("key", ["images", "categories"])
+def test_an_empty_list_is_called_one(tmp_path: Path, heard: Any, key: str) -> None:
+    put(tmp_path, document(**{key: []}), images=False)
+    open_dataset(tmp_path, "coco").videos(heard)
+    assert f"{key}: found an empty list, expected a list of records" in heard.of("wrong-shape")[0]
+
+
+def test_a_key_given_twice_is_named(tmp_path: Path, heard: Any, read: Callable[..., Any]) -> None:
+    text = json.dumps(document()).replace('"id": 1, "image_id": 5', '"id": 1, "score": 0.1, "image_id": 5')
+    put(tmp_path, text[:-1] + ', "images": []}')
+    read(open_dataset(tmp_path), heard)
+    assert [line.split(": ", 1)[1] for line in heard.of("key-duplicate")] == [
+        "found the key 'score' twice in one object, expected each key once",
+        "found the key 'images' twice in one object, expected each key once",
+    ]
+    assert all(problem.level == "warning" for problem in heard)

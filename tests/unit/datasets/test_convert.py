@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +25,7 @@ from surgeval.datasets import (
 )
 from surgeval.errors import BadInput, DataError
 from surgeval.records import Box, Frame, ImageRef, Instance, Mask, Triplet, VqaQuestion
-from surgeval.vocab import load
+from surgeval.vocab import LabelSpace, load
 
 FORMATS = ["cholect50", "voc", "yolo5", "yolo8", "labelme", "coco"]
 Make = Callable[[], MemoryDataset]
@@ -159,7 +162,7 @@ def test_a_conversion_that_fails_leaves_nothing_behind(make: Make, tmp_path: Pat
 def test_a_disguised_file_is_not_copied(make: Make, tmp_path: Path) -> None:
     source = make()
     (tmp_path / "source" / "VID02" / "000050.jpg").write_text("root:x:0:0")
-    with pytest.raises(DataError, match="a damaged image"):
+    with pytest.raises(DataError, match="a file that is no image"):
         convert(source, tmp_path / "out", "yolo8")
 
 
@@ -287,3 +290,68 @@ def test_video_frames_become_images(exported: Callable[[str], Path], tmp_path: P
     assert report.images == 6
     assert "cholect50: 6 video frames were encoded as images" in report.losses
     assert ImageRef(tmp_path / "frames" / "videos" / "VID01" / "000001.jpg").path.is_file()
+
+
+@pytest.mark.parametrize("name", ["hook\x01", "ho\tok", "hook\r", "hook\ufffe"])
+def test_a_name_that_xml_cannot_hold_is_refused_before_anything_is_written(
+    make: Make, tmp_path: Path, name: str
+) -> None:
+    space = LabelSpace("odd", ("grasper", name))
+    frames = [replace(frame, instances=(Instance(Triplet(1), Box(1, 1, 9, 9)),)) for frame in frames_of(make())]
+    with pytest.raises(BadInput, match=r"instrument 1 of odd: found the name .* which XML cannot hold"):
+        convert(MemoryDataset(space, [replace(frame, phase=None) for frame in frames]), tmp_path / "out", "voc")
+    assert not (tmp_path / "out").exists()
+
+
+def test_control_characters_elsewhere_are_replaced_and_said(make: Make, tmp_path: Path) -> None:
+    source = make()
+    odd = Instance(Triplet(1), Box(1, 1, 9, 9), attributes={"pose": "a\x02b <&>"})
+    frame = replace(frames_of(source)[0], video="V\x01", instances=(odd,))
+    report = convert(MemoryDataset(source.space, [frame]), tmp_path / "out", "voc")
+    assert "voc: 2 texts with characters that XML cannot hold were changed" in report.losses
+    (back,) = frames_of(open_dataset(tmp_path / "out"))
+    assert back.instances[0].box == odd.box
+    assert back.instances[0].attributes == {"pose": "a\ufffdb <&>"}
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("images", [True, False])
+def test_unlabelled_frames_are_kept_or_said_to_be_lost(make: Make, tmp_path: Path, format: str, images: bool) -> None:
+    source = make()
+    frames = [replace(frame, labelled=frame.index != 50, instances=frame.instances if frame.index != 50 else ())
+              for frame in frames_of(source)]  # fmt: skip
+    report = convert(MemoryDataset(source.space, frames), tmp_path / "out", format, images=images)
+    said = [loss for loss in report.losses if "2 unlabelled frames" in loss]
+    back = frames_of(open_dataset(tmp_path / "out"))
+    assert len(back) == (4 if said else 6)
+    assert bool(said) == (not images and format not in ("coco", "labelme"))
+    assert sum(not frame.labelled for frame in back) == (0 if said else 2)
+
+
+def test_a_place_inside_the_dataset_is_refused(exported: Callable[[str], Path], tmp_path: Path) -> None:
+    root = exported("coco")
+    before = sorted(root.rglob("*"))
+    (tmp_path / "link").symlink_to(root / "images")
+    for out in (root / "out", root, root / "images" / ".." / "deep" / "er", tmp_path / "link" / "out"):
+        with pytest.raises(BadInput, match=r"found (a place inside the dataset|something there already)"):
+            convert(open_dataset(root), out, "yolo8")
+    assert sorted(root.rglob("*")) == before
+
+
+def test_a_link_to_an_empty_folder_is_written_through(make: Make, tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "out").symlink_to(tmp_path / "disk")
+    assert convert(make(), tmp_path / "out", "coco").out == tmp_path / "out"
+    assert (tmp_path / "out").is_symlink()
+    assert check(open_dataset(tmp_path / "disk")).ok
+
+
+def test_what_a_killed_conversion_left_is_removed_by_the_next(make: Make, tmp_path: Path) -> None:
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    names = {dead.pid: f".out.{dead.pid}.partial", os.getppid(): f".out.{os.getppid()}.partial", 0: ".other.1.partial"}
+    for name in names.values():
+        (tmp_path / name / "images").mkdir(parents=True)
+    convert(make(), tmp_path / "out", "coco")
+    left = {path.name for path in tmp_path.iterdir() if path.name.endswith(".partial")}
+    assert left == set(names.values()) - {names[dead.pid]}

@@ -2,10 +2,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import pytest
 
 from surgeval.datasets import MemoryDataset, contact_sheet, draw_frame
+from surgeval.errors import DataError
 from surgeval.records import Box, Frame, Instance, Mask, Triplet
 from surgeval.vocab import load
 
@@ -43,3 +46,18 @@ def test_a_contact_sheet_shows_every_video(make: Callable[[], MemoryDataset]) ->
 def test_a_dataset_without_images_gives_an_empty_sheet(make: Callable[[], MemoryDataset]) -> None:
     frames = [replace(frame, image=None) for frame in make().frames("VID01")]
     assert not contact_sheet(MemoryDataset(load("cholect50"), frames), 4).any()
+
+
+def test_a_sheet_goes_on_past_an_image_that_cannot_be_read(make: Callable[[], MemoryDataset], heard: Any) -> None:
+    dataset = make()
+    gone, empty = (frame.image for frame in list(dataset.frames("VID01"))[:2])
+    assert gone and empty
+    gone.path.unlink()
+    empty.path.write_bytes(b"")
+    sheet = contact_sheet(dataset, 4, columns=2, width=120, on_problem=heard)
+    assert sheet.shape == (80, 240, 3)
+    assert len(heard.of("image-broken")) == 2
+    assert "found no such file" in heard.of("image-broken")[0]
+    assert "found an empty file" in heard.of("image-broken")[1]
+    with pytest.raises(DataError, match="found no such file"):
+        contact_sheet(dataset, 4)

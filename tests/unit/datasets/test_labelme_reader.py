@@ -137,3 +137,24 @@ def test_no_annotation_is_an_unlabelled_frame(tmp_path: Path) -> None:
     put(tmp_path, shape(), stem="000001")
     frames = list(open_dataset(put(tmp_path, noAnnotation=True)).frames("pwhv1"))
     assert [frame.labelled for frame in frames] == [True, False]
+
+
+def test_an_image_path_that_leaves_the_folder_is_odd_where_the_image_lies_beside(
+    tmp_path: Path, heard: Any, read: Callable[..., Any]
+) -> None:
+    put(tmp_path, shape(), imagePath="../../secret.jpg")
+    frames = read(open_dataset(tmp_path), heard)
+    assert [problem.level for problem in heard] == ["warning"]
+    assert "imagePath: found '../../secret.jpg', expected a path inside" in heard.of("path-escape")[0]
+    assert frames[0].image.path.name == "000100.jpg"
+
+
+def test_a_key_given_twice_is_named_and_the_last_counts(tmp_path: Path, heard: Any, read: Callable[..., Any]) -> None:
+    path = put(tmp_path, shape()) / "pwhv1" / "000100.json"
+    path.write_text(path.read_text().replace('"imageWidth": 80', '"imageWidth": 70, "imageWidth": 80'))
+    (frame,) = read(open_dataset(tmp_path), heard)
+    assert frame.width == 80
+    assert [problem.level for problem in heard] == ["warning"]
+    assert heard.of("key-duplicate") == [
+        f"{path}: found the key 'imageWidth' twice in one object, expected each key once"
+    ]

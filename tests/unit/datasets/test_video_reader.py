@@ -105,3 +105,9 @@ def test_a_film_that_was_replaced_is_read_anew(tmp_path: Path) -> None:
 def test_an_mp4_export_shows_each_frame_at_its_time(exported: Callable[[str], Path]) -> None:
     dataset = open_dataset(exported("mp4"))
     assert [frame.time for frame in dataset.frames("VID01")] == pytest.approx([0.0, 1.0, 2.0])
+
+
+def test_a_damaged_film_is_told_without_numbers_of_the_decoder(tmp_path: Path) -> None:
+    (tmp_path / "x.mp4").write_bytes(b"no film" * 100)
+    with pytest.raises(DataError, match=r"found a damaged video \(Invalid data found when processing input\)"):
+        video_index(tmp_path / "x.mp4")

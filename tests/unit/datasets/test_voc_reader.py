@@ -125,3 +125,8 @@ def test_a_size_that_is_not_the_image_s_is_named(tmp_path: Path, heard: Any, rea
     (frame,) = read(open_dataset(tmp_path), heard)
     assert (frame.width, frame.height) == (80, 40)
     assert "found 81 × 40, expected the image's 80 × 40" in heard.of("size-differs")[0]
+
+
+def test_a_word_for_a_number_is_quoted_once(tmp_path: Path, heard: Any, read: Callable[..., Any]) -> None:
+    read(open_dataset(put(tmp_path, page("null", 1, 2, 3))), heard)
+    assert "xmin: found 'null', expected a number" in heard.of("not-a-number")[0]

@@ -118,3 +118,8 @@ def test_labels_without_images_are_read_in_a_nominal_frame(
     assert frame.image is None
     assert frame.instances[0].box == Box(240, 160, 160, 320)
     assert [problem.kind for problem in heard] == ["images-absent"]
+
+
+def test_a_word_for_a_number_is_quoted_once(tmp_path: Path, heard: Any, read: Callable[..., Any]) -> None:
+    read(open_dataset(put(tmp_path, line(cx="null"))), heard)
+    assert "cx: found 'null', expected a number" in heard.of("not-a-number")[0]

@@ -1,0 +1,89 @@
+"""`surgeval data frames`: cut video into what models are fed."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from surgeval.cli._console import console, print_json, progress
+from surgeval.cli._data import JsonOption
+from surgeval.errors import BadInput
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to `surgeval data`."""
+    app.command("frames")(frames)
+
+
+def frames(
+    videos: Annotated[list[Path], typer.Argument(help="Video files.", metavar="VIDEO…", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", help="Folder; each video gets one of its own in it.")],
+    every: Annotated[str | None, typer.Option("--every", help="One frame per so much time: 1s, 0.5s, 2m.")] = None,
+    stride: Annotated[int | None, typer.Option("--stride", min=1, help="Each n-th frame instead.")] = None,
+    overlay_time: Annotated[bool, typer.Option("--overlay-time", help="Burn the time (hh:mm:ss) into it.")] = False,
+    clip: Annotated[
+        tuple[str, str] | None,
+        typer.Option("--clip", metavar="START END", help="One MP4 of this window (seconds or hh:mm:ss), no frames."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Cut videos into frames or clips, exact to the frame.
+
+    Example: [bold]surgeval data frames operation.mp4 --every 1s --overlay-time --out frames[/bold]
+
+    Example: [bold]surgeval data frames operation.mp4 --clip 00:01:00 00:01:30 --out clips[/bold]
+    """
+    from surgeval.datasets import clip_video, cut_frames
+
+    if every is not None and stride is not None:
+        raise BadInput("--every and --stride: found both, expected one of them")
+    if clip is not None and (every is not None or stride is not None):
+        raise BadInput("--clip keeps every frame: found --every or --stride as well, expected one or the other")
+    stems = [video.stem for video in videos]
+    if len(set(stems)) != len(stems):
+        raise BadInput(f"two videos are called {max(stems, key=stems.count)}: expected different names, or two calls")
+    window = (seconds_of(clip[0], "--clip"), seconds_of(clip[1], "--clip")) if clip else None
+    step = seconds_of(every, "--every") if every else (1.0 if stride is None else None)
+    made: dict[str, int] = {}
+    for video in videos:
+        if not video.is_file():
+            raise BadInput(f"{video}: found no such file, expected a video")
+        if window:
+            made[str(clip_video(video, out / f"{video.stem}.mp4", window, overlay=overlay_time))] = 1
+            continue
+        with progress("frames") as bar:
+            show = partial(_show, bar, bar.add_task(video.name, total=None))
+            written = cut_frames(
+                video,
+                out / video.stem,
+                every=step,
+                stride=stride or 1,
+                overlay=overlay_time,
+                progress=show,
+            )
+        made[str(out / video.stem)] = len(written)
+    if json:
+        print_json(made)
+        return
+    for place, count in made.items():
+        console().print(place if window else f"{place}: {count} frames")
+
+
+def _show(bar: Progress, task: TaskID, done: int, total: int) -> None:
+    bar.update(task, completed=done, total=total)
+
+
+def seconds_of(text: str, option: str) -> float:
+    """Seconds from `1.5`, `1.5s`, `2m` or `hh:mm:ss`."""
+    if match := re.fullmatch(r"(\d{1,6}(?:\.\d{1,6})?)(s|m)?", text.strip()):
+        return float(match[1]) * (60 if match[2] == "m" else 1)
+    if match := re.fullmatch(r"(\d{1,3}):([0-5]\d):([0-5]\d(?:\.\d{1,6})?)", text.strip()):
+        return int(match[1]) * 3600 + int(match[2]) * 60 + float(match[3])
+    raise BadInput(f"{option}: found {text!r}, expected seconds (1.5 or 1.5s), minutes (2m) or hh:mm:ss")
