@@ -129,6 +129,8 @@ class TableJudge:
 def read_verdicts(path: Path) -> dict[str, bool | None]:
     """A verdict file, checked: one JSON object, each question once, values true, false or null."""
     try:
+        if path.exists() and not path.is_file():
+            raise DataError(path, found="no regular file", expected="a verdict file")
         if path.stat().st_size > _MAX_BYTES:
             raise DataError(path, found=f"{path.stat().st_size} bytes", expected=f"at most {_MAX_BYTES}")
         text = path.read_text(encoding="utf-8-sig")

@@ -272,7 +272,7 @@ def test_formats_are_told_apart(truth: GroundTruth, found: pl.DataFrame, tmp_pat
         write_detections(found, folder / place, format, dataset=truth)
         assert detect_format(folder / place) == format
     (tmp_path / "yolo" / "found" / "more.json").write_text("{}")
-    with pytest.raises(BadInput, match=r"found .txt and .json files, expected one format: say which with format="):
+    with pytest.raises(BadInput, match=r"found .txt and .json files, expected one format"):
         detect_format(tmp_path / "yolo" / "found")
     (tmp_path / "odd.json").write_text('{"info": {"by": ["someone"]}, "licenses": []}')
     with pytest.raises(BadInput, match="JSON of unknown shape"):

@@ -43,6 +43,8 @@ def read_detections(
     target = Path(path)
     if "\0" in str(path) or not target.exists():
         raise BadInput(f"{path}: found no such file or folder, expected predictions")
+    if not target.is_file() and not target.is_dir():
+        raise BadInput(f"{path}: found a pipe or device, expected a file or folder of predictions")
     if format is not None and format not in FORMATS:
         raise BadInput(f"format {format!r}: expected one of {', '.join(FORMATS)}")
     if classes not in (None, "triplet", "instrument"):
@@ -83,7 +85,7 @@ def detect_format(path: Path) -> str:
         lines = bool(text_files(path))
         documents = any(name.endswith(".json") and name != "labels.json" for name in inside)
         if lines and documents:
-            raise BadInput(f"{path}: found .txt and .json files, expected one format: say which with format=")
+            raise BadInput(f"{path}: found .txt and .json files, expected one format: name it (--pred-format)")
         if lines or documents:
             return "yolo" if lines else "cholect50"
         raise BadInput(f"{path}: found neither .txt nor .json files, expected predictions")
@@ -109,7 +111,7 @@ def _json_format(path: Path) -> str:
         if (number >= 0 and isinstance(value, list)) or (number < 0 and _frames_of_rows(value)):
             return "rows"
     raise BadInput(f"{path}: found JSON of unknown shape, expected COCO results, CholecT50's layout or rows by video "
-                   "and frame: say which with format=")  # fmt: skip
+                   "and frame: name the format (--pred-format)")  # fmt: skip
 
 
 def _frames_of_rows(value: object) -> bool:

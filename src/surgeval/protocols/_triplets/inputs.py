@@ -104,6 +104,8 @@ def _of_head(path: Path) -> Task:
 
 
 def _head(path: Path) -> str:
+    if not path.is_file():
+        raise BadInput(f"{path}: found no regular file, expected predictions")
     with path.open("rb") as stream:
         return stream.read(_HEAD).decode("utf-8", "replace").removeprefix("\ufeff")
 
