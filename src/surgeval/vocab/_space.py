@@ -139,7 +139,7 @@ def load(name: str | Path) -> LabelSpace:
     if str(name) in names():
         return _packaged_space(str(name))
     path = Path(name)
-    if not path.exists():
+    if not path.is_file():
         raise BadInput(
             f"label space {str(name)!r}: found neither name nor file, expected {', '.join(names())} or a JSON file"
         )

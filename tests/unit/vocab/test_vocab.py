@@ -132,6 +132,7 @@ def test_a_bad_label_space_is_named_in_one_sentence(tmp_path: Path, content: str
     "ask",
     [
         lambda: vocab.load("cholect51"),
+        lambda: vocab.load(Path(__file__).parent),
         lambda: vocab.folds("nonsense"),
         lambda: vocab.load("cholect50").id("verb", "tickle"),
         lambda: vocab.load("cholect50").triplet_id("clipper", "irrigate", "liver"),
