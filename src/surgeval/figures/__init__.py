@@ -8,6 +8,7 @@ no mathematics. A new kind is a new file with the same four members (`Figure`).
 from surgeval.figures._bars import Bars, Series
 from surgeval.figures._base import Figure, save_figure
 from surgeval.figures._blobs import RankBlobs
+from surgeval.figures._boxes import BoxGroup, BoxPlot
 from surgeval.figures._curves import Curve, Curves
 from surgeval.figures._heatmap import Heatmap
 from surgeval.figures._histogram import Histogram, bin_labels
@@ -16,11 +17,14 @@ from surgeval.figures._podium import Podium
 from surgeval.figures._scatter import Cloud, Scatter
 from surgeval.figures._significance import SignificanceMap
 from surgeval.figures._stability import StabilityLines
+from surgeval.figures._stacked import StackedBars
 from surgeval.figures._timeline import Span, Timeline
 
 __all__ = [
     "PALETTE",
     "Bars",
+    "BoxGroup",
+    "BoxPlot",
     "Cloud",
     "Curve",
     "Curves",
@@ -34,6 +38,7 @@ __all__ = [
     "SignificanceMap",
     "Span",
     "StabilityLines",
+    "StackedBars",
     "Timeline",
     "bin_labels",
     "save_figure",

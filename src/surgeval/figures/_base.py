@@ -143,6 +143,18 @@ def category_axis(labels: Sequence[str], *, length: int = 36, show: bool = True)
     return axis | {"tickmode": "array", "tickvals": list(range(len(labels))), "ticktext": texts}
 
 
+def slanted(labels: Sequence[str], *, length: int = 36) -> tuple[dict[str, Any], dict[str, Any]]:
+    """For long names under a plotly figure: what to add to their axis and to the margins; nothing for short names.
+
+    The names end at their ticks, as in print: the other way round the last one would leave the page, and plotly.js
+    hides what does not fit.
+    """
+    if len(labels) * max(map(len, labels), default=0) <= 40:
+        return {}, {}
+    reach = 5 * len(shorten(labels[0], length)) - 20
+    return {"tickangle": -35, "ticklabeloverflow": "allow"}, {"l": max(8, reach)}
+
+
 def value_axis(title: str, *, log: bool = False, **more: Any) -> dict[str, Any]:
     """A plotly axis of numbers."""
     axis = {"fixedrange": True, "automargin": True, "zeroline": False, "title": {"text": literal(title)}}

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from surgeval.figures._base import category_axis, drawing, grid, name_axis, require, tick_names, value_axis
+from surgeval.figures._base import category_axis, drawing, grid, name_axis, require, slanted, tick_names, value_axis
 from surgeval.figures._labels import literal, number, plain
 from surgeval.figures._palette import colour
 
@@ -102,9 +102,11 @@ class RankBlobs:
                 },
             ]
         count = max(len(self.models), 1)
-        xaxis = category_axis(self.models, length=22) | {"range": [-0.6, count - 0.4]}
+        slant, margin = slanted(self.models, length=22)
+        xaxis = category_axis(self.models, length=22) | slant | {"range": [-0.6, count - 0.4]}
         yaxis = value_axis("place", rangemode="normal", dtick=max(1, count // 15), range=[count + 0.6, 0.4])
-        return {"data": traces, "layout": {"xaxis": xaxis, "yaxis": yaxis, "height": 170 + 24 * min(count, 20)}}
+        height = 170 + 24 * min(count, 20)
+        return {"data": traces, "layout": {"xaxis": xaxis, "yaxis": yaxis, "height": height, "margin": margin}}
 
     def to_matplotlib(self) -> MatplotlibFigure:
         """The same for print."""

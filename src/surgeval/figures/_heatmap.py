@@ -1,7 +1,7 @@
-"""A matrix of counts: how often two classes occur together.
+"""A matrix of counts, how often two classes occur together, or of shares of a whole.
 
-Colour follows log(1 + count), because co-occurrence has a long tail and a linear scale would show two cells; the
-number itself stands in each cell.
+Colour follows log(1 + count), because co-occurrence has a long tail and a linear scale would show two cells; a share
+is coloured linearly. The number itself stands in each cell.
 """
 
 from __future__ import annotations
@@ -22,10 +22,12 @@ _MOST_NUMBERS = 16  # columns up to which a number fits into its cell
 
 @dataclass(frozen=True, slots=True)
 class Heatmap:
-    """Counts by row and column; a cell that cannot occur is None and stays blank.
+    """Counts by row and column, or with `whole` shares of it; a cell that cannot occur is None and stays blank.
 
     >>> Heatmap("Pairs", ("hook",), ("cut", "dissect"), ((0, 7),), "instances").alt
     'Heatmap: Pairs, 1 rows by 2 columns, in instances. Largest: hook with dissect, 7; 1 of 2 cells are empty.'
+    >>> Heatmap("Accuracy", ("net",), ("verbs", "targets"), ((0, 70),), "% right", whole=100).alt
+    'Heatmap: Accuracy, 1 rows by 2 columns, in % right. Largest: net with targets, 70; smallest: net with verbs, 0.'
     """
 
     title: str
@@ -33,6 +35,7 @@ class Heatmap:
     columns: tuple[str, ...]
     values: tuple[tuple[float | None, ...], ...]
     unit: str
+    whole: float | None = None
 
     def __post_init__(self) -> None:
         require(
@@ -52,19 +55,30 @@ class Heatmap:
         cells = [(v or 0.0, r, c) for r, row in enumerate(self.values) for c, v in enumerate(row)]
         if not cells:
             return text
-        value, r, c = max(cells, key=lambda cell: cell[0])
-        empty = sum(cell[0] == 0 for cell in cells)
-        return (
-            f"{text} Largest: {plain(self.rows[r])} with {plain(self.columns[c])}, {number(value)}; "
-            f"{empty} of {len(cells)} cells are empty."
-        )
+        text += f" Largest: {self._named(max(cells, key=lambda cell: cell[0]))};"
+        known = [cell for cell in cells if self._shown(self.values[cell[1]][cell[2]])]
+        if self.whole is not None and known:
+            return f"{text} smallest: {self._named(min(known, key=lambda cell: cell[0]))}."
+        return f"{text} {len(cells) - len(known)} of {len(cells)} cells are empty."
+
+    def _named(self, cell: tuple[float, int, int]) -> str:
+        value, r, c = cell
+        return f"{plain(self.rows[r])} with {plain(self.columns[c])}, {number(value)}"
+
+    def _shown(self, value: float | None) -> bool:
+        """A count of 0 is an empty cell, a share of 0 is a finding."""
+        return value is not None and (self.whole is not None or value > 0)
 
     def _shades(self) -> list[list[float | None]]:
-        return [[math.log1p(v) if v else None for v in row] for row in self.values]
+        scale = math.log1p if self.whole is None else float
+        return [[scale(v) if v is not None and self._shown(v) else None for v in row] for row in self.values]
+
+    def _darkest(self) -> float:
+        return self.whole or max((s for row in self._shades() for s in row if s is not None), default=1.0)
 
     def to_plotly(self) -> dict[str, Any]:
         """Empty cells show the page's background."""
-        texts = [[number(v) if v else "" for v in row] for row in self.values]
+        texts = [[number(v) if v is not None and self._shown(v) else "" for v in row] for row in self.values]
         hover = [
             [
                 f"{literal(name)} × {literal(column)}<br>{number(v or 0)} {literal(self.unit)}"
@@ -77,7 +91,7 @@ class Heatmap:
             "type": "heatmap",
             "z": self._shades(),
             "zmin": 0,
-            "zmax": max((s for row in self._shades() for s in row if s is not None), default=1.0),
+            "zmax": self._darkest(),
             "colorscale": [[k / steps, shade] for k, shade in enumerate(SEQUENTIAL)],
             "showscale": False,
             "xgap": 2,
@@ -110,7 +124,7 @@ class Heatmap:
             shades = np.array(
                 [[math.nan if s is None else s for s in row] for row in self._shades()], dtype=np.float64
             ).reshape(len(self.rows), len(self.columns))
-            top = float(np.nanmax(shades)) if np.isfinite(shades).any() else 1.0
+            top = self._darkest()
             colours = LinearSegmentedColormap.from_list("surgeval", list(SEQUENTIAL))
             if shades.size:
                 axes.imshow(shades, cmap=colours, vmin=0, vmax=top, aspect="auto", interpolation="none")
@@ -124,7 +138,7 @@ class Heatmap:
             if len(self.columns) <= _MOST_NUMBERS:
                 for r, row in enumerate(self.values):
                     for c, value in enumerate(row):
-                        if value:
+                        if value is not None and self._shown(value):
                             ink = "white" if shades[r, c] > 0.55 * top else "#1c2430"
                             axes.text(c, r, number(value), ha="center", va="center", color=ink, fontsize=6.5)
         return figure

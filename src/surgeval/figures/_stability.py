@@ -9,7 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from surgeval.figures._base import category_axis, drawing, grid, legend, name_axis, require, tick_names, value_axis
+from surgeval.figures._base import (
+    category_axis,
+    drawing,
+    grid,
+    legend,
+    name_axis,
+    require,
+    slanted,
+    tick_names,
+    value_axis,
+)
 from surgeval.figures._labels import literal, plain
 from surgeval.figures._palette import colour
 
@@ -89,9 +99,11 @@ class StabilityLines:
             for m, model in enumerate(self.models)
         ]
         count = max(len(self.models), 1)
-        xaxis = category_axis(self.conditions, length=22) | {"title": {"text": literal(self.axis)}}
+        slant, margin = slanted(self.conditions, length=22)
+        xaxis = category_axis(self.conditions, length=22) | slant | {"title": {"text": literal(self.axis)}}
         yaxis = value_axis("place", rangemode="normal", dtick=max(1, count // 15), range=[count + 0.6, 0.4])
-        return {"data": traces, "layout": {"xaxis": xaxis, "yaxis": yaxis, "height": 200 + 24 * min(count, 20)}}
+        height = 200 + 24 * min(count, 20)
+        return {"data": traces, "layout": {"xaxis": xaxis, "yaxis": yaxis, "height": height, "margin": margin}}
 
     def to_matplotlib(self) -> MatplotlibFigure:
         """The same for print."""

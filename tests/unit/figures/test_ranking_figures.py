@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 import pytest
 
 from surgeval.errors import BadInput
-from surgeval.figures import Figure, Podium, RankBlobs, SignificanceMap, StabilityLines, save_figure
+from surgeval.figures import Figure, Heatmap, Podium, RankBlobs, SignificanceMap, StabilityLines, save_figure
 
 HOSTILE = ("<b>net</b> & </text>", "_under", r"$\frac{a}{b}$", "line\nbreak\x00", "%{x}", "12")
 MANY = tuple(f"model{m:02d}" for m in range(30))
@@ -125,3 +125,22 @@ def test_the_area_of_a_blob_is_the_share_of_resamples() -> None:
 def test_ranking_figures_refuse_what_cannot_be_drawn(make: object) -> None:
     with pytest.raises(BadInput, match="figure 'x'"):
         make()  # type: ignore[operator]
+
+
+def test_long_names_under_the_lines_end_at_their_ticks_and_short_ones_stay_level() -> None:
+    names = tuple(f"temporal_grounding|{k}" for k in range(10))
+    long = StabilityLines("Left out", ("net",), names, ((1,) * 10,), "bucket").to_plotly()["layout"]
+    assert long["xaxis"]["tickangle"] == -35
+    assert long["xaxis"]["ticklabeloverflow"] == "allow"
+    assert long["margin"]["l"] > 8
+    short = StabilityLines("Left out", ("net",), ("a", "b"), ((1, 1),), "bucket").to_plotly()["layout"]
+    assert "tickangle" not in short["xaxis"]
+    assert not short["margin"]
+
+
+def test_a_share_is_coloured_linearly_and_a_share_of_nothing_is_shown() -> None:
+    shares = Heatmap("Accuracy", ("net",), ("a", "b", "c"), ((0, 50, None),), "% right", whole=100).to_plotly()
+    [trace] = shares["data"]
+    assert (trace["z"], trace["zmax"], trace["text"]) == ([[0.0, 50.0, None]], 100, [["0", "50", ""]])
+    counts = Heatmap("Pairs", ("net",), ("a", "b", "c"), ((0, 50, None),), "frames").to_plotly()
+    assert counts["data"][0]["text"] == [["", "50", ""]]

@@ -1,0 +1,99 @@
+"""Every golden regions and ARS file under `--golden DIR`: region masks pixel by pixel, and all ratios."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from surgeval.metrics import Region, Truth, ars, ars_table, fixed_region, ground_region, top_region
+
+MODE = re.compile(r"(?P<kind>top|fixed)(?P<value>[0-9.]+)(_(?P<option>positive|ge|gt))?")
+
+
+@cache
+def _load(file: Path) -> Any:
+    return json.loads(file.read_bytes())
+
+
+@cache
+def _arrays(file: Path) -> dict[str, npt.NDArray[Any]]:
+    with np.load(file, allow_pickle=False) as arrays:
+        return dict(arrays)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    chosen = metafunc.config.getoption("--golden")
+    folder = (Path(str(chosen)) if chosen else Path(__file__).parents[1] / "data" / "golden") / "xai"
+    if "region_case" in metafunc.fixturenames:
+        cases = [
+            (file, number)
+            for file in sorted(folder.glob("*.json"))
+            if file.with_suffix(".npz").exists() and isinstance(_load(file), list)
+            for number, case in enumerate(_load(file))
+            if "modes" in case and "boxes_xyxy" in case
+        ]
+        metafunc.parametrize(
+            "region_case", cases, ids=[f"{file.stem}-{_load(file)[number]['case']}" for file, number in cases]
+        )
+    if "ars_file" in metafunc.fixturenames:
+        files = [f for f in sorted(folder.glob("*.json")) if isinstance(_load(f), dict) and "V_over_T" in _load(f)]
+        metafunc.parametrize("ars_file", files, ids=[f.stem for f in files])
+
+
+def _case(region_case: tuple[Path, int]) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], Truth]:
+    file, number = region_case
+    case, arrays = _load(file)[number], _arrays(file.with_suffix(".npz"))
+    mine = {key.removeprefix(f"{case['case']}/"): a for key, a in arrays.items() if key.startswith(f"{case['case']}/")}
+    boxes, classes = [box for _, box in case["boxes_xyxy"]], [name for name, _ in case["boxes_xyxy"]]
+    return case, mine, Truth.of(boxes, classes, case["H"], case["W"])
+
+
+def _region(heat: npt.NDArray[Any], mode: str) -> Region:
+    found = MODE.search(mode.rpartition("(")[2])  # "literal_eq1_tau0.8(top0.8)" means top0.8
+    assert found is not None, f"a mode this test does not know: {mode}"
+    if found["kind"] == "top":
+        return top_region(heat, float(found["value"]), positive=found["option"] == "positive")
+    return fixed_region(heat, float(found["value"]), strict=found["option"] == "gt")
+
+
+def test_the_region_is_the_golden_one_pixel_by_pixel(region_case: tuple[Path, int]) -> None:
+    case, arrays, _ = _case(region_case)
+    for mode, expected in case["modes"].items():
+        region = _region(arrays["L"], mode)
+        assert region.size == expected["n_region"], mode
+        np.testing.assert_array_equal(region.mask, arrays[f"A/{mode}"], err_msg=mode)
+
+
+def test_all_ratios_equal_the_golden_ones(region_case: tuple[Path, int]) -> None:
+    case, arrays, truth = _case(region_case)
+    assert np.count_nonzero(truth.union) == case["gt_pixels"]
+    for mode, expected in case["modes"].items():
+        region = _region(arrays["L"], mode)
+        found = ground_region(region, truth, case["pred"], motion=arrays["motion"], matched=True)
+        assert found.present == case["pred_in_gt"]
+        wanted = {name: expected[name] for name in ("AC", "AA", "RAS_local", "RAS_global")}
+        for name, value in (wanted | {"ARS": expected["ARS_if_match"]}).items():
+            assert getattr(found, name) == pytest.approx(value, abs=1e-12), (mode, name)
+        assert ars(region, truth, case["pred"], matched=False) == expected["ARS_if_mismatch"], mode
+        assert ("empty_region" in found.flags) == (expected["AC"] is None)
+        for name in ("constant", "no_gt", "gt_empty"):
+            assert (name in found.flags) == case["flags"][name], (mode, name)
+
+
+def test_the_ars_row_equals_the_golden_one(ars_file: Path) -> None:
+    golden = _load(ars_file)
+    frames = golden["frames"]
+    valid = [frame["gt"] == frame["pred"] for frame in frames]
+    row = ars_table(["v"] * len(frames), valid, [frame["overlap_ratio"] for frame in frames]).overall
+    assert (row.valid, row.total) == (golden["V"], golden["T"])
+    assert row.valid_share == pytest.approx(golden["V_over_T"], abs=1e-12)
+    assert row.zero_share == pytest.approx(golden["Z_over_V"], abs=1e-12)
+    assert row.mean == pytest.approx(golden["ARS_mean_over_valid"], abs=1e-12)
+    assert row.mean_all == pytest.approx(golden["ARS_mean_over_all_with_zeros"], abs=1e-12)

@@ -1,0 +1,57 @@
+"""The picture of the way to a motion mask: five panels of one scale, both drawings, and words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from surgeval.errors import BadInput
+from surgeval.figures import save_figure
+from surgeval.figures._flow import FlowPipeline, flow_colours
+
+
+def pipeline(title: str = "Motion") -> FlowPipeline:
+    frame = np.full((40, 60, 3), 90, np.uint8)
+    camera = np.zeros((40, 60, 2))
+    camera[..., 0] = -2.0
+    after, mask = np.zeros((40, 60, 2)), np.zeros((40, 60), bool)
+    mask[10:20, 10:30] = True
+    after[mask] = (0.0, 3.0)
+    return FlowPipeline(title, frame, camera + after, camera, after, mask)
+
+
+def test_still_is_white_and_opposite_directions_have_opposite_colours() -> None:
+    right, left = flow_colours(np.array([[[1.0, 0.0], [-1.0, 0.0]]]), 1.0)[0].astype(int)
+    assert right.tolist() == [255, 0, 0] and left.tolist() == [0, 255, 255]
+    assert (flow_colours(np.array([[[9.0, 0.0]]]), 1.0)[0, 0] == right).all()  # faster than the scale: full colour
+
+
+def test_the_panels_show_frame_flows_and_mask() -> None:
+    figure = pipeline()
+    frame, before, camera, after, marked = figure.panels()
+    assert (frame == figure.frame).all()
+    assert (before[0, 0] == camera[0, 0]).all() and (before[15, 15] != camera[15, 15]).any()
+    assert (after[0, 0] == 255).all() and (after[15, 15] != 255).any()
+    assert (marked[~figure.mask] == 90).all() and (marked[figure.mask] != 90).any(axis=-1).all()
+
+
+def test_both_drawings_are_made_and_the_file_is_the_same_each_time(tmp_path: Path) -> None:
+    drawing = pipeline("<b>hook</b> $x$").to_plotly()
+    assert len(drawing["data"]) == 5
+    assert all(trace["source"].startswith("data:image/png;base64,") for trace in drawing["data"])
+    first, second = (save_figure(pipeline(), tmp_path / name) for name in ("a", "b"))
+    assert [p.read_bytes() for p in first] == [p.read_bytes() for p in second]
+
+
+def test_the_words_say_how_much_moves() -> None:
+    assert "8.33 % of the frame is marked" in pipeline().alt
+
+
+def test_arrays_that_do_not_fit_together_are_refused() -> None:
+    good = pipeline()
+    with pytest.raises(BadInput, match="of one size"):
+        FlowPipeline("x", good.frame, good.before[:10], good.camera, good.after, good.mask)
+    with pytest.raises(BadInput, match="finite"):
+        FlowPipeline("x", good.frame, np.full_like(good.before, np.nan), good.camera, good.after, good.mask)
