@@ -33,6 +33,14 @@ FormatOption = Annotated[
 LabelsOption = Annotated[
     str | None, typer.Option("--labels", help="Label space: a packaged name (cholect50, …) or a JSON file.")
 ]
+MappingOption = Annotated[
+    Path | None,
+    typer.Option("--mapping", help="TOML or JSON file that says what the columns of a table of boxes mean."),
+]
+BoxesOption = Annotated[
+    Path | None,
+    typer.Option("--boxes", help="A second dataset whose boxes the instruments take, by video, time and class."),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
@@ -44,13 +52,15 @@ class Tint(StrEnum):
     by_instrument = "by_instrument"
 
 
-def open_named(path: Path, format: str | None, labels: str | None) -> Dataset:
+def open_named(
+    path: Path, format: str | None, labels: str | None, mapping: Path | None = None, boxes: Path | None = None
+) -> Dataset:
     """Open a dataset as the options say."""
     from surgeval import vocab
     from surgeval.datasets import open_dataset
 
     space: LabelSpace | None = vocab.load(labels) if labels else None
-    return open_dataset(path, format=format, labels=space)
+    return open_dataset(path, format=format, labels=space, mapping=mapping, boxes=boxes)
 
 
 def claim_folder(out: Path, mark: str) -> None:
@@ -97,6 +107,8 @@ def check(
     path: Annotated[Path, typer.Argument(help="A dataset folder or file.", show_default=False)],
     format: FormatOption = None,
     labels: LabelsOption = None,
+    mapping: MappingOption = None,
+    boxes: BoxesOption = None,
     allow: Annotated[
         list[str] | None,
         typer.Option("--allow", metavar="KIND", help="A kind of problem that is known and accepted (repeatable)."),
@@ -119,10 +131,16 @@ def check(
     Example: [bold]surgeval data check cholect50/ --allow frame-unlabelled[/bold]
 
     Example: [bold]surgeval data check frames/ --quality --out runs/quality[/bold]
+
+    Example: [bold]surgeval data check cholect45/ --boxes cholec80-bbox/[/bold]
     """
     from surgeval import datasets
 
-    dataset = open_named(path, format, labels)
+    if quality and (mapping or boxes):
+        raise BadInput(
+            "--quality: found --mapping or --boxes as well, expected one or the other: it looks at pixels only"
+        )
+    dataset = open_named(path, format, labels, mapping, boxes)
     if out is not None:
         claim_folder(out, "run.json" if quality else "tables/problems.csv")
     accepted = frozenset(allow or ())
@@ -229,6 +247,8 @@ def convert(
     out: Annotated[Path, typer.Option("--out", help="A new or empty folder.")],
     format: FormatOption = None,
     labels: LabelsOption = None,
+    mapping: MappingOption = None,
+    boxes: BoxesOption = None,
     size: Annotated[
         int | None, typer.Option("--size", help="Pad every frame to a square and resize it (ProstaTD: 640).")
     ] = None,
@@ -250,8 +270,8 @@ def convert(
     """
     from surgeval import datasets
 
-    dataset = open_named(path, format, labels)
-    mapping = datasets.MergeMap.load(merge) if merge else None
+    dataset = open_named(path, format, labels, mapping, boxes)
+    rules = datasets.MergeMap.load(merge) if merge else None
     with progress("frames") as bar:
         task = bar.add_task(f"writing {to}", total=None)
         report = datasets.convert(
@@ -260,7 +280,7 @@ def convert(
             to,
             size=size,
             restore=restore,
-            merge=mapping,
+            merge=rules,
             min_count=min_count,
             images=images,
             progress=lambda _video, _frame: bar.advance(task),

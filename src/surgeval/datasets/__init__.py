@@ -12,7 +12,9 @@ from surgeval.datasets._draw import contact_sheet, draw_frame
 from surgeval.datasets._fingerprint import dataset_fingerprint
 from surgeval.datasets._images import image_size, read_image
 from surgeval.datasets._intent import media_paths
+from surgeval.datasets._join_boxes import JoinCounts, JoinedBoxes, join_boxes
 from surgeval.datasets._letterbox import Letterbox
+from surgeval.datasets._mapping import BoxMap
 from surgeval.datasets._memory import MemoryDataset
 from surgeval.datasets._merge import Merge, MergeMap, merged
 from surgeval.datasets._outline import instance_mask
@@ -22,11 +24,14 @@ from surgeval.datasets._video import VideoIndex, video_index
 from surgeval.datasets._writing import Output, Writer
 
 __all__ = [
+    "BoxMap",
     "CheckReport",
     "ConvertReport",
     "Dataset",
     "Format",
     "FrameQuality",
+    "JoinCounts",
+    "JoinedBoxes",
     "Letterbox",
     "MemoryDataset",
     "Merge",
@@ -50,6 +55,7 @@ __all__ = [
     "frame_quality",
     "image_size",
     "instance_mask",
+    "join_boxes",
     "media_paths",
     "merged",
     "open_dataset",

@@ -13,7 +13,7 @@ from surgeval.errors import DataError
 
 __all__ = ["dataset_fingerprint"]
 
-_LABELS = (".json", ".jsonl", ".txt", ".xml", ".yaml", ".yml", ".csv", ".parquet")
+_LABELS = (".json", ".jsonl", ".txt", ".xml", ".yaml", ".yml", ".csv", ".parquet", ".toml")
 
 
 def dataset_fingerprint(dataset: Dataset) -> str:
@@ -22,18 +22,19 @@ def dataset_fingerprint(dataset: Dataset) -> str:
     It does not depend on where the folder lies or when its files were written.
     """
     digest = hashlib.sha256(f"{dataset.format}\n{dataset.space!r}\n".encode())
-    root = dataset.root
-    try:
-        for path in _files(root) if root.is_dir() else [root] if root.is_file() else []:
-            relative = path.relative_to(root).as_posix() if path != root else path.name
-            digest.update(f"{relative}\0{path.stat().st_size}\n".encode())
-            if path.suffix.lower() in _LABELS:
-                with open_regular(path) as stream:
-                    digest.update(hashlib.file_digest(stream, "sha256").digest())
-    except OSError as error:
-        raise DataError(
-            error.filename or root, found=error.strerror or "an error", expected="a readable file"
-        ) from error
+    # `beside`: what a dataset takes from elsewhere, boxes of another folder or the mapping of a table.
+    for root in (dataset.root, *getattr(dataset, "beside", ())):
+        try:
+            for path in _files(root) if root.is_dir() else [root] if root.is_file() else []:
+                relative = path.relative_to(root).as_posix() if path != root else path.name
+                digest.update(f"{relative}\0{path.stat().st_size}\n".encode())
+                if path.suffix.lower() in _LABELS:
+                    with open_regular(path) as stream:
+                        digest.update(hashlib.file_digest(stream, "sha256").digest())
+        except OSError as error:
+            raise DataError(
+                error.filename or root, found=error.strerror or "an error", expected="a readable file"
+            ) from error
     return digest.hexdigest()
 
 

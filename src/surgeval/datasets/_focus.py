@@ -22,10 +22,10 @@ from surgeval.datasets._layout import names
 from surgeval.datasets._place import Place, shown
 from surgeval.datasets._writing import Output
 from surgeval.errors import BadInput
+from surgeval.qa.formats import formats
 from surgeval.records import Frame, Question, Video, VqaQuestion
 from surgeval.vocab import LabelSpace, capabilities
 
-FORMATS = ("binary", "number", "percentage", "fo_class", "time", "open_ended", "multiple_choice", "matching")
 _REQUEST = ("qID", "videoID", "start_time", "end_time", "procedure_type", "question")
 _CLOCK = re.compile(r"([0-9]{1,2}):([0-5][0-9]):([0-5][0-9])")
 _BATCH = 2048
@@ -71,9 +71,9 @@ def _secondaries(value: Any, place: Place, field: str) -> tuple[str, ...]:
 
 
 def _format(value: Any, place: Place, field: str) -> str | None:
-    if value in FORMATS:
-        return str(value)
-    place.report("format-unknown", shown(value), f"one of {', '.join(FORMATS)}", field)
+    if isinstance(value, str) and value in formats():
+        return value
+    place.report("format-unknown", shown(value), f"one of {', '.join(formats())}", field)
     return None
 
 

@@ -11,11 +11,16 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 from surgeval.datasets._base import Dataset, Format
+from surgeval.datasets._box_table import TableFormat
+from surgeval.datasets._cholec80_bbox import Cholec80BboxFormat
+from surgeval.datasets._cholect45 import CholecT45Format
 from surgeval.datasets._cholect50 import CholecT50Format
 from surgeval.datasets._coco import CocoFormat
+from surgeval.datasets._copesd import CopesdFormat
 from surgeval.datasets._files import NOT_REGULAR
 from surgeval.datasets._focus import FocusFormat
 from surgeval.datasets._intent import IntentFormat
+from surgeval.datasets._join_boxes import join_boxes
 from surgeval.datasets._labelme import LabelmeFormat
 from surgeval.datasets._mp4 import Mp4Writer
 from surgeval.datasets._phantom import PhantomFormat
@@ -34,7 +39,8 @@ GROUP = "surgeval.datasets"
 @cache
 def _builtin() -> dict[str, Format]:
     known: tuple[Format, ...] = (PhantomFormat(), CholecT50Format(), VocFormat(), YoloFormat(), LabelmeFormat(),
-                                 CocoFormat(), FocusFormat(), IntentFormat(), VideoFormat())  # fmt: skip
+                                 CocoFormat(), FocusFormat(), IntentFormat(), CholecT45Format(),
+                                 Cholec80BboxFormat(), CopesdFormat(), TableFormat(), VideoFormat())  # fmt: skip
     return {format.name: format for format in known}
 
 
@@ -70,42 +76,66 @@ def writers() -> dict[str, Writer]:
     return result | {name: format for name, format in others.items() if isinstance(format, Writer)}
 
 
-def open_dataset(path: str | Path, format: str | None = None, labels: LabelSpace | str | Path | None = None) -> Dataset:
+def open_dataset(
+    path: str | Path,
+    format: str | None = None,
+    labels: LabelSpace | str | Path | None = None,
+    *,
+    mapping: str | Path | None = None,
+    boxes: str | Path | Dataset | None = None,
+) -> Dataset:
     """Open a dataset folder or file; the format is found out unless it is given.
 
-    `labels` (a label space, a packaged name or a JSON file) replaces the label space that the files name.
+    `labels` (a label space, a packaged name or a JSON file) replaces the label space that the files name. `mapping` (a
+    TOML or JSON file) says what the columns of a table of boxes mean. `boxes` is a second dataset whose boxes the
+    instances take, by video number, time and instrument (`join_boxes`).
     """
+    target = _existing(path, "a dataset")
+    space = load(labels) if isinstance(labels, str | Path) else labels
+    if mapping is not None:
+        if format not in (None, "table"):
+            raise BadInput(
+                f"format {format!r}: found a mapping as well, expected no format: it describes a table of boxes"
+            )
+        found: Dataset = TableFormat().open(target, space, _existing(mapping, "a mapping file"))
+    else:
+        found = _found(target, format).open(target, space)
+    if boxes is None:
+        return found
+    return join_boxes(found, open_dataset(boxes) if isinstance(boxes, str | Path) else boxes)
+
+
+def _existing(path: str | Path, what: str) -> Path:
     target = Path(path)
-    known = formats()
-    if format is not None and format not in known:
-        raise BadInput(f"format {format!r}: expected one of {', '.join(known)}")
     if "\0" in str(path) or not os.path.exists(target):  # noqa: PTH110 (`Path.exists` raises for overlong names)
-        raise BadInput(f"{path}: found no such file or folder, expected a dataset")
+        raise BadInput(f"{path}: found no such file or folder, expected {what}")
     if not target.is_dir() and not target.is_file():
         raise BadInput(f"{path}: found {NOT_REGULAR}, expected a file or a folder")
-    space = load(labels) if isinstance(labels, str | Path) else labels
+    return target
+
+
+def _found(path: Path, format: str | None) -> Format:
+    """The format that is named, else the one that fits."""
+    known = formats()
     if format is not None:
-        return known[format].open(target, space)
-    fitting = [name for name, one in known.items() if one.detect(target)]
+        if format not in known:
+            raise BadInput(f"format {format!r}: expected one of {', '.join(known)}")
+        return known[format]
+    fitting = [name for name, one in known.items() if one.detect(path)]
     if "video" in fitting and len(fitting) > 1:
         fitting.remove("video")  # a folder of labels may well hold the films too
     if len(fitting) == 1:
-        return known[fitting[0]].open(target, space)
+        return known[fitting[0]]
     if fitting:
         raise BadInput(f"{path}: found files of {' and '.join(fitting)}, expected one format: "
                        f"name it, for example --format {fitting[0]}")  # fmt: skip
-    if target.is_file():
+    if path.is_file():
         raise BadInput(f"{path}: found a file of unknown kind, expected a dataset folder, COCO or FOCUS JSON, "
-                       "items.jsonl, published rows (Parquet) or a video")  # fmt: skip
+                       "items.jsonl, published rows (Parquet), a table with its mapping or a video")  # fmt: skip
     looked = "; ".join(one.title for one in known.values())
     raise BadInput(f"{path}: found no dataset of a known format, looked for: {looked}")
 
 
 def open_video(path: str | Path, every: float | None = None) -> VideoDataset:
     """A video file or a folder of them, one frame every `every` seconds (all frames by default)."""
-    target = Path(path)
-    if not os.path.exists(target):  # noqa: PTH110
-        raise BadInput(f"{path}: found no such file or folder, expected a video")
-    if not target.is_dir() and not target.is_file():
-        raise BadInput(f"{path}: found {NOT_REGULAR}, expected a file or a folder")
-    return VideoDataset(target, every)
+    return VideoDataset(_existing(path, "a video"), every)
