@@ -11,6 +11,8 @@ from functools import partial
 
 __all__ = ["BadInput", "DataError", "RunError", "SurgevalError", "visible"]
 
+_LONGEST = 300
+
 
 class SurgevalError(Exception):
     """Base of all errors that surgeval raises on purpose."""
@@ -52,8 +54,13 @@ class RunError(SurgevalError):
 
 def sentence(file: str, record: str | None, field: str | None, found: str, expected: str) -> str:
     """The one sentence: where, what was found, what was expected."""
-    where = ": ".join(part for part in (file, record, field) if part)
-    return visible(f"{where}: found {found}, expected {expected}")
+    where = ": ".join(part for part in (file, _bounded(record or ""), field) if part)
+    return visible(f"{where}: found {_bounded(found)}, expected {expected}")
+
+
+def _bounded(text: str) -> str:
+    """A file can hold a megabyte where a name was expected; a reader wants a sentence."""
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 60]}…{text[-40:]} ({len(text)} characters)"
 
 
 def visible(text: str) -> str:

@@ -22,6 +22,8 @@ COMMANDS = [
     ("data", "convert"),
     ("data", "phantom"),
     ("data", "frames"),
+    ("run",),
+    ("run", "focus"),
     ("score",),
     ("score", "triplets"),
     ("score", "focus"),

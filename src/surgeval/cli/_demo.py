@@ -9,7 +9,8 @@ import typer
 
 from surgeval.cli._console import console, print_frame, print_json, progress
 from surgeval.cli._data import JsonOption, rendering
-from surgeval.cli._demo_triplets import triplets_chapter
+from surgeval.cli._demo_focus import FocusChapter, focus_chapter
+from surgeval.cli._demo_triplets import TripletsChapter, triplets_chapter
 from surgeval.cli._report import write_report
 from surgeval.errors import DataError
 
@@ -26,7 +27,7 @@ def demo(
     out: Annotated[Path, typer.Option("--out", help="Folder for everything the demo makes.")] = Path("demo"),
     json: JsonOption = False,
 ) -> None:
-    """Make the surgical phantom, check it, report on it, score three detectors on it, and say where to look.
+    """Make the surgical phantom, check it, report on it, score detectors and rank answerers, and say where to look.
 
     Example: [bold]surgeval demo --out demo[/bold]
     """
@@ -50,19 +51,30 @@ def demo(
     say("3. what is in it, as a page and as tables")
     triplets = triplets_chapter(dataset, out / "triplets")
     say("4. three simulated detectors, scored and compared")
+    if not json:
+        _show(triplets)
+    focus = focus_chapter(dataset, out / "focus")
+    say("5. five answerers of its questions, scored and ranked")
     if json:
-        print_json({"data": str(data), "report": str(page), **_counts(found), "triplets": triplets.to_json()})
+        chapters = {"triplets": triplets.to_json(), "focus": focus.to_json()}
+        print_json({"data": str(data), "report": str(page), **_counts(found), **chapters})
         return
-    print_frame("", triplets.table)
-    for difference in triplets.sentences:
-        say(f"   {difference}")
+    _show(focus)
     film = _film(out / "operation.mp4")
     say("\nLook here:")
     say(f"  {page}   the dataset")
     say(f"  {triplets.page}   the better detector")
+    say(f"  {focus.page}   the ranking of the answerers")
+    say(f"  {focus.pages['keen']}   the better simulated model")
     say(f"  {film}   twelve seconds of an operation with its truth drawn")
     say(f"  {data / 'frames'}   the frames")
     say("\nThen your own data:\n  surgeval data check FOLDER\n  surgeval report FOLDER --out report")
+
+
+def _show(chapter: TripletsChapter | FocusChapter) -> None:
+    print_frame("", chapter.table)
+    for sentence in chapter.sentences:
+        console().print(f"   {sentence}")
 
 
 def _film(path: Path) -> Path:

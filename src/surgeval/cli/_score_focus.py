@@ -67,7 +67,7 @@ def focus(
         list[str] | None,
         typer.Option(
             "--judge", metavar="SPEC",
-            help="openai:MODEL@URL, hf:PATH, table:FILE (qID → true/false/null) or manual; several make a panel.",
+            help="openai:MODEL@URL, hf:PATH, table:FILE (qID → true/false/null), exact, manual; several make a panel.",
         ),
     ] = None,
     track: Annotated[Track | None, typer.Option("--track", help="Sets the latency limit: 5, 15 or 30 s.")] = None,
@@ -161,7 +161,7 @@ def _panel(
     if json and "manual" in kinds:
         raise BadInput("--judge manual: found beside --json, expected one of them: a person needs the screen")
     judges = open_judges(specs, open_chat, original=compat is not None)
-    stored = stack.enter_context(VerdictCache(cache)) if kinds != {"table"} else None
+    stored = stack.enter_context(VerdictCache(cache)) if kinds - {"table", "exact"} else None
     return Panel(judges, tie=tie, quorum=quorum, cache=stored, short_circuit=not ask_all, compat=compat)
 
 

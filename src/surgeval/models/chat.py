@@ -11,7 +11,7 @@ import os
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -37,7 +37,7 @@ class ChatOptions:
 
 
 def open_chat(spec: JudgeSpec, options: ChatOptions | None = None) -> Chat:
-    """The model that a judge's name (`openai:MODEL@URL`, `hf:PATH`) stands for."""
+    """The model that a name (`openai:MODEL@URL`, `hf:PATH`) stands for."""
     options = options or ChatOptions()
     if spec.kind == "openai":
         return OpenAIChat(spec.what, spec.url, options)
@@ -45,11 +45,13 @@ def open_chat(spec: JudgeSpec, options: ChatOptions | None = None) -> Chat:
         from surgeval.models._local_chat import LocalChat
 
         return LocalChat(spec.what, options.max_tokens)
-    raise BadInput(f"judge {spec.text!r}: found the kind {spec.kind!r}, expected openai or hf")
+    raise BadInput(f"{spec.text!r}: found the kind {spec.kind!r}, expected openai or hf")
 
 
 class OpenAIChat:
     """A model behind an OpenAI-compatible server; safe to call from many threads."""
+
+    sees = True  # a server that takes no images says so itself
 
     def __init__(
         self, model: str, url: str, options: ChatOptions | None = None, *, sleep: Callable[[float], None] = time.sleep
@@ -57,7 +59,7 @@ class OpenAIChat:
         try:
             import openai
         except ImportError:
-            raise BadInput(f"judge openai:{model}: found no openai package, expected `pip install openai`") from None
+            raise BadInput(f"openai:{model}: found no openai package, expected `pip install openai`") from None
         self._openai, self._model, self._options = openai, model, options or ChatOptions()
         self._sleep, self._url = sleep, url
         self._client = openai.OpenAI(
@@ -80,9 +82,10 @@ class OpenAIChat:
         requests = 0
         for left in reversed(range(max(1, self._options.tries))):
             requests += 1
+            began = time.perf_counter()
             outcome = self._once(messages)
             if isinstance(outcome, Reply):
-                return Reply(outcome.text, outcome.prompt_tokens, outcome.completion_tokens, requests, outcome.finish)
+                return replace(outcome, requests=requests, seconds=time.perf_counter() - began)
             problem = outcome.problem
             if not outcome.transient:
                 break

@@ -3,6 +3,7 @@
 `score_focus` reads the challenge's requests, references and a submission's responses, checks all of them first, and
 gives a status and a reason for every question. `compat="orena-focus-0.4"` reproduces the challenge's own package; the
 default repairs it, and every difference shows in the status column. `docs/focus.md` lists them.
+`run_focus` asks a model first: a chat model, a file of answers, or one of the reference rows that need no model.
 """
 
 from __future__ import annotations
@@ -11,11 +12,22 @@ import polars as pl
 
 from surgeval.errors import BadInput
 from surgeval.protocols._focus.agreement import judge_agreement
+from surgeval.protocols._focus.answerers import (
+    Answered,
+    Answerer,
+    Oracle,
+    Picture,
+    PriorAnswerer,
+    RandomAnswerer,
+    Replay,
+    Unanswered,
+)
 from surgeval.protocols._focus.files import FocusFiles, FocusProblems, Source, as_sources, read_focus
 from surgeval.protocols._focus.judge import Judged, Judging, Progress, ask_judges
 from surgeval.protocols._focus.records import FocusQuestion, printable
 from surgeval.protocols._focus.result import Admission, FocusScores, admission_gate
 from surgeval.protocols._focus.rules import STATUSES, Outcome, latency_limit, off_track_groups, outcome
+from surgeval.protocols._focus.run import FocusRun, run_focus
 from surgeval.protocols._focus.summary import RESULTS, Bucket, Scheme, numbers
 from surgeval.qa.formats import check_compat
 from surgeval.qa.injection import FlagPolicy
@@ -23,13 +35,23 @@ from surgeval.qa.injection import FlagPolicy
 __all__ = [
     "RESAMPLES",
     "Admission",
+    "Answered",
+    "Answerer",
     "Bucket",
     "FocusProblems",
+    "FocusRun",
     "FocusScores",
     "Judging",
+    "Oracle",
+    "Picture",
+    "PriorAnswerer",
+    "RandomAnswerer",
+    "Replay",
+    "Unanswered",
     "admission_gate",
     "as_sources",
     "judge_agreement",
+    "run_focus",
     "score_focus",
 ]
 

@@ -11,10 +11,11 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from typing import Literal
 
-__all__ = ["RULES", "Rule"]
+__all__ = ["FOREIGN", "RULES", "Rule"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,13 +172,20 @@ def _foreign(drop: str, prompt: str, mark: str, right: str, say: str, judge: str
     )
 
 
-def _languages() -> tuple[Rule, ...]:
+@cache
+def _words() -> dict[str, dict[str, str]]:
     text = (files("surgeval.qa") / "data" / "injection_languages.json").read_text(encoding="utf-8")
+    languages: dict[str, dict[str, str]] = json.loads(text)["languages"]
+    return languages
+
+
+def _languages() -> tuple[Rule, ...]:
     reason = "steers the judge in another language"
-    return tuple(
-        _rule("language", f"{reason} ({name})", _foreign(**words))
-        for name, words in json.loads(text)["languages"].items()
-    )
+    return tuple(_rule("language", f"{reason} ({name})", _foreign(**words)) for name, words in _words().items())
 
 
 RULES: tuple[Rule, ...] = (*_ENGLISH, *_STRUCTURE, *_languages())
+# Each of the four ways needs one of these words. Looking for them first is a quarter of the work for other texts.
+FOREIGN = re.compile(
+    "|".join(["correct", *(words[kind] for words in _words().values() for kind in ("prompt", "right"))])
+)

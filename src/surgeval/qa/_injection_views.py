@@ -57,6 +57,8 @@ def shown(text: str) -> str:
     >>> shown("COR\u00adRECT\u200b\r\nyes")
     'CORRECT\nyes'
     """
+    if text.isascii() and text.isprintable():
+        return text  # nearly every answer; what follows looks at each character
     lines = _LINE_BREAKS.split(text)
     return "\n".join("".join(c for c in line if c == "\t" or not _hidden(c)) for line in lines)
 
@@ -67,6 +69,8 @@ def unseen(text: str) -> int:
     >>> unseen("\ufeffclip"), unseen("cl\u200b\u200bip")
     (0, 2)
     """
+    if text.isascii() and text.isprintable():
+        return 0
     body = _LINE_BREAKS.sub("", text.removeprefix("\ufeff"))
     return sum(c != "\t" and _hidden(c) for c in body)
 
@@ -85,10 +89,11 @@ def readings(text: str) -> Iterator[tuple[str, str]]:
     seen: set[str] = set()
     for how, source in _sources(text):
         visible = shown(unicodedata.normalize("NFKC", source))
-        for name, reading in (
-            (how, visible),
-            (_both(how, "look-alike letters replaced"), visible.translate(_LOOKALIKES)),
-        ):
+        plain = ((how, visible),)
+        alike = (
+            () if visible.isascii() else ((_both(how, "look-alike letters replaced"), visible.translate(_LOOKALIKES)),)
+        )
+        for name, reading in plain + alike:
             tidy = _tidy(reading)
             for label, view in ((name, tidy), (_both(name, "digits read as letters"), _LEET_WORD.sub(_unleet, tidy))):
                 if view not in seen:
@@ -188,18 +193,22 @@ def _unleet(match: re.Match[str]) -> str:
 
 
 def _tidy(text: str) -> str:
-    folded = unicodedata.normalize("NFD", text.casefold())
+    composed = text.lower() if text.isascii() else _without_accents(text.casefold())
+    return "\n".join(" ".join(line.split()) for line in composed.split("\n")).strip()
+
+
+def _without_accents(text: str) -> str:
+    """Latin letters without their marks; other scripts keep theirs."""
     kept: list[str] = []
     latin = False
-    for character in folded:
+    for character in unicodedata.normalize("NFD", text):
         if unicodedata.combining(character):
             if not latin:
                 kept.append(character)
             continue
         latin = character.isascii()
         kept.append(character)
-    composed = unicodedata.normalize("NFC", "".join(kept))
-    return "\n".join(" ".join(line.split()) for line in composed.split("\n")).strip()
+    return unicodedata.normalize("NFC", "".join(kept))
 
 
 def _both(first: str, second: str) -> str:

@@ -20,7 +20,8 @@ Message: TypeAlias = Mapping[str, object]  # {"role": "system" | "user" | "assis
 class Reply:
     """What a model said. `text` None is a reply without text (content null), which is not an empty one.
 
-    `requests` counts what it took to get it (retries included); token counts are 0 where the server tells none.
+    `requests` counts what it took to get it (retries included), `seconds` is the time of the one that succeeded; token
+    counts are 0 where the server tells none.
     """
 
     text: str | None
@@ -28,6 +29,7 @@ class Reply:
     completion_tokens: int = 0
     requests: int = 1
     finish: str = ""
+    seconds: float = 0.0
 
 
 class ChatError(SurgevalError):

@@ -1,4 +1,4 @@
-"""The judges that need no person: a language model, and a file of recorded verdicts.
+"""The judges that need no person: a language model, a file of recorded verdicts, and equality of texts.
 
 A judge never raises over one answer: what goes wrong becomes a vote of state `error` or `unparsed` with the reason.
 """
@@ -16,8 +16,9 @@ from surgeval.qa._judge_chat import Chat, ChatError, Message
 from surgeval.qa._judge_prompt import PROMPT_VERSION, REMINDER, JudgeItem, judge_messages
 from surgeval.qa._judge_verdict import parse_verdict, parse_verdict_of_original
 from surgeval.qa._judge_vote import Vote
+from surgeval.qa.formats._text import norm
 
-__all__ = ["ChatJudge", "Judge", "TableJudge", "read_verdicts", "vote_key"]
+__all__ = ["ChatJudge", "ExactJudge", "Judge", "TableJudge", "read_verdicts", "vote_key"]
 
 _MAX_BYTES = 1 << 28
 
@@ -124,6 +125,36 @@ class TableJudge:
             return Vote(self.name, "error", reason=f"{self._path.name} records no verdict (null) for {item.qid}")
         state = "correct" if verdict else "incorrect"
         return Vote(self.name, "correct" if verdict else "incorrect", reason=f"{self._path.name} says {state}")
+
+
+class ExactJudge:
+    """Equality of texts: strict, free and the same every time. A paraphrase is wrong.
+
+    What does not count: case, invisible characters, width of letters, runs of space, one final full stop.
+
+    >>> judge = ExactJudge()
+    >>> [judge.vote(JudgeItem("q", "Where?", "C) Upper left", said)).state for said in ("c)  upper left.", "C")]
+    ['correct', 'incorrect']
+    """
+
+    interactive = False
+
+    def __init__(self, name: str = "exact") -> None:
+        self.name = name
+
+    def key(self, item: JudgeItem) -> str | None:
+        """None: comparing again is cheaper than looking it up."""
+        return None
+
+    def vote(self, item: JudgeItem) -> Vote:
+        """Whether the texts are equal."""
+        same = _plain(item.candidate) == _plain(item.reference)
+        reason = "the texts are equal" if same else "the texts differ"
+        return Vote(self.name, "correct" if same else "incorrect", reason=reason, requests=0)
+
+
+def _plain(text: str) -> str:
+    return " ".join(norm(text).casefold().split())
 
 
 def read_verdicts(path: Path) -> dict[str, bool | None]:

@@ -1,4 +1,4 @@
-"""Judges by name: `openai:MODEL@URL`, `hf:PATH`, `table:FILE`, `manual`.
+"""Judges by name: `openai:MODEL@URL`, `hf:PATH`, `table:FILE`, `exact`, `manual`.
 
 The server is always named: an answer about a patient never goes to a default address. Models are opened by the function
 handed in (`surgeval.models.chat.open_chat`), because `qa` knows no client.
@@ -13,12 +13,12 @@ from urllib.parse import urlsplit
 
 from surgeval.errors import BadInput
 from surgeval.qa._judge_chat import Chat
-from surgeval.qa._judge_kinds import ChatJudge, Judge, TableJudge
+from surgeval.qa._judge_kinds import ChatJudge, ExactJudge, Judge, TableJudge
 from surgeval.qa._judge_manual import ManualJudge
 
-__all__ = ["JudgeSpec", "open_judges", "parse_judge"]
+__all__ = ["JudgeSpec", "open_judges", "parse_judge", "parse_server"]
 
-_EXPECTED = "openai:MODEL@URL, hf:PATH, table:FILE or manual"
+_EXPECTED = "openai:MODEL@URL, hf:PATH, table:FILE, exact or manual"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class JudgeSpec:
     """A judge as the user named it: `what` is the model, the path or the person, `url` the server."""
 
     text: str
-    kind: Literal["openai", "hf", "table", "manual"]
+    kind: Literal["openai", "hf", "table", "exact", "manual"]
     what: str = ""
     url: str = ""
 
@@ -38,11 +38,13 @@ def parse_judge(text: str) -> JudgeSpec:
     'http://localhost:8000/v1'
     >>> parse_judge("gpt")
     Traceback (most recent call last):
-    surgeval.errors.BadInput: judge 'gpt': found no kind, expected openai:MODEL@URL, hf:PATH, table:FILE or manual
+    surgeval.errors.BadInput: judge 'gpt': found no kind, expected openai:MODEL@URL, hf:PATH, table:FILE, exact or ...
     """
     kind, colon, rest = text.partition(":")
     if kind == "manual":
         return JudgeSpec(text, "manual", rest)
+    if text == "exact":
+        return JudgeSpec(text, "exact")
     if not colon or kind not in ("openai", "hf", "table"):
         found = f"the kind {kind!r}" if colon else "no kind"
         raise BadInput(f"judge {text!r}: found {found}, expected {_EXPECTED}")
@@ -52,12 +54,17 @@ def parse_judge(text: str) -> JudgeSpec:
         return JudgeSpec(text, "table", rest)
     if kind == "hf":
         return JudgeSpec(text, "hf", rest)
+    return JudgeSpec(text, "openai", *parse_server(text, rest))
+
+
+def parse_server(text: str, rest: str, role: str = "judge") -> tuple[str, str]:
+    """Model and address out of `MODEL@URL`, the rest of the name `text`."""
     model, at, url = rest.partition("@http")
     url = f"http{url}" if at else ""
-    _check_url(text, url)
+    _check_url(text, url, role)
     if not model:
-        raise BadInput(f"judge {text!r}: found no model, expected openai:MODEL@URL")
-    return JudgeSpec(text, "openai", model, url)
+        raise BadInput(f"{role} {text!r}: found no model, expected openai:MODEL@URL")
+    return model, url
 
 
 def open_judges(
@@ -71,22 +78,26 @@ def open_judges(
         name = f"{name} #{repeats + 1}" if repeats else name
         if spec.kind == "table":
             judges.append(TableJudge(spec.what, name))
+        elif spec.kind == "exact":
+            judges.append(ExactJudge(name))
         elif spec.kind == "manual":
             judges.append(ManualJudge(name=name))
         elif open_chat is None:
-            raise BadInput(f"judge {spec.text!r}: found no way to open a model here, expected table:FILE or manual")
+            raise BadInput(
+                f"judge {spec.text!r}: found no way to open a model here, expected table:FILE, exact or manual"
+            )
         else:
             judges.append(ChatJudge(name, open_chat(spec), original=original))
     return tuple(judges)
 
 
-def _check_url(text: str, url: str) -> None:
+def _check_url(text: str, url: str, role: str) -> None:
     try:
         parts = urlsplit(url)
         ok = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
     except ValueError:
         ok = False
     if not ok:
-        raise BadInput(f"judge {text!r}: found no server address, expected openai:MODEL@http(s)://HOST[:PORT]/v1")
+        raise BadInput(f"{role} {text!r}: found no server address, expected openai:MODEL@http(s)://HOST[:PORT]/v1")
     if parts.username or parts.password:
-        raise BadInput(f"judge for {parts.hostname}: found a password in the address, expected it in the environment")
+        raise BadInput(f"{role} for {parts.hostname}: found a password in the address, expected it in the environment")

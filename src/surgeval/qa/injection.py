@@ -11,11 +11,11 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
 from surgeval.qa._injection_lexicon import grading_talk
-from surgeval.qa._injection_rules import RULES
+from surgeval.qa._injection_rules import FOREIGN, RULES
 from surgeval.qa._injection_views import DECODED, invisible_message, readings, shown, unseen
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
 JUDGED_FORMATS = frozenset({"open_ended", "multiple_choice", "matching"})
 OVERLONG = 2000  # characters; every judged format refuses answers far below this
 _SCANNED = 8000  # of each end of an answer: an attack has to be near an end to be the last or first thing read
+_SHORT = 40  # characters up to which an answer is likely to come again
 _UNSEEN = 3  # a stray joiner or mark comes with copied text; three are a payload
 _REPEATED = 40
 _PROSE = re.compile(r"[a-z]{2,} [a-z]{2,}|\bcorrect\b")  # words, not an article number that happens to decode
@@ -122,10 +123,17 @@ def screen(answer: str, answer_format: str = "open_ended") -> Screening:
     """
     if answer_format not in JUDGED_FORMATS:
         return Screening()
+    return _known(answer) if len(answer) <= _SHORT else _looked_at(answer)
+
+
+def _looked_at(answer: str) -> Screening:
     findings: dict[str, Finding] = {}
     for finding in (*_shape(answer), *_matches(_ends(answer))):
         findings.setdefault(finding.rule, finding)
     return Screening(tuple(findings.values()))
+
+
+_known = lru_cache(maxsize=1024)(_looked_at)  # thousands of questions are answered "B" or "A-1, B-2"
 
 
 def disqualifies(screenings: Iterable[Screening], policy: FlagPolicy) -> bool:
@@ -182,7 +190,7 @@ def _matches(answer: str) -> Iterable[Finding]:
         flat = " ".join(reading.split())
         found = False
         for rule in RULES:
-            if rule.name == "language" and found:
+            if rule.name == "language" and (found or not FOREIGN.search(flat)):
                 break  # they come last; "ignore … instructions" is French as well as English, and one reason is enough
             match = rule.pattern.search(reading if rule.over == "lines" else flat)
             if match:

@@ -14,11 +14,11 @@ from dataclasses import replace
 from surgeval.errors import BadInput
 from surgeval.qa._judge_cache import VerdictCache
 from surgeval.qa._judge_chat import Chat, ChatError, Message, Reply
-from surgeval.qa._judge_kinds import ChatJudge, Judge, TableJudge, read_verdicts
+from surgeval.qa._judge_kinds import ChatJudge, ExactJudge, Judge, TableJudge, read_verdicts
 from surgeval.qa._judge_manual import ManualJudge
 from surgeval.qa._judge_prompt import JudgeItem, judge_messages
 from surgeval.qa._judge_report import JudgeTally, PanelReport, Price, summarise_verdicts, vote_table
-from surgeval.qa._judge_spec import JudgeSpec, open_judges, parse_judge
+from surgeval.qa._judge_spec import JudgeSpec, open_judges, parse_judge, parse_server
 from surgeval.qa._judge_verdict import parse_verdict
 from surgeval.qa._judge_vote import (
     Outcome,
@@ -35,6 +35,7 @@ __all__ = [
     "Chat",
     "ChatError",
     "ChatJudge",
+    "ExactJudge",
     "Judge",
     "JudgeItem",
     "JudgeSpec",
@@ -56,6 +57,7 @@ __all__ = [
     "judge_messages",
     "open_judges",
     "parse_judge",
+    "parse_server",
     "parse_verdict",
     "read_verdicts",
     "summarise_verdicts",

@@ -102,7 +102,10 @@ def focus_sections(report: FocusReport) -> tuple[Section, ...]:
     return tuple(one for one in sections if one is not None and (one.text or one.tables or one.figures))
 
 
-_REMARK = {"leaves": "Rows are groups, columns how the answer is given; a blank cell has no questions or no right one."}
+_REMARK = {
+    "buckets": "Where a bar is missing there is no question, or no right answer: the table says which.",
+    "leaves": "Rows are groups, columns how the answer is given; a blank cell has no questions.",
+}
 
 
 def _lead(scores: FocusScores) -> str:
@@ -245,7 +248,7 @@ def _figures(scores: FocusScores) -> dict[str, Figure]:
     }
     cells = tuple(tuple(_tenth(share.get((group, name))) for name in formats) for group in groups)
     columns = tuple(name.replace("_", " ") for name in formats)
-    made["leaves"] = Heatmap("Accuracy by capability and answer format", labels, columns, cells, "% right")
+    made["leaves"] = Heatmap("Accuracy by capability and answer format", labels, columns, cells, "% right", whole=100)
     return made
 
 

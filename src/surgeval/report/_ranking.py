@@ -91,7 +91,6 @@ def ranking_sections(study: RankingStudy) -> tuple[Section, ...]:
 _REMARKS = {
     "significance": "Blue: the row's model is better in more buckets than the column's. White: not told apart.",
     "podium": "Above each place the accuracies of the models in the buckets where they took it; bars count how often.",
-    "accuracy": "A blank cell is 0.",
     "blobs": "A blob's area is the share of resamples, the cross the median place, the line the 95 % interval.",
     "variants": "The first rule is the one used; the last is the order by mean accuracy alone.",
 }
@@ -102,7 +101,13 @@ def _lead(study: RankingStudy) -> str:
     names = _listed(first)
     if len(first) == len(study.ranking.models):
         return "These videos tell none of the models apart: all share the first place."
+    ranking = study.ranking
+    if len(ranking.untestable) == len(ranking.buckets):
+        least = ranking.options.min_clusters
+        return f"No bucket has the {least} videos that a claim needs: the order is that of the tie-break, no evidence."
     claim = f"{names} {'is' if len(first) == 1 else 'share the place'} first."
+    if len(first) == 1 and np.isfinite(ranking.win_rate[ranking.models.index(first[0])]):
+        claim = f"{names} is first by the tie-break; in the buckets' tests another model does as well."
     if study.places is None or len(first) > 1:
         return claim
     kept = study.places.share[study.ranking.models.index(first[0]), 0]
@@ -232,7 +237,7 @@ def _unknown(study: RankingStudy) -> Section:
         for column in table.get_columns()
         if column.dtype == pl.Float64
     ]
-    shown = table.with_columns(*fixed, pl.Series("note", state))
+    shown = table.with_columns(*fixed, *([pl.Series("note", state)] if any(state) else []))
     return Section(
         "What these videos cannot tell",
         text,
@@ -264,7 +269,7 @@ def _figures(study: RankingStudy) -> dict[str, Figure]:
         "podium": Podium("Places by bucket", names, ranking.buckets, _rows(ranking.accuracy[:, order]),
                          _rows(ranking.bucket_rank[:, order]), "accuracy"),
         "accuracy": Heatmap("Accuracy by bucket", names, ranking.buckets,
-                            _rows(np.round(100 * ranking.accuracy[:, order].T, 1)), "% right"),
+                            _rows(np.round(100 * ranking.accuracy[:, order].T, 1)), "% right", whole=100),
     }  # fmt: skip
     if study.places is not None:
         share, ends = study.places.share[order], study.places.interval()[order]

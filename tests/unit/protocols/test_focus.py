@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 import pickle
@@ -324,3 +325,17 @@ def test_a_datasets_questions_and_a_models_answers_are_sources_too() -> None:
     sources = as_sources([question], [Answer("q", "00:00:04", 2.0)])
     assert score_focus(*sources, track="segment", strict=True).flat_accuracy == 1.0
     assert score_focus(*as_sources([question], [Answer("q", "00:00:05")])).flat_accuracy == 0.0
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_reading_leaves_the_garbage_collector_as_it_was(enabled: bool, tmp_path: Path) -> None:
+    was = gc.isenabled()
+    try:
+        (gc.enable if enabled else gc.disable)()
+        score_focus([request("q")], [reference("q")], [{"qID": "q", "content": "3"}], resamples=5)
+        assert gc.isenabled() is enabled
+        with pytest.raises(FocusProblems):
+            score_focus([], [], tmp_path / "absent.json")
+        assert gc.isenabled() is enabled
+    finally:
+        (gc.enable if was else gc.disable)()

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from surgeval.qa._injection_rules import FOREIGN, RULES
+from surgeval.qa._injection_views import readings
 from surgeval.qa.injection import (
     JUDGED_FORMATS,
     FlagPolicy,
@@ -149,3 +151,15 @@ def test_a_screener_can_be_measured_against_another() -> None:
 def test_quality_without_attacks_or_flags_is_not_a_number() -> None:
     quality = measure_screening([Sample("a clip", attack=False, held_out=False)])
     assert quality.recall != quality.recall and quality.precision != quality.precision
+
+
+def test_what_is_looked_for_first_never_hides_a_rule_of_another_language() -> None:
+    languages = [rule.pattern for rule in RULES if rule.name == "language"]
+    matched = 0
+    for sample in sample_suite():
+        for _, reading in readings(sample.text):
+            flat = " ".join(reading.split())
+            if any(pattern.search(flat) for pattern in languages):
+                matched += 1
+                assert FOREIGN.search(flat), flat
+    assert matched > 20

@@ -27,6 +27,7 @@ from surgeval.report import (
     write_focus_report,
     write_ranking_report,
 )
+from surgeval.report._ranking import _lead as _ranking_lead
 from surgeval.stats import rank, stream
 
 HOSTILE = "</script><b>=1+1"
@@ -147,3 +148,18 @@ def test_a_file_may_be_called_anything(tmp_path: Path, name: str) -> None:
     ((model, table),) = read_results_of([tmp_path / name]).items()
     assert model.encode()  # a table and a page can hold it
     assert table["qID"].to_list() == ["q"]
+
+
+def _lead(skill: dict[str, float], videos: int) -> str:
+    rng = stream(4, "lead")
+    where = [f"v{k:02d}" for k in rng.integers(0, videos, 400)]
+    study = study_ranking(rank({name: rng.random(400) < rate for name, rate in skill.items()}, ["b"] * 400, where,
+                               n_boot=200), outer=5, n_boot=50)  # fmt: skip
+    page = render_page("x", ranking_sections(study), lead=_ranking_lead(study))
+    return page.split('class="lead"', 1)[1].split("</p>", 1)[0]
+
+
+def test_the_first_sentence_says_what_the_first_place_rests_on() -> None:
+    assert "net is first. On resampled videos" in _lead({"net": 0.9, "prior": 0.3}, 20)
+    assert "is first by the tie-break" in _lead({"net": 0.6, "twin": 0.6, "prior": 0.1}, 20)
+    assert "No bucket has the 6 videos that a claim needs" in _lead({"net": 0.9, "prior": 0.3}, 5)

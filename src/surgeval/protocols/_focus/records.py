@@ -21,6 +21,9 @@ __all__ = ["FocusQuestion", "FocusResponse", "Here", "printable", "read_question
 REQUEST = ("qID", "videoID", "start_time", "end_time", "procedure_type", "question")
 REFERENCE = ("qID", "primary", "format", "answer")
 RESPONSE = ("qID", "content", "latency")
+_KEYS: dict[tuple[str, ...], frozenset[str]] = {
+    keys: frozenset(keys) for keys in (REQUEST, REFERENCE, RESPONSE, RESPONSE[:2])
+}
 
 
 class Here:
@@ -129,10 +132,9 @@ def read_question(
 
 def _read_request(place: Here, record: dict[str, Any], aborts: list[str]) -> _Request:
     aborts += _absent(record, REQUEST)
-    for key in record:
-        if key not in REQUEST:
-            place.warn("key-unknown", shown(key), f"only the keys {', '.join(REQUEST)}", "keys")
-            aborts.append(f"request key {shown(key)}")
+    for key in _unknown(record, REQUEST):
+        place.warn("key-unknown", shown(key), f"only the keys {', '.join(REQUEST)}", "keys")
+        aborts.append(f"request key {shown(key)}")
     video = record.get("videoID")
     if isinstance(video, int) and not isinstance(video, bool):
         video = str(video)
@@ -162,10 +164,9 @@ def read_response(place: Here, record: dict[str, Any], timed: bool) -> FocusResp
     if unusable:
         place.report("content-not-text", shown(content), "text", "content")
     aborts = _absent(record, RESPONSE[:2])
-    for key in record:
-        if key not in RESPONSE:
-            place.warn("key-unknown", shown(key), f"only the keys {', '.join(RESPONSE)}", "keys")
-            aborts.append(f"response key {shown(key)}")
+    for key in _unknown(record, RESPONSE):
+        place.warn("key-unknown", shown(key), f"only the keys {', '.join(RESPONSE)}", "keys")
+        aborts.append(f"response key {shown(key)}")
     latency, stated, untimed = as_float(raw), "latency" in record, ""
     if latency is None or not 0 <= latency < math.inf:
         untimed = f"the latency is {shown(raw)}, expected seconds, finite and at least 0"
@@ -175,7 +176,11 @@ def read_response(place: Here, record: dict[str, Any], timed: bool) -> FocusResp
 
 
 def _absent(record: dict[str, Any], keys: tuple[str, ...]) -> list[str]:
-    return [f"no {key}" for key in keys if key not in record]
+    return [] if record.keys() >= _KEYS[keys] else [f"no {key}" for key in keys if key not in record]
+
+
+def _unknown(record: dict[str, Any], keys: tuple[str, ...]) -> list[str]:
+    return [] if record.keys() <= _KEYS[keys] else [key for key in record if key not in keys]
 
 
 @cache
@@ -196,6 +201,8 @@ def _capability(value: object) -> tuple[str, str]:
 
 
 def _seconds(value: object) -> float | None:
+    if type(value) is int and -1e9 < value < 1e9:  # nearly always
+        return float(value)
     number = as_float(value)
     return number if number is not None and math.isfinite(number) else None
 

@@ -1,0 +1,75 @@
+"""The demo's chapter on questions: five answerers whose true order is known."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from surgeval.cli._demo_focus import SKILLS, NoisyAnswerer, focus_chapter
+from surgeval.datasets import MemoryDataset
+from surgeval.qa import judge_format
+from surgeval.records import VqaQuestion
+from surgeval.vocab import LabelSpace, capabilities
+
+CHOICE = "Where does it lie? A) upper left B) upper right C) lower left"
+ASKED: tuple[
+    tuple[str, dict[str, Any], str, tuple[str, str]], ...
+] = (  # format, options, text, references of even and odd videos
+    ("binary", {}, "Is a clip in view?", ("Yes", "No")),
+    ("number", {}, "How many clips are in view?", ("2", "3")),
+    ("percentage", {"threshold_pp": 5.0}, "During what share is a sponge in view?", ("22%", "83%")),
+    ("fo_class", {}, "Which objects are in view?", ("Clip, Sponge", "None")),
+    ("time", {"threshold_seconds": 1.5}, "When is a clip first in view?", ("00:00:05", "00:00:41")),
+    ("multiple_choice", {}, CHOICE, ("A) upper left", "B) upper right")),
+    ("open_ended", {}, "What is it for?", ("to drain fluid", "to stop bleeding")),
+    ("matching", {"pattern": "A-[12], B-[12]"}, "Match A and B with 1 and 2.", ("A-1, B-2", "A-2, B-1")),
+)
+
+
+@pytest.fixture(scope="module")
+def questions() -> list[VqaQuestion]:
+    made = []
+    for video in range(8):
+        for leaf in capabilities():
+            for format, options, text, answers in ASKED[:: 1 + video % 2]:
+                name = f"{video}-{leaf.code}-{format}"
+                made.append(VqaQuestion(name, f"v{video}", 0, 60, "x", text, leaf.value, format,
+                                        answers[(video // 2) % 2], options))  # fmt: skip
+    return made
+
+
+@pytest.fixture(scope="module")
+def dataset(questions: list[VqaQuestion]) -> MemoryDataset:
+    return MemoryDataset(LabelSpace("none", ("instrument",)), [], questions=questions)
+
+
+def test_the_ranking_finds_the_order_that_was_built_in(dataset: MemoryDataset, tmp_path: Path) -> None:
+    chapter = focus_chapter(dataset, tmp_path / "focus")
+    assert chapter.table["answerer"].to_list()[:3] == ["oracle", "keen", "vague"]
+    assert set(chapter.table["answerer"].to_list()[3:]) == {"prior", "random"}
+    assert chapter.table["accuracy"][0].startswith("1.000")
+    assert chapter.sentences[0].startswith("keen is better than vague in ")
+    assert chapter.sentences[1] == "better than prior and random: oracle, keen, vague"
+    assert chapter.page.is_file()
+    assert all(page.is_file() for page in chapter.pages.values())
+    assert set(json.loads(json.dumps(chapter.to_json()))["ranking"]) >= {"copeland", "final_rank", "final_order"}
+
+
+@pytest.mark.parametrize(("skill", "share"), [(0.0, 0.0), (1.0, 1.0)])
+def test_a_noisy_answerer_is_wrong_in_the_asked_format(
+    questions: list[VqaQuestion], skill: float, share: float
+) -> None:
+    one = NoisyAnswerer("x", dict.fromkeys(SKILLS["keen"], skill), questions)
+    states = set()
+    right = []
+    for question in questions:
+        said = one.answer(question).content
+        verdict = judge_format(question.format, dict(question.format_options), question.answer, said)
+        states.add(verdict.state)
+        right.append(said == question.answer if verdict.state == "judge" else verdict.correct)
+        assert one.answer(question).content == said
+    assert "invalid" not in states
+    assert right.count(True) == share * len(questions)

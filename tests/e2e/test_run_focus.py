@@ -1,0 +1,439 @@
+"""Asking a model: a real server on loopback that fails in many ways, kills half-way, and models that are no models."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import sqlite3
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pytest
+
+from surgeval.cli._main import run as surgeval_run
+
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Surgeval
+
+NUMBER = re.compile(r"question (\d+)\?")
+PATIENCE = 120.0  # seconds, for a loaded machine
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Hands each request to the server's `script(question number, how often it was asked)`."""
+
+    protocol_version = "HTTP/1.1"
+    server: Server
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        content = asked["messages"][1]["content"]
+        text = content if isinstance(content, str) else content[-1]["text"]
+        found = NUMBER.search(text)
+        number = int(found[1]) if found else -1
+        with self.server.lock:
+            self.server.asked[number] += 1
+            self.server.bodies.append(asked)
+            count = self.server.asked[number]
+        answer = self.server.script(number, count)
+        if answer is None:  # a reset
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.close_connection = True
+            self.connection.close()
+            return
+        code, text, headers = answer
+        data = text.encode()
+        try:
+            self.send_response(code)
+            for name, value in {"Content-Type": "application/json", **headers}.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+        except OSError:  # the client was killed
+            self.close_connection = True
+
+    def finish(self) -> None:
+        if self.connection.fileno() >= 0:
+            super().finish()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Quiet."""
+
+
+Reply = tuple[int, str, dict[str, str]]
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.lock, self.asked, self.bodies = threading.Lock(), Counter[int](), list[dict[str, Any]]()
+        self.script: Callable[[int, int], Reply | None] = lambda number, count: said(str(number))
+
+    @property
+    def model(self) -> str:
+        return f"openai:vlm@http://127.0.0.1:{self.server_address[1]}/v1"
+
+
+def said(content: object, finish: str = "stop") -> Reply:
+    message = {"role": "assistant", "content": content}
+    body = {"choices": [{"message": message, "finish_reason": finish}], "usage": {"prompt_tokens": 9}}
+    return 200, json.dumps(body), {}
+
+
+def refused(status: int, headers: dict[str, str] | None = None) -> Reply:
+    return status, json.dumps({"error": {"message": "sorry"}}), headers or {}
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server() as running:
+        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        yield running
+        running.shutdown()
+        thread.join()
+
+
+Quick = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Quick:
+    """The command in this process: exit code, standard output, standard error."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*args: object) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = surgeval_run([str(arg) for arg in args])
+        return code, *capsys.readouterr()
+
+    return call
+
+
+def write_pair(folder: Path, count: int, videos: int = 4, format: str = "number") -> Path:
+    """Questions `question N?` whose answer is N."""
+    folder.mkdir(exist_ok=True)
+    requests = [
+        {"qID": f"q{n}", "videoID": f"v{n % videos}", "start_time": 0, "end_time": 1, "procedure_type": "x",
+         "question": f"question {n}?"} for n in range(count)
+    ]  # fmt: skip
+    references = [{"qID": f"q{n}", "primary": "3a", "format": format, "answer": f"{n}"} for n in range(count)]
+    (folder / "requests.json").write_text(json.dumps(requests))
+    (folder / "references.json").write_text(json.dumps(references))
+    return folder
+
+
+def responses(folder: Path) -> dict[str, str]:
+    return {row["qID"]: row["content"] for row in json.loads((folder / "responses.json").read_text())}
+
+
+def test_a_server_that_fails_in_every_way_still_gives_every_answer(
+    quick: Quick, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("random.uniform", lambda low, high: 0.001)  # of the waits between two tries
+    failures = [refused(500), refused(429, {"Retry-After": "0"}), None, (200, "{broken", {}), (200, "{}", {})]
+    server.script = lambda number, count: failures[number % 5] if count == 1 else said(str(number))
+    write_pair(tmp_path / "D", 40)
+    code, out, err = quick("run", "focus", "--data", "D", "--model", server.model, "--out", "run", "--json")
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    assert found["counts"] == {"ok": 40}
+    assert found["scores"]["flat_accuracy"] == 1
+    assert responses(tmp_path / "run") == {f"q{n}": str(n) for n in range(40)}
+    assert set(server.asked.values()) == {2}
+    results = pl.read_csv(tmp_path / "run" / "tables" / "results.csv")
+    assert results["correctness"].all()
+    again, out, _ = quick("run", "focus", "--data", "D", "--model", server.model, "--out", "run")
+    assert again == 0
+    assert "2 were there already" in out
+    assert set(server.asked.values()) == {2}
+
+
+def test_a_failed_question_is_no_wrong_answer_and_retry_asks_only_it(
+    quick: Quick, server: Server, tmp_path: Path
+) -> None:
+    server.script = lambda number, count: refused(404) if number % 10 == 3 else said(f"<think>hm</think> {number}")
+    write_pair(tmp_path / "D", 40)
+    command = ("run", "focus", "--data", "D", "--model", server.model, "--out", "run")
+    code, out, _ = quick(*command)
+    assert code == 1
+    assert "not scored: 4 questions have no answer yet" in out
+    assert "HTTP 404" in out
+    assert not (tmp_path / "run" / "tables").exists()
+    assert set(responses(tmp_path / "run")) == {f"q{n}" for n in range(40) if n % 10 != 3}
+    cases = pl.read_parquet(tmp_path / "run" / "cases.parquet")
+    failed = cases.filter(pl.col("status") == "model_error")
+    assert (failed.height, failed["content"].null_count()) == (4, 4)
+    server.asked.clear()
+    server.script = lambda number, count: said(str(number))
+    assert quick(*command)[0] == 1  # resuming is not retrying
+    assert not server.asked
+    code, out, _ = quick(*command, "--retry")
+    assert (code, server.asked) == (0, Counter((3, 13, 23, 33)))
+    assert "flat accuracy 1.000" in out
+
+
+def test_a_dead_server_is_given_up_and_every_question_listed(quick: Quick, server: Server, tmp_path: Path) -> None:
+    server.script = lambda number, count: refused(401)
+    write_pair(tmp_path / "D", 70)
+    code, out, _ = quick("run", "focus", "--data", "D", "--model", server.model, "--out", "run", "--json")
+    found = json.loads(out)
+    assert (code, found["counts"], found["scores"]) == (1, {"model_error": 70}, None)
+    assert 20 <= sum(server.asked.values()) < 70
+    assert responses(tmp_path / "run") == {}
+
+
+@pytest.mark.parametrize("reply", [said(None), said("", "length"), said("<think>so long", "length")])
+def test_a_reply_without_an_answer_is_a_failure(quick: Quick, server: Server, tmp_path: Path, reply: Reply) -> None:
+    server.script = lambda number, count: reply
+    write_pair(tmp_path / "D", 2)
+    code, out, _ = quick("run", "focus", "--data", "D", "--model", server.model, "--out", "run", "--json")
+    assert (code, json.loads(out)["counts"]) == (1, {"model_error": 2})
+
+
+def test_text_that_no_file_can_hold_is_kept_as_its_escape(quick: Quick, server: Server, tmp_path: Path) -> None:
+    server.script = lambda number, count: said("a\x00\x1b[2J\ud800\u202e")
+    write_pair(tmp_path / "D", 1)
+    code, out, _ = quick("run", "focus", "--data", "D", "--model", server.model, "--out", "run")
+    assert code == 0
+    assert "\x1b" not in out
+    assert responses(tmp_path / "run") == {"q0": "a\x00\x1b[2J\\ud800\u202e"}
+
+
+def test_killed_half_way_nothing_stored_is_asked_again(server: Server, tmp_path: Path) -> None:
+    def slow(number: int, count: int) -> Reply:
+        time.sleep(0.03)
+        return said(str(number))
+
+    server.script = slow
+    write_pair(tmp_path / "D", 120)
+    command = [sys.executable, "-m", "surgeval", "run", "focus", "--data", "D", "--model", server.model, "--out", "run"]
+    process = subprocess.Popen([*command, "--concurrency", "4"], cwd=tmp_path, stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while len(server.asked) < 50 and time.monotonic() < deadline and process.poll() is None:
+            time.sleep(0.005)
+    finally:
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    time.sleep(0.1)  # what was in flight has reached the server
+    with sqlite3.connect(tmp_path / "run" / "answers.sqlite") as base:
+        stored = {int(qid[1:]) for (qid,) in base.execute("SELECT question FROM answers")}
+    base.close()
+    asked = Counter(server.asked)
+    assert 30 < len(stored) < 120
+    assert set(asked.values()) == {1}
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert done.returncode == 0, done.stderr
+    assert all(server.asked[number] == 1 for number in stored)
+    twice = {number for number, count in server.asked.items() if count > 1}
+    assert twice == set(asked) - stored
+    assert len(twice) <= 4
+    assert responses(tmp_path / "run") == {f"q{n}": str(n) for n in range(120)}
+
+
+def test_a_phantom_s_frames_are_sent_and_its_references_are_not(
+    quick: Quick, server: Server, small_phantom: Path, tmp_path: Path
+) -> None:
+    server.script = lambda number, count: said("no")
+    command = ("run", "focus", "--data", small_phantom, "--model", server.model, "--frames", 3, "--limit", 12)
+    code, out, _ = quick(*command, "--out", "run")
+    assert code == 0
+    assert "--judge SPEC --out run" in out  # judged formats and no judge: the command that scores
+    references = json.loads((tmp_path / "run" / "references.json").read_text())
+    requests = json.loads((tmp_path / "run" / "requests.json").read_text())
+    shown = {body["messages"][1]["content"][-1]["text"]: body["messages"][1]["content"][:-1] for body in server.bodies}
+    assert len(shown) == 12
+    for request, reference in zip(requests, references, strict=True):
+        (parts,) = (parts for text, parts in shown.items() if request["question"] in text)
+        urls = [part["image_url"]["url"] for part in parts if part["type"] == "image_url"]
+        assert len(urls) == (1 if request["start_time"] == request["end_time"] else 3)
+        assert all(url.startswith("data:image/jpeg;base64,/9j/") for url in urls)
+        if reference["format"] == "open_ended":
+            assert reference["answer"] not in json.dumps(shown)
+    server.bodies.clear()
+    assert quick(*command, "--track", "frame", "--judge", "exact", "--out", "frame")[0] == 0
+    assert {len(body["messages"][1]["content"]) for body in server.bodies} == {3}
+    assert (tmp_path / "frame" / "tables" / "results.csv").is_file()
+
+
+def test_models_that_are_no_models(quick: Quick, small_phantom: Path, tmp_path: Path) -> None:
+    flat = {}
+    for model in ("oracle", "prior", "random:5"):
+        folder = model.replace(":", "")
+        code, out, err = quick(
+            "run", "focus", "--data", small_phantom, "--model", model, "--judge", "exact", "--out", folder, "--json"
+        )
+        assert (code, err) == (0, "")
+        found = json.loads(out)
+        flat[model] = found["scores"]["flat_accuracy"]
+        assert found["scores"]["counts"]["invalid"] == 0
+    assert flat["oracle"] == 1
+    assert flat["random:5"] < 0.5
+    code, out, _ = quick(
+        "run", "focus", "--data", small_phantom, "--model", "replay:prior/responses.json", "--judge", "exact",
+        "--out", "replayed", "--json",
+    )  # fmt: skip
+    assert (code, json.loads(out)["scores"]["flat_accuracy"]) == (0, flat["prior"])
+    assert quick("rank", "oracle", "prior", "random5", "--out", "ranking", "--json")[0] == 0
+
+
+def test_a_replayed_file_with_gaps_is_scored_with_them(quick: Quick, tmp_path: Path) -> None:
+    write_pair(tmp_path / "D", 3)
+    (tmp_path / "r.json").write_text('[{"qID": "q0", "content": "0"}, {"qID": "q1", "content": "1"}]')
+    code, out, _ = quick("run", "focus", "--data", "D", "--model", "replay:r.json", "--out", "run", "--json")
+    found = json.loads(out)
+    assert (code, found["counts"]) == (1, {"missing": 1, "ok": 2})
+    assert found["scores"]["counts"]["missing"] == 1
+
+
+def test_other_settings_need_another_folder(quick: Quick, tmp_path: Path) -> None:
+    write_pair(tmp_path / "D", 3)
+    command = ("run", "focus", "--data", "D", "--out", "run", "--model")
+    assert quick(*command, "oracle")[0] == 0
+    code, _, err = quick(*command, "random:1")
+    assert code == 2
+    assert "found a run with other settings (model" in err
+
+
+def test_bad_input_is_one_sentence(quick: Quick, tmp_path: Path) -> None:
+    write_pair(tmp_path / "D", 2)
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "requests.json").write_text('[{"qID": "q0"')
+    (tmp_path / "broken" / "references.json").write_text("[]")
+    (tmp_path / "films").mkdir()
+    (tmp_path / "twice.json").write_text('[{"qID": "a", "content": "1"}, {"qID": "a", "content": "2"}]')
+    (tmp_path / "null.json").write_text('[{"qID": "a\\u001b", "content": null}]')
+    chat = "openai:vlm@http://127.0.0.1:9/v1"
+    for arguments, words in (
+        (("--data", "D", "--model", "gpt"), "model 'gpt': found no known name, expected openai:MODEL@URL"),
+        (("--data", "D", "--model", "openai:vlm"), "model 'openai:vlm': found no server address"),
+        (("--data", "D", "--model", "openai:vlm@http://u:p@h/v1"), "model for h: found a password in the address"),
+        (("--data", "D", "--model", "random:x"), "found the seed 'x'"),
+        (("--data", "D", "--model", "replay:absent.json"), "absent.json: found no such file"),
+        (("--data", "D", "--model", "replay:twice.json"), "question 'a': qID: found a second response"),
+        (("--data", "D", "--model", "replay:null.json"), "content: found nothing, expected text"),
+        (("--data", "D", "--model", "hf:D"), "D: found no config.json"),
+        (("--data", "D", "--model", "oracle", "--judge", "gpt"), "judge 'gpt': found no kind"),
+        (("--data", "D", "--model", chat, "--media", "films"), "films: video v0: found no such file, expected v0.mp4"),
+        (("--data", "D", "--model", chat, "--media", "absent"), "media absent: found no such folder"),
+        (("--data", "broken", "--model", "oracle"), "requests.json"),
+        (("--data", "films", "--model", "oracle"), "films: found no dataset of a known format"),
+        (("--data", "hub:../../x", "--model", "oracle"), "expected hub:OWNER/NAME"),
+        (("--requests", "D/requests.json", "--model", "oracle"), "a requests file with its references file"),
+        (("--data", "D", "--model", "oracle", "--retry"), "--retry: run: found no run.json"),
+    ):
+        code, out, err = quick("run", "focus", *arguments, "--out", "run")
+        assert (code, out) == (2, ""), (arguments, err)
+        assert words in err
+        assert len(err.splitlines()) == 1
+        assert "\x1b" not in err
+    assert not (tmp_path / "run").exists()
+
+
+def test_text_alone_is_said_and_recorded(quick: Quick, server: Server, tmp_path: Path) -> None:
+    write_pair(tmp_path / "D", 2)
+    pair = ("--requests", "D/requests.json", "--references", "D/references.json")
+    code, out, _ = quick("run", "focus", *pair, "--model", server.model, "--out", "run")
+    assert code == 0
+    assert "warning: no media: the model was asked in text alone" in out
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["config"]["media"] == "none"
+
+
+class Hub(BaseHTTPRequestHandler):
+    """As much of the hub as a dataset's download needs."""
+
+    files: dict[str, bytes]
+
+    def do_HEAD(self) -> None:
+        self._answer(body=False)
+
+    def do_GET(self) -> None:
+        self._answer(body=True)
+
+    def _answer(self, body: bool) -> None:
+        commit = "0" * 40
+        path = self.path.partition("?")[0]
+        name = path.rpartition(f"/resolve/{commit}/")[2]
+        headers = {"X-Repo-Commit": commit, "ETag": f'"{name.encode().hex()}"'}
+        if path.startswith("/api/datasets/owner/focus/revision/"):
+            data = json.dumps({"id": "owner/focus", "sha": commit, "siblings": [{"rfilename": f} for f in self.files]})
+        elif path.startswith("/api/datasets/owner/focus/tree/"):
+            data = json.dumps([{"type": "file", "path": f, "size": len(b), "oid": "a"} for f, b in self.files.items()])
+        elif name in self.files:
+            data = ""
+        else:
+            self.send_response(404)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        content = data.encode() or self.files[name]
+        self.send_response(200)
+        for key, value in headers.items():
+            self.send_header(key, value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        if body:
+            self.wfile.write(content)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Quiet."""
+
+
+def rows(folder: Path, name: str, numbers: range) -> bytes:
+    table = pl.DataFrame([
+        {"id": f"q{n}", "video": f"v{n % 2}", "timestamp_start": "00:00:01", "timestamp_end": "00:00:02",
+         "procedure_type": "x", "question": f"question {n}?", "primary_capability": "3a", "secondary_capabilities": [],
+         "answer_format": "number", "answer": str(n), "clinical_relevance": False} for n in numbers
+    ])  # fmt: skip
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    table.write_parquet(folder / name)
+    return (folder / name).read_bytes()
+
+
+def test_published_rows_come_from_a_folder_or_from_the_hub(
+    quick: Quick, surgeval: Surgeval, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("huggingface_hub")
+    files = {
+        name: rows(tmp_path / "local", name, numbers)
+        for name, numbers in (
+            ("segment/test-0.parquet", range(3)),
+            ("segment/test-1.parquet", range(3, 5)),
+            ("frame/test-0.parquet", range(3)),
+        )
+    }
+    code, _, err = quick("run", "focus", "--data", "local", "--model", "oracle", "--out", "both")
+    assert code == 2
+    assert "found rows in several folders (frame, segment)" in err
+    assert quick("run", "focus", "--data", "local/segment", "--model", "oracle", "--out", "local-run")[0] == 0
+    with ThreadingHTTPServer(("127.0.0.1", 0), type("Here", (Hub,), {"files": files})) as hub:
+        threading.Thread(target=hub.serve_forever, daemon=True).start()
+        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{hub.server_address[1]}")
+        monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+        monkeypatch.setenv("HF_HUB_DISABLE_XET", "1")
+        command = ("run", "focus", "--model", "oracle", "--json")
+        done = surgeval(*command, "--data", "hub:owner/focus:segment", "--out", "hub-run")
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["counts"] == {"ok": 5}
+        absent = surgeval(*command, "--data", "hub:owner/absent", "--out", "no-run")
+        hub.shutdown()
+    assert absent.returncode == 2
+    assert "hub:owner/absent: found no way to fetch it" in absent.stderr
+    assert responses(tmp_path / "hub-run") == responses(tmp_path / "local-run") == {f"q{n}": str(n) for n in range(5)}
