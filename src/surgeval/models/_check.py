@@ -1,0 +1,90 @@
+"""Can this model be used, and what is missing? The answer to `surgeval models check`.
+
+The model is really loaded, asked for a prompt and shown one grey frame: whatever fails there is what would fail later.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from surgeval.errors import SurgevalError
+from surgeval.models._registry import open_contrastive
+from surgeval.models.contrastive import AttentionTower, Contrastive, ConvTower, CrossAttention
+
+__all__ = ["ModelCheck", "check_model"]
+
+PROMPT = "The grasper is in the image"
+FRAME = (1080, 1920)
+
+
+@dataclass(frozen=True)
+class ModelCheck:
+    """What was found. `loads`: images can be read; `usable`: prompts too, and a score came out."""
+
+    spec: str
+    loads: bool = False
+    family: str | None = None
+    identity: str | None = None
+    tensors: int | None = None
+    explains: str | None = None  # rollout, gradcam or cross-attention
+    input_size: tuple[int, int] | None = None
+    visible: float | None = None  # share of a 16:9 frame that the model sees
+    problems: tuple[str, ...] = field(default=())
+
+    @property
+    def usable(self) -> bool:
+        """Whether nothing is missing."""
+        return self.loads and not self.problems
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, for machines."""
+        plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {**plain, "usable": self.usable, "problems": list(self.problems)}
+
+
+def check_model(path: str | Path) -> ModelCheck:
+    """Try to load and use the model that a path or name stands for; a problem is reported, never raised."""
+    spec = str(path)
+    try:
+        model = open_contrastive(spec)
+    except SurgevalError as error:
+        complaints = getattr(error, "complaints", ())
+        return ModelCheck(spec, problems=(str(error), *complaints[1:]))
+    network = getattr(model, "network", None)
+    return ModelCheck(
+        spec,
+        loads=True,
+        family=model.family,
+        identity=model.identity,
+        tensors=len(network.state_dict()) if network is not None else None,
+        explains=_explains(model),
+        input_size=model.preparation.input_size,
+        visible=model.preparation.view(*FRAME).fraction,
+        problems=tuple(_problems(model)),
+    )
+
+
+def _explains(model: object) -> str | None:
+    if isinstance(model, AttentionTower):
+        return "rollout"
+    if isinstance(model, ConvTower):
+        return "gradcam"
+    return "cross-attention" if isinstance(model, CrossAttention) else None
+
+
+def _problems(model: Contrastive) -> list[str]:
+    import torch
+
+    try:
+        texts = model.texts([PROMPT])
+    except SurgevalError as error:
+        return [str(error)]
+    grey = model.preparation(np.full((*FRAME, 3), 128, np.uint8))
+    score = model.scores(torch.from_numpy(grey)[None], texts)
+    if not bool(torch.isfinite(score).all()):
+        return [f"model {model.name}: found a score that is not finite for a grey frame, expected a number"]
+    return []

@@ -1,0 +1,152 @@
+"""CLIP from a transformers folder, with a ViT image tower or with the small residual one of `phantom-clip-resnet`.
+
+The ViT runs with eager attention: with the faster kernels transformers silently returns no attentions at all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from surgeval.errors import DataError
+from surgeval.models._clip_resnet import PhantomClipResnet
+from surgeval.models._tokens import FolderTokens
+from surgeval.models._towers import TwoTowers, attended, tracked, unit
+from surgeval.models._weights import build, configured, digest, read_config, read_folder
+from surgeval.models.preparation import Preparation
+
+__all__ = ["Clip", "ClipResnet", "fitting_size", "open_clip", "open_clip_resnet", "read_preparation"]
+
+
+class Clip(TwoTowers):
+    """An `AttentionTower`: the image vector is read at the ViT's [CLS] token."""
+
+    def __init__(self, network: Any, tokens: FolderTokens, grid: tuple[int, int], **about: Any) -> None:
+        super().__init__(network, **about)
+        self.tokens, self.grid = tokens, grid
+
+    def attend(self, pixels: torch.Tensor) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
+        """Unit image vectors and every block's post-softmax attention, all inside the graph."""
+        with torch.enable_grad():
+            out = self.network.get_image_features(tracked(self._pixels(pixels)), output_attentions=True)
+        layers = self.network.config.vision_config.num_hidden_layers
+        return unit(out.pooler_output), attended(out.attentions, layers, math.prod(self.grid))
+
+    def _image_vectors(self, pixels: torch.Tensor) -> torch.Tensor:
+        vectors: torch.Tensor = self.network.get_image_features(pixels).pooler_output
+        return vectors
+
+    def _text_vectors(self, prompts: Sequence[str]) -> torch.Tensor:
+        return self.token_vectors(self.tokens(prompts))
+
+    def token_vectors(self, tokens: dict[str, torch.Tensor]) -> torch.Tensor:
+        """Prompt vectors, not normalised, from `input_ids` and `attention_mask`."""
+        placed = {name: value.to(self.device) for name, value in tokens.items()}
+        vectors: torch.Tensor = self.network.get_text_features(**placed).pooler_output
+        return vectors
+
+
+class ClipResnet(TwoTowers):
+    """A `ConvTower`: the image vector comes from the mean of the last feature maps."""
+
+    def __init__(self, network: PhantomClipResnet, tokens: FolderTokens, **about: Any) -> None:
+        super().__init__(network, **about)
+        self.tokens = tokens
+
+    def trunk(self, pixels: torch.Tensor) -> torch.Tensor:
+        """The last feature maps, without gradients."""
+        with torch.no_grad():
+            maps: torch.Tensor = self.network.trunk(self._pixels(pixels))
+        return maps
+
+    def head(self, features: torch.Tensor) -> torch.Tensor:
+        """Unit image vectors from those maps, inside the graph."""
+        return unit(self.network.head(features))
+
+    def _image_vectors(self, pixels: torch.Tensor) -> torch.Tensor:
+        vectors: torch.Tensor = self.network.encode_image(pixels)
+        return vectors
+
+    def _text_vectors(self, prompts: Sequence[str]) -> torch.Tensor:
+        placed = {name: value.to(self.device) for name, value in self.tokens(prompts).items()}
+        vectors: torch.Tensor = self.network.encode_text(**placed)
+        return vectors
+
+
+def open_clip(folder: Path, name: str, dtype: str = "float32") -> Clip:
+    """The model of a transformers folder with `model_type: clip`."""
+    from transformers import CLIPConfig, CLIPModel
+
+    path = folder / "config.json"
+    config = configured(CLIPConfig.from_dict, read_config(path), path)
+    preparation = read_preparation(folder)
+    vision, text = config.vision_config, config.text_config
+    grid = fitting_size(path, vision, preparation)
+    tensors, files = read_folder(folder)
+    network = build(
+        partial(CLIPModel._from_config, config, attn_implementation="eager", dtype=torch.float32), tensors, files[0]
+    )
+    tokens = FolderTokens(folder, longest=text.max_position_embeddings, words=text.vocab_size, end=_end(path, text))
+    identity = digest([*files, path, *tokens.files], preparation, "clip", dtype)
+    return Clip(network, tokens, grid, name=name, family="clip", identity=identity, preparation=preparation,
+                logit_scale=_scale(network, files[0]), dtype=dtype)  # fmt: skip
+
+
+def open_clip_resnet(folder: Path, name: str, dtype: str = "float32") -> ClipResnet:
+    """The model of a folder with `model_type: surgeval-clip-resnet`."""
+    path = folder / "config.json"
+    preparation = read_preparation(folder)
+    network = PhantomClipResnet.load(folder)
+    text = network.text_tower.config
+    tokens = FolderTokens(
+        folder, longest=text.max_position_embeddings, words=text.vocab_size, end=_end(path, text), fast=True
+    )
+    weights = folder / "model.safetensors"
+    identity = digest([weights, path, *tokens.files], preparation, "clip-resnet", dtype)
+    return ClipResnet(network, tokens, name=name, family="clip-resnet", identity=identity, preparation=preparation,
+                      logit_scale=_scale(network, weights), dtype=dtype)  # fmt: skip
+
+
+def _end(path: Path, text: Any) -> int:
+    if not isinstance(text.eos_token_id, int):
+        raise DataError(path, field="eos_token_id", found=repr(text.eos_token_id)[:80],
+                        expected="the number of the token where the text tower is read")  # fmt: skip
+    return text.eos_token_id
+
+
+def _scale(network: Any, path: Path) -> float:
+    scale = float(network.logit_scale)
+    if not scale <= 20:  # CLIP stops at log 100 = 4.6
+        raise DataError(path, field="logit_scale", found=f"{scale:g}", expected="a logarithm of at most 20")
+    return math.exp(scale)
+
+
+def read_preparation(folder: Path) -> Preparation:
+    """The preparation a folder describes: preprocessor_config.json, or processor_config.json of newer versions."""
+    path = folder / "preprocessor_config.json"
+    if path.is_file():
+        return Preparation.from_processor(read_config(path), path)
+    newer = folder / "processor_config.json"
+    if newer.is_file():
+        config = read_config(newer).get("image_processor")
+        if isinstance(config, dict):
+            return Preparation.from_processor(config, newer)
+    raise DataError(path, found="no such file", expected="the image processor's configuration beside the weights")
+
+
+def fitting_size(path: Path, vision: Any, preparation: Preparation) -> tuple[int, int]:
+    """The grid of patches, if the prepared image has the size that the tower reads."""
+    size, patch = vision.image_size, vision.patch_size
+    if not isinstance(size, int) or not isinstance(patch, int) or not 1 <= patch <= size:
+        raise DataError(path, field="vision_config", found=f"image_size {size} and patch_size {patch}",
+                        expected="whole numbers, the patch the smaller")  # fmt: skip
+    if preparation.input_size != (size, size):
+        rows, columns = preparation.input_size
+        raise DataError(path, field="vision_config.image_size", found=size,
+                        expected=f"{rows}×{columns} as in preprocessor_config.json")  # fmt: skip
+    return size // patch, size // patch

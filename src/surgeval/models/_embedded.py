@@ -1,0 +1,35 @@
+"""The models that ship with surgeval: small real networks, trained on the phantom, whose faults are known.
+
+Their weights are package data; each is an ordinary model folder that the ordinary loaders open.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from surgeval.errors import BadInput
+
+__all__ = ["EMBEDDED", "embedded_folder"]
+
+EMBEDDED = {
+    "phantom-clip": "a small CLIP (ViT) that looks at the instruments",
+    "phantom-clip-resnet": "the same with a residual image tower, for Grad-CAM",
+    "phantom-shortcut": "a small CLIP that reads the tissue's tint instead: right for the wrong reason",
+}
+_WEIGHTS = Path(__file__).parent / "weights"
+
+
+def embedded_folder(name: str) -> Path:
+    """The folder of an embedded model.
+
+    >>> embedded_folder("phantom-eye")
+    Traceback (most recent call last):
+    surgeval.errors.BadInput: model 'phantom-eye': expected one of phantom-clip, phantom-clip-resnet, phantom-shortcut
+    """
+    if name not in EMBEDDED:
+        raise BadInput(f"model {name!r}: expected one of {', '.join(EMBEDDED)}")
+    folder = _WEIGHTS / name
+    if not (folder / "config.json").is_file():
+        raise BadInput(f"model {name}: found no weights in this installation, expected {folder.name}/config.json "
+                       "among the package's data")  # fmt: skip
+    return folder

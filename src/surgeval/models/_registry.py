@@ -1,0 +1,164 @@
+"""`open_contrastive`: one text names any model, and this finds the loader.
+
+A package adds models by an entry point of the group `surgeval.models`: a function of the text after `NAME:` that
+returns a `Contrastive`. Importing this module imports no torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+
+from surgeval.errors import BadInput, DataError
+from surgeval.models._embedded import EMBEDDED, embedded_folder
+from surgeval.models.contrastive import Contrastive
+
+__all__ = ["GROUP", "KINDS", "ModelSpec", "open_contrastive", "parse_spec", "plugins", "require_torch"]
+
+GROUP = "surgeval.models"
+KINDS = {
+    "clip": "CLIP, a transformers folder or hub name",
+    "blip-itc": "BLIP image-text contrast, a transformers folder or hub name",
+    "blip-itm": "BLIP image-text matching, a transformers folder or hub name",
+    "surgvlp": "SurgVLP checkpoint (.pth or zip), with FILE?vocab=VOCAB or vocab.txt beside it",
+    "hecvl": "HecVL checkpoint, as surgvlp",
+    "peskavlp": "PeskaVLP checkpoint, as surgvlp",
+}
+_CHECKPOINTS = ("surgvlp", "hecvl", "peskavlp")
+_HUB_NAME = re.compile(r"[\w-][\w.-]{0,95}/[\w-][\w.-]{0,95}")
+_HUB_FILES = ["*.json", "*.safetensors", "pytorch_model.bin", "vocab.txt", "merges.txt"]
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """A model's name taken apart: `kind` (empty: find out), where it is, and the vocabulary of a checkpoint."""
+
+    text: str
+    kind: str
+    where: str
+    vocab: str | None = None
+
+
+def parse_spec(text: str) -> ModelSpec:
+    """Take `KIND:WHERE?vocab=FILE` apart; kind and vocabulary are optional.
+
+    >>> parse_spec("surgvlp:weights/SurgVLP.pth?vocab=vocab.txt")
+    ModelSpec(text='surgvlp:weights/SurgVLP.pth?vocab=vocab.txt', kind='surgvlp', where='weights/SurgVLP.pth',
+              vocab='vocab.txt')
+    """
+    if not text.strip() or "\0" in text:
+        raise BadInput(f"model: found {text!r}, expected a folder, a file or a name")
+    head, colon, rest = text.partition(":")
+    kind = head if colon and (head in KINDS or head in plugins()) else ""
+    if not kind:
+        kind, rest = (text, "") if text in plugins() else ("", text)
+    where, mark, vocab = rest.partition("?vocab=")
+    if mark and not vocab:
+        raise BadInput(f"model {text!r}: found ?vocab= without a file, expected the path of a vocab.txt")
+    if kind in KINDS and not where:
+        raise BadInput(f"model {text!r}: found no place after {kind}:, expected {KINDS[kind]}")
+    return ModelSpec(text, kind, where, vocab or None)
+
+
+def plugins() -> dict[str, EntryPoint]:
+    """Models of other packages, by name."""
+    return {entry.name: entry for entry in entry_points(group=GROUP)}
+
+
+def require_torch() -> None:
+    """Say how to get torch and transformers where they are missing."""
+    for name in ("torch", "transformers", "safetensors"):
+        try:
+            importlib.import_module(name)
+        except ImportError as error:
+            raise BadInput(f"models: found no {name}, expected it installed: pip install 'surgeval[models]'") from error
+
+
+def open_contrastive(spec: str | Path, device: str = "cpu", dtype: str = "float32") -> Contrastive:
+    """Load a model that scores prompts against images.
+
+    `spec` is an embedded name (`phantom-clip`), a transformers folder, a hub name (`openai/clip-vit-base-patch32`), a
+    SurgVLP-family checkpoint, or one of these after its kind (`blip-itm:FOLDER`). `dtype` bfloat16 halves memory and
+    is faster on a GPU; its scores differ in the third digit.
+    """
+    parsed = parse_spec(os.fspath(spec))
+    if parsed.kind and parsed.kind not in KINDS:
+        return _plugin(parsed).to(device)
+    if dtype not in ("float32", "bfloat16"):
+        raise BadInput(f"dtype: found {dtype!r}, expected float32 or bfloat16")
+    require_torch()
+    return _loader(parsed)(dtype=dtype).to(device)
+
+
+def _plugin(spec: ModelSpec) -> Contrastive:
+    try:
+        opener = plugins()[spec.kind].load()
+        model = opener(spec.text.partition(":")[2])
+    except (ImportError, AttributeError, TypeError) as error:
+        raise BadInput(f"entry point {GROUP}.{spec.kind}: found an opener that fails with: {error}") from error
+    if not isinstance(model, Contrastive):
+        raise BadInput(f"entry point {GROUP}.{spec.kind}: found a {type(model).__name__}, expected a Contrastive model")
+    return model
+
+
+def _loader(spec: ModelSpec) -> Callable[..., Contrastive]:
+    """The function that opens the model; all but the precision is decided here."""
+    if spec.where in EMBEDDED and not spec.kind:
+        return _folder_loader(embedded_folder(spec.where), spec)
+    path = Path(spec.where)
+    there = os.path.exists(path)  # noqa: PTH110 (`Path.exists` raises for overlong names)
+    if spec.kind in _CHECKPOINTS or (not spec.kind and there and path.is_file()):
+        from surgeval.models._surgvlp import open_surgvlp
+
+        vocab = Path(spec.vocab) if spec.vocab else None
+        return partial(open_surgvlp, path, spec.text, vocab, spec.kind or "surgvlp")
+    if spec.vocab:
+        raise BadInput(f"model {spec.text!r}: found ?vocab= for a folder, which brings its own, expected a checkpoint")
+    if not there:
+        path = _download(spec)
+    if not path.is_dir():
+        raise BadInput(f"model {spec.text!r}: found a file, expected a transformers folder")
+    return _folder_loader(path, spec)
+
+
+def _folder_loader(folder: Path, spec: ModelSpec) -> Callable[..., Contrastive]:
+    from surgeval.models._weights import read_config
+
+    path = folder / "config.json"
+    found = read_config(path).get("model_type")
+    wanted = spec.kind.partition("-")[0]
+    if wanted and found != wanted:
+        raise DataError(path, field="model_type", found=repr(found), expected=repr(wanted))
+    if found == "clip":
+        from surgeval.models._clip import open_clip
+
+        return partial(open_clip, folder, spec.text)
+    if found == "surgeval-clip-resnet":
+        from surgeval.models._clip import open_clip_resnet
+
+        return partial(open_clip_resnet, folder, spec.text)
+    if found == "blip":
+        from surgeval.models._blip import open_blip
+
+        return partial(open_blip, folder, spec.text, "itm" if spec.kind == "blip-itm" else "itc")
+    raise DataError(path, field="model_type", found=repr(found)[:80], expected="clip, blip or surgeval-clip-resnet")
+
+
+def _download(spec: ModelSpec) -> Path:
+    """The local copy of a hub model; only data files are fetched, never code."""
+    if not _HUB_NAME.fullmatch(spec.where):
+        raise BadInput(f"model {spec.text!r}: found no such file or folder, expected one, a hub name OWNER/NAME or "
+                       f"one of {', '.join((*EMBEDDED, *plugins()))}")  # fmt: skip
+    from huggingface_hub import snapshot_download
+
+    try:
+        return Path(snapshot_download(spec.where, allow_patterns=_HUB_FILES))
+    except (OSError, ValueError) as error:
+        raise BadInput(f"model {spec.text!r}: found no such folder, and the hub gave no model of that name "
+                       f"({type(error).__name__}), expected a folder or a reachable hub name") from error  # fmt: skip

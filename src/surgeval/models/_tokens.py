@@ -1,0 +1,129 @@
+"""Prompts to token ids, with what silently goes wrong made loud.
+
+Without tokenizer files transformers invents a tokenizer that maps every letter to "unknown"; a prompt that is too long
+is cut; a prompt without its end token is read at the wrong place. Each is an error here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from surgeval.errors import BadInput, DataError
+from surgeval.models._checkpoint import first_line
+
+__all__ = ["TOKENIZER_FILES", "FolderTokens", "WordPieces", "checked_prompts"]
+
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "vocab.json", "merges.txt", "vocab.txt",
+                   "special_tokens_map.json", "added_tokens.json")  # fmt: skip
+_LEGACY_END = 2  # transformers reads old CLIP files with this end id at the largest id instead
+
+
+def checked_prompts(prompts: Sequence[str]) -> tuple[str, ...]:
+    """The prompts as a tuple, if there are any and none is empty."""
+    if isinstance(prompts, str):
+        raise BadInput("prompts: found one text, expected a list of texts")
+    result = tuple(prompts)
+    if not result:
+        raise BadInput("prompts: found none, expected at least one")
+    for prompt in result:
+        if not prompt.strip():
+            raise BadInput(f"prompts: found {prompt!r}, expected a text with words")
+    return result
+
+
+class FolderTokens:
+    """The tokenizer of a transformers folder, opened with the first prompt."""
+
+    def __init__(self, folder: Path, *, longest: int, words: int, end: int | None = None, fast: bool = False) -> None:
+        self.folder, self.longest, self.words, self.end, self.fast = folder, longest, words, end, fast
+
+    @property
+    def files(self) -> list[Path]:
+        """The files that decide what a prompt means."""
+        return [self.folder / name for name in TOKENIZER_FILES if (self.folder / name).is_file()]
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        names = {path.name for path in self.files}
+        if not names & {"tokenizer.json", "vocab.txt"} and not {"vocab.json", "merges.txt"} <= names:
+            raise BadInput(f"{self.folder}: found no tokenizer files, expected tokenizer.json, vocab.json with "
+                           "merges.txt, or vocab.txt to read prompts with")  # fmt: skip
+        from transformers import AutoTokenizer, PreTrainedTokenizerFast
+
+        opener = PreTrainedTokenizerFast if self.fast else AutoTokenizer
+        try:
+            return opener.from_pretrained(self.folder, local_files_only=True, trust_remote_code=False)
+        except Exception as error:  # the tokenizers library raises plain Exception
+            raise DataError(self.folder, field="tokenizer", found=f"files that cannot be used ({first_line(error)})",
+                            expected="a transformers tokenizer") from error  # fmt: skip
+
+    def __call__(self, prompts: Sequence[str]) -> dict[str, torch.Tensor]:
+        """`input_ids` and `attention_mask`, padded to the longest prompt."""
+        try:
+            out = self._tokenizer(list(prompts), padding=True, return_tensors="pt")
+        except (ValueError, TypeError) as error:
+            raise DataError(self.folder, field="tokenizer", found=f"files that cannot be used ({first_line(error)})",
+                            expected="a transformers tokenizer with a padding token") from error  # fmt: skip
+        ids, mask = out["input_ids"], out["attention_mask"]
+        _check(prompts, ids, mask, self.longest, self.words, self.folder)
+        if self.end is not None and self.end != _LEGACY_END and not bool((ids == self.end).any(1).all()):
+            raise DataError(self.folder, field="tokenizer", found=f"prompts without the end token {self.end}",
+                            expected="the text tower's eos_token_id at the end of each")  # fmt: skip
+        return {"input_ids": ids, "attention_mask": mask}
+
+
+class WordPieces:
+    """BERT's cased WordPiece from a vocab.txt that the user supplies; every prompt padded to `length`."""
+
+    def __init__(self, vocab: Path | None, beside: Path, *, words: int, length: int = 77) -> None:
+        self.vocab, self.beside, self.words, self.length = vocab, beside, words, length
+
+    @property
+    def files(self) -> list[Path]:
+        """The vocabulary, where there is one."""
+        path = self._path()
+        return [path] if path.is_file() else []
+
+    def _path(self) -> Path:
+        return self.vocab or self.beside.parent / "vocab.txt"
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        from transformers import BertTokenizer
+
+        path = self._path()
+        if not path.is_file():
+            raise BadInput(f"{path}: found no such file, expected Bio_ClinicalBERT's vocab.txt beside the checkpoint "
+                           f"or named as surgvlp:{self.beside.name}?vocab=FILE")  # fmt: skip
+        try:
+            lines = path.read_text(encoding="utf-8").split("\n")
+        except (OSError, UnicodeDecodeError) as error:
+            raise DataError(path, found="no readable text", expected="a WordPiece vocabulary") from error
+        pieces = [line.rstrip("\r") for line in (lines[:-1] if lines[-1] == "" else lines)]
+        if len(pieces) != self.words or len(set(pieces)) != len(pieces):
+            raise DataError(path, found=f"{len(set(pieces))} different word pieces on {len(pieces)} lines",
+                            expected=f"{self.words}, the rows of the checkpoint's word table")  # fmt: skip
+        missing = [token for token in ("[PAD]", "[UNK]", "[CLS]", "[SEP]") if token not in set(pieces)]
+        if missing:
+            raise DataError(path, found=f"no {missing[0]}", expected="the special tokens of BERT")
+        return BertTokenizer(vocab={piece: row for row, piece in enumerate(pieces)}, do_lower_case=False)
+
+    def __call__(self, prompts: Sequence[str]) -> dict[str, torch.Tensor]:
+        """`input_ids` and `attention_mask`, (prompts, length)."""
+        longest = self._tokenizer(list(prompts), padding=True, return_tensors="pt")
+        _check(prompts, longest["input_ids"], longest["attention_mask"], self.length, self.words, self._path())
+        out = self._tokenizer(list(prompts), padding="max_length", max_length=self.length, return_tensors="pt")
+        return {"input_ids": out["input_ids"], "attention_mask": out["attention_mask"]}
+
+
+def _check(prompts: Sequence[str], ids: torch.Tensor, mask: torch.Tensor, longest: int, words: int, file: Path) -> None:
+    if ids.shape[1] > longest:
+        worst = int(mask.sum(1).argmax())
+        raise BadInput(f"prompt {prompts[worst]!r}: found {int(mask[worst].sum())} tokens, expected at most {longest}")
+    if int(ids.max()) >= words or int(ids.min()) < 0:
+        raise DataError(file, field="tokenizer", found=f"token {int(ids.max())}", expected=f"tokens below {words}")

@@ -1,0 +1,116 @@
+"""What all two-tower models share: prompts and images become unit vectors, the score is their cosine.
+
+An adapter adds how its network makes the vectors; nothing here knows a model's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import torch
+from torch import nn
+
+from surgeval.errors import BadInput
+from surgeval.models._tokens import checked_prompts
+from surgeval.models.contrastive import TextBank
+from surgeval.models.preparation import Preparation
+
+__all__ = ["Adapter", "TwoTowers", "attended", "tracked", "unit"]
+
+_CHUNK = 256  # prompts encoded at a time
+_TYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+
+
+class Adapter:
+    """A frozen network with its name, identity and geometry, on some device."""
+
+    def __init__(
+        self,
+        network: nn.Module,
+        *,
+        name: str,
+        family: str,
+        identity: str,
+        preparation: Preparation,
+        logit_scale: float,
+        dtype: str = "float32",
+    ) -> None:
+        if dtype not in _TYPES:
+            raise BadInput(f"dtype: found {dtype!r}, expected one of {', '.join(_TYPES)}")
+        self.network: Any = network.to(_TYPES[dtype])
+        self.name, self.family, self.identity = name, family, identity
+        self.preparation, self.logit_scale, self.dtype = preparation, logit_scale, dtype
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        place: torch.device = next(self.network.parameters()).device
+        return place
+
+    def to(self, device: str) -> Self:
+        """Move this model and return it."""
+        try:
+            self.network.to(torch.device(device))
+        except (RuntimeError, AssertionError) as error:
+            raise BadInput(
+                f"device: found {device!r}, which torch does not offer here, expected cpu, cuda, …"
+            ) from error
+        return self
+
+    def _pixels(self, pixels: torch.Tensor) -> torch.Tensor:
+        if pixels.ndim != 4 or tuple(pixels.shape[1:]) != (3, *self.preparation.input_size):
+            wanted = (3, *self.preparation.input_size)
+            raise BadInput(
+                f"pixels: found shape {tuple(pixels.shape)}, expected (images, {', '.join(map(str, wanted))})"
+            )
+        return pixels.to(self.device, _TYPES[self.dtype])
+
+
+class TwoTowers(Adapter):
+    """Scores are cosines of image and prompt vectors."""
+
+    def texts(self, prompts: Sequence[str]) -> TextBank:
+        """Encode prompts."""
+        checked = checked_prompts(prompts)
+        with torch.no_grad():
+            pieces = [
+                unit(self._text_vectors(checked[start : start + _CHUNK])) for start in range(0, len(checked), _CHUNK)
+            ]
+        return TextBank(checked, vectors=torch.cat(pieces))
+
+    def scores(self, pixels: torch.Tensor, texts: TextBank) -> torch.Tensor:
+        """Cosines (images, prompts), without gradients."""
+        if texts.vectors is None:
+            raise BadInput(f"texts: found prompts made by another kind of model, expected those of {self.name}")
+        with torch.no_grad():
+            return unit(self._image_vectors(self._pixels(pixels))) @ texts.vectors.to(self.device).T
+
+    def _text_vectors(self, prompts: Sequence[str]) -> torch.Tensor:
+        raise NotImplementedError
+
+    def _image_vectors(self, pixels: torch.Tensor) -> torch.Tensor:
+        raise NotImplementedError
+
+
+def unit(vectors: torch.Tensor) -> torch.Tensor:
+    """Vectors of length one, in float32 whatever the network computes in."""
+    return nn.functional.normalize(vectors.float(), dim=-1)
+
+
+def tracked(pixels: torch.Tensor) -> torch.Tensor:
+    """The pixels as the start of a graph.
+
+    All weights are frozen, so without it no attention would have a gradient; nothing differentiates down to here.
+    """
+    return pixels.detach().requires_grad_(True)
+
+
+def attended(attentions: tuple[torch.Tensor, ...] | None, layers: int, patches: int) -> tuple[torch.Tensor, ...]:
+    """The attentions, if the tower really gave one per layer with a [CLS] token before the patches."""
+    given = tuple(attentions or ())
+    if len(given) != layers or any(one is None or one.shape[-1] != patches + 1 for one in given):
+        raise RuntimeError(
+            f"the tower returned {len(given)} attentions, expected {layers} over {patches} patches and CLS"
+        )
+    return given

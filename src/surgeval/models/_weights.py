@@ -1,0 +1,179 @@
+"""Putting weights that strangers made into a network: every name and shape is compared first.
+
+`build` makes the network without memory (torch's meta device), so a hostile configuration allocates nothing, and no
+tensor can stay at its random start: what transformers only warns about is an error here.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+from torch import nn
+
+from surgeval.errors import DataError
+from surgeval.models._checkpoint import first_line, read_torch
+
+__all__ = ["WeightsMismatch", "build", "configured", "digest", "fit", "freeze", "read_config", "read_folder",
+           "read_safetensors"]  # fmt: skip
+
+Network = TypeVar("Network", bound=nn.Module)
+_CONFIG_LIMIT = 4 << 20
+_MOST_LAYERS = 256  # a network is built, layer by layer, before its weights are compared
+
+
+class WeightsMismatch(DataError):
+    """Weights that are not those of the network; `complaints` names every difference."""
+
+    def __init__(self, file: object, complaints: list[str], network: str, tensors: int) -> None:
+        self.complaints = tuple(complaints)
+        others = len(complaints) - 1
+        more = f" and {others} more difference{'s' if others > 1 else ''}" if others else ""
+        super().__init__(file, field="weights", found=f"{complaints[0]}{more}",
+                         expected=f"the {tensors} tensors of {network}")  # fmt: skip
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """A JSON object of modest size."""
+    try:
+        if not path.is_file():
+            raise DataError(path, found="no such file", expected="a JSON file")
+        if path.stat().st_size > _CONFIG_LIMIT:
+            raise DataError(path, found=f"{path.stat().st_size} bytes", expected="a JSON file of at most 4 MB")
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(path, found=error.strerror or "an unreadable file", expected="a JSON file") from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(path, found="text that is not JSON", expected="a JSON object") from error
+    if not isinstance(found, dict):
+        raise DataError(path, found=f"a JSON {type(found).__name__}", expected="a JSON object")
+    return found
+
+
+def configured(kind: Callable[[dict[str, Any]], Any], config: Mapping[str, Any], path: Path) -> Any:
+    """A transformers configuration object from a file's contents, or the reason why it cannot be one."""
+    for name, part in {"": config, **config}.items():
+        for what in ("num_hidden_layers", "num_attention_heads"):
+            count = part.get(what, 1) if isinstance(part, Mapping) else 1
+            if not isinstance(count, int) or not 1 <= count <= _MOST_LAYERS:
+                field = ".".join(filter(None, (name, what)))
+                raise DataError(path, field=field, found=repr(count)[:80], expected=f"1 to {_MOST_LAYERS}")
+    from huggingface_hub.errors import StrictDataclassError
+
+    try:
+        return kind(copy.deepcopy(dict(config)))
+    except (StrictDataclassError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
+        raise DataError(path, found=f"a configuration that is refused ({first_line(error.__cause__ or error)})",
+                        expected="a transformers configuration") from error  # fmt: skip
+
+
+def read_safetensors(path: Path) -> dict[str, torch.Tensor]:
+    """Tensors by name, as stored."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    if not path.is_file():
+        raise DataError(path, found="no such file", expected="weights in the safetensors format")
+    try:
+        tensors: dict[str, torch.Tensor] = load_file(path)
+    except (SafetensorError, OSError, ValueError) as error:
+        raise DataError(
+            path, found=f"a file that cannot be read ({first_line(error)})", expected="safetensors weights"
+        ) from error
+    return tensors
+
+
+def read_folder(folder: Path) -> tuple[dict[str, torch.Tensor], list[Path]]:
+    """The weights of a transformers folder and the files they came from; safetensors first, else a safe pickle."""
+    single, index, pickled = (folder / name for name in
+                              ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin"))  # fmt: skip
+    if single.is_file():
+        return read_safetensors(single), [single]
+    if index.is_file():
+        parts = read_config(index).get("weight_map")
+        if not isinstance(parts, dict) or not parts or not all(_plain(name) for name in parts.values()):
+            raise DataError(index, field="weight_map", found="something else", expected="file names inside the folder")
+        files = [folder / name for name in sorted(set(parts.values()))]
+        return {name: value for file in files for name, value in read_safetensors(file).items()}, files
+    if pickled.is_file():
+        return read_torch(pickled), [pickled]
+    raise DataError(folder, found="no weights", expected="model.safetensors or pytorch_model.bin")
+
+
+def _plain(name: object) -> bool:
+    return isinstance(name, str) and name.endswith(".safetensors") and not any(c in name for c in "/\\:\0")
+
+
+def build(make: Callable[[], Network], tensors: Mapping[str, torch.Tensor], path: object) -> Network:
+    """The network with these weights, frozen and in evaluation mode; `path` is named when they do not fit."""
+    try:
+        with torch.device("meta"):
+            network = make()
+    except (ValueError, RuntimeError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
+        raise DataError(path, field="config.json", found=f"sizes that make no network ({first_line(error)})",
+                        expected="a consistent configuration") from error  # fmt: skip
+    fit(network, tensors, path)
+    for name, buffer in list(network.named_buffers()):
+        if buffer.is_meta:  # not stored in files: transformers fills these when it builds a model
+            owner, _, leaf = name.rpartition(".")
+            network.get_submodule(owner).register_buffer(leaf, _constant(leaf, buffer), persistent=False)
+    freeze(network)
+    return network
+
+
+def _constant(name: str, like: torch.Tensor) -> torch.Tensor:
+    if name == "position_ids":
+        return torch.arange(like.shape[-1]).expand(like.shape).contiguous()
+    if name == "token_type_ids":
+        return torch.zeros(like.shape, dtype=torch.long)
+    raise NotImplementedError(f"buffer {name} of this transformers version is unknown")
+
+
+def fit(network: nn.Module, tensors: Mapping[str, torch.Tensor], path: object) -> None:
+    """Give the network these weights as float32, or say which is missing, too many, of a wrong shape or not finite."""
+    wanted = network.state_dict()
+    tensors = {name: value for name, value in tensors.items() if not _obsolete(name, wanted)}
+    complaints = [f"no {name}" for name in wanted if name not in tensors]
+    complaints += [f"an unknown {name}" for name in tensors if name not in wanted]
+    for name, value in wanted.items():
+        if name in tensors and tensors[name].shape != value.shape:
+            complaints.append(f"{name} of shape {tuple(tensors[name].shape)} instead of {tuple(value.shape)}")
+        elif name in tensors and tensors[name].is_floating_point() != value.is_floating_point():
+            complaints.append(f"{name} of type {tensors[name].dtype} instead of {value.dtype}")
+    if complaints:
+        raise WeightsMismatch(path, complaints, type(network).__name__, len(wanted))
+    ready = {name: value.to(wanted[name].dtype).contiguous() for name, value in tensors.items()}
+    for name, value in ready.items():
+        # A sum shows NaN and infinity and is the fastest pass; only a sum that overflowed needs the second look.
+        if value.is_floating_point() and not math.isfinite(value.sum()) and not bool(value.isfinite().all()):
+            raise DataError(path, field=name, found="NaN or infinity", expected="finite weights")
+    network.load_state_dict(ready, assign=True)
+
+
+def _obsolete(name: str, wanted: Mapping[str, torch.Tensor]) -> bool:
+    # Older transformers stored this constant with the weights.
+    return name.endswith("embeddings.position_ids") and name not in wanted
+
+
+def freeze(network: nn.Module) -> None:
+    """Evaluation mode, and no gradients for weights: explanations differentiate attentions and feature maps only."""
+    network.eval()
+    for parameter in network.parameters():
+        parameter.requires_grad_(False)
+
+
+def digest(files: Iterable[Path], *settings: object) -> str:
+    """A hash of file contents (read in pieces) and settings: the identity that a run records."""
+    total = hashlib.sha256()
+    for path in files:
+        with path.open("rb") as stream:
+            total.update(hashlib.file_digest(stream, "sha256").digest())
+    for setting in settings:
+        total.update(hashlib.sha256(repr(setting).encode()).digest())
+    return total.hexdigest()

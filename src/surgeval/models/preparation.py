@@ -1,0 +1,221 @@
+"""From a frame to a model's pixels, and back: which part of the frame the model saw.
+
+A map made in the model's square belongs to a window of the frame, often a small one (SurgVLP sees 21.8 % of a 16:9
+frame); `Preparation.view` says which. Resizing is Pillow's, so the pixels equal those of the transformers processors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from surgeval.errors import BadInput, DataError
+
+__all__ = ["CLIP_MEAN", "CLIP_STD", "IMAGENET_MEAN", "IMAGENET_STD", "Preparation", "View"]
+
+CLIP_MEAN = (0.48145466, 0.4578275, 0.40821073)
+CLIP_STD = (0.26862954, 0.26130258, 0.27577711)
+IMAGENET_MEAN = (0.485, 0.456, 0.406)
+IMAGENET_STD = (0.229, 0.224, 0.225)
+
+Resample = Literal["bilinear", "bicubic"]
+_FILTERS = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BICUBIC}
+_CODES: dict[int, Resample] = {2: "bilinear", 3: "bicubic"}  # Pillow's numbers, as configuration files write them
+_LARGEST = 4096  # pixels along an edge: no contrastive model reads more, and a hostile file may ask for it
+
+
+@dataclass(frozen=True)
+class View:
+    """What a model saw of a frame: `window` = (x1, y1, x2, y2) in pixels of a frame of (height, width)."""
+
+    frame: tuple[int, int]
+    window: tuple[float, float, float, float]
+
+    @property
+    def fraction(self) -> float:
+        """The share of the frame's area inside the window."""
+        x1, y1, x2, y2 = self.window
+        return (x2 - x1) * (y2 - y1) / (self.frame[0] * self.frame[1])
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """Resize, centre crop, rescale, normalise.
+
+    `resize` is (height, width), which squashes, or the length of the shorter edge, which keeps the aspect and therefore
+    needs a crop.
+
+    >>> prep = Preparation(resize=224, crop=(224, 224))
+    >>> prep(np.zeros((1080, 1920, 3), np.uint8)).shape
+    (3, 224, 224)
+    >>> view = prep.view(1080, 1920)
+    >>> [round(edge) for edge in view.window], round(view.fraction, 3)
+    ([420, 0, 1500, 1080], 0.563)
+    """
+
+    resize: tuple[int, int] | int
+    crop: tuple[int, int] | None = None
+    resample: Resample = "bicubic"
+    rescale: float = 1 / 255
+    mean: tuple[float, float, float] = CLIP_MEAN
+    std: tuple[float, float, float] = CLIP_STD
+
+    def __post_init__(self) -> None:
+        if self.resample not in _FILTERS:
+            raise BadInput(f"resample: found {self.resample!r}, expected one of {', '.join(_FILTERS)}")
+        edges = (self.resize,) if isinstance(self.resize, int) else self.resize
+        if not all(1 <= edge <= _LARGEST for edge in (*edges, *(self.crop or ()))):
+            raise BadInput(f"preparation: found edges {edges} and crop {self.crop}, expected 1 to {_LARGEST} pixels")
+        if isinstance(self.resize, int) and self.crop is None:
+            raise BadInput(
+                "preparation: found a resize of the shorter edge without a crop, expected a fixed input size"
+            )
+        if self.crop is not None:
+            height, width = (self.resize,) * 2 if isinstance(self.resize, int) else self.resize
+            if self.crop[0] > height or self.crop[1] > width:
+                raise BadInput(f"preparation: found a crop {self.crop} larger than the resized image {height}×{width}")
+        if not all(math.isfinite(value) for value in (self.rescale, *self.mean, *self.std)) or 0 in self.std:
+            raise BadInput("preparation: found a rescale, mean or std that is not finite or a std of 0")
+
+    @property
+    def input_size(self) -> tuple[int, int]:
+        """Rows and columns of the model's input."""
+        if self.crop is not None:
+            return self.crop
+        if isinstance(self.resize, int):  # pragma: no cover (refused on construction)
+            raise BadInput("preparation: expected a crop")
+        return self.resize
+
+    def resized(self, height: int, width: int) -> tuple[int, int]:
+        """Rows and columns after resizing, before the crop; the longer edge is rounded down, as transformers does."""
+        if not isinstance(self.resize, int):
+            return self.resize
+        if width <= height:
+            return int(self.resize * height / width), self.resize
+        return self.resize, int(self.resize * width / height)
+
+    def view(self, height: int, width: int) -> View:
+        """The window of a frame that ends up in the model's input."""
+        if height < 1 or width < 1:
+            raise BadInput(f"frame: found {height}×{width} pixels, expected at least 1×1")
+        rows, columns = self.resized(height, width)
+        if self.crop is None:
+            return View((height, width), (0.0, 0.0, float(width), float(height)))
+        top, left = (rows - self.crop[0]) // 2, (columns - self.crop[1]) // 2
+        x, y = width / columns, height / rows
+        window = (left * x, top * y, (left + self.crop[1]) * x, (top + self.crop[0]) * y)
+        return View((height, width), window)
+
+    def __call__(self, image: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """An RGB frame (height, width, 3) as the model's input (3, rows, columns)."""
+        if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8 or image.size == 0:
+            raise BadInput(f"image: found {image.dtype} of shape {image.shape}, expected uint8 (height, width, 3)")
+        height, width = image.shape[:2]
+        rows, columns = self.resized(height, width)
+        if rows > 64 * _LARGEST or columns > 64 * _LARGEST:
+            raise BadInput(f"image: found {height}×{width} pixels, expected an aspect a model can be shown")
+        small = Image.fromarray(np.ascontiguousarray(image)).resize((columns, rows), _FILTERS[self.resample])
+        if self.crop is not None:
+            top, left = (rows - self.crop[0]) // 2, (columns - self.crop[1]) // 2
+            small = small.crop((left, top, left + self.crop[1], top + self.crop[0]))
+        pixels = np.asarray(small)
+        return np.stack([self._table[channel][pixels[..., channel]] for channel in range(3)])
+
+    @cached_property
+    def _table(self) -> NDArray[np.float32]:
+        # 256 values per channel, by the processors' arithmetic: a float64 product, then a float32 difference.
+        values = (np.arange(256, dtype=np.float64) * self.rescale).astype(np.float32)
+        mean, std = (np.asarray(three, np.float32)[:, None] for three in (self.mean, self.std))
+        return np.asarray((values - mean) / std, np.float32)
+
+    @classmethod
+    def from_processor(cls, config: Mapping[str, Any], file: object = "preprocessor_config.json") -> Preparation:
+        """The preparation that a transformers image processor's configuration describes (CLIP or BLIP kind).
+
+        >>> Preparation.from_processor({"image_processor_type": "BlipImageProcessor"}).input_size
+        (384, 384)
+        """
+        return _from_processor(config, file)
+
+
+def _from_processor(config: Mapping[str, Any], file: object) -> Preparation:
+    kind = config.get("image_processor_type", config.get("feature_extractor_type", ""))
+    blip = isinstance(kind, str) and kind.startswith("Blip")
+    if not _switch(config, "do_resize", True, file):
+        raise DataError(file, field="do_resize", found="false", expected="true: a model reads one fixed size")
+    if _switch(config, "do_pad", False, file):
+        raise DataError(file, field="do_pad", found="true", expected="no padding")
+    resize = _resize(config.get("size", {"height": 384, "width": 384} if blip else 224), blip, file)
+    crop = None
+    if _switch(config, "do_center_crop", not blip, file):
+        found = config.get("crop_size", 224)
+        crop = _rectangle({"height": found, "width": found} if isinstance(found, int) else found, "crop_size", file)
+    code = config.get("resample", 3)
+    if not isinstance(code, int) or isinstance(code, bool) or code not in _CODES:
+        raise DataError(file, field="resample", found=repr(code), expected="2 (bilinear) or 3 (bicubic)")
+    rescale = _number(config.get("rescale_factor", 1 / 255), "rescale_factor", file)
+    mean, std = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
+    if _switch(config, "do_normalize", True, file):
+        mean = _three(config.get("image_mean", CLIP_MEAN), "image_mean", file)
+        std = _three(config.get("image_std", CLIP_STD), "image_std", file)
+    try:
+        return Preparation(
+            resize, crop, _CODES[code], rescale if _switch(config, "do_rescale", True, file) else 1.0, mean, std
+        )
+    except BadInput as error:
+        raise BadInput(f"{file}: {error}") from error
+
+
+def _resize(found: object, square: bool, file: object) -> tuple[int, int] | int:
+    if isinstance(found, int) and not isinstance(found, bool):  # the old way of writing it
+        found = {"height": found, "width": found} if square else {"shortest_edge": found}
+    if isinstance(found, Mapping):
+        given = {name: value for name, value in found.items() if value is not None}
+        if set(given) == {"shortest_edge"}:
+            return _edge(given["shortest_edge"], "size.shortest_edge", file)
+    return _rectangle(found, "size", file)
+
+
+def _rectangle(found: object, field: str, file: object) -> tuple[int, int]:
+    if not isinstance(found, Mapping) or {name for name, value in found.items() if value is not None} != {
+        "height",
+        "width",
+    }:
+        wanted = "height and width" + (" or shortest_edge" if field == "size" else "")
+        raise DataError(file, field=field, found=repr(found)[:80], expected=wanted)
+    return _edge(found["height"], f"{field}.height", file), _edge(found["width"], f"{field}.width", file)
+
+
+def _edge(found: object, field: str, file: object) -> int:
+    if not isinstance(found, int) or isinstance(found, bool) or not 1 <= found <= _LARGEST:
+        raise DataError(file, field=field, found=repr(found)[:80], expected=f"a whole number from 1 to {_LARGEST}")
+    return found
+
+
+def _number(found: object, field: str, file: object) -> float:
+    if not isinstance(found, int | float) or isinstance(found, bool) or not math.isfinite(found):
+        raise DataError(file, field=field, found=repr(found)[:80], expected="a finite number")
+    return float(found)
+
+
+def _three(found: object, field: str, file: object) -> tuple[float, float, float]:
+    if not isinstance(found, list | tuple) or len(found) != 3:
+        raise DataError(file, field=field, found=repr(found)[:80], expected="three numbers")
+    red, green, blue = (_number(value, field, file) for value in found)
+    return red, green, blue
+
+
+def _switch(config: Mapping[str, Any], field: str, default: bool, file: object) -> bool:
+    found = config.get(field)
+    if found is None:
+        return default
+    if not isinstance(found, bool):
+        raise DataError(file, field=field, found=repr(found)[:80], expected="true or false")
+    return found

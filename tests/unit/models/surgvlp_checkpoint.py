@@ -1,0 +1,75 @@
+"""A random SurgVLP checkpoint, with names and shapes written from their description and not from our network."""
+
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+
+import torch
+
+
+def surgvlp_names() -> dict[str, tuple[int, ...]]:
+    """Every tensor of a checkpoint and its shape."""
+    names: dict[str, tuple[int, ...]] = {}
+
+    def norm(prefix: str, width: int) -> None:
+        names.update({f"{prefix}.{part}": (width,) for part in ("weight", "bias", "running_mean", "running_var")})
+        names[f"{prefix}.num_batches_tracked"] = ()
+
+    img = "backbone_img.model"
+    names[f"{img}.conv1.weight"] = (64, 3, 7, 7)
+    norm(f"{img}.bn1", 64)
+    channels = 64
+    for stage, (count, width) in enumerate(((3, 64), (4, 128), (6, 256), (3, 512)), start=1):
+        for block in range(count):
+            at = f"{img}.layer{stage}.{block}"
+            names[f"{at}.conv1.weight"] = (width, channels, 1, 1)
+            names[f"{at}.conv2.weight"] = (width, width, 3, 3)
+            names[f"{at}.conv3.weight"] = (4 * width, width, 1, 1)
+            for number, size in ((1, width), (2, width), (3, 4 * width)):
+                norm(f"{at}.bn{number}", size)
+            if block == 0:
+                names[f"{at}.downsample.0.weight"] = (4 * width, channels, 1, 1)
+                norm(f"{at}.downsample.1", 4 * width)
+            channels = 4 * width
+    names["backbone_img.global_embedder.weight"] = (768, 2048)
+    names["backbone_img.global_embedder.bias"] = (768,)
+    txt = "backbone_text.model"
+    for table, rows in (("word", 28996), ("position", 512), ("token_type", 2)):
+        names[f"{txt}.embeddings.{table}_embeddings.weight"] = (rows, 768)
+    pairs = [("embeddings.LayerNorm", (768,)), ("pooler.dense", (768, 768))]
+    for layer in range(12):
+        at = f"encoder.layer.{layer}"
+        pairs += [(f"{at}.attention.self.{part}", (768, 768)) for part in ("query", "key", "value")]
+        pairs += [(f"{at}.attention.output.dense", (768, 768)), (f"{at}.attention.output.LayerNorm", (768,))]
+        pairs += [(f"{at}.intermediate.dense", (3072, 768)), (f"{at}.output.dense", (768, 3072))]
+        pairs += [(f"{at}.output.LayerNorm", (768,))]
+    for name, shape in pairs:
+        names[f"{txt}.{name}.weight"], names[f"{txt}.{name}.bias"] = shape, shape[:1]
+    return names
+
+
+def surgvlp_tensors() -> dict[str, torch.Tensor]:
+    """A random checkpoint of exactly those names and shapes.
+
+    All tensors are views of one small random storage, so the file has 1 MB instead of 536.
+    """
+    pool = torch.randn(1 << 17, generator=torch.Generator().manual_seed(0)) * 0.05
+
+    def tensor(name: str, shape: tuple[int, ...]) -> torch.Tensor:
+        if name.endswith("num_batches_tracked"):
+            return torch.tensor(1)
+        if name.endswith("running_var") or (len(shape) == 1 and name.endswith("weight")):
+            return torch.ones(1).expand(shape)  # variances and scales
+        steps = [3 * k + 1 for k in reversed(range(len(shape)))]
+        span = sum((size - 1) * step for size, step in zip(shape, steps, strict=True))
+        offset = zlib.crc32(name.encode()) % (len(pool) - span)
+        return torch.as_strided(pool, shape, steps, offset)
+
+    return {name: tensor(name, shape) for name, shape in surgvlp_names().items()}
+
+
+def write_vocab(path: Path, pieces: int = 28996) -> Path:
+    real = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "I", "use", "a", "gra", "##sper", "Grasper", "the"]
+    path.write_text("\n".join([*real, *(f"[unused{k}]" for k in range(pieces - len(real)))]) + "\n")
+    return path

@@ -1,0 +1,178 @@
+"""Names of models: embedded, folders, files, the hub, other packages; and what `surgeval models` prints."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import huggingface_hub.constants
+import pytest
+import typer
+
+from surgeval.cli._models import register
+from surgeval.errors import SurgevalError
+from surgeval.models import EMBEDDED, KINDS, check_model, open_contrastive, plugins
+from surgeval.models._embedded import embedded_folder
+
+PLUGIN = '''
+from surgeval.models import Preparation
+
+
+class Blind:
+    """Scores everything alike."""
+
+    name, identity, family, logit_scale, device = "blind", "0" * 64, "blind", 1.0, "cpu"
+    preparation = Preparation((8, 8))
+
+    def to(self, device):
+        return self
+
+    def texts(self, prompts):
+        return list(prompts)
+
+    def scores(self, pixels, texts):
+        import torch
+
+        return torch.zeros(len(pixels), len(texts))
+
+
+def open_blind(rest):
+    model = Blind()
+    model.name = rest
+    return model
+
+
+def open_nothing(rest):
+    return rest
+'''
+
+
+@pytest.fixture
+def other_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installed package with entry points, as files on the path."""
+    (tmp_path / "blind_models.py").write_text(PLUGIN)
+    info = tmp_path / "blind_models-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: blind-models\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[surgeval.models]\nblind = blind_models:open_blind\nnothing = blind_models:open_nothing\n"
+        "absent = blind_models:open_absent\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+
+@pytest.mark.usefixtures("other_package")
+def test_another_package_adds_a_model_by_entry_point() -> None:
+    assert {"blind", "nothing"} <= set(plugins())
+    assert open_contrastive("blind:small").name == "small"
+    assert open_contrastive("blind").name == ""
+    result = check_model("blind:x")
+    assert result.usable and result.family == "blind" and result.explains is None
+    with pytest.raises(SurgevalError, match=r"surgeval\.models\.nothing: found a str, expected a Contrastive"):
+        open_contrastive("nothing:x")
+    with pytest.raises(SurgevalError, match=r"surgeval\.models\.absent"):
+        open_contrastive("absent:x")
+
+
+@pytest.mark.parametrize(
+    ("spec", "word"),
+    [
+        ("", "expected a folder"),
+        ("phantom-clop", "phantom-clip"),
+        ("./nowhere", "no such file or folder"),
+        ("/nowhere/at/all", "no such file or folder"),
+        ("../a/b", "no such file or folder"),
+        ("a" * 5000, "no such file or folder"),
+        ("clip:", "no place after clip:"),
+        ("surgvlp:x.pth?vocab=", "without a file"),
+        ("surgvlp:x.pth", "no such file"),
+        ("bad\0name", "expected a folder"),
+    ],
+)
+def test_a_name_that_stands_for_nothing_is_one_sentence(spec: str, word: str) -> None:
+    with pytest.raises(SurgevalError, match=word) as caught:
+        open_contrastive(spec)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_hub_name_without_a_network_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
+    with pytest.raises(SurgevalError, match=r"nobody/no-such-model.*the hub gave no model of that name"):
+        open_contrastive("nobody/no-such-model")
+
+
+def test_an_unknown_precision_is_refused(clip_folder: Path) -> None:
+    with pytest.raises(SurgevalError, match="float32 or bfloat16"):
+        open_contrastive(clip_folder, dtype="float8")
+    with pytest.raises(SurgevalError, match=r"\?vocab= for a folder"):
+        open_contrastive(f"clip:{clip_folder}?vocab=x")
+
+
+@pytest.mark.parametrize("name", EMBEDDED)
+def test_an_embedded_model_is_usable_where_its_weights_are_installed(name: str) -> None:
+    try:
+        embedded_folder(name)
+    except SurgevalError as error:
+        pytest.skip(str(error))
+    result = check_model(name)
+    assert result.problems == () and result.usable
+    assert result.explains == ("gradcam" if "resnet" in name else "rollout")
+
+
+def test_importing_the_package_imports_no_torch() -> None:
+    code = (
+        "import sys, surgeval.models, surgeval.models.preparation, surgeval.models._registry, surgeval.cli._models; "
+        "surgeval.models.open_contrastive, surgeval.models.check_model, surgeval.models.Contrastive; "
+        "sys.exit(any(name in sys.modules for name in ('torch', 'transformers')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=120).returncode == 0
+
+
+def test_without_torch_one_sentence_says_how_to_get_it(clip_folder: Path) -> None:
+    code = (
+        "import sys; sys.modules['torch'] = None\n"
+        "from surgeval.models import check_model\n"
+        f"print(check_model({str(clip_folder)!r}).problems[0])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], check=True, timeout=120, capture_output=True, text=True)
+    assert out.stdout.strip().endswith("found no torch, expected it installed: pip install 'surgeval[models]'")
+
+
+@pytest.fixture
+def app() -> typer.Typer:
+    root = typer.Typer()
+    register(root)
+    return root
+
+
+def test_models_check_says_what_a_folder_is_and_exits_0(
+    app: typer.Typer, clip_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert app(args=["models", "check", str(clip_folder)], standalone_mode=False) == 0
+    shown = capsys.readouterr().out
+    assert "rollout" in shown and "100.0 % of a 16:9 frame" in shown and "it can be used" in shown
+    assert app(args=["models", "check", str(clip_folder), "--json"], standalone_mode=False) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["usable"] and found["family"] == "clip" and found["input_size"] == [32, 32]
+
+
+def test_models_check_exits_2_and_says_what_is_missing(
+    app: typer.Typer, clip_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (clip_folder / "tokenizer.json").unlink()
+    assert app(args=["models", "check", str(clip_folder)], standalone_mode=False) == 2
+    shown = capsys.readouterr().out
+    assert "problem:" in shown and "tokenizer.json" in shown and "images only" in shown
+    assert app(args=["models", "check", "nowhere.pth"], standalone_mode=False) == 2
+    assert "it cannot be loaded" in capsys.readouterr().out
+
+
+def test_models_list_names_every_kind(app: typer.Typer, capsys: pytest.CaptureFixture[str]) -> None:
+    app(args=["models", "list"], standalone_mode=False)
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in (*EMBEDDED, *KINDS))
+    app(args=["models", "list", "--json"], standalone_mode=False)
+    assert set(json.loads(capsys.readouterr().out)) == {"embedded", "kinds", "plugins"}
