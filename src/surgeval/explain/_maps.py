@@ -1,0 +1,114 @@
+"""What every heatmap method takes and gives: `Method` (what was asked), `Maps` (the maps and how they were made).
+
+A map is a small grid of one value per patch, in the model's own view of the frame; `Paste` puts it on the frame.
+Order, starting block and score scale all change a rollout, so none of them is ever implicit: they travel with the maps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import torch
+
+from surgeval.errors import BadInput
+
+if TYPE_CHECKING:
+    from surgeval.models.contrastive import Contrastive, TextBank
+
+__all__ = ["Maps", "Method", "MethodRecord", "chosen", "factor", "joined", "vectors"]
+
+MethodRecord: TypeAlias = dict[str, str | int | float]
+NAMES, ORDERS, WORDS = ("auto", "rollout", "gradcam", "cross"), ("chefer", "seed"), ("mean", "first")
+_RELEVANT = {
+    "auto": ("order", "start_layer", "score_scale", "layer", "words"),
+    "rollout": ("order", "start_layer", "score_scale"),
+    "gradcam": ("score_scale",),
+    "cross": ("layer", "words", "score_scale"),
+}
+
+
+@dataclass(frozen=True)
+class Method:
+    """Which heatmap, with every choice that changes it.
+
+    >>> Method("rollout").record()
+    {'name': 'rollout', 'order': 'chefer', 'start_layer': 0, 'score_scale': 'cosine'}
+    """
+
+    name: Literal["auto", "rollout", "gradcam", "cross"] = "auto"
+    order: Literal["chefer", "seed"] = "chefer"
+    start_layer: int = 0  # the first block that counts; -1 = only the last one
+    score_scale: Literal["cosine", "logits"] | float = "cosine"  # what is differentiated: cosine × this
+    layer: int = -1  # cross-attention: which layer is read
+    words: Literal["mean", "first"] = "mean"  # cross-attention: all real words, or the first token alone
+
+    def __post_init__(self) -> None:
+        for field, found, allowed in (
+            ("name", self.name, NAMES),
+            ("order", self.order, ORDERS),
+            ("words", self.words, WORDS),
+        ):
+            if found not in allowed:
+                raise BadInput(f"heatmap method: {field}: found {found!r}, expected one of {', '.join(allowed)}")
+        for field, number in (("start_layer", self.start_layer), ("layer", self.layer)):
+            if isinstance(number, bool) or not isinstance(number, int):
+                raise BadInput(f"heatmap method: {field}: found {number!r}, expected a whole number")
+        scale: object = self.score_scale
+        number_given = isinstance(scale, (int, float)) and not isinstance(scale, bool) and 0 < scale < float("inf")
+        if scale not in ("cosine", "logits") and not number_given:
+            raise BadInput(
+                f"heatmap method: score_scale: found {scale!r}, expected cosine, logits or a number above zero"
+            )
+
+    def record(self) -> MethodRecord:
+        """The choices that matter to this method, for run.json."""
+        return {"name": self.name, **{field: getattr(self, field) for field in _RELEVANT[self.name]}}
+
+
+@dataclass(frozen=True)
+class Maps:
+    """One map for every image and chosen prompt. A prompt of -1 leaves a map of zeros, a NaN score and `empty`."""
+
+    values: torch.Tensor  # (images, chosen, rows, columns) float32, on the model's device
+    scores: torch.Tensor  # (images, chosen) the model's own score, before any scale
+    empty: torch.Tensor  # (images, chosen) nothing positive in the map: there is no region to speak of
+    method: MethodRecord  # what was asked, and what it came to (blocks, factor)
+
+
+def joined(parts: list[Maps]) -> Maps:
+    """The maps of consecutive chunks as one."""
+    if len(parts) == 1:
+        return parts[0]
+    return replace(
+        parts[0],
+        values=torch.cat([part.values for part in parts]),
+        scores=torch.cat([part.scores for part in parts]),
+        empty=torch.cat([part.empty for part in parts]),
+    )
+
+
+def chosen(which: object, images: int, prompts: int, device: torch.device) -> torch.Tensor:
+    """Prompt numbers as (images, chosen) on the device; -1 means none."""
+    found = torch.as_tensor(which)
+    if found.ndim != 2 or found.shape[0] != images or found.dtype.is_floating_point or found.dtype == torch.bool:
+        kind = f"{found.dtype} of shape {tuple(found.shape)}"
+        raise BadInput(f"which: found {kind}, expected whole numbers of shape ({images} images, prompts per image)")
+    if found.numel() and (int(found.min()) < -1 or int(found.max()) >= prompts):
+        worst = int(found.min()) if int(found.min()) < -1 else int(found.max())
+        raise BadInput(f"which: found prompt {worst}, expected -1 (none) to {prompts - 1}")
+    return found.to(device=device, dtype=torch.long)
+
+
+def factor(model: Contrastive, scale: str | float) -> float:
+    """The number the score is multiplied with before it is differentiated."""
+    if scale == "cosine":
+        return 1.0
+    return float(model.logit_scale if scale == "logits" else scale)
+
+
+def vectors(model: Contrastive, texts: TextBank) -> torch.Tensor:
+    """The prompts' unit vectors."""
+    if texts.vectors is None:
+        raise BadInput(f"{model.name}: found prompts without vectors, expected a model that embeds them")
+    return texts.vectors.to(model.device)

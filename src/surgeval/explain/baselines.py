@@ -1,0 +1,70 @@
+"""Maps that know nothing of the model, scored like its own: reference rows for every grounding table.
+
+Uniform scores the chance level, the centre shows what the camera's habit of pointing at the action is worth, edges
+what an edge detector would get, and the oracle (the boxes themselves) what a perfect map gets. All at frame resolution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from surgeval.errors import BadInput
+from surgeval.metrics.grounding import box_mask
+
+__all__ = ["BASELINES", "baseline", "centre", "edges", "oracle", "uniform"]
+
+Image = npt.NDArray[np.uint8]
+Heat = npt.NDArray[np.float32]
+
+
+def uniform(image: Image, boxes: npt.ArrayLike = ()) -> Heat:
+    """The same everywhere: its region is the whole frame, its AC the labelled share of it."""
+    return np.ones(_size(image), dtype=np.float32)
+
+
+def centre(image: Image, boxes: npt.ArrayLike = ()) -> Heat:
+    """A Gaussian on the middle of the frame, a quarter of each side wide."""
+    height, width = _size(image)
+    down = (np.arange(height) + 0.5 - height / 2) / (height / 4)
+    across = (np.arange(width) + 0.5 - width / 2) / (width / 4)
+    return np.exp(-(down[:, None] ** 2 + across[None, :] ** 2) / 2).astype(np.float32)
+
+
+def edges(image: Image, boxes: npt.ArrayLike = ()) -> Heat:
+    """The strength of brightness edges (Sobel), smoothed a little: a map that never saw a prompt."""
+    _size(image)
+    grey = cv2.GaussianBlur(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY).astype(np.float32), (0, 0), 1.5)
+    found: Heat = cv2.magnitude(cv2.Sobel(grey, cv2.CV_32F, 1, 0), cv2.Sobel(grey, cv2.CV_32F, 0, 1))
+    return found
+
+
+def oracle(image: Image, boxes: npt.ArrayLike = ()) -> Heat:
+    """One inside the labelled boxes and zero elsewhere."""
+    return box_mask(boxes, *_size(image)).astype(np.float32)
+
+
+BASELINES: Mapping[str, Callable[[Image, npt.ArrayLike], Heat]] = MappingProxyType(
+    {"uniform": uniform, "centre": centre, "edge": edges, "oracle": oracle}
+)
+
+
+def baseline(name: str, image: Image, boxes: npt.ArrayLike = ()) -> Heat:
+    """The named baseline's map of a frame (RGB, rows × columns × 3) and its boxes in frame pixels.
+
+    >>> baseline("oracle", np.zeros((2, 3, 3), np.uint8), [[0, 0, 1, 2]]).tolist()
+    [[1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
+    """
+    if name not in BASELINES:
+        raise BadInput(f"baseline: found {name!r}, expected one of {', '.join(BASELINES)}")
+    return BASELINES[name](image, boxes)
+
+
+def _size(image: Image) -> tuple[int, int]:
+    if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8 or not image.size:
+        raise BadInput(f"image: found {image.dtype} of shape {image.shape}, expected 8-bit RGB, rows × columns × 3")
+    return int(image.shape[0]), int(image.shape[1])

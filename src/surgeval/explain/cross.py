@@ -1,0 +1,91 @@
+"""Cross-attention maps of a matching head (BLIP ITM): which patches the prompt's words read, weighted by the gradient.
+
+Map = mean over heads of max(dS/dA · A, 0) in one layer, then mean over the prompt's real words. In the LAST layer
+(the default) only the first token reaches the score, so there all other words have zero gradient and the mean is that
+token's row over the number of words; earlier layers show the words themselves.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import torch
+
+from surgeval.errors import BadInput
+from surgeval.explain._maps import Maps, Method, chosen, factor, joined
+from surgeval.models.contrastive import CrossAttention
+
+if TYPE_CHECKING:
+    from surgeval.models.contrastive import Contrastive, TextBank
+
+__all__ = ["cross_attention", "word_rows"]
+
+
+def word_rows(
+    attention: torch.Tensor, gradient: torch.Tensor, real: torch.Tensor, words: Literal["mean", "first"] = "mean"
+) -> torch.Tensor:
+    """(images, heads, words, 1 + patches) twice and the mask of real words → (images, patches)."""
+    wide = torch.promote_types(attention.dtype, torch.float32)
+    each = (attention.detach().to(wide) * gradient.to(wide)).clamp_(min=0).mean(dim=1)[:, :, 1:]
+    if words == "first":
+        return each[:, 0]
+    weight = real.to(wide)
+    return torch.einsum("bwp,bw->bp", each, weight) / weight.sum(dim=1, keepdim=True).clamp(min=1)
+
+
+def cross_attention(
+    model: Contrastive,
+    pixels: torch.Tensor,
+    texts: TextBank,
+    which: object,
+    *,
+    layer: int = -1,
+    words: Literal["mean", "first"] = "mean",
+    score_scale: Literal["cosine", "logits"] | float = "cosine",
+    chunk: int | None = None,
+) -> Maps:
+    """A map for each image and each of its chosen prompts; one forward and one backward per column of `which`.
+
+    The score is the matching head's own; `score_scale="cosine"` means that score as it is.
+    """
+    if not isinstance(model, CrossAttention):
+        raise BadInput(f"{model.name}: found no cross-attention, expected a matching head that reads prompt and image")
+    method = Method("cross", layer=layer, words=words, score_scale=score_scale)
+    pixels = pixels.to(model.device)
+    prompts = chosen(which, len(pixels), len(texts), pixels.device)
+    size = chunk or max(len(pixels), 1)
+    return joined(
+        [
+            _batch(model, pixels[at : at + size], texts, prompts[at : at + size], method)
+            for at in range(0, max(len(pixels), 1), size)
+        ]
+    )
+
+
+def _batch(model: Contrastive, pixels: torch.Tensor, texts: TextBank, prompts: torch.Tensor, method: Method) -> Maps:
+    assert isinstance(model, CrossAttention)  # noqa: S101 - checked by the caller
+    times = factor(model, method.score_scale)
+    rows, columns = model.grid
+    images, count = prompts.shape
+    values = torch.zeros(images, count, rows, columns, device=pixels.device)
+    scores = torch.full((images, count), torch.nan, device=pixels.device)
+    facts = {"score_factor": times}
+    for column in range(count):
+        known = prompts[:, column] >= 0
+        with torch.enable_grad():
+            score, attentions, real = model.cross(pixels, texts, prompts[:, column].clamp(min=0))
+            if not -len(attentions) <= method.layer < len(attentions):
+                layers = len(attentions)
+                raise BadInput(
+                    f"{model.name}: layer: found {method.layer}, expected one from {-layers} to {layers - 1}"
+                )
+            attention = attentions[method.layer]
+            if not attention.requires_grad:
+                raise BadInput(f"{model.name}: found cross-attention without gradients, expected it inside the graph")
+            (gradient,) = torch.autograd.grad((score * known).sum() * times, [attention])
+        row = word_rows(attention, gradient, real, method.words)
+        values[:, column] = row.reshape(images, rows, columns) * known[:, None, None]
+        scores[:, column] = torch.where(known, score.detach().float(), torch.nan)
+        facts["blocks"] = len(attentions)
+        del attention, attentions, gradient, score  # the graph of this prompt, before the next one's is built
+    return Maps(values, scores, values.amax(dim=(2, 3)) <= 0, {**method.record(), **facts})

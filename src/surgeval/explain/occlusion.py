@@ -1,0 +1,158 @@
+"""Did the attended region matter? Black it out and score again, beside two controls of equal area.
+
+Everything happens in the model's own pixels: the map covers exactly them, so there is no second geometry to get wrong.
+Controls: the region itself moved to a random place (same shape, same area, wrapped at the border) and the least
+attended pixels. Deletion and insertion curves do the same for growing areas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import torch
+
+from surgeval.errors import BadInput
+from surgeval.explain._paste import whole
+from surgeval.explain.regions import top_regions
+from surgeval.stats import stream
+
+if TYPE_CHECKING:
+    from surgeval.models.contrastive import Contrastive, TextBank
+    from surgeval.models.preparation import Preparation
+
+__all__ = ["Curves", "Occlusion", "attention_order", "curves", "fill_colour", "least_attended", "occlude", "occlusion"]
+
+
+@dataclass(frozen=True)
+class Occlusion:
+    """Scores (images, prompts) of the images as they are and with a region blacked out; `area` is its share."""
+
+    before: torch.Tensor
+    attended: torch.Tensor
+    random: torch.Tensor
+    least: torch.Tensor
+    area: torch.Tensor  # (images,) the same for all three
+    empty: torch.Tensor  # (images,) the map has no region: nothing was blacked out
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Score of one prompt per image while the most attended pixels go (deletion) or come (insertion)."""
+
+    fractions: torch.Tensor  # (steps + 1,) from 0 to 1
+    deletion: torch.Tensor  # (images, steps + 1)
+    insertion: torch.Tensor
+    deletion_area: torch.Tensor  # (images,) trapezoids: low when the first pixels to go were the ones that counted
+    insertion_area: torch.Tensor  # high when the first pixels to come were
+
+
+def fill_colour(preparation: Preparation, fill: Literal["black", "mean"] = "black") -> torch.Tensor:
+    """The fill in the model's normalised pixels: black as a camera sees it, or the model's mean colour (zero)."""
+    if fill not in ("black", "mean"):
+        raise BadInput(f"fill: found {fill!r}, expected black or mean")
+    mean, std = torch.tensor(preparation.mean), torch.tensor(preparation.std)
+    return torch.zeros(3) if fill == "mean" else (-mean / std).float()
+
+
+def occlude(pixels: torch.Tensor, masks: torch.Tensor, colour: torch.Tensor) -> torch.Tensor:
+    """The images (images, 3, rows, columns) with the masked pixels (images, rows, columns) in one colour."""
+    return torch.where(masks[:, None], colour.to(pixels)[None, :, None, None], pixels)
+
+
+def shifted(masks: torch.Tensor, seed: int, names: Sequence[str]) -> torch.Tensor:
+    """Each region moved by its own random offset, wrapped at the border: same area and shape, elsewhere.
+
+    The offset depends on the seed and the image's name alone, not on its place in a batch.
+    """
+    if len(names) != len(masks):
+        raise BadInput(f"names: found {len(names)}, expected one for each of {len(masks)} images")
+    height, width = masks.shape[1:]
+    moved = []
+    for mask, name in zip(masks, names, strict=True):
+        step = int(stream(seed, "occlusion", name).random() * (height * width - 1)) + 1  # never the offset (0, 0)
+        moved.append(mask.roll((step // width, step % width), dims=(0, 1)))
+    return torch.stack(moved) if moved else masks
+
+
+def attention_order(maps: torch.Tensor, seed: int = 0) -> torch.Tensor:
+    """The place of every pixel, 0 = most attended: (images, rows, columns) → the same shape, whole numbers.
+
+    Equal values are ordered at random (by the seed, the same for all images), or the zeros of a sparse map would be
+    taken from its top left corner.
+    """
+    flat = maps.reshape(len(maps), -1)
+    mixed = torch.from_numpy(stream(seed, "ties").random(flat.shape[1])).argsort().to(maps.device)
+    best = mixed[flat[:, mixed].argsort(dim=1, descending=True, stable=True)]
+    places = torch.arange(flat.shape[1], device=maps.device).expand_as(best)
+    return torch.empty_like(best).scatter_(1, best, places).reshape(maps.shape)
+
+
+def least_attended(order: torch.Tensor, sizes: torch.Tensor) -> torch.Tensor:
+    """The `sizes` pixels at the end of each image's order."""
+    area = order.shape[1] * order.shape[2]
+    return order >= (area - sizes)[:, None, None]
+
+
+def occlusion(
+    model: Contrastive,
+    pixels: torch.Tensor,
+    texts: TextBank,
+    maps: torch.Tensor,
+    names: Sequence[str],
+    *,
+    keep_top: float = 0.2,
+    positive: bool = True,
+    fill: Literal["black", "mean"] = "black",
+    seed: int = 0,
+) -> Occlusion:
+    """All prompts' scores before and after: one map (grid rows, grid columns) per image, one name per image."""
+    pixels = pixels.to(model.device)
+    large = _enlarged(maps, pixels)
+    regions = top_regions(large, keep_top, positive)
+    masks = {
+        "attended": regions.masks,
+        "random": shifted(regions.masks, seed, names),
+        "least": least_attended(attention_order(large, seed), regions.sizes),
+    }
+    colour = fill_colour(model.preparation, fill)
+    after = {name: model.scores(occlude(pixels, mask, colour), texts) for name, mask in masks.items()}
+    return Occlusion(model.scores(pixels, texts), **after, area=regions.fractions, empty=regions.empty)
+
+
+def curves(
+    model: Contrastive,
+    pixels: torch.Tensor,
+    texts: TextBank,
+    maps: torch.Tensor,
+    which: torch.Tensor,
+    *,
+    steps: int = 20,
+    fill: Literal["black", "mean"] = "black",
+    seed: int = 0,
+) -> Curves:
+    """Deletion and insertion of image b's pixels in its map's order, scored by prompt `which[b]`."""
+    if steps < 1:
+        raise BadInput(f"steps: found {steps}, expected at least 1")
+    pixels = pixels.to(model.device)
+    order = attention_order(_enlarged(maps, pixels), seed)
+    area = order.shape[1] * order.shape[2]
+    colour = fill_colour(model.preparation, fill)
+    which = torch.as_tensor(which, dtype=torch.long, device=pixels.device)[:, None]
+    deletion, insertion = [], []
+    for step in range(steps + 1):
+        gone = order < round(area * step / steps)
+        deletion.append(model.scores(occlude(pixels, gone, colour), texts).gather(1, which)[:, 0])
+        insertion.append(model.scores(occlude(pixels, ~gone, colour), texts).gather(1, which)[:, 0])
+    falls, rises = torch.stack(deletion, dim=1).float(), torch.stack(insertion, dim=1).float()
+    fractions = torch.linspace(0, 1, steps + 1, device=pixels.device)
+    return Curves(fractions, falls, rises, torch.trapezoid(falls, fractions), torch.trapezoid(rises, fractions))
+
+
+def _enlarged(maps: torch.Tensor, pixels: torch.Tensor) -> torch.Tensor:
+    if maps.ndim != 3 or pixels.ndim != 4 or len(maps) != len(pixels):
+        found = f"maps {tuple(maps.shape)} and pixels {tuple(pixels.shape)}"
+        raise BadInput(f"occlusion: found {found}, expected one map (rows, columns) for each image (3, rows, columns)")
+    height, width = pixels.shape[2:]
+    return whole((maps.shape[1], maps.shape[2]), height, width).upsample_torch(maps.to(pixels.device))

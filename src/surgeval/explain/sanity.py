@@ -1,0 +1,153 @@
+"""Does a map depend on what it claims to explain? It must change with the model's weights and with the prompt.
+
+Weights are shuffled inside each tensor, block by block from the output down to the input, on a copy (Adebayo et al.
+2018); the map's rank correlation with the original must fall. A map that survives shows the image, not the model.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from scipy.stats import rankdata
+
+from surgeval.errors import BadInput
+from surgeval.explain.heatmaps import Method, heatmaps, method_for
+from surgeval.models.contrastive import AttentionTower, ConvTower, CrossAttention
+from surgeval.stats import stream
+
+if TYPE_CHECKING:
+    from surgeval.models.contrastive import Contrastive, TextBank
+
+__all__ = ["Cascade", "map_correlation", "prompt_randomisation", "weight_randomisation"]
+
+
+@dataclass(frozen=True)
+class Cascade:
+    """Rank correlation with the original map after each block was shuffled, the ones above it staying shuffled."""
+
+    blocks: tuple[str, ...]  # from the output to the input
+    correlation: npt.NDArray[np.float64]  # (blocks, images, chosen); NaN where a map is flat
+
+
+def map_correlation(first: npt.ArrayLike, second: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Spearman's correlation of maps (…, rows, columns) with maps; NaN where one of them is flat.
+
+    >>> map_correlation([[[0, 1], [2, 3]]], [[[0, 10], [200, 3000]]]).tolist()
+    [1.0]
+    """
+    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    if a.shape != b.shape or a.ndim < 2:
+        raise BadInput(f"maps: found shapes {a.shape} and {b.shape}, expected two equal ones")
+    shape = (*a.shape[:-2], a.shape[-2] * a.shape[-1])
+    ranks = [rankdata(heat.reshape(shape), axis=-1) for heat in (a, b)]
+    left, right = (rank - rank.mean(axis=-1, keepdims=True) for rank in ranks)
+    spread = np.sqrt((left**2).sum(axis=-1) * (right**2).sum(axis=-1))
+    found = np.full(spread.shape, np.nan)
+    np.divide((left * right).sum(axis=-1), spread, out=found, where=spread > 0)
+    return found
+
+
+def prompt_randomisation(
+    model: Contrastive,
+    pixels: torch.Tensor,
+    texts: TextBank,
+    which: object,
+    method: Method | None = None,
+    seed: int = 0,
+) -> npt.NDArray[np.float64]:
+    """Correlation (images, chosen) of each map with the map of another prompt, drawn at random from the bank.
+
+    Near 1 for all: the map does not depend on the prompt, and says nothing about the answer.
+    """
+    if len(texts) < 2:
+        raise BadInput(f"prompts: found {len(texts)}, expected at least two to exchange")
+    own = torch.as_tensor(which)
+    step = torch.from_numpy(1 + (stream(seed, "prompts").random(tuple(own.shape)) * (len(texts) - 1)).astype(np.int64))
+    other = torch.where(own.cpu() < 0, -1, (own.cpu() + step) % len(texts))
+    both = [heatmaps(model, pixels, texts, prompts, method).values.cpu().numpy() for prompts in (own, other)]
+    return map_correlation(*both)
+
+
+def weight_randomisation(
+    model: Contrastive,
+    pixels: torch.Tensor,
+    texts: TextBank,
+    which: object,
+    method: Method | None = None,
+    seed: int = 0,
+) -> Cascade:
+    """The cascade over all blocks of the image tower; the given model is left as it is."""
+    method = method_for(model, method)
+    original = heatmaps(model, pixels, texts, which, method).values.cpu().numpy()
+    ruined = copy.deepcopy(model)
+    blocks = _blocks(ruined, pixels[:1], texts)
+    found = []
+    for name, modules in blocks.items():
+        with torch.no_grad():
+            for module in modules:
+                for label, weight in module.named_parameters(recurse=False):
+                    order = stream(seed, name, label, weight.numel()).random(weight.numel()).argsort()
+                    weight.copy_(weight.flatten()[torch.from_numpy(order).to(weight.device)].reshape(weight.shape))
+        maps = heatmaps(ruined, pixels, texts, which, method).values.cpu().numpy()
+        found.append(map_correlation(original, maps))
+    return Cascade(tuple(blocks), np.stack(found))
+
+
+def _blocks(model: Contrastive, pixels: torch.Tensor, texts: TextBank) -> dict[str, list[torch.nn.Module]]:
+    """The modules with weights that one image passes through, by block, from the output to the input.
+
+    The order is the order of their calls, so no model needs to declare its layers; a text tower whose vectors are
+    already made is not called and so not shuffled (it could not change the map).
+    """
+    called: dict[str, list[torch.nn.Module]] = {}
+    handles = []
+
+    def note(name: str) -> Any:
+        def hook(module: torch.nn.Module, *_: object) -> None:
+            group = called.setdefault(name, [])
+            if module not in group:
+                group.append(module)
+
+        return hook
+
+    for path, module in _modules(model):
+        if any(True for _ in module.parameters(recurse=False)):
+            handles.append(module.register_forward_hook(note(_block_name(path))))
+    try:
+        if isinstance(model, CrossAttention):
+            model.cross(pixels, texts, torch.zeros(len(pixels), dtype=torch.long, device=pixels.device))
+        elif isinstance(model, AttentionTower):
+            model.attend(pixels)
+        elif isinstance(model, ConvTower):
+            model.head(model.trunk(pixels))
+    finally:
+        for handle in handles:
+            handle.remove()
+    if not called:
+        raise BadInput(f"{model.name}: found no torch modules to shuffle, expected the image tower's layers among them")
+    return dict(reversed(called.items()))
+
+
+def _modules(model: object) -> Iterator[tuple[str, torch.nn.Module]]:
+    roots = {"": model} if isinstance(model, torch.nn.Module) else vars(model)
+    for name, root in roots.items():
+        if isinstance(root, torch.nn.Module):
+            for path, module in root.named_modules():
+                yield f"{name}.{path}".strip("."), module
+
+
+def _block_name(path: str) -> str:
+    """Parts of one numbered block are shuffled together.
+
+    >>> _block_name("vision.layers.3.mlp.fc1"), _block_name("layer4.0.downsample.1"), _block_name("visual_projection")
+    ('vision.layers.3', 'layer4.0', 'visual_projection')
+    """
+    parts = path.split(".")
+    numbered = [at for at, part in enumerate(parts) if part.isdigit()]
+    return ".".join(parts[: numbered[0] + 1]) if numbered else path

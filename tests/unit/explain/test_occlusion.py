@@ -1,0 +1,119 @@
+"""Occlusion: what is blacked out, its controls, and curves that know a good map from a bad one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+import torch
+from tests.unit.explain.small_models import Small, bank, images, small_vit
+
+from surgeval.errors import BadInput
+from surgeval.explain import curves, fill_colour, occlude
+from surgeval.explain.occlusion import attention_order, least_attended, occlusion, shifted
+from surgeval.models.contrastive import TextBank
+from surgeval.models.preparation import Preparation
+
+NAMES = [f"frame {n}" for n in range(4)]
+
+
+@dataclass
+class CornerReader(Small):
+    """A model whose first prompt is how bright the top left quarter is, and nothing else."""
+
+    def scores(self, pixels: torch.Tensor, texts: TextBank) -> torch.Tensor:
+        corner = pixels[:, :, :16, :16].mean(dim=(1, 2, 3))
+        return torch.stack([corner, torch.zeros_like(corner)], dim=1)
+
+
+def _corner_map(count: int = 4) -> torch.Tensor:
+    heat = torch.zeros(count, 4, 4)
+    heat[:, 0, 0] = 1
+    return heat
+
+
+def test_black_is_black_before_normalisation() -> None:
+    prep = Preparation(resize=(8, 8), mean=(0.5, 0.4, 0.3), std=(0.5, 0.5, 0.1))
+    assert fill_colour(prep).tolist() == pytest.approx([-1.0, -0.8, -3.0])
+    assert fill_colour(prep, "mean").tolist() == [0.0, 0.0, 0.0]
+    with pytest.raises(BadInput, match="expected black or mean"):
+        fill_colour(prep, "white")  # type: ignore[arg-type]
+
+
+def test_only_the_masked_pixels_change() -> None:
+    pixels, mask = images(2), torch.zeros(2, 32, 32, dtype=torch.bool)
+    mask[1, 3:5, 7] = True
+    dark = occlude(pixels, mask, torch.tensor([1.0, 2.0, 3.0]))
+    assert torch.equal(dark[0], pixels[0])
+    assert dark[1, :, 3, 7].tolist() == [1.0, 2.0, 3.0]
+    assert int((dark != pixels).sum()) == 6
+
+
+def test_occluding_where_a_model_looks_hurts_more_than_elsewhere() -> None:
+    model, pixels = CornerReader(None), torch.ones(4, 3, 32, 32)
+    found = occlusion(model, pixels, bank(2), _corner_map(), NAMES)
+    loss = {name: (found.before - getattr(found, name))[:, 0] for name in ("attended", "random", "least")}
+    assert (loss["attended"] > loss["least"] + 0.1).all()
+    assert float(loss["attended"].mean()) > float(loss["random"].mean()) + 0.1
+    assert not found.empty.any()
+
+
+def test_both_controls_black_out_as_much_as_the_region() -> None:
+    order = attention_order(torch.rand(4, 32, 32))
+    masks = order < 200
+    moved = shifted(masks, 0, NAMES)
+    assert moved.sum(dim=(1, 2)).tolist() == [200] * 4
+    assert not any(torch.equal(a, b) for a, b in zip(moved, masks, strict=True))
+    least = least_attended(order, masks.sum(dim=(1, 2)))
+    assert least.sum(dim=(1, 2)).tolist() == [200] * 4
+    assert not (least & masks).any()
+
+
+def test_the_random_place_depends_on_the_image_and_the_seed_not_on_the_batch() -> None:
+    masks = torch.rand(4, 32, 32) > 0.8
+    whole = shifted(masks, 3, NAMES)
+    assert torch.equal(shifted(masks[2:3], 3, NAMES[2:3])[0], whole[2])
+    assert not torch.equal(shifted(masks, 4, NAMES), whole)
+    with pytest.raises(BadInput, match="names: found 1, expected one for each of 4"):
+        shifted(masks, 0, ["x"])
+
+
+def test_the_zeros_of_a_sparse_map_are_not_taken_from_one_corner() -> None:
+    order = attention_order(_corner_map(1).repeat_interleave(8, 1).repeat_interleave(8, 2))
+    last = least_attended(order, torch.tensor([200]))[0]
+    assert sorted(order.flatten().tolist()) == list(range(1024))
+    assert int((order[0] < 64).sum()) == int((order[0, :8, :8] < 64).sum()) == 64  # the patch goes first
+    quarters = [int(last[r : r + 16, c : c + 16].sum()) for r in (0, 16) for c in (0, 16)]
+    assert min(quarters) > 20
+
+
+def test_a_map_without_a_region_blacks_out_nothing() -> None:
+    model, pixels = small_vit(), images(2)
+    found = occlusion(model, pixels, bank(), torch.zeros(2, 4, 4), NAMES[:2])
+    assert found.empty.all() and found.area.tolist() == [0, 0]
+    assert torch.equal(found.attended, found.before) and torch.equal(found.least, found.before)
+
+
+def test_a_good_map_falls_early_and_rises_early() -> None:
+    model, pixels, which = CornerReader(None), torch.ones(4, 3, 32, 32), torch.zeros(4, dtype=torch.long)
+    good = curves(model, pixels, bank(2), _corner_map(), which, steps=8)
+    bad = curves(model, pixels, bank(2), 1 - _corner_map(), which, steps=8)
+    assert good.deletion.shape == (4, 9)
+    assert (good.deletion_area < bad.deletion_area).all()
+    assert (good.insertion_area > bad.insertion_area).all()
+    whole = model.scores(pixels, bank(2))[:, 0]
+    for curve in (good.deletion[:, 0], good.insertion[:, -1]):
+        assert torch.allclose(curve, whole)
+    assert torch.allclose(good.deletion[:, -1], good.insertion[:, 0])  # all gone = nothing there yet
+
+
+def test_the_area_under_a_constant_score_is_that_score() -> None:
+    found = curves(CornerReader(None), torch.ones(2, 3, 32, 32), bank(2), _corner_map(2), torch.ones(2), steps=3)
+    assert found.deletion_area.tolist() == [0, 0]
+    with pytest.raises(BadInput, match="steps: found 0"):
+        curves(CornerReader(None), torch.ones(2, 3, 32, 32), bank(2), _corner_map(2), torch.ones(2), steps=0)
+
+
+def test_one_map_for_each_image_is_expected() -> None:
+    with pytest.raises(BadInput, match="expected one map"):
+        occlusion(small_vit(), images(2), bank(), torch.rand(3, 4, 4), NAMES[:2])
