@@ -16,6 +16,9 @@ _LAZY: dict[str, str] = {
     "score_triplets": "surgeval.protocols.triplets",
     "compare_triplets": "surgeval.protocols.triplets",
     "score_focus": "surgeval.protocols.focus",
+    "run_focus": "surgeval.protocols.focus",
+    "run_surgxbench": "surgeval.protocols.surgxbench",
+    "load_surgxbench": "surgeval.protocols.surgxbench",
     "rank": "surgeval.stats",
 }
 _PACKAGES = (

@@ -11,7 +11,22 @@ import typer
 from typer.exceptions import Abort, Exit, TyperException
 
 from surgeval import __version__
-from surgeval.cli import _compare, _data, _demo, _frames, _rank, _report, _score, _score_focus
+from surgeval.cli import (
+    _compare,
+    _data,
+    _demo,
+    _explain,
+    _frames,
+    _models,
+    _phantom,
+    _rank,
+    _report,
+    _run,
+    _run_focus,
+    _run_surgxbench,
+    _score,
+    _score_focus,
+)
 from surgeval.errors import SurgevalError
 
 app = typer.Typer(
@@ -31,10 +46,16 @@ app.add_typer(_data.app, name="data")
 _frames.register(_data.app)
 _demo.register(app)
 _report.register(app)
+_run.register(app)
+_run_focus.register(_run.app)
 _score.register(app)
 _score_focus.register(_score.app)
 _compare.register(app)
 _rank.register(app)
+_explain.register(app)
+_models.register(app)
+_phantom.register(app)
+_run_surgxbench.register(_run.app)
 
 
 def _version(value: bool) -> None:
@@ -89,8 +110,8 @@ def _command(argv: Sequence[str]) -> str:
     for word, known in zip(
         argv[:2],
         (
-            {"compare", "data", "demo", "rank", "report", "score"},
-            {"list", "check", "convert", "phantom", "frames", "triplets", "focus"},
+            {"compare", "data", "demo", "explain", "models", "phantom", "rank", "report", "run", "score"},
+            {"list", "check", "convert", "phantom", "frames", "triplets", "focus", "surgxbench", "train"},
         ),
         strict=False,
     ):

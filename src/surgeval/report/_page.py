@@ -87,6 +87,7 @@ def render_page(
             figures=[[Markup(data) for data in row] for row in figures],  # noqa: S704 - escaped by script_data
             tables=[[_cells(table) for table in section.tables] for section in sections],
             images=[[_data_uri(picture) for picture in section.images] for section in sections],
+            cards=[[_data_uri(card.picture) for card in section.cards] for section in sections],
             policy=policy([script, plotly] if drawn else [script], [style]),
             style=Markup(style),  # noqa: S704 - ours
             script=Markup(script),  # noqa: S704 - ours

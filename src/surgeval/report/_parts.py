@@ -5,7 +5,8 @@ All text is plain text: whatever a data file calls a class, the page shows those
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 import numpy as np
@@ -15,7 +16,7 @@ import polars as pl
 from surgeval.errors import BadInput
 from surgeval.figures import Figure
 
-__all__ = ["Fact", "Picture", "Plot", "Section", "Table"]
+__all__ = ["Card", "Fact", "Picture", "Plot", "Section", "Table"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,19 @@ class Picture:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Card:
+    """A picture of a gallery with what is known about it; `keys` are the numbers by which the reader can sort.
+
+    Each key is an order, highest first; a card without it stands last. All cards of a gallery have the same keys.
+    """
+
+    picture: Picture
+    title: str
+    lines: tuple[str, ...] = ()
+    keys: Mapping[str, float | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Section:
     """A chapter: text (blank lines part paragraphs), then facts, pictures, figures and tables."""
 
@@ -86,12 +100,18 @@ class Section:
     figures: tuple[Figure | Plot, ...] = ()
     images: tuple[Picture, ...] = ()
     facts: tuple[Fact, ...] = ()
+    cards: tuple[Card, ...] = ()
     paired: bool = False  # figures two by two where the screen is wide enough
 
     @property
     def plots(self) -> tuple[Plot, ...]:
         """The figures, each with its remark and files."""
         return tuple(figure if isinstance(figure, Plot) else Plot(figure) for figure in self.figures)
+
+    @property
+    def orders(self) -> tuple[str, ...]:
+        """The orders a gallery offers."""
+        return tuple(dict.fromkeys(name for card in self.cards for name in card.keys))
 
     @property
     def paragraphs(self) -> tuple[str, ...]:

@@ -83,7 +83,7 @@ def _unguarded(table: pl.DataFrame, path: Path) -> pl.DataFrame:
     for column in _NEEDED:
         if column not in names:
             found = f"the columns {', '.join(names)}"
-            raise DataError(path, field=column, found=found, expected=f"a column {column}")
+            raise DataError(path, field=column, found=found, expected=f"a column {column} (commas between the cells)")
         if names.count(column) > 1 or f"{column}_duplicated_0" in names:  # as polars calls the second
             raise DataError(path, field=column, found="the column twice", expected="each column once")
     # Column by column, not by name: polars reads a column name like "^.*$" as a pattern.

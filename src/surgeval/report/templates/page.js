@@ -89,6 +89,18 @@
     });
   });
 
+  document.querySelectorAll(".gallery").forEach((gallery) => {
+    const choice = gallery.querySelector("select");
+    if (!choice) return;
+    const cards = gallery.querySelector(".cards");
+    const arrange = () => {
+      const key = (card) => { const value = card.dataset[`k${choice.value}`]; return value === undefined ? -Number.MAX_VALUE : Number(value); };
+      cards.append(...[...cards.children].sort((a, b) => key(b) - key(a)));
+    };
+    choice.addEventListener("change", arrange);
+    arrange();
+  });
+
   const links = new Map([...document.querySelectorAll(".contents a")].map((link) => [link.hash.slice(1), link]));
   const seen = new Set();
   const watch = new IntersectionObserver((entries) => {

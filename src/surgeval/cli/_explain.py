@@ -1,0 +1,73 @@
+"""`surgeval explain`: one heatmap, as a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from surgeval.cli._console import console, print_json, print_table
+from surgeval.cli._data import JsonOption
+from surgeval.cli._run_surgxbench import MethodName, heatmap_method
+from surgeval.errors import BadInput, visible
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(explain)
+
+
+def explain(
+    image: Annotated[Path, typer.Argument(help="An image file.", show_default=False)],
+    model: Annotated[str, typer.Option("--model", help="As in `surgeval models list`.", show_default=False)],
+    prompt: Annotated[
+        list[str], typer.Option("--prompt", help="What to look for (repeatable: a picture each).", show_default=False)
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="The picture. Default: IMAGE-heatmap.png in this folder.")
+    ] = None,
+    method: Annotated[MethodName, typer.Option("--method", help="Default: what the tower allows.")] = MethodName.auto,
+    order: Annotated[str, typer.Option("--order", help="Rollout: chefer or seed.")] = "chefer",
+    start_layer: Annotated[int, typer.Option("--start-layer", help="Rollout: first block; -1 = the last only.")] = 0,
+    score_scale: Annotated[str, typer.Option("--score-scale", help="cosine, logits or a factor.")] = "cosine",
+    keep_top: Annotated[float, typer.Option("--keep-top", help="Share of pixels outlined as attended.")] = 0.2,
+    device: Annotated[str, typer.Option("--device", help="cpu, cuda, cuda:1 …")] = "cpu",
+    json: JsonOption = False,
+) -> None:
+    """Show where a model looks for a prompt: the picture darkens what the model never saw and outlines its top pixels.
+
+    Example: [bold]surgeval explain frame.png --model phantom-clip --prompt "The hook is in the image"[/bold]
+    """
+    from surgeval.protocols.surgxbench import explain_image
+
+    place = out or Path(f"{image.stem}-heatmap.png")
+    chosen = heatmap_method(method.value, order, start_layer, score_scale)
+    if place.suffix.casefold() != ".png":
+        raise BadInput(f"--out {place}: found {place.suffix or 'no ending'}, expected a file that ends in .png")
+    shown = explain_image(image, model, tuple(prompt), method=chosen, keep_top=keep_top, device=device)
+    _save(shown.picture, place)
+    rows = [(one.prompt, one.score, one.area, " ".join(sorted(one.flags))) for one in shown.prompts]
+    if json:
+        keys = ("prompt", "score", "area", "flags")
+        print_json({"picture": str(place), "model": shown.model, "visible": shown.visible, "method": shown.method,
+                    "prompts": [dict(zip(keys, row, strict=True)) for row in rows]})  # fmt: skip
+        return
+    print_table("", ["prompt", "score", "attended share", "flags"], rows)
+    say = console().print
+    say(f"{visible(shown.model)} saw {shown.visible:.0%} of the frame; {_spoken(shown.method)}")
+    say(f"open {place}")
+
+
+def _spoken(method: Any) -> str:
+    return ", ".join(f"{key} {value}" for key, value in method.items())
+
+
+def _save(picture: Any, place: Path) -> None:
+    from PIL import Image
+
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(picture).save(place)
+    except OSError as error:
+        raise BadInput(f"{place}: the picture cannot be written: {error.strerror or error}") from error

@@ -1,0 +1,86 @@
+"""`surgeval models`: which models there are, and whether a downloaded one can be used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from surgeval.cli._console import console, print_json, print_table
+from surgeval.cli._data import JsonOption
+from surgeval.errors import visible
+
+if TYPE_CHECKING:
+    from surgeval.models import ModelCheck
+
+SHOWN = 20  # differences to print; a file of another model has hundreds
+
+app = typer.Typer(
+    help="Look at models and check downloaded ones.\n\nExample: [bold]surgeval models check SurgVLP.pth[/bold]",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+
+
+def register(root: typer.Typer) -> None:
+    """Add the group of commands."""
+    root.add_typer(app, name="models")
+
+
+@app.command("list")
+def list_models(json: JsonOption = False) -> None:
+    """List the models that ship with surgeval, the kinds that can be loaded, and those of other packages.
+
+    Example: [bold]surgeval models list[/bold]
+    """
+    from surgeval.models import EMBEDDED, KINDS, plugins
+
+    others = {name: entry.value for name, entry in plugins().items()}
+    if json:
+        print_json({"embedded": EMBEDDED, "kinds": KINDS, "plugins": others})
+        return
+    print_table("embedded", ["name", "what"], EMBEDDED.items())
+    console().print()
+    print_table("kinds, written KIND:PLACE", ["kind", "place"], KINDS.items())
+    if others:
+        console().print()
+        print_table("other packages", ["name", "from"], others.items())
+
+
+@app.command()
+def check(
+    path: Annotated[str, typer.Argument(help="A folder, checkpoint file or name.", show_default=False)],
+    json: JsonOption = False,
+) -> int:
+    """Load a model, show it one frame and one prompt, and say what is missing; exit code 2 if anything is.
+
+    Example: [bold]surgeval models check "surgvlp:SurgVLP.pth?vocab=vocab.txt"[/bold]
+    """
+    from surgeval.models import check_model
+
+    result = check_model(path)
+    if json:
+        print_json(result.to_json())
+    else:
+        _print(result)
+    return 0 if result.usable else 2
+
+
+def _print(result: ModelCheck) -> None:
+    out = console()
+    if result.loads:
+        rows, columns = result.input_size or (0, 0)
+        facts = {
+            "family": result.family,
+            "weights": f"{result.tensors} tensors" if result.tensors is not None else None,
+            "identity": (result.identity or "")[:16],
+            "reads": f"{columns}×{rows} pixels, {100 * (result.visible or 0):.1f} % of a 16:9 frame",
+            "explained by": result.explains or "nothing: no attention or feature maps to read",
+        }
+        print_table(result.spec, ["", ""], [(name, value) for name, value in facts.items() if value])
+    for problem in result.problems[:SHOWN]:
+        out.print(visible(f"problem: {problem}"))
+    if len(result.problems) > SHOWN:
+        out.print(f"… and {len(result.problems) - SHOWN} more")
+    verdict = "it can be used" if result.usable else "images only" if result.loads else "it cannot be loaded"
+    out.print(visible(f"{result.spec}: {verdict}"))

@@ -1,0 +1,135 @@
+"""From a video's frames to batches a model can take: decoding, preparing and optical flow in threads, a bounded number
+ahead of the model.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+import numpy.typing as npt
+
+from surgeval.datasets import Dataset, read_image
+from surgeval.errors import DataError
+from surgeval.explain.flow import FlowMethod
+from surgeval.explain.motion import FLOOR, CameraChoice, MotionSettings, find_motion
+from surgeval.metrics.grounding import box_mask
+from surgeval.models.preparation import Preparation, View
+from surgeval.protocols._surgxbench.settings import Settings
+from surgeval.records import Frame, ImageRef
+
+__all__ = ["Reader", "Seen", "Unseen", "batches", "by_size"]
+
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """One labelled frame, made ready."""
+
+    frame: Frame
+    image: npt.NDArray[np.uint8]
+    pixels: npt.NDArray[np.float32]
+    view: View
+    motion: Bools | None = None  # where the tissue moves once the camera's own motion is taken away
+    motion_flag: str = ""
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Height and width."""
+        return self.image.shape[0], self.image.shape[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """A frame that could not be read, and why."""
+
+    frame: Frame
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Makes frames ready; with a flow method it also finds what moves."""
+
+    preparation: Preparation
+    settings: Settings
+    flow: FlowMethod | None = None
+
+    def __call__(self, frame: Frame, follower: ImageRef | None) -> Seen | Unseen:
+        """Read and prepare one frame; `follower` is the picture its flow leads to."""
+        if frame.image is None:
+            return Unseen(frame, "found no image, expected one")
+        try:
+            image = read_image(frame.image)
+            mask, flag = self._motion(frame, image, follower) if self.flow is not None else (None, "")
+        except DataError as error:
+            return Unseen(frame, str(error))
+        view = self.preparation.view(*image.shape[:2])
+        return Seen(frame, image, self.preparation(image), view, mask, flag)
+
+    def _motion(
+        self, frame: Frame, image: npt.NDArray[np.uint8], follower: ImageRef | None
+    ) -> tuple[Bools | None, str]:
+        if follower is None:
+            return None, "no_motion"  # the last frame of a video has nothing to move to
+        settings = self.settings
+        boxes = [instance.box.corners for instance in frame.instances if instance.box is not None]
+        camera: CameraChoice = (
+            settings.fit if boxes or settings.fit != "masked" else "robust"
+        )  # nothing to leave out of the fit
+        floor = FLOOR if settings.motion_floor is None else settings.motion_floor
+        found = find_motion(
+            image, read_image(follower), self.flow,
+            MotionSettings(camera=camera, keep_top=settings.motion_top, floor=floor),
+            instruments=box_mask(boxes, *image.shape[:2]) if boxes else None, key=f"{frame.video}/{frame.name}",
+        )  # fmt: skip
+        return found.moving.mask, "still" if found.moving.still else ""
+
+
+def batches(
+    dataset: Dataset, video: str, reader: Reader, settings: Settings, only: frozenset[str] | None = None
+) -> Iterator[list[Seen | Unseen]]:
+    """The labelled frames of a video in batches; at most two batches are read ahead."""
+    labelled = (pair for pair in _followed(dataset.frames(video, on_problem=_ignore)) if pair[0].labelled)
+    spaced = islice(labelled, 0, None, settings.every)
+    pairs = (pair for pair in spaced if only is None or pair[0].name in only)
+    with ThreadPoolExecutor(settings.threads) as pool:
+        waiting: deque[Future[Seen | Unseen]] = deque(
+            pool.submit(reader, *pair) for pair in islice(pairs, 2 * settings.batch)
+        )
+        while waiting:
+            batch: list[Seen | Unseen] = []
+            while waiting and len(batch) < settings.batch:
+                batch.append(waiting.popleft().result())
+                following = next(pairs, None)
+                if following is not None:
+                    waiting.append(pool.submit(reader, *following))
+            yield batch
+
+
+def by_size(seen: Sequence[Seen]) -> list[list[int]]:
+    """Positions of frames of equal size: those can be measured together."""
+    groups: dict[tuple[int, int], list[int]] = {}
+    for number, one in enumerate(seen):
+        groups.setdefault(one.size, []).append(number)
+    return list(groups.values())
+
+
+def _followed(frames: Iterable[Frame]) -> Iterator[tuple[Frame, ImageRef | None]]:
+    """Each frame with the picture its flow leads to: the stored successor, else the next frame of the video."""
+    before: Frame | None = None
+    for frame in frames:
+        if before is not None:
+            yield before, before.successor or frame.image
+        before = frame
+    if before is not None:
+        yield before, before.successor
+
+
+def _ignore(_problem: object) -> None:
+    """`surgeval data check` lists problems; a run uses what can be used."""

@@ -1,0 +1,87 @@
+"""Every number of this protocol is a ratio of sums over frames, so all of them share one bootstrap over videos.
+
+A mean is sum over count, F1 is 2·TP over 2·TP + FP + FN, lift is summed coverage over summed chance, a difference of
+shares is a difference of sums over one count. A macro number is the mean of several such ratios.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from surgeval.stats import Interval, bootstrap_vector
+
+__all__ = ["Ratio", "mean_of", "ratios", "share_of"]
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """Sum of `over` divided by sum of `under`, both expressions of a case's columns; null and NaN count as 0."""
+
+    over: pl.Expr
+    under: pl.Expr
+
+
+def mean_of(column: str, where: pl.Expr) -> Ratio:
+    """The mean of a column over the rows where it has a value and `where` holds."""
+    use = where & pl.col(column).is_not_null()
+    return Ratio(pl.when(use).then(pl.col(column)), use)
+
+
+def share_of(what: pl.Expr, where: pl.Expr) -> Ratio:
+    """The share of rows with `what` among those with `where`."""
+    return Ratio(where & what, where)
+
+
+def ratios(
+    cases: pl.DataFrame, wanted: Mapping[str, Ratio | Sequence[Ratio]], *, resamples: int, seed: int
+) -> dict[str, Interval]:
+    """The named numbers with intervals over videos (column `cluster`); undefined ones have a NaN estimate."""
+    if not wanted or cases.is_empty():
+        return {}
+    parts = {name: [one] if isinstance(one, Ratio) else list(one) for name, one in wanted.items()}
+    flat = [ratio for group in parts.values() for ratio in group]
+    sums = (
+        cases.lazy()
+        .select("cluster", *_columns(flat))
+        .group_by("cluster")
+        .agg(pl.exclude("cluster").sum())
+        .sort("cluster")
+        .collect()
+    )
+    over = sums.select(f"over{n}" for n in range(len(flat))).to_numpy().astype(np.float64)
+    under = sums.select(f"under{n}" for n in range(len(flat))).to_numpy().astype(np.float64)
+    groups = np.repeat(np.arange(len(parts)), [len(group) for group in parts.values()])
+
+    def statistic(drawn: npt.NDArray[np.int64]) -> Floats:
+        below = drawn @ under
+        value = np.divide(drawn @ over, below, out=np.full(below.shape, np.nan), where=below > 0)
+        return _group_means(value, groups, len(parts))
+
+    found = bootstrap_vector(
+        statistic, sums["cluster"].to_list(), list(parts), batched=True, resamples=resamples, seed=seed
+    )
+    return {interval.name: interval for interval in found}
+
+
+def _columns(flat: Sequence[Ratio]) -> list[pl.Expr]:
+    made = []
+    for number, ratio in enumerate(flat):
+        for name, expression in (("over", ratio.over), ("under", ratio.under)):
+            made.append(expression.cast(pl.Float64).fill_nan(0).fill_null(0).alias(f"{name}{number}"))
+    return made
+
+
+def _group_means(value: Floats, groups: npt.NDArray[np.int64], count: int) -> Floats:
+    """Mean of the defined ratios of each group; NaN where none is."""
+    defined = ~np.isnan(value)
+    pick = np.eye(count)[groups]
+    total, n = np.where(defined, value, 0) @ pick, defined @ pick
+    means: Floats = np.divide(total, n, out=np.full(total.shape, np.nan), where=n > 0)
+    return means

@@ -1,0 +1,112 @@
+"""What can be chosen in protocol `surgxbench`, and the two papers' choices as profiles.
+
+Every field except `batch` and `threads` changes numbers and is written into run.json: two runs with different settings
+never share a stored part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, Literal
+
+from surgeval.errors import BadInput
+from surgeval.explain.heatmaps import Method
+
+__all__ = ["PROFILES", "TASKS", "Settings", "profile_settings"]
+
+Profile = Literal["early", "surgxbench"]
+PROFILES = ("early", "surgxbench")
+TASKS = ("instruments", "triplets")
+_SPEED = ("batch", "threads")
+
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "profile": PROFILES,
+    "geometry": ("window", "stretch"),
+    "region": ("top", "fixed"),
+    "predict": ("delta", "argmax"),
+    "over": ("classes", "frames", "minmax"),
+    "pool": ("valid", "all"),
+    "flow": ("dis", "farneback", "raft", "files"),
+    "fit": ("plain", "masked", "robust"),
+}
+_SHARES = ("keep_top", "threshold", "delta", "motion_top", "grounded_at")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The choices of a run; the defaults are profile `surgxbench`."""
+
+    profile: Profile = "surgxbench"
+    tasks: tuple[str, ...] = TASKS
+    method: Method = field(default_factory=Method)
+    geometry: Literal["window", "stretch"] = "window"  # metrics in what the model saw, or the map stretched over all
+    region: Literal["top", "fixed"] = "top"
+    keep_top: float = 0.2
+    positive: bool = True  # a pixel without evidence is never attended, even where the quantile is 0
+    threshold: float = 0.3  # of the min-max scaled map, for region="fixed"
+    predict: Literal["delta", "argmax"] = "delta"
+    delta: float = 0.9
+    over: Literal["classes", "frames", "minmax"] = "classes"
+    pool: Literal["valid", "all"] = "valid"
+    top_k: int = 5
+    flow: str = "dis"
+    flow_source: str | None = None  # RAFT's weights, or the folder of precomputed flow
+    fit: Literal["plain", "masked", "robust"] = "robust"
+    motion_top: float = 0.2
+    motion_floor: float | None = None  # pixels; None is the flow module's own
+    grounded_at: float = 0.5  # "grounded" = AC above this and above chance
+    occlusion: bool = True
+    curves: int = 24  # frames for deletion and insertion curves, over all videos; 0 for none
+    sanity: int = 8  # frames for the randomisation checks; 0 for none
+    every: int = 1  # use every n-th labelled frame of a video
+    seed: int = 0
+    batch: int = 16
+    threads: int = 2
+
+    def __post_init__(self) -> None:
+        for name, allowed in _CHOICES.items():
+            value = getattr(self, name)
+            if value not in allowed:
+                raise BadInput(f"{name}: found {value!r}, expected one of {', '.join(allowed)}")
+        for name in _SHARES:
+            value = getattr(self, name)
+            if not 0 < value < 1:
+                raise BadInput(f"{name}: found {value!r}, expected a share between 0 and 1")
+        if not self.tasks or not set(self.tasks) <= set(TASKS):
+            raise BadInput(f"tasks: found {', '.join(self.tasks) or 'none'}, expected of {', '.join(TASKS)}")
+        for name in ("top_k", "every", "batch", "threads"):
+            if getattr(self, name) < 1:
+                raise BadInput(f"{name}: found {getattr(self, name)!r}, expected at least 1")
+        for name in ("curves", "sanity", "seed"):
+            if getattr(self, name) < 0:
+                raise BadInput(f"{name}: found {getattr(self, name)!r}, expected 0 or more")
+
+    def record(self) -> dict[str, Any]:
+        """What run.json holds: everything that changes a number."""
+        plain = {key: value for key, value in asdict(self).items() if key not in (*_SPEED, "method")}
+        return {**plain, "tasks": list(self.tasks), "method": self.method.record()}
+
+
+def profile_settings(profile: str, **changes: Any) -> Settings:
+    """The settings of a paper, with some of them changed.
+
+    >>> profile_settings("early").region, profile_settings("early", region="top").region
+    ('fixed', 'top')
+    """
+    if profile not in PROFILES:
+        raise BadInput(f"profile: found {profile!r}, expected one of {', '.join(PROFILES)}")
+    unknown = set(changes) - {one.name for one in fields(Settings)}
+    if unknown:
+        known = ", ".join(one.name for one in fields(Settings))
+        raise BadInput(f"settings: found {min(unknown)!r}, expected one of {known}")
+    return replace(_OF_PROFILE[profile], **changes)
+
+
+_OF_PROFILE: Mapping[str, Settings] = {
+    "surgxbench": Settings(),
+    # Seed 000: one predicted class, a fixed threshold on the scaled map, all class combinations, one prompt.
+    "early": Settings(
+        profile="early", region="fixed", predict="argmax", pool="all", top_k=1, occlusion=False, curves=0
+    ),
+}

@@ -1,0 +1,102 @@
+"""Protocol `surgxbench`: when the model is right, is it right for the right reason?
+
+`run_surgxbench` asks a contrastive model about every labelled frame, draws a heatmap for what it says, and measures
+how much of the attended region lies on what the labels say matters, beside chance, reference maps, occlusion with
+controls and sanity checks. A run is a folder that resumes; `load_surgxbench` reads it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from surgeval.datasets import Dataset, dataset_fingerprint, open_dataset
+from surgeval.engine import Manifest, RunSummary, Unit, library_versions, run
+from surgeval.errors import BadInput
+from surgeval.explain.heatmaps import method_for
+from surgeval.protocols._surgxbench.gallery import gallery
+from surgeval.protocols._surgxbench.item import Item
+from surgeval.protocols._surgxbench.result import RESAMPLES, SurgXScores, join_runs, load_surgxbench
+from surgeval.protocols._surgxbench.settings import PROFILES, TASKS, Settings, profile_settings
+from surgeval.protocols._surgxbench.single import Explained, explain_image
+from surgeval.protocols._surgxbench.worker import Look
+
+__all__ = [
+    "PROFILES", "RESAMPLES", "TASKS", "Explained", "Settings", "SurgXRun", "SurgXScores", "explain_image",
+    "join_runs", "load_surgxbench", "profile_settings", "run_surgxbench",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class SurgXRun:
+    """A finished run with what is needed to draw its pictures."""
+
+    summary: RunSummary
+    look: Look
+
+    def gallery(self, scores: SurgXScores, count: int = 36) -> tuple[Item, ...]:
+        """`count` predictions to look at, an equal share of right and wrong, grounded and not."""
+        return gallery(self.look, scores, count) if count and "instruments" in self.look.settings.tasks else ()
+
+
+def run_surgxbench(
+    data: str | Path,
+    model: str,
+    *,
+    folder: str | Path,
+    settings: Settings | None = None,
+    split: str | None = None,
+    videos: tuple[str, ...] = (),
+    format: str | None = None,
+    labels: str | None = None,
+    device: str = "cpu",
+    dtype: str = "float32",
+    retry: bool = False,
+    progress: bool = True,
+) -> SurgXRun:
+    """Look at every labelled frame of a dataset with one model, in a resumable run."""
+    settings = settings or Settings()
+    dataset = open_dataset(data, format=format, labels=labels)
+    settings = _possible(settings, dataset)
+    chosen = _videos(dataset, split, videos)
+    look = Look(str(data), dataset.format, labels, model, device, dtype, settings)
+    method = method_for(look.net, settings.method)
+    look.net.texts(("a test of the text tower",))  # a missing vocabulary is told before hours of work, not after
+    manifest = Manifest(
+        "surgxbench",
+        config={**settings.record(), "method": method.record(), "classes": list(dataset.space.instruments),
+                "split": split or "", "dtype": dtype},
+        dataset=dataset_fingerprint(dataset),
+        model={"name": look.net.name, "family": look.net.family, "identity": look.net.identity},
+        seeds={"seed": settings.seed},
+        versions=library_versions("torch", "transformers", "opencv-python-headless"),
+    )  # fmt: skip
+    each = {name: math.ceil(getattr(settings, name) / len(chosen)) for name in ("curves", "sanity")}
+    units = [Unit(video, {"video": video, **each}) for video in chosen]
+    summary = run(units, look, folder=folder, manifest=manifest, retry=retry, progress=progress)
+    return SurgXRun(summary, look)
+
+
+def _possible(settings: Settings, dataset: Dataset) -> Settings:
+    """Triplets need a label space with triplets; without one the task is left out, unless it is the only one."""
+    if "triplets" in settings.tasks and not dataset.space.triplets:
+        if settings.tasks == ("triplets",):
+            raise BadInput(f"task triplets: found no triplets in label space {dataset.space.name}, expected some")
+        return replace(settings, tasks=tuple(task for task in settings.tasks if task != "triplets"))
+    return settings
+
+
+def _videos(dataset: Dataset, split: str | None, names: tuple[str, ...]) -> list[str]:
+    every = dataset.videos(lambda _problem: None)
+    splits = sorted({video.split for video in every if video.split})
+    if split is not None and split not in splits:
+        raise BadInput(f"split {split!r}: expected one of {', '.join(splits) or 'none: this dataset names no splits'}")
+    known = [video.name for video in every if split is None or video.split == split]
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise BadInput(f"video {unknown[0]!r}: expected one of {', '.join(known)}")
+    chosen = list(names) or known
+    if not chosen:
+        raise BadInput(f"{dataset.root}: found no videos, expected at least one")
+    return chosen
