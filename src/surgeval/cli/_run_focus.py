@@ -11,7 +11,7 @@ import typer
 
 from surgeval.cli._console import console, print_json
 from surgeval.cli._data import JsonOption
-from surgeval.cli._score_focus import Track, _panel, _print
+from surgeval.cli._score_focus import MANUAL_BESIDE_JSON, Track, _panel, _print
 from surgeval.errors import BadInput, visible
 
 if TYPE_CHECKING:
@@ -72,12 +72,10 @@ def focus(
     """
     from surgeval.models.chat import ChatOptions
     from surgeval.protocols.focus import run_focus
-    from surgeval.qa.judge import parse_judge
 
     if retry and not (out / "run.json").is_file():
         raise BadInput(f"--retry: {out}: found no run.json, expected the folder of a run")
-    for spec in judge or []:
-        parse_judge(spec)  # before hours of asking
+    _check_judges(judge or [], json)  # before hours of asking
     found = run_focus(
         data, model, out, requests=requests, references=references, media=media, frames=frames, overlay=overlay_time,
         track=track.value if track else None, concurrency=concurrency, limit=limit,
@@ -89,6 +87,16 @@ def focus(
     else:
         _say(found, report, page, track)
     return 1 if found.summary.failed or (report and report.scores.counts["judge_error"]) else 0
+
+
+def _check_judges(specs: list[str], json: bool) -> None:
+    """Refuse what would fail once the answers are there: no such kind, no such verdict file, nobody at the screen."""
+    from surgeval.qa.judge import open_judges, parse_judge
+
+    kinds = [parse_judge(spec).kind for spec in specs]
+    if json and "manual" in kinds:
+        raise BadInput(MANUAL_BESIDE_JSON)
+    open_judges([spec for spec, kind in zip(specs, kinds, strict=True) if kind == "table"])
 
 
 def _scored(run: FocusRun, judge: list[str], track: Track | None, json: bool) -> tuple[FocusReport | None, Path | None]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from surgeval.qa.judge import Panel, Price, TiePolicy
     from surgeval.report import FocusReport
 
+MANUAL_BESIDE_JSON = "--judge manual: found beside --json, expected one of them: a person needs the screen"
 _LISTED = 10
 
 
@@ -159,7 +160,7 @@ def _panel(
         return None
     kinds = {parse_judge(spec).kind for spec in specs}
     if json and "manual" in kinds:
-        raise BadInput("--judge manual: found beside --json, expected one of them: a person needs the screen")
+        raise BadInput(MANUAL_BESIDE_JSON)
     judges = open_judges(specs, open_chat, original=compat is not None)
     stored = stack.enter_context(VerdictCache(cache)) if kinds - {"table", "exact"} else None
     return Panel(judges, tie=tie, quorum=quorum, cache=stored, short_circuit=not ask_all, compat=compat)

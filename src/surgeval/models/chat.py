@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from surgeval.errors import BadInput
+from surgeval.models._bounded_http import EndlessReply, bounded_client
 from surgeval.qa.judge import Chat, ChatError, JudgeSpec, Message, Reply
 
 __all__ = ["ChatOptions", "OpenAIChat", "open_chat"]
@@ -63,8 +64,12 @@ class OpenAIChat:
         self._openai, self._model, self._options = openai, model, options or ChatOptions()
         self._sleep, self._url = sleep, url
         self._client = openai.OpenAI(
-            base_url=url, api_key=_key(url), timeout=self._options.timeout, max_retries=0
-        )  # retries are ours: the client's know nothing of broken bodies
+            base_url=url,
+            api_key=_key(url),
+            timeout=self._options.timeout,
+            max_retries=0,  # retries are ours: the client's know nothing of broken bodies
+            http_client=bounded_client(self._options.timeout),
+        )
         # Newer models refuse one of these; the first refusal teaches us the spelling that this server wants.
         self._decoding: dict[str, Any] = {
             "max_tokens": self._options.max_tokens,
@@ -94,7 +99,10 @@ class OpenAIChat:
             elif left:
                 wait = self._options.backoff * 2 ** (requests - 1) * random.uniform(1, 1.25)
                 self._sleep(min(wait, self._options.max_wait))
-        raise ChatError(f"{self._model} at {self._url}: {problem} ({requests} tries)", requests=requests)
+        raise ChatError(
+            f"{self._model} at {self._url}: {problem} ({requests} {'try' if requests == 1 else 'tries'})",
+            requests=requests,
+        )
 
     def _once(self, messages: Sequence[Message]) -> Reply | _Failure:
         openai = self._openai
@@ -106,7 +114,11 @@ class OpenAIChat:
         except openai.APITimeoutError:
             return _Failure(f"no reply in {self._options.timeout:g} s")
         except openai.APIConnectionError as error:
+            if isinstance(error.__cause__, EndlessReply):  # some versions of the client wrap whatever they meet
+                return _Failure(str(error.__cause__), error.__cause__.again)
             return _Failure(f"no connection ({_short(error.__cause__ or error)})")
+        except EndlessReply as error:
+            return _Failure(str(error), error.again)
         except openai.APIStatusError as error:
             return self._refused(error.status_code, error.response.headers, error.response.text)
         except openai.OpenAIError as error:

@@ -180,10 +180,11 @@ def _judging(report: FocusReport) -> Section | None:
     if not verdicts:
         return None
     judges = report.judges
-    asked = ", ".join(map(str, report.scores.judge_calls))
-    text = (
-        f"{judges.answers} answers went to the judges; asked in order, each only while the outcome was open: {asked}."
-    )
+    calls = report.scores.judge_calls
+    text = f"{judges.answers} answers went to {'the judge' if len(calls) == 1 else 'the judges'}."
+    if len(calls) > 1:
+        asked = f"{', '.join(map(str, calls[:-1]))} and {calls[-1]}"
+        text += f" They were asked about {asked} of them, in this order: a judge is spared what is decided."
     tally = judge_table(judges)
     agreement = report.agreement
     if not any(agreement["note"]):

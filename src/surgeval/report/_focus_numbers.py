@@ -93,9 +93,14 @@ def focus_json(report: FocusReport) -> dict[str, Any]:
 
 
 def judge_table(judges: PanelReport) -> pl.DataFrame:
-    """What each judge said and cost, without the columns in which nothing happened."""
+    """What each judge said and cost, without the columns in which nothing happened; to be read, not computed with."""
     table = judges.table()
-    return table.select(name for name in table.columns if name == "judge" or table[name].sum())
+    table = table.select(name for name in table.columns if name == "judge" or table[name].sum())
+    if "cost" not in table.columns:
+        return table
+    # A table's usual three decimals would turn the cost of a small panel into nothing.
+    cost = [None if value is None else f"{value:.2f}" if value >= 1 else f"{value:.6f}" for value in table["cost"]]
+    return table.with_columns(pl.Series("cost", cost, dtype=pl.String))
 
 
 def _admission(gate: Admission) -> dict[str, Any]:

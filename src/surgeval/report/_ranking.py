@@ -90,7 +90,8 @@ def ranking_sections(study: RankingStudy) -> tuple[Section, ...]:
 
 _REMARKS = {
     "significance": "Blue: the row's model is better in more buckets than the column's. White: not told apart.",
-    "podium": "Above each place the accuracies of the models in the buckets where they took it; bars count how often.",
+    "podium": "Above each place the accuracies of the models in the buckets where they took it; bars count how often. "
+    "Buckets with too few videos to decide are left out.",
     "blobs": "A blob's area is the share of resamples, the cross the median place, the line the 95 % interval.",
     "variants": "The first rule is the one used; the last is the order by mean accuracy alone.",
 }
@@ -173,12 +174,15 @@ def _gate_table(ranking: Ranking) -> tuple[Table, ...]:
 
 
 def _bucket_table(ranking: Ranking) -> pl.DataFrame:
-    """One row per bucket, one column per model: accuracy and, in brackets, the rank."""
+    """One row per bucket, one column per model: accuracy and, in brackets, the rank where one was decided."""
     order = ranking.order
     columns: list[list[Any]] = [list(ranking.buckets), list(ranking.questions), list(ranking.videos)]
     for m in order:
-        found = zip(ranking.accuracy[:, m], ranking.bucket_rank[:, m], strict=True)
-        columns.append([f"{accuracy:.3f}\u00a0({place})" for accuracy, place in found])
+        ranks = [
+            "–" if name in ranking.untestable else place
+            for name, place in zip(ranking.buckets, ranking.bucket_rank[:, m], strict=True)
+        ]
+        columns.append([f"{a:.3f}\u00a0({place})" for a, place in zip(ranking.accuracy[:, m], ranks, strict=True)])
     heads = distinct(["bucket", "questions", "videos", *(ranking.models[m] for m in order)])
     return pl.DataFrame([pl.Series(head, column) for head, column in zip(heads, columns, strict=True)])
 
@@ -266,11 +270,16 @@ def _figures(study: RankingStudy) -> dict[str, Figure]:
             "Buckets in which one model is better", names, _rows(ranking.wins[np.ix_(order, order)]),
             len(ranking.buckets),
         ),
-        "podium": Podium("Places by bucket", names, ranking.buckets, _rows(ranking.accuracy[:, order]),
-                         _rows(ranking.bucket_rank[:, order]), "accuracy"),
         "accuracy": Heatmap("Accuracy by bucket", names, ranking.buckets,
                             _rows(np.round(100 * ranking.accuracy[:, order].T, 1)), "% right", whole=100),
     }  # fmt: skip
+    decided = [k for k, name in enumerate(ranking.buckets) if name not in ranking.untestable]
+    if decided:  # elsewhere all share the first rank, which would put the weakest on the podium
+        made["podium"] = Podium(
+            "Places by bucket", names, tuple(ranking.buckets[k] for k in decided),
+            _rows(ranking.accuracy[np.ix_(decided, order)]), _rows(ranking.bucket_rank[np.ix_(decided, order)]),
+            "accuracy",
+        )  # fmt: skip
     if study.places is not None:
         share, ends = study.places.share[order], study.places.interval()[order]
         made["blobs"] = RankBlobs("Places on resampled videos", names, _rows(share), _rows(ends))

@@ -99,7 +99,8 @@ class FocusScores:
         ):
             if interval:
                 lines.append(f"{label} {interval}")
-        odd = {name: self.counts[name] for name in ("missing", "late", "invalid", "bad_reference", "judge_error")}
+        shown = ("missing", "late", "invalid", "bad_reference", "flagged", "judge_error")
+        odd = {name: self.counts[name] for name in shown}
         lines.append(", ".join(f"{count} {name}" for name, count in odd.items() if count) or "every answer was usable")
         if self.unrankable:
             lines.append(f"not to be ranked: {self.unrankable}")
