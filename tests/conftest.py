@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+# Two test processes share two cores: a second thread in each (torch, OpenMP) only makes them wait for one another.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 LONG = bool(os.environ.get("SURGEVAL_LONG"))
 settings.register_profile(
     "surgeval", deadline=None, max_examples=300 if LONG else 40, suppress_health_check=[HealthCheck.too_slow]

@@ -1,17 +1,23 @@
-"""`surgeval phantom`: train the small models that come with the phantom."""
+"""`surgeval phantom`: train the small models that come with the phantom, and examine what was trained."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from surgeval.cli._console import print_json, print_table
 from surgeval.errors import BadInput
 
+if TYPE_CHECKING:
+    from surgeval.phantom.training import Examined
+    from surgeval.stats import Interval
+
 app = typer.Typer(
-    help="Train the embedded models.\n\nExample: [bold]surgeval phantom train all --out weights --device cuda[/bold]",
+    help="Train and examine the embedded models.\n\nExample: [bold]surgeval phantom examine phantom-clip[/bold]",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
@@ -22,54 +28,112 @@ def register(root: typer.Typer) -> None:
     root.add_typer(app, name="phantom")
 
 
-@app.callback()
-def _group() -> None:
-    """Keeps `train` a sub-command although it is the only one."""
-
-
 @app.command()
 def train(
     name: Annotated[str, typer.Argument(help="phantom-clip, phantom-clip-resnet, phantom-shortcut, or all.")],
     out: Annotated[Path, typer.Option("--out", help="Folder to write OUT/NAME into.")],
     device: Annotated[str, typer.Option("--device", help="cpu, or cuda for minutes instead of hours.")] = "cpu",
-    steps: Annotated[int, typer.Option("--steps", help="Optimiser steps.")] = 6000,
-    batch: Annotated[int, typer.Option("--batch", help="Frames in a step.")] = 512,
-    videos: Annotated[int, typer.Option("--videos", help="Training videos of 150 frames each.")] = 300,
-    held_out: Annotated[int, typer.Option("--held-out", help="Test videos beside those of phantom-v1.")] = 18,
+    steps: Annotated[int | None, typer.Option("--steps", help="Optimiser steps.")] = None,
+    batch: Annotated[int | None, typer.Option("--batch", help="Frames in a step.")] = None,
+    rate: Annotated[float | None, typer.Option("--rate", help="Highest learning rate.")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed of weights and draws.")] = None,
+    videos: Annotated[int | None, typer.Option("--videos", help="Training videos of 150 frames each.")] = None,
     workers: Annotated[int | None, typer.Option("--workers", help="Rendering processes: one per core.")] = None,
     frames: Annotated[Path | None, typer.Option("--frames", help="File that keeps the rendered frames.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
-    """Render, train, save as fp16 and examine on held-out videos in both tints.
+    """Render, train and save as fp16; what is not given is taken from the model's recipe.
 
     Example: [bold]surgeval phantom train phantom-clip --out weights --device cuda[/bold]
     """
-    try:
-        from surgeval.phantom.training import NAMES, Recipe, train_embedded
-    except ImportError as error:
-        raise BadInput(f"training: found no {error.name} package, expected `pip install 'surgeval[models]'`") from None
+    _need_torch()
+    from surgeval.phantom.training import NAMES, recipe_for, train_embedded
+
+    recipes = {
+        model: recipe_for(model, videos=videos, steps=steps, batch=batch, rate=rate, seed=seed)
+        for model in (NAMES if name == "all" else [name])
+    }
     report = train_embedded(
-        NAMES if name == "all" else [name],
-        out,
-        device=device,
-        recipe=Recipe(steps=steps, batch=batch),
-        videos=videos,
-        held_out=held_out,
-        workers=workers,
-        frames=frames,
-        log=lambda line: typer.echo(line, err=True),
+        recipes, out, device=device, workers=workers, frames=frames, log=lambda line: typer.echo(line, err=True)
     )
     if json:
         print_json(report)
         return
-    columns = ("accuracy", "triplet_top5", "ac_lift", "occlusion_effect")
     rows = [
-        [model, where, *(_spelled(result[column]) for column in columns)]
-        for model, told in report["models"].items()
-        for where, result in told["examinations"].items()
-    ]
-    print_table("Examination on held-out videos", ("model", "videos", *columns), rows)
+        [model, told["recipe"]["videos"], told["recipe"]["steps"], told["seconds_training"], told["losses"][-1],
+         str(out / model)]
+        for model, told in report.items()
+    ]  # fmt: skip
+    print_table("Trained", ("model", "videos", "steps", "seconds", "last loss", "folder"), rows)
 
 
-def _spelled(value: list[float]) -> str:
-    return f"{value[0]:.3f} [{value[1]:.3f}, {value[2]:.3f}]"
+@app.command()
+def examine(
+    models: Annotated[
+        list[str] | None,
+        typer.Argument(help="Embedded names, or folders that training wrote (default: all embedded models)."),
+    ] = None,
+    held_out: Annotated[int, typer.Option("--held-out", help="Test videos beside those of phantom-v1.")] = 0,
+    device: Annotated[str, typer.Option("--device", help="cpu or cuda.")] = "cpu",
+    workers: Annotated[int | None, typer.Option("--workers", help="Rendering processes: one per core.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Is it right, where does it look, what does it lose? On test videos in both tints, with intervals by video.
+
+    Example: [bold]surgeval phantom examine phantom-clip phantom-shortcut[/bold]
+    """
+    if workers is not None and workers < 1:
+        raise BadInput(f"workers: found {workers}, expected at least 1")
+    _need_torch()
+    from surgeval.phantom.training import NAMES, examine_embedded
+
+    results = examine_embedded(
+        models or NAMES,
+        held_out=held_out,
+        device=device,
+        workers=workers or os.cpu_count() or 1,
+        log=lambda line: typer.echo(line, err=True),
+    )
+    if json:
+        print_json([_plain(result) for result in results])
+        return
+    show(results)
+
+
+def show(results: Sequence[Examined]) -> None:
+    """One table per set of videos: a row per measure, a column per model."""
+    for result in results:
+        first = next(iter(result.models.values()))
+        rows = [[row.name, *(str(found[row.name]) for found in result.models.values())] for row in first]
+        print_table(_title(result), ("", *result.models), rows)
+        for lead in result.leads.values():
+            typer.echo(f"accuracy, {lead.interval.name}: {lead}")
+        typer.echo("")
+
+
+def _need_torch() -> None:
+    try:
+        import torch  # noqa: F401
+        import transformers  # noqa: F401
+    except ImportError as error:
+        raise BadInput(f"models: found no {error.name} package, expected `pip install 'surgeval[models]'`") from None
+
+
+def _title(result: Examined) -> str:
+    first = next(iter(result.models.values()))["accuracy"]
+    return f"{result.videos}, tint {result.tint}: {first.n} frames of {first.clusters} videos"
+
+
+def _plain(result: Examined) -> dict[str, Any]:
+    return {
+        "videos": result.videos,
+        "tint": result.tint,
+        "models": {name: {row.name: _row(row) for row in found} for name, found in result.models.items()},
+        "leads": {lead.interval.name: _row(lead.interval) for lead in result.leads.values()},
+    }
+
+
+def _row(interval: Interval) -> dict[str, float | int | None]:
+    ends = {key: getattr(interval, key) for key in ("estimate", "low", "high")}
+    known = {key: value if value == value else None for key, value in ends.items()}  # NaN is no JSON
+    return {**known, "n": interval.n, "videos": interval.clusters}

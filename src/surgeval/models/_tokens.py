@@ -37,7 +37,11 @@ def checked_prompts(prompts: Sequence[str]) -> tuple[str, ...]:
 
 
 class FolderTokens:
-    """The tokenizer of a transformers folder, opened with the first prompt."""
+    """The tokenizer of a transformers folder, opened with the first prompt.
+
+    `fast` reads tokenizer.json alone: `AutoTokenizer` also reads config.json and complains of a network that is not of
+    transformers.
+    """
 
     def __init__(self, folder: Path, *, longest: int, words: int, end: int | None = None, fast: bool = False) -> None:
         self.folder, self.longest, self.words, self.end, self.fast = folder, longest, words, end, fast

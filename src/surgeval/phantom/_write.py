@@ -71,14 +71,20 @@ def write_phantom(
     height: int = 256,
     tint: str = "none",
     edition: str | None = None,
+    split: str | None = None,
     processes: int | None = None,
     progress: Progress | None = None,
     mp4: bool = False,
 ) -> Path:
-    """Write a dataset in the native layout (docs/phantom.md) and return its folder; call again to resume."""
+    """Write a dataset in the native layout (docs/phantom.md) and return its folder; call again to resume.
+
+    `split` (train, val or test) writes only those of the videos.
+    """
     out = Path(out)
     _check(out, seed, fps_labels, processes)
-    plans = plan_videos(seed, videos)
+    plans = [plan for plan in plan_videos(seed, videos) if split in (None, plan.split)]
+    if not plans:
+        raise BadInput(f"split: found no {split!r} among {videos} videos, expected train, val or test of enough videos")
     jobs = [Settings(plan, float(seconds), float(fps_labels), width, height, tint) for plan in plans]
     Footage(
         make_procedure(jobs[0].video.seed, seconds, plans[0].procedure),
@@ -101,11 +107,12 @@ def write_edition(
     out: str | Path,
     *,
     tint: str = "none",
+    split: str | None = None,
     processes: int | None = None,
     progress: Progress | None = None,
     mp4: bool = False,
 ) -> Path:
-    """Write one of the fixed editions."""
+    """Write one of the fixed editions, or one split of it."""
     fixed = edition(name)
     return write_phantom(
         out,
@@ -117,6 +124,7 @@ def write_edition(
         height=fixed.height,
         tint=tint,
         edition=name,
+        split=split,
         processes=processes,
         progress=progress,
         mp4=mp4,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,30 +18,62 @@ from surgeval.phantom import edition, plan_videos
 torch = pytest.importorskip("torch", reason="training needs surgeval[models]")
 pytest.importorskip("transformers", reason="training needs surgeval[models]")
 
-from surgeval.phantom.training import NAMES, Recipe, train_embedded  # noqa: E402
-from surgeval.phantom.training._batches import Stock  # noqa: E402
-from surgeval.phantom.training._clip import build, image_vectors, reopen, save, text_vectors  # noqa: E402
+from surgeval.cli._phantom import app, show  # noqa: E402
+from surgeval.models import open_contrastive  # noqa: E402
+from surgeval.phantom.training import NAMES, RECIPES, Recipe, recipe_for, train_embedded  # noqa: E402
+from surgeval.phantom.training._batches import Batch, Stock  # noqa: E402
+from surgeval.phantom.training._clip import build, image_vectors, save, text_vectors  # noqa: E402
 from surgeval.phantom.training._data import (  # noqa: E402
     SIZE,
     Frames,
     Shoot,
-    film_all,
+    film,
+    first_videos,
     held_out_plans,
     load_frames,
     save_frames,
     training_shoots,
 )
-from surgeval.phantom.training._evaluate import examine, heatmaps, summary, top_region  # noqa: E402
+from surgeval.phantom.training._evaluate import Examination, examine, heatmaps, top_region  # noqa: E402
 from surgeval.phantom.training._prompts import LENGTH, benchmark_sentences, encode, save_tokenizer, space  # noqa: E402
+from surgeval.phantom.training._published import compare, measure  # noqa: E402
 from surgeval.phantom.training._train import fit, multi_positive  # noqa: E402
 
-QUICK = Recipe(steps=10, batch=8, rate=3e-3)
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> Iterator[None]:
+    """Networks this small cost ten times the work where several threads wait for each other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")
 def frames() -> Frames:
-    plans = plan_videos(77, 2)
-    return film_all([Shoot(plan, k, "random", 250, 3) for k, plan in enumerate(plans)])
+    """Six frames and two plates of one video."""
+    return film(Shoot(plan_videos(77, 1)[0], 0, "random", 250, 3))
+
+
+@pytest.fixture(scope="module")
+def two_videos(frames: Frames) -> Frames:
+    """The same frames told to be those of two videos."""
+    return replace(frames, video=np.arange(len(frames), dtype=np.int32) // 3)
+
+
+@pytest.fixture(scope="module")
+def exam(two_videos: Frames) -> Examination:
+    """What `phantom-clip` makes of them."""
+    return examine(open_contrastive("phantom-clip"), two_videos)
+
+
+class SameBatch(Stock):
+    """A stock that shows one batch again and again."""
+
+    def draw(self, count: int) -> Batch:
+        if not hasattr(self, "batch"):
+            self.batch = super().draw(count)
+        return self.batch
 
 
 def silent(line: str) -> None:
@@ -95,34 +130,26 @@ def test_the_loss_is_least_where_right_pairs_score_highest() -> None:
 
 
 @pytest.mark.parametrize("name", ["phantom-clip", "phantom-clip-resnet"])
-def test_a_short_run_lowers_the_loss_and_saves_what_it_learned(name: str, frames: Frames, tmp_path: Path) -> None:
-    trained = fit(name, Stock(frames, "cpu", shortcut=False, seed=1), QUICK, silent)
-    assert np.mean(trained.losses[-3:]) < np.mean(trained.losses[:3]) - 0.1
-    save(trained.model, tmp_path)
-    assert (tmp_path / "model.safetensors").stat().st_size < 1_300_000
-    pixels = torch.from_numpy(frames.images[:2]).permute(0, 3, 1, 2).float() / 127.5 - 1
-    tokens = torch.tensor(encode(benchmark_sentences().instruments))
-    again = reopen(tmp_path)
-    with torch.no_grad():
-        before = image_vectors(trained.model, pixels) @ text_vectors(trained.model, tokens).T
-        after = image_vectors(again, pixels) @ text_vectors(again, tokens).T
-    assert torch.allclose(before, after, atol=5e-3)
-
-
-@pytest.mark.parametrize("name", ["phantom-clip", "phantom-clip-resnet"])
-def test_a_saved_model_opens_through_the_loader_and_gives_the_same_scores(
+def test_a_short_run_learns_its_batch_and_the_loader_opens_what_it_learned(
     name: str, frames: Frames, tmp_path: Path
 ) -> None:
-    from surgeval.models import open_contrastive
-
-    save(build(name, 5), tmp_path)
-    own, model = reopen(tmp_path), open_contrastive(str(tmp_path))
+    stock = SameBatch(frames, "cpu", shortcut=False, seed=1)
+    trained = fit(name, stock, Recipe(steps=6, batch=4, rate=3e-3), silent)
+    assert len(trained.losses) == 6
+    assert trained.losses[-1] < trained.losses[0] - 0.5
+    save(trained.model, tmp_path)
+    assert (tmp_path / "model.safetensors").stat().st_size < 1_300_000
     prompts = benchmark_sentences().instruments
     pixels = torch.from_numpy(frames.images[:2]).permute(0, 3, 1, 2).float() / 127.5 - 1
     with torch.no_grad():
-        mine = image_vectors(own, pixels) @ text_vectors(own, torch.tensor(encode(prompts))).T
-    assert torch.allclose(model.scores(pixels, model.texts(prompts)), mine, atol=1e-5)
-    assert np.allclose(model.preparation(frames.images[0]), pixels[0], atol=1e-6)
+        exact = image_vectors(trained.model, pixels) @ text_vectors(trained.model, torch.tensor(encode(prompts))).T
+        halved = trained.model.half().float()
+        mine = image_vectors(halved, pixels) @ text_vectors(halved, torch.tensor(encode(prompts))).T
+    opened = open_contrastive(str(tmp_path))
+    scores = opened.scores(pixels, opened.texts(prompts))
+    assert torch.allclose(scores, mine, atol=1e-5), "the loader reads the weights as they were saved"
+    assert torch.allclose(scores, exact, atol=5e-3), "fp16 costs nothing that matters"
+    assert np.allclose(opened.preparation(frames.images[0]), pixels[0], atol=1e-6)
 
 
 def test_the_same_seed_gives_the_same_weights_and_leaves_the_global_dice_alone(frames: Frames) -> None:
@@ -154,15 +181,39 @@ def test_the_three_models_fit_their_share_of_the_wheel() -> None:
     assert 2 * parameters < 3_600_000
 
 
-def test_an_examination_counts_only_frames_with_an_instrument(frames: Frames, tmp_path: Path) -> None:
-    save(build("phantom-clip", 2), tmp_path)
-    exam = examine(reopen(tmp_path), frames, "cpu", batch=8)
-    result = summary(exam, resamples=50)
-    assert result["frames"] == int((frames.instrument >= 0).any(1).sum()) < len(frames)
-    assert result["videos"] == 2
-    low, high = result["ac_lift"][1:]
-    assert 0 <= low <= result["ac_lift"][0] <= high
-    assert result["accuracy"][0] == pytest.approx(exam.right.mean(), abs=1e-4)
+def test_an_examination_counts_only_frames_with_an_instrument(two_videos: Frames, exam: Examination) -> None:
+    found = measure(exam)
+    assert found["accuracy"].n == int((two_videos.instrument >= 0).any(1).sum()) < len(two_videos)
+    assert found["accuracy"].clusters == 2
+    lift = found["ac_lift"]
+    assert 0 <= lift.low <= lift.estimate <= lift.high
+    assert lift.estimate == pytest.approx(exam.inside.mean() / exam.chance.mean())
+
+
+def test_macro_f1_is_the_mean_over_the_classes_that_occur(exam: Examination) -> None:
+    each = []
+    for k in np.flatnonzero(exam.present.any(0)):
+        said, there = exam.said == k, exam.present[:, k]
+        each.append(2 * (said & there).sum() / (said.sum() + there.sum()))
+    assert measure(exam)["macro_f1"].estimate == pytest.approx(np.mean(each))
+
+
+def test_the_batch_size_of_an_examination_changes_nothing(two_videos: Frames, exam: Examination) -> None:
+    whole, parts = exam, examine(open_contrastive("phantom-clip"), two_videos, batch=2)
+    for name in ("said", "right_without_other", "right_without_attended", "triplet_top5"):
+        assert np.array_equal(getattr(whole, name), getattr(parts, name), equal_nan=True), name
+    assert np.allclose(whole.inside, parts.inside, atol=1e-3)
+
+
+def test_models_are_compared_on_the_same_frames(two_videos: Frames, capsys: pytest.CaptureFixture[str]) -> None:
+    model = open_contrastive("phantom-clip-resnet")
+    result = compare({"one": model, "again": model}, two_videos, "some", "random")
+    assert list(result.models) == ["one", "again"]
+    assert result.leads["again"].estimate == 0 and list(result.leads) == ["again"]
+    show([result])
+    shown = capsys.readouterr().out
+    assert f"{result.models['one']['accuracy'].n} frames of 2 videos" in shown
+    assert all(row.name in shown for row in result.models["one"]) and "one − again" in shown
 
 
 def test_the_attended_region_is_the_top_fifth_and_never_the_zeros() -> None:
@@ -173,20 +224,55 @@ def test_the_attended_region_is_the_top_fifth_and_never_the_zeros() -> None:
     assert int(top_region(sparse).sum()) == 5
 
 
-def test_a_map_has_one_value_per_patch(frames: Frames, tmp_path: Path) -> None:
-    pixels = torch.zeros(2, 3, SIZE, SIZE)
-    for name in ("phantom-clip", "phantom-clip-resnet"):
-        save(build(name, 2), tmp_path / name)
-        target = torch.nn.functional.normalize(torch.ones(2, 64), dim=1)
-        maps = heatmaps(reopen(tmp_path / name), pixels, target)
-        assert maps.shape == (2, 16, 16) and float(maps.min()) >= 0
+@pytest.mark.parametrize("name", ["phantom-clip", "phantom-clip-resnet"])
+def test_a_map_has_one_value_per_patch(name: str) -> None:
+    target = torch.nn.functional.normalize(torch.ones(2, 64), dim=1)
+    maps = heatmaps(open_contrastive(name), torch.zeros(2, 3, SIZE, SIZE), target)
+    assert maps.shape == (2, 16, 16) and float(maps.min()) >= 0
+
+
+def test_told_nothing_else_training_follows_the_recipe_of_each_model() -> None:
+    assert {name: recipe_for(name) for name in NAMES} == RECIPES
+    assert recipe_for("phantom-clip-resnet", steps=6) == replace(RECIPES["phantom-clip-resnet"], steps=6)
+
+
+def test_a_short_recipe_takes_the_videos_it_would_have_rendered_alone(two_videos: Frames) -> None:
+    assert training_shoots(200)[:80] == training_shoots(80)
+    first = first_videos(two_videos, 1)
+    assert np.array_equal(first.images, two_videos.images[:3]) and set(first.video) == {0}
+    assert np.array_equal(first.plates, two_videos.plates[:1])
+    assert np.array_equal(first_videos(two_videos, 9).images, two_videos.images)
+
+
+def test_the_command_writes_weights_that_open_and_says_how_they_came_about(
+    frames: Frames, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save_frames(tmp_path / "kept.npz", frames)
+    options = ["--out", str(tmp_path / "out"), "--frames", str(tmp_path / "kept.npz"), "--batch", "4", "--steps", "1"]
+    app(args=["train", "phantom-clip-resnet", *options, "--videos", "1", "--json"], standalone_mode=False)
+    told = json.loads(capsys.readouterr().out)["phantom-clip-resnet"]
+    folder = tmp_path / "out" / "phantom-clip-resnet"
+    assert json.loads((folder / "training.json").read_text()) == told
+    assert told["recipe"] == {**asdict(RECIPES["phantom-clip-resnet"]), "videos": 1, "steps": 1, "batch": 4}
+    assert told["frames"] == len(frames) and len(told["losses"]) == 1
+    assert open_contrastive(str(folder)).family == "clip-resnet"
+    with pytest.raises(DataError, match="found frames of 1 videos, expected 80"):
+        app(args=["train", "phantom-clip-resnet", *options], standalone_mode=False)
 
 
 def test_unknown_names_and_numbers_are_refused_in_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="model: found 'phantom-llama', expected one of phantom-clip"):
-        train_embedded(["phantom-llama"], tmp_path)
+    for refused in (
+        lambda: recipe_for("phantom-llama"),
+        lambda: train_embedded({"phantom-llama": Recipe()}, tmp_path),
+    ):
+        with pytest.raises(BadInput, match="model: found 'phantom-llama', expected one of phantom-clip"):
+            refused()
     with pytest.raises(BadInput, match="steps: found 0, expected at least 1"):
-        train_embedded(["phantom-clip"], tmp_path, recipe=Recipe(steps=0))
+        train_embedded({"phantom-clip": Recipe(steps=0)}, tmp_path)
+    with pytest.raises(BadInput, match="rate: found nan"):
+        train_embedded({"phantom-clip": Recipe(rate=float("nan"))}, tmp_path)
+    with pytest.raises(BadInput, match="held-out videos: found -1, expected 0 to 300"):
+        app(args=["examine", "--held-out", "-1"], standalone_mode=False)
 
 
 def test_training_needs_neither_tables_nor_video_files() -> None:

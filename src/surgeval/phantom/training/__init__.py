@@ -1,7 +1,8 @@
-"""Training of the embedded models on phantom footage: `train_embedded(["phantom-clip"], "out")`.
+"""Training and examination of the embedded models: `train_embedded({"phantom-clip": recipe}, "out")`.
 
-Needs torch and transformers (`surgeval[models]`), nothing else beyond the renderer; names load on first use, so that
-rendering processes stay without torch. `python -m surgeval.phantom.training all --out DIR` is the same as a command.
+Training needs torch and transformers (`surgeval[models]`), nothing else beyond the renderer; names load on first use,
+so that rendering processes stay without torch. `python -m surgeval.phantom.training all --out DIR` is the command for
+a machine with little more than torch on it. Training never sees a test video; `examine_embedded` is a step of its own.
 """
 
 from __future__ import annotations
@@ -10,12 +11,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from surgeval.phantom.training._embedded import NAMES, train_embedded
-    from surgeval.phantom.training._train import Recipe
+    from surgeval.phantom.training._embedded import train_embedded
+    from surgeval.phantom.training._published import Examined, examine_embedded
+    from surgeval.phantom.training._recipes import NAMES, RECIPES, Recipe, recipe_for
 
-_LAZY = {"NAMES": "_embedded", "Recipe": "_train", "train_embedded": "_embedded"}
+_LAZY = {
+    "NAMES": "_recipes",
+    "RECIPES": "_recipes",
+    "Examined": "_published",
+    "Recipe": "_recipes",
+    "examine_embedded": "_published",
+    "recipe_for": "_recipes",
+    "train_embedded": "_embedded",
+}
 
-__all__ = ["NAMES", "Recipe", "train_embedded"]
+__all__ = ["NAMES", "RECIPES", "Examined", "Recipe", "examine_embedded", "recipe_for", "train_embedded"]
 
 
 def __getattr__(name: str) -> Any:

@@ -8,34 +8,33 @@ import sys
 import time
 
 from surgeval.errors import SurgevalError
-from surgeval.phantom.training import NAMES, Recipe, train_embedded
+from surgeval.phantom.training import NAMES, recipe_for, train_embedded
 
 
 def main(arguments: list[str]) -> int:
-    """Train, say how it goes on standard error and print the examination as JSON."""
-    defaults = Recipe()
-    parser = argparse.ArgumentParser(prog="surgeval.phantom.training", description="Train the embedded models.")
+    """Train, say how it goes on standard error and print recipe and cost as JSON."""
+    parser = argparse.ArgumentParser(
+        prog="surgeval.phantom.training",
+        description="Train the embedded models; what is not given is taken from the recipe of each.",
+    )
     parser.add_argument("name", help=f"{', '.join(NAMES)}, several of them with commas, or all")
     parser.add_argument("--out", required=True, help="folder to write OUT/NAME into")
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--steps", type=int, default=defaults.steps)
-    parser.add_argument("--batch", type=int, default=defaults.batch)
-    parser.add_argument("--rate", type=float, default=defaults.rate)
-    parser.add_argument("--seed", type=int, default=defaults.seed)
-    parser.add_argument("--videos", type=int, default=300, help="training videos of 150 frames each")
-    parser.add_argument("--held-out", type=int, default=18, help="test videos beside those of phantom-v1")
-    parser.add_argument("--workers", type=int, default=None, help="rendering processes (default: one per core)")
-    parser.add_argument("--frames", default=None, help="file that keeps the rendered training frames")
+    parser.add_argument("--steps", type=int)
+    parser.add_argument("--batch", type=int)
+    parser.add_argument("--rate", type=float)
+    parser.add_argument("--seed", type=int)
+    parser.add_argument("--videos", type=int, help="training videos of 150 frames each")
+    parser.add_argument("--workers", type=int, help="rendering processes (default: one per core)")
+    parser.add_argument("--frames", help="file that keeps the rendered training frames")
     chosen = parser.parse_args(arguments)
+    changes = {key: getattr(chosen, key) for key in ("videos", "steps", "batch", "rate", "seed")}
     start = time.perf_counter()
     try:
         report = train_embedded(
-            NAMES if chosen.name == "all" else chosen.name.split(","),
+            {name: recipe_for(name, **changes) for name in (NAMES if chosen.name == "all" else chosen.name.split(","))},
             chosen.out,
             device=chosen.device,
-            recipe=Recipe(steps=chosen.steps, batch=chosen.batch, rate=chosen.rate, seed=chosen.seed),
-            videos=chosen.videos,
-            held_out=chosen.held_out,
             workers=chosen.workers,
             frames=chosen.frames,
             log=lambda line: _say(f"[{time.perf_counter() - start:6.1f} s] {line}"),
@@ -43,7 +42,7 @@ def main(arguments: list[str]) -> int:
     except SurgevalError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code
-    sys.stdout.write(json.dumps(report["models"], indent=1) + "\n")
+    sys.stdout.write(json.dumps(report, indent=1) + "\n")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""The three embedded networks: how they are built, saved as fp16 and read back.
+"""The three embedded networks: how they are built and saved as fp16; `open_contrastive` reads them back.
 
 `phantom-clip` and `phantom-shortcut` are one transformers `CLIPModel` under two trainings; `phantom-clip-resnet` has a
 residual image tower instead. All see the whole frame squashed to 128 × 128 pixels.
@@ -16,7 +16,6 @@ from surgeval.models._clip_resnet import PhantomClipResnet
 from surgeval.phantom.training._data import SIZE
 from surgeval.phantom.training._prompts import BEGIN, END, LENGTH, PAD, save_tokenizer, vocabulary
 
-NAMES = ("phantom-clip", "phantom-clip-resnet", "phantom-shortcut")
 PATCH = 8
 MEAN = STD = (0.5, 0.5, 0.5)
 DIM = 64  # of the shared space
@@ -65,16 +64,6 @@ def save(model: Any, folder: Path) -> None:
         "image_mean": list(MEAN), "image_std": list(STD), "do_convert_rgb": True,
     }  # fmt: skip
     (folder / "preprocessor_config.json").write_text(json.dumps(preparation, indent=2) + "\n", encoding="utf-8")
-
-
-def reopen(folder: Path) -> Any:
-    """A saved network in fp32 and evaluation mode, its attention maps within reach."""
-    if (folder / "tokenizer.json").is_file() and "surgeval-clip-resnet" in (folder / "config.json").read_text("utf-8"):
-        return PhantomClipResnet.load(folder)
-    from transformers import CLIPModel
-
-    model = CLIPModel.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32, local_files_only=True)
-    return model.eval()
 
 
 def image_vectors(model: Any, pixels: torch.Tensor) -> torch.Tensor:

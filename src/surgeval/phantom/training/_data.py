@@ -135,6 +135,15 @@ def film_all(shoots: Iterable[Shoot], workers: int = 1, progress: Callable[[int,
     return Frames(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
+def first_videos(frames: Frames, videos: int) -> Frames:
+    """The frames and plates of the first videos; each video has as many plates as any other."""
+    total = int(frames.video.max(initial=-1)) + 1
+    rows = frames.video < videos
+    plates = frames.plates[: len(frames.plates) * min(videos, total) // max(total, 1)]
+    chosen = {field.name: getattr(frames, field.name)[rows] for field in fields(Frames) if field.name != "plates"}
+    return Frames(**chosen, plates=plates)
+
+
 def save_frames(path: Path, frames: Frames) -> None:
     """Keep rendered frames for another training."""
     with path.open("wb") as stream:

@@ -1,6 +1,6 @@
 """The training loop: images and prompts pulled together where they belong together, pushed apart where not.
 
-Nothing is selected on held-out data: the learning rate runs down to zero and the last weights are kept.
+A run selects nothing on held-out data: the learning rate goes down to zero and the last weights are kept.
 """
 
 from __future__ import annotations
@@ -16,20 +16,9 @@ import torch
 from surgeval.phantom.training._batches import Batch, Stock
 from surgeval.phantom.training._clip import build, image_vectors, text_vectors
 from surgeval.phantom.training._prompts import Sentences, draw_sentences, encode
+from surgeval.phantom.training._recipes import Recipe
 
 Log = Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """How long and how fast."""
-
-    steps: int = 6000
-    batch: int = 512
-    rate: float = 1e-3
-    warm_up: float = 0.05  # share of the steps
-    decay: float = 0.05
-    seed: int = 1
 
 
 @dataclass(frozen=True)
