@@ -19,17 +19,17 @@ $(VENV)/.base: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq python3-venv; }
 	@echo "installing surgeval into $(VENV) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(PIP) --editable .
+	@$(PIP) --editable '.[models]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.base
 	@echo "installing the test tools ..."
-	@$(PIP) --editable '.[dev]'
+	@$(PIP) --editable '.[models,dev]'
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.base
 	@echo "installing the documentation tools ..."
-	@$(PIP) --editable '.[docs]'
+	@$(PIP) --editable '.[models,docs]'
 	@touch $@
 
 # Debian's Chromium drives the report in the browser tests; a machine that has one needs nothing.
@@ -40,7 +40,7 @@ $(VENV)/.browser: $(VENV)/.dev
 	  else echo "browser tests need chromium: install it, or run make test as root" >&2; exit 1; fi; fi
 	@touch $@
 
-demo: $(VENV)/.base  ## make the phantom, check it, report on it
+demo: $(VENV)/.base  ## the phantom through every protocol, offline
 	@$(BIN)/surgeval demo --out $(OUT)
 
 lint: $(VENV)/.dev  ## ruff, mypy --strict, import layers

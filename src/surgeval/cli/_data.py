@@ -314,6 +314,7 @@ def make_phantom(
     edition: Annotated[
         str | None, typer.Option("--edition", help="A fixed edition (phantom-v1) instead of your own settings.")
     ] = None,
+    split: Annotated[str | None, typer.Option("--split", help="Only the train, val or test videos.")] = None,
     mp4: Annotated[bool, typer.Option("--mp4", help="Also write each operation as a 25 frames/s video.")] = False,
     processes: Annotated[int | None, typer.Option("--processes", min=1, help="Default: one per core.")] = None,
     json: JsonOption = False,
@@ -334,7 +335,9 @@ def make_phantom(
     width, height = _size(size or "448x256")
     with rendering(phantom.edition(edition).videos if edition else count) as show:
         if edition is not None:
-            place = phantom.write_edition(edition, out, tint=tint.value, processes=processes, progress=show, mp4=mp4)
+            place = phantom.write_edition(
+                edition, out, tint=tint.value, split=split, processes=processes, progress=show, mp4=mp4
+            )
         else:
             place = phantom.write_phantom(
                 out,
@@ -344,6 +347,7 @@ def make_phantom(
                 width=width,
                 height=height,
                 tint=tint.value,
+                split=split,
                 processes=processes,
                 progress=show,
                 mp4=mp4,

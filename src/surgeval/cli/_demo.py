@@ -10,6 +10,7 @@ import typer
 from surgeval.cli._console import console, print_frame, print_json, progress
 from surgeval.cli._data import JsonOption, rendering
 from surgeval.cli._demo_focus import FocusChapter, focus_chapter
+from surgeval.cli._demo_surgxbench import SurgXChapter, surgxbench_chapter
 from surgeval.cli._demo_triplets import TripletsChapter, triplets_chapter
 from surgeval.cli._report import write_report
 from surgeval.errors import DataError
@@ -27,7 +28,7 @@ def demo(
     out: Annotated[Path, typer.Option("--out", help="Folder for everything the demo makes.")] = Path("demo"),
     json: JsonOption = False,
 ) -> None:
-    """Make the surgical phantom, check it, report on it, score detectors and rank answerers, and say where to look.
+    """Make the surgical phantom, check it, score detectors, rank answerers, ask where models look.
 
     Example: [bold]surgeval demo --out demo[/bold]
     """
@@ -55,23 +56,28 @@ def demo(
         _show(triplets)
     focus = focus_chapter(dataset, out / "focus")
     say("5. five answerers of its questions, scored and ranked")
+    if not json:
+        _show(focus)
+    looks = surgxbench_chapter(EDITION, out / "surgxbench")
+    say("6. three small models: right, and right for the right reason?")
     if json:
-        chapters = {"triplets": triplets.to_json(), "focus": focus.to_json()}
+        chapters = {"triplets": triplets.to_json(), "focus": focus.to_json(), "surgxbench": looks.to_json()}
         print_json({"data": str(data), "report": str(page), **_counts(found), **chapters})
         return
-    _show(focus)
+    _show(looks)
     film = _film(out / "operation.mp4")
     say("\nLook here:")
     say(f"  {page}   the dataset")
     say(f"  {triplets.page}   the better detector")
     say(f"  {focus.page}   the ranking of the answerers")
     say(f"  {focus.pages['keen']}   the better simulated model")
+    say(f"  {looks.page}   where three models look, with a gallery")
     say(f"  {film}   twelve seconds of an operation with its truth drawn")
     say(f"  {data / 'frames'}   the frames")
     say("\nThen your own data:\n  surgeval data check FOLDER\n  surgeval report FOLDER --out report")
 
 
-def _show(chapter: TripletsChapter | FocusChapter) -> None:
+def _show(chapter: TripletsChapter | FocusChapter | SurgXChapter) -> None:
     print_frame("", chapter.table)
     for sentence in chapter.sentences:
         console().print(f"   {sentence}")

@@ -111,7 +111,7 @@ def _command(argv: Sequence[str]) -> str:
         argv[:2],
         (
             {"compare", "data", "demo", "explain", "models", "phantom", "rank", "report", "run", "score"},
-            {"list", "check", "convert", "phantom", "frames", "triplets", "focus", "surgxbench", "train"},
+            {"list", "check", "convert", "phantom", "frames", "triplets", "focus", "surgxbench", "train", "examine"},
         ),
         strict=False,
     ):

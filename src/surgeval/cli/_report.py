@@ -1,4 +1,4 @@
-"""`surgeval report`: a page about a dataset."""
+"""`surgeval report`: a page about a dataset, or about runs side by side."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import typer
 
 from surgeval.cli._console import console, print_json, progress
 from surgeval.cli._data import FormatOption, JsonOption, LabelsOption, claim_folder, open_named
+from surgeval.errors import BadInput
 
 
 def register(app: typer.Typer) -> None:
@@ -17,21 +18,41 @@ def register(app: typer.Typer) -> None:
 
 
 def report(
-    path: Annotated[Path, typer.Argument(help="A dataset folder or file.", show_default=False)],
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH…", help="A dataset, or run folders of surgxbench.", show_default=False)
+    ],
     out: Annotated[Path, typer.Option("--out", help="Folder for report.html, tables and figures.")],
     format: FormatOption = None,
     labels: LabelsOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Write one offline page about a dataset: frequencies, co-occurrence, durations, problems.
+    """Write one offline page about a dataset, or about several models whose runs stand side by side.
 
     Example: [bold]surgeval report my_dataset --out my_report[/bold]
+
+    Example: [bold]surgeval report runs/clip runs/surgvlp --out both[/bold]
     """
-    page = write_report(path, out, format, labels)
+    runs = [path for path in paths if (path / "run.json").is_file()]
+    if runs and len(runs) < len(paths):
+        other = next(path for path in paths if path not in runs)
+        raise BadInput(f"{other}: found no run.json, expected run folders only, or one dataset")
+    if not runs and len(paths) > 1:
+        raise BadInput(f"{paths[1]}: found a second dataset, expected one dataset or several run folders")
+    page = _write_runs(runs, out) if runs else write_report(paths[0], out, format, labels)
     if json:
         print_json({"report": str(page)})
     else:
         console().print(f"open {page}")
+
+
+def _write_runs(folders: list[Path], out: Path) -> Path:
+    from surgeval.protocols.surgxbench import load_surgxbench
+    from surgeval.report import write_surgxbench_report
+
+    if any(out.resolve() == folder.resolve() for folder in folders):
+        raise BadInput(f"--out {out}: found one of the run folders, expected another folder")
+    claim_folder(out, "report.html")
+    return write_surgxbench_report([load_surgxbench(folder) for folder in folders], out)
 
 
 def write_report(path: Path, out: Path, format: str | None, labels: str | None) -> Path:

@@ -1,0 +1,91 @@
+"""The demo's chapter on where models look: two that name instruments equally well, one of them for the wrong reason.
+
+The six test operations are filmed again with a tint of the tissue that betrays the instrument at work:
+`phantom-shortcut` reads the tint, `phantom-clip` looks at the tools, and only the grounding numbers tell.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from surgeval.cli._console import progress
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from surgeval.protocols.surgxbench import SurgXScores
+
+MODELS = ("phantom-clip", "phantom-clip-resnet", "phantom-shortcut")
+EVERY = 4  # one labelled frame in four: enough to tell the models apart; a study of your own deserves them all
+RESAMPLES = 1000
+_ROWS = {
+    "accuracy": "names an instrument that is there",
+    "tp_ac": "of what it looks at when right, is an instrument",
+    "tp_lift": "times chance",
+    "grounded_when_right": "right predictions that are grounded",
+    "lost_boxes_minus_moved": "lost by hiding the instrument, more than elsewhere",
+}
+
+
+@dataclass(frozen=True)
+class SurgXChapter:
+    """What the chapter made: a page on all models, a folder per model, and a small table to print."""
+
+    page: Path
+    folders: dict[str, Path]
+    table: pl.DataFrame
+    sentences: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for `--json`."""
+        folders = {name: str(folder) for name, folder in self.folders.items()}
+        return {"report": str(self.page), "folders": folders, "numbers": self.table.to_dicts()}
+
+
+def surgxbench_chapter(edition: str, out: Path) -> SurgXChapter:
+    """Film the test operations with the betraying tint, look at them with three models, and write one page."""
+    from surgeval import phantom
+    from surgeval.protocols.surgxbench import load_surgxbench, profile_settings, run_surgxbench
+    from surgeval.report import write_surgxbench_report
+
+    out.mkdir(parents=True, exist_ok=True)
+    data = phantom.write_edition(edition, out / "tinted", tint="by_instrument", split="test")
+    scores, items = [], {}
+    with progress("models") as bar:
+        for name in bar.track(MODELS, description="looking"):
+            tasks = ("instruments", "triplets") if name == "phantom-clip" else ("instruments",)
+            settings = profile_settings("surgxbench", tasks=tasks, every=EVERY, curves=6, sanity=6)
+            run = run_surgxbench(data, name, folder=out / name, settings=settings, progress=False)
+            one = load_surgxbench(out / name, resamples=RESAMPLES)
+            scores.append(one)
+            items[one.name] = run.gallery(one, 12)
+    page = write_surgxbench_report(scores, out, items=items)
+    return SurgXChapter(page, {one.name: out / one.name for one in scores}, _table(scores), _sentences(scores))
+
+
+def _table(scores: list[SurgXScores]) -> pl.DataFrame:
+    import polars as pl
+
+    rows = [
+        {"": text, **{one.name: _shown(one, key) for one in scores}}
+        for key, text in _ROWS.items()
+    ]  # fmt: skip
+    return pl.DataFrame(rows)
+
+
+def _shown(one: SurgXScores, key: str) -> str:
+    found = one.headline.get(key)
+    return "" if found is None else f"{found.estimate:.2f} [{found.low:.2f}, {found.high:.2f}]"
+
+
+def _sentences(scores: list[SurgXScores]) -> tuple[str, ...]:
+    honest, shortcut = (next(one for one in scores if one.name == name) for name in (MODELS[0], MODELS[2]))
+    a, b = (one.headline["tp_lift"] for one in (honest, shortcut))
+    if a.low > b.high:
+        return (
+            f"{honest.name} and {shortcut.name} are about equally often right; only the first looks at the instruments "
+            f"({a.estimate:.1f} times chance against {b.estimate:.1f}).",
+        )
+    return ()
