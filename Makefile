@@ -65,7 +65,7 @@ bench: .bench  ## ratios against peers
 	@for b in benchmarks/*.py; do echo "== $$b"; $(BIN)/python $$b; done
 
 docs: $(VENV)/.docs  ## the documentation site in site/
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "open site/index.html"
 
 clean:  ## remove everything that was built here

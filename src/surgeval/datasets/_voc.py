@@ -1,4 +1,4 @@
-"""PASCAL VOC XML boxes: m2cai16-tool-locations, Cholec80-BBox and the like.
+"""PASCAL VOC XML boxes: m2cai16-tool-locations and the like.
 
 Coordinates count pixels from 1, so a box starts at `xmin − 1`; its width is `xmax − xmin` (no +1), which is also how
 the YOLO files of m2cai16 were made. Our own files say `<origin>0</origin>` and hold the corners as they are, without
@@ -204,7 +204,7 @@ class VocFormat:
     """PASCAL VOC XML."""
 
     name = "voc"
-    title = "PASCAL VOC XML boxes (m2cai16-tool-locations, Cholec80-BBox): instruments only"
+    title = "PASCAL VOC XML boxes (m2cai16-tool-locations): instruments only"
     keeps = frozenset({"box", "split", *(f"attribute:{flag}" for flag in _FLAGS)})
 
     def detect(self, path: Path) -> bool:

@@ -89,10 +89,23 @@ def attention_order(maps: torch.Tensor, seed: int = 0) -> torch.Tensor:
     return torch.empty_like(best).scatter_(1, best, places).reshape(maps.shape)
 
 
-def least_attended(order: torch.Tensor, sizes: torch.Tensor) -> torch.Tensor:
-    """The `sizes` pixels at the end of each image's order."""
-    area = order.shape[1] * order.shape[2]
-    return order >= (area - sizes)[:, None, None]
+def least_attended(maps: torch.Tensor, sizes: torch.Tensor) -> torch.Tensor:
+    """The `sizes` pixels of each map (maps, rows, columns) with the lowest values.
+
+    Many maps are zero almost everywhere. Of equal pixels those with the lowest surroundings come first, so that what
+    is hidden is a place: the same number of scattered pixels would be a noise that disturbs any model.
+    """
+    height, width = maps.shape[1:]
+    reach = max(1, min(height, width) // 8)
+    around = torch.nn.functional.avg_pool2d(
+        maps[:, None].float(), 2 * reach + 1, stride=1, padding=reach, count_include_pad=False
+    )[:, 0]
+    by_place = around.flatten(1).argsort(dim=1, stable=True)
+    by_value = maps.flatten(1).gather(1, by_place).argsort(dim=1, stable=True)
+    lowest = by_place.gather(1, by_value)
+    places = torch.arange(height * width, device=maps.device).expand_as(lowest)
+    rank = torch.empty_like(lowest).scatter_(1, lowest, places)
+    return (rank < sizes[:, None]).reshape(maps.shape)
 
 
 def occlusion(
@@ -114,7 +127,7 @@ def occlusion(
     masks = {
         "attended": regions.masks,
         "random": shifted(regions.masks, seed, names),
-        "least": least_attended(attention_order(large, seed), regions.sizes),
+        "least": least_attended(large, regions.sizes),
     }
     colour = fill_colour(model.preparation, fill)
     after = {name: model.scores(occlude(pixels, mask, colour), texts) for name, mask in masks.items()}

@@ -59,14 +59,16 @@ def test_occluding_where_a_model_looks_hurts_more_than_elsewhere() -> None:
 
 
 def test_both_controls_black_out_as_much_as_the_region() -> None:
-    order = attention_order(torch.rand(4, 32, 32))
-    masks = order < 200
+    maps = torch.rand(4, 32, 32)
+    masks = attention_order(maps) < 200
     moved = shifted(masks, 0, NAMES)
     assert moved.sum(dim=(1, 2)).tolist() == [200] * 4
     assert not any(torch.equal(a, b) for a, b in zip(moved, masks, strict=True))
-    least = least_attended(order, masks.sum(dim=(1, 2)))
+    least = least_attended(maps, masks.sum(dim=(1, 2)))
     assert least.sum(dim=(1, 2)).tolist() == [200] * 4
     assert not (least & masks).any()
+    assert float(maps[least].max()) < float(maps[~least & ~masks].max())
+    assert all(float(one[low].max()) <= float(one[~low].min()) for one, low in zip(maps, least, strict=True))
 
 
 def test_the_random_place_depends_on_the_image_and_the_seed_not_on_the_batch() -> None:
@@ -78,13 +80,21 @@ def test_the_random_place_depends_on_the_image_and_the_seed_not_on_the_batch() -
         shifted(masks, 0, ["x"])
 
 
-def test_the_zeros_of_a_sparse_map_are_not_taken_from_one_corner() -> None:
+def test_the_zeros_of_a_sparse_map_are_deleted_from_everywhere_not_from_one_corner() -> None:
     order = attention_order(_corner_map(1).repeat_interleave(8, 1).repeat_interleave(8, 2))
-    last = least_attended(order, torch.tensor([200]))[0]
     assert sorted(order.flatten().tolist()) == list(range(1024))
     assert int((order[0] < 64).sum()) == int((order[0, :8, :8] < 64).sum()) == 64  # the patch goes first
+    last = order[0] >= 1024 - 200
     quarters = [int(last[r : r + 16, c : c + 16].sum()) for r in (0, 16) for c in (0, 16)]
     assert min(quarters) > 20
+
+
+def test_the_least_attended_pixels_of_a_sparse_map_are_a_place_far_from_the_region_not_a_speckle() -> None:
+    sparse = _corner_map(1).repeat_interleave(8, 1).repeat_interleave(8, 2)
+    least = least_attended(sparse, torch.tensor([200]))[0].int()
+    assert int(least.sum()) == 200 and not least[:12, :12].any()
+    borders = int((least[1:] != least[:-1]).sum() + (least[:, 1:] != least[:, :-1]).sum())
+    assert borders < 200  # scattered, nearly every pixel would have four
 
 
 def test_a_map_without_a_region_blacks_out_nothing() -> None:
