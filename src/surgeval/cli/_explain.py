@@ -45,6 +45,8 @@ def explain(
     chosen = heatmap_method(method.value, order, start_layer, score_scale)
     if place.suffix.casefold() != ".png":
         raise BadInput(f"--out {place}: found {place.suffix or 'no ending'}, expected a file that ends in .png")
+    if place.exists() and image.exists() and place.samefile(image):
+        raise BadInput(f"--out {place}: found the image itself, expected another file")
     shown = explain_image(image, model, tuple(prompt), method=chosen, keep_top=keep_top, device=device)
     _save(shown.picture, place)
     rows = [(one.prompt, one.score, one.area, " ".join(sorted(one.flags))) for one in shown.prompts]
@@ -56,7 +58,7 @@ def explain(
     print_table("", ["prompt", "score", "attended share", "flags"], rows)
     say = console().print
     say(f"{visible(shown.model)} saw {shown.visible:.0%} of the frame; {_spoken(shown.method)}")
-    say(f"open {place}")
+    say(f"open {visible(str(place))}")
 
 
 def _spoken(method: Any) -> str:

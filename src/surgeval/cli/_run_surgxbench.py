@@ -85,6 +85,7 @@ def surgxbench(
     ] = None,
     split: Annotated[str | None, typer.Option("--split", help="Only the videos of this split.")] = None,
     video: Annotated[list[str] | None, typer.Option("--video", help="Only this video (repeatable).")] = None,
+    every: Annotated[int, typer.Option("--every", min=1, help="Look at every n-th labelled frame only.")] = 1,
     batch: Annotated[int, typer.Option("--batch", min=1, help="Frames at a time; changes no number.")] = 16,
     threads: Annotated[int, typer.Option("--threads", min=1, help="Threads that read and prepare frames.")] = 2,
     device: Annotated[str, typer.Option("--device", help="cpu, cuda, cuda:1 …")] = "cpu",
@@ -94,6 +95,10 @@ def surgxbench(
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of controls and resamples.")] = 0,
     name: Annotated[str | None, typer.Option("--name", help="What to call the model. Default: the folder's.")] = None,
     retry: Annotated[bool, typer.Option("--retry", help="Do failed videos again.")] = False,
+    boxes: Annotated[
+        Path | None, typer.Option("--boxes", help="A dataset whose instrument boxes are joined to the frames.")
+    ] = None,
+    mapping: Annotated[Path | None, typer.Option("--mapping", help="A file that describes a table of boxes.")] = None,
     format: FormatOption = None,
     labels: LabelsOption = None,
     json: JsonOption = False,
@@ -114,17 +119,20 @@ def surgxbench(
         "sanity": sanity, "occlusion": occlusion, "tasks": tuple(task) if task else None,
     }  # fmt: skip
     settings = _settings(profile.value, method.value, order, start_layer, score_scale, given, {
-        "geometry": geometry, "positive": not literal, "seed": seed, "batch": batch, "threads": threads,
+        "geometry": geometry, "positive": not literal, "seed": seed, "batch": batch, "threads": threads, "every": every,
     })  # fmt: skip
     done = run_surgxbench(
         data, model, folder=out, settings=settings, split=split, videos=tuple(video or ()), format=format,
-        labels=labels, device=device, dtype=dtype, retry=retry, progress=not json,
+        labels=labels, boxes=boxes, mapping=mapping, device=device, dtype=dtype, retry=retry, progress=not json,
     )  # fmt: skip
     scores = load_surgxbench(out, name=name, resamples=resamples, seed=seed)
     page = write_surgxbench_report([scores], out, items={scores.name: done.gallery(scores, gallery)})
     if json:
-        print_json({**surgx_json(scores), "failed": done.summary.failed, "report": str(page)})
+        print_json({**surgx_json(scores), "failed": done.summary.failed_cases,
+                    "failures": done.summary.table().to_dicts(), "report": str(page)})  # fmt: skip
     else:
+        if done.summary.failed:
+            console().print(visible_lines(str(done.summary)))
         _print(scores, page)
     return done.summary.exit_code
 
@@ -166,6 +174,11 @@ def surgx_json(scores: SurgXScores) -> dict[str, Any]:
     }
 
 
+def visible_lines(text: str) -> str:
+    """Lines that may hold names from files."""
+    return "\n".join(visible(line) for line in text.splitlines())
+
+
 def _plain(value: float) -> float | None:
     return None if value != value else value
 
@@ -174,7 +187,7 @@ def _print(scores: SurgXScores, page: Path) -> None:
     say = console().print
     say(visible(scores.name))
     for key, one in scores.headline.items():
-        say(f"  {key.replace('_', ' ')}: {one}")
+        say(f"  {key.replace('_', ' ')}: {one}")  # our own words and numbers
     say()
     for key, columns in (("classes", ("class", "frames", "predicted", "f1", "tp_ac", "tp_chance", "tp_lift", "fp_ac")),
                          ("matches", ("match", "triplets", "share", "ras", "chance")),
@@ -183,4 +196,4 @@ def _print(scores: SurgXScores, page: Path) -> None:
         if key in scores.tables:
             print_frame("", scores.tables[key].select(columns))
             say()
-    say(f"open {page}")
+    say(f"open {visible(str(page))}")

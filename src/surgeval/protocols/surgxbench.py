@@ -50,6 +50,8 @@ def run_surgxbench(
     videos: tuple[str, ...] = (),
     format: str | None = None,
     labels: str | None = None,
+    boxes: str | Path | None = None,
+    mapping: str | Path | None = None,
     device: str = "cpu",
     dtype: str = "float32",
     retry: bool = False,
@@ -57,12 +59,13 @@ def run_surgxbench(
 ) -> SurgXRun:
     """Look at every labelled frame of a dataset with one model, in a resumable run."""
     settings = settings or Settings()
-    dataset = open_dataset(data, format=format, labels=labels)
+    second, table = (None if one is None else str(one) for one in (boxes, mapping))
+    dataset = open_dataset(data, format, labels, mapping=table, boxes=second)
     settings = _possible(settings, dataset)
     chosen = _videos(dataset, split, videos)
-    look = Look(str(data), dataset.format, labels, model, device, dtype, settings)
+    look = Look(str(data), format, labels, model, device, dtype, settings, second, table)
     method = method_for(look.net, settings.method)
-    look.net.texts(("a test of the text tower",))  # a missing vocabulary is told before hours of work, not after
+    look.rehearse()
     manifest = Manifest(
         "surgxbench",
         config={**settings.record(), "method": method.record(), "classes": list(dataset.space.instruments),

@@ -44,7 +44,9 @@ _METHOD = (
     "knowledge scores. Lift is the ratio of the two means. A prediction is grounded when AC is above the stated "
     "level and above chance.\n\n"
     "Cases without a region, with a constant map, without annotation or with none of it visible are left out of "
-    "means and counted. Intervals draw whole videos with replacement (2.5th and 97.5th percentiles)."
+    "means and counted; AA also where the instrument itself has no visible box. What an occlusion does is told only "
+    "where there was something to hide. Top-1 is counted in frames that show an instrument. Intervals "
+    "draw whole videos with replacement (2.5th and 97.5th percentiles)."
 )
 
 
@@ -70,7 +72,7 @@ def write_surgxbench_report(
     title = names[0] if len(names) == 1 else "Where do they look?"
     return write_page(
         out / "report.html", title, surgxbench_sections(scores, figures, items or {}), kind="surgxbench",
-        lead=_lead(scores), details=_details(scores[0]),
+        lead=_lead(scores), details=_details(scores),
     )  # fmt: skip
 
 
@@ -112,23 +114,28 @@ def _lead(scores: Sequence[SurgXScores]) -> str:
         numbers = one.headline
         if "accuracy" in numbers and "tp_ac" in numbers:
             said.append(
-                f"{one.name} names an instrument that is there in {numbers['accuracy'].estimate:.0%} of frames; when "
-                f"it is right, {numbers['tp_ac'].estimate:.0%} of what it looks at is an instrument "
-                f"(chance {numbers['tp_chance'].estimate:.0%})."
+                f"{one.name} names an instrument that is there in {numbers['accuracy'].estimate:.0%} of the frames "
+                f"that show one; when it is right, {numbers['tp_ac'].estimate:.0%} of what it looks at is an "
+                f"instrument (chance {numbers['tp_chance'].estimate:.0%})."
             )
     return " ".join(said)
 
 
-def _details(one: SurgXScores) -> dict[str, str]:
+def _details(scores: Sequence[SurgXScores]) -> dict[str, str]:
+    """What was chosen; where the models' runs differ, each choice once, in their order."""
+    found = [_choices(one) for one in scores]
+    return {key: "; ".join(dict.fromkeys(one[key] for one in found)) for key in found[0]}
+
+
+def _choices(one: SurgXScores) -> dict[str, str]:
     config, model = one.settings, one.record.manifest.model
     method = config["method"]
     extra = ", ".join(f"{key} {value}" for key, value in method.items() if key != "name")
+    top = config["region"] == "top"
     return {
         "Profile": str(config["profile"]),
         "Heatmap": f"{method['name']} ({extra})" if extra else str(method["name"]),
-        "Region": f"top {config['keep_top']:.0%}"
-        if config["region"] == "top"
-        else f"≥ {config['threshold']} of min-max",
+        "Region": f"top {config['keep_top']:.0%}" if top else f"≥ {config['threshold']} of min-max",
         "Geometry": str(config["geometry"]),
         "Model": f"{model['family']} {str(model['identity'])[:12]}",
         "Videos": str(one.cases["cluster"].n_unique()),
@@ -175,10 +182,32 @@ def _shown(scores: Sequence[SurgXScores], *names: str) -> tuple[Table, ...]:
     for name in names:
         for one in scores:
             if name in one.tables:
-                title = _TITLES[name] if len(scores) == 1 else f"{_TITLES[name]}: {one.name}"
-                made.append(Table(title, _readable(one.tables[name]), file=f"tables/{_file(scores, one, name)}.csv",
-                                  folded=name in ("videos", "flags") or len(scores) > 1))  # fmt: skip
+                whose = "" if len(scores) == 1 else f": {one.name}"
+                for title, table in _parted(name, one.tables[name]).items():
+                    made.append(Table(title + whose, _readable(table), file=f"tables/{_file(scores, one, name)}.csv",
+                                      folded=name in ("videos", "flags") or len(scores) > 1))  # fmt: skip
     return tuple(made)
+
+
+def _parted(name: str, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """The table by title; the one of instruments is too wide for a page and stands in two."""
+    if name == "sanity":
+        table = table.with_columns(pl.col("step").map_elements(_short, return_dtype=pl.String))
+    if name != "classes":
+        return {_TITLES[name]: table}
+    named = ("precision", "recall", "f1")
+    looked = [column for column in table.columns if column.startswith(("tp_", "fp_"))]
+    told = [column for column in table.columns if column.startswith(named)]
+    return {
+        _TITLES[name]: table.drop(*looked, "excluded"),
+        f"{_TITLES[name]}: where it looks": table.drop(*told, "frames", "predicted"),
+    }
+
+
+def _short(step: str) -> str:
+    """A layer's name without what all of them share: `3. network.vision_model.encoder.layers.3` → `3. layers.3`."""
+    number, dot, name = step.partition(". ")
+    return f"{number}{dot}{'.'.join(name.split('.')[-2:])}" if dot else step
 
 
 def _file(scores: Sequence[SurgXScores], one: SurgXScores, name: str) -> str:
@@ -200,10 +229,20 @@ def _readable(table: pl.DataFrame) -> pl.DataFrame:
                 "–" if value is None else f"{value:.3f}" if low is None else f"{value:.3f} [{low:.3f},\u00a0{high:.3f}]"
                 for value, low, high in table.select(column, f"{column}_low", f"{column}_high").iter_rows()
             ]
-            made.append(pl.Series(column.replace("_", " "), cells))
+            made.append(pl.Series(_heading(column), cells))
         elif not column.endswith(("_low", "_high")):
-            made.append(table[column].alias(column.replace("_", " ")))
+            made.append(table[column].alias(_heading(column)))
     return pl.DataFrame(made)
+
+
+def _heading(column: str) -> str:
+    """`tp_ac` as the papers write it."""
+    kind, _, rest = column.partition("_")
+    if kind in ("tp", "fp"):
+        return f"{kind.upper()}-{rest.upper()}" if rest in ("ac", "aa") else f"{rest} ({kind.upper()})"
+    if column in ("ac", "aa", "ars", "ras", "f1"):
+        return column.upper()
+    return {"valid": "V/T", "zero": "Z/V", "ras_is": "RAS is"}.get(column, column.replace("_", " "))
 
 
 def _plots(figures: Mapping[str, Figure], *starts: str) -> tuple[Plot, ...]:
@@ -330,8 +369,9 @@ def _check_figures(one: SurgXScores, mark: str) -> dict[str, Figure]:
         if not table.is_empty():
             title = "Rank correlation after randomising" + (f": {one.name}" if mark else "")
             made[f"sanity{mark}"] = Bars(
-                title, tuple(table["step"].to_list()),
-                (Series("correlation", tuple(max(0.0, v) for v in table["correlation"].to_list())),), "correlation",
+                title, tuple(_short(step) for step in table["step"].to_list()),
+                (Series("correlation", tuple(max(0.0, v) for v in table["correlation"].to_list())),),
+                "correlation (negative ones as 0)" if min(table["correlation"].to_list()) < 0 else "correlation",
             )  # fmt: skip
     return made
 
@@ -350,10 +390,10 @@ def _card(item: Item) -> Card:
     ac = "AC –" if item.ac is None else f"AC {item.ac:.2f}"
     chance = "" if item.chance is None else f", chance {item.chance:.2f}"
     aa = "" if item.aa is None else f", AA {item.aa:.2f}"
-    wrong = item.ac if item.ac is not None else None
     keys = {
-        "right but ungrounded": None if wrong is None or not item.right else 1 - wrong,
-        "wrong but grounded": None if wrong is None or item.right else wrong,
+        # All right ones, the least grounded first; one below chance is ungrounded however high its AC.
+        "right but ungrounded": None if item.ac is None or not item.right else 1 - item.ac + (not item.grounded),
+        "wrong but grounded": None if item.ac is None or item.right else item.ac + bool(item.grounded),
         "most grounded": item.ac,
         "least grounded": None if item.ac is None else -item.ac,
         "highest score": item.score,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TypeAlias
 
 import polars as pl
 import pytest
 
 from surgeval.datasets import MemoryDataset
-from surgeval.phantom import simulate_detector
+from surgeval.phantom import simulate_detector, write_phantom
 from surgeval.records import Box, Frame, Instance, Triplet, Video
 from surgeval.vocab import LabelSpace
 
@@ -93,3 +95,27 @@ def oracle() -> Oracle:
         return pl.DataFrame(rows, schema=["video", "frame", "triplet", "score", "x", "y", "w", "h"], orient="row")
 
     return known
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Small networks on shared cores: threads that wait for each other cost more than they bring."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def filmed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two phantom videos of four labelled frames each; in the first frame of each, no instrument is labelled."""
+    out = write_phantom(
+        tmp_path_factory.mktemp("filmed") / "D", seed=7, videos=2, seconds=20, fps_labels=0.2, processes=1
+    )
+    for truth in (out / "truth").glob("*.json"):
+        value = json.loads(truth.read_text())
+        value["frames"][0]["instances"] = []
+        truth.write_text(json.dumps(value))
+    return out

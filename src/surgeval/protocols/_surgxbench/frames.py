@@ -25,6 +25,7 @@ from surgeval.records import Frame, ImageRef
 __all__ = ["Reader", "Seen", "Unseen", "batches", "by_size"]
 
 Bools = npt.NDArray[np.bool_]
+Image = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,7 +33,7 @@ class Seen:
     """One labelled frame, made ready."""
 
     frame: Frame
-    image: npt.NDArray[np.uint8]
+    image: Image
     pixels: npt.NDArray[np.float32]
     view: View
     motion: Bools | None = None  # where the tissue moves once the camera's own motion is taken away
@@ -66,16 +67,25 @@ class Reader:
             return Unseen(frame, "found no image, expected one")
         try:
             image = read_image(frame.image)
-            mask, flag = self._motion(frame, image, follower) if self.flow is not None else (None, "")
+            following = self._following(image, follower)
+            mask, flag = self._motion(frame, image, following) if self.flow is not None else (None, "")
         except DataError as error:
             return Unseen(frame, str(error))
         view = self.preparation.view(*image.shape[:2])
         return Seen(frame, image, self.preparation(image), view, mask, flag)
 
-    def _motion(
-        self, frame: Frame, image: npt.NDArray[np.uint8], follower: ImageRef | None
-    ) -> tuple[Bools | None, str]:
-        if follower is None:
+    def _following(self, image: Image, follower: ImageRef | None) -> Image | None:
+        """The next picture, if there is one that can be read and has the same size."""
+        if follower is None or self.flow is None:
+            return None
+        try:
+            found = read_image(follower)
+        except DataError:
+            return None  # its own case says why; this frame loses its motion, not its maps
+        return found if found.shape == image.shape else None
+
+    def _motion(self, frame: Frame, image: Image, following: Image | None) -> tuple[Bools | None, str]:
+        if following is None:
             return None, "no_motion"  # the last frame of a video has nothing to move to
         settings = self.settings
         boxes = [instance.box.corners for instance in frame.instances if instance.box is not None]
@@ -84,7 +94,7 @@ class Reader:
         )  # nothing to leave out of the fit
         floor = FLOOR if settings.motion_floor is None else settings.motion_floor
         found = find_motion(
-            image, read_image(follower), self.flow,
+            image, following, self.flow,
             MotionSettings(camera=camera, keep_top=settings.motion_top, floor=floor),
             instruments=box_mask(boxes, *image.shape[:2]) if boxes else None, key=f"{frame.video}/{frame.name}",
         )  # fmt: skip

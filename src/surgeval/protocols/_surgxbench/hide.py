@@ -8,26 +8,39 @@ map did not say what the score depends on; if hiding the instrument itself costs
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
 
 from surgeval.explain import box_masks, top_regions, whole
-from surgeval.explain.occlusion import attention_order, fill_colour, least_attended, occlude, shifted
+from surgeval.explain.occlusion import fill_colour, least_attended, occlude, shifted
 from surgeval.protocols._surgxbench.frames import Seen
 
 if TYPE_CHECKING:
     from surgeval.models.contrastive import Contrastive, TextBank
     from surgeval.protocols._surgxbench.settings import Settings
 
-__all__ = ["hidden_scores"]
+__all__ = ["Hidden", "hidden_scores"]
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """Scores (images, prompts) with a region hidden; `hides` (images,) is False where there was nothing to hide."""
+
+    scores: torch.Tensor
+    hides: tuple[bool, ...]
 
 
 def hidden_scores(
     model: Contrastive, bank: TextBank, seen: Sequence[Seen], pixels: torch.Tensor, maps: torch.Tensor,
     instruments: Sequence[int], settings: Settings,
-) -> dict[str, torch.Tensor]:  # fmt: skip
-    """Scores (images, prompts) with each region hidden; `maps` has one map per image, `instruments` one class each."""
+) -> dict[str, Hidden]:  # fmt: skip
+    """Each region hidden in turn; `maps` has one map per image, `instruments` one class each.
+
+    A map without a region or without any contrast, and a class without a visible box, hide nothing that could be
+    compared with another place: those images count in no share.
+    """
     names = [f"{one.frame.video}/{one.frame.name}" for one in seen]
     height, width = pixels.shape[2:]
     large = whole((maps.shape[1], maps.shape[2]), height, width).upsample_torch(maps)
@@ -36,12 +49,18 @@ def hidden_scores(
     masks = {
         "attended": regions.masks,
         "random": shifted(regions.masks, settings.seed, names),
-        "least": least_attended(attention_order(large, settings.seed), regions.sizes),
+        "least": least_attended(large, regions.sizes),
         "boxes": boxes,
         "boxes_moved": shifted(boxes, settings.seed + 1, names),
     }
     colour = fill_colour(model.preparation)
-    return {name: model.scores(occlude(pixels, mask, colour), bank).float().cpu() for name, mask in masks.items()}
+    says = ~(regions.empty | regions.constant)
+    shows = boxes.flatten(1).any(dim=1)
+    found = {}
+    for name, mask in masks.items():
+        scores = model.scores(occlude(pixels, mask, colour), bank).float().cpu()
+        found[name] = Hidden(scores, tuple((shows if name.startswith("boxes") else says).tolist()))
+    return found
 
 
 def _boxes(

@@ -1,8 +1,8 @@
 """Task `instruments`: which prompts does the model say, and does it look at the instrument when it says them?
 
-One case per frame and class that is present or predicted: present without predicted is a miss (no map), predicted
-without present is a false alarm. `best` marks the highest-scoring prompt of the frame: top-1 accuracy is its share of
-present ones.
+One case per frame and class that is present, predicted or the frame's `best` prompt: present without predicted is a
+miss (no map), predicted without present is a false alarm. Every frame has one `best` case, so that top-1 accuracy is
+the share of present ones among them; `shown` counts the instruments labelled in the frame.
 """
 
 from __future__ import annotations
@@ -65,11 +65,11 @@ def instrument_cases(
         }
     effects = _occluded(model, bank, seen, pixels, maps.values, chosen, scores, settings, len(classes))
     for b, one in enumerate(seen):
-        present = classes_present(one.frame, len(classes))
-        for c in sorted({*chosen[b], *present}):
+        present, best = classes_present(one.frame, len(classes)), int(scores[b].argmax())
+        for c in sorted({*chosen[b], *present, best}):
             row: dict[str, Any] = {
                 "task": "instruments", "frame": one.frame.name, "class": classes[c], "score": float(scores[b, c]),
-                "best": bool(scores[b, c] == scores[b].max()), "predicted": bool(said[b, c]), "present": c in present,
+                "best": c == best, "predicted": bool(said[b, c]), "present": c in present, "shown": len(present),
             }  # fmt: skip
             row |= grounding_values(values.get((b, c)), settings)
             row |= effects.get((b, c), {})
@@ -91,8 +91,10 @@ def grounding_values(found: Grounding | None, settings: Settings, *, reference: 
     out = sorted(found.flags & EXCLUDED) if not found.counts_in_means(reference=reference) else []
     if reference:
         out = [name for name in out if name != "constant"]
+    # No pixel of the class can be looked at (outside the window, or labelled without a box): 0 would be no finding.
+    blind = "class_empty" in found.flags and "gt_empty" not in found.flags
     return {
-        "ac": found.AC, "aa": found.AA, "chance": found.chance, "area": found.fraction,
+        "ac": found.AC, "aa": None if blind else found.AA, "chance": found.chance, "area": found.fraction,
         "grounded": grounded(found.AC, found.chance, settings.grounded_at), "flags": " ".join(sorted(found.flags)),
         "excluded": " ".join(out),
     }  # fmt: skip
@@ -138,11 +140,12 @@ def _occluded(
     )
     found: dict[tuple[int, int], dict[str, Any]] = {(b, c): {} for b, c, _ in pairs}
     for name in CONTROLS:
-        again = after[name].double().numpy()
+        again = after[name].scores.double().numpy()
         said = predicted_classes(again, settings)
         for row, (b, c, _) in enumerate(pairs):
-            found[b, c][f"kept_{name}"] = bool(said[row, c])
-            found[b, c][f"change_{name}"] = float(again[row, c] - scores[b, c])
+            if after[name].hides[row]:
+                found[b, c][f"kept_{name}"] = bool(said[row, c])
+                found[b, c][f"change_{name}"] = float(again[row, c] - scores[b, c])
     return found
 
 

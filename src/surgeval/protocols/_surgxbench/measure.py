@@ -17,7 +17,7 @@ import torch
 
 from surgeval.explain._paste import Paste
 from surgeval.explain.regions import Regions, box_masks, fixed_regions, top_regions
-from surgeval.metrics.grounding import Grounding, ground_counts
+from surgeval.metrics.grounding import Grounding, ground_counts, pixel_window
 from surgeval.protocols._surgxbench.frames import Seen
 from surgeval.protocols._surgxbench.settings import Settings
 from surgeval.records import Frame
@@ -149,11 +149,10 @@ class Scene:
         sizes = {"all": int(plain[frame, 1]), "class": int(plain[frame, own])}
         hits = {"all": int(counts[1 + 1]), "class": int(counts[1 + own])}
         more: set[str] = set()
-        motion = self.seen[frame].motion
-        if joined is not None and motion is not None:
+        if joined is not None and self.seen[frame].motion is not None:
             sizes |= {"global": int(joined[frame, 1]), "local": int(joined[frame, own])}
             hits |= {"global": int(counts[1 + targets + 1]), "local": int(counts[1 + targets + own])}
-            more = set() if motion.any() else {"motion_empty"}
+            more = set() if joined[frame, 0] else {"motion_empty"}  # the first target is motion joined with nothing
         return ground_counts(
             predicted, area=area, region=int(counts[0]), sizes=sizes, hits=hits,
             present=predicted in self.present[frame], matched=matched, flags=flags | self.flags[frame] | more,
@@ -188,7 +187,8 @@ def _label_flags(one: Seen, visible: bool) -> frozenset[str]:
     boxes = [instance.box for instance in one.frame.instances if instance.box is not None]
     if not boxes:
         return frozenset({"no_gt"})
-    height, width = one.size
-    if not any(box.clipped(width, height).area for box in boxes):
-        return frozenset({"gt_empty"})
-    return frozenset() if visible else frozenset({"gt_not_visible"})
+    if visible:
+        return frozenset()
+    # A box thinner than a pixel may hold no pixel's centre: what counts is pixels, not area.
+    windows = [pixel_window(box.corners, *one.size) for box in boxes]
+    return frozenset({"gt_not_visible" if any(x1 < x2 and y1 < y2 for x1, y1, x2, y2 in windows) else "gt_empty"})

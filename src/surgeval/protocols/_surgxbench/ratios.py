@@ -7,7 +7,7 @@ shares is a difference of sums over one count. A macro number is the mean of sev
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -30,8 +30,9 @@ class Ratio:
 
 def mean_of(column: str, where: pl.Expr) -> Ratio:
     """The mean of a column over the rows where it has a value and `where` holds."""
-    use = where & pl.col(column).is_not_null()
-    return Ratio(pl.when(use).then(pl.col(column)), use)
+    value = pl.col(column).cast(pl.Float64)
+    use = where & value.is_finite().fill_null(False)
+    return Ratio(pl.when(use).then(value), use)
 
 
 def share_of(what: pl.Expr, where: pl.Expr) -> Ratio:
@@ -67,7 +68,12 @@ def ratios(
     found = bootstrap_vector(
         statistic, sums["cluster"].to_list(), list(parts), batched=True, resamples=resamples, seed=seed
     )
-    return {interval.name: interval for interval in found}
+    # A number that one video alone makes up has no interval: all resamples that hold the video agree.
+    behind = ((under > 0) @ np.eye(len(parts))[groups] > 0).sum(axis=0).tolist()
+    return {
+        one.name: one if videos > 1 else replace(one, low=float("nan"), high=float("nan"), clusters=videos)
+        for one, videos in zip(found, behind, strict=True)
+    }
 
 
 def _columns(flat: Sequence[Ratio]) -> list[pl.Expr]:

@@ -22,7 +22,7 @@ RESAMPLES = 2000
 
 _SCHEMA: dict[str, pl.DataType] = {
     "task": pl.String(), "frame": pl.String(), "class": pl.String(), "score": pl.Float64(), "best": pl.Boolean(),
-    "predicted": pl.Boolean(), "present": pl.Boolean(), "ac": pl.Float64(), "aa": pl.Float64(),
+    "predicted": pl.Boolean(), "present": pl.Boolean(), "shown": pl.Int64(), "ac": pl.Float64(), "aa": pl.Float64(),
     "chance": pl.Float64(), "area": pl.Float64(), "grounded": pl.Boolean(), "flags": pl.String(),
     "excluded": pl.String(), "reference": pl.String(), "triplet": pl.String(), "level": pl.String(),
     "prompt": pl.String(), "ras": pl.Float64(), "valid": pl.Boolean(), "ars": pl.Float64(), "check": pl.String(),
@@ -124,7 +124,8 @@ def _scores(name: str, record: RunRecord, cases: pl.DataFrame, resamples: int, s
 def _complete(cases: pl.DataFrame) -> pl.DataFrame:
     """Every column of the protocol, null where no case had it."""
     return cases.with_columns(
-        pl.lit(None, dtype=dtype).alias(name) for name, dtype in _SCHEMA.items() if name not in cases.columns
+        pl.col(name).cast(dtype) if name in cases.columns else pl.lit(None, dtype=dtype).alias(name)
+        for name, dtype in _SCHEMA.items()
     )
 
 

@@ -74,10 +74,12 @@ class Settings:
             if not 0 < value < 1:
                 raise BadInput(f"{name}: found {value!r}, expected a share between 0 and 1")
         if not self.tasks or not set(self.tasks) <= set(TASKS):
-            raise BadInput(f"tasks: found {', '.join(self.tasks) or 'none'}, expected of {', '.join(TASKS)}")
+            raise BadInput(f"tasks: found {', '.join(self.tasks) or 'none'}, expected {' or '.join(TASKS)}")
         for name in ("top_k", "every", "batch", "threads"):
             if getattr(self, name) < 1:
                 raise BadInput(f"{name}: found {getattr(self, name)!r}, expected at least 1")
+        if self.motion_floor is not None and not 0 <= self.motion_floor < float("inf"):
+            raise BadInput(f"motion_floor: found {self.motion_floor!r}, expected a number of pixels, 0 or more")
         for name in ("curves", "sanity", "seed"):
             if getattr(self, name) < 0:
                 raise BadInput(f"{name}: found {getattr(self, name)!r}, expected 0 or more")

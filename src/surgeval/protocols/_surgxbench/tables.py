@@ -106,7 +106,7 @@ def headline(cases: pl.DataFrame, resamples: int, seed: int) -> dict[str, Interv
     rows = cases.filter(pl.col("task") == "instruments")
     best = pl.col("best")
     wanted: dict[str, Ratio] = {
-        "accuracy": share_of(pl.col("present"), best),
+        "accuracy": share_of(pl.col("present"), best & (pl.col("shown") > 0)),  # where there is something to name
         **_grounding(pl.lit(True)),
         "grounded_when_right": share_of(pl.col("grounded"), _TP & _USED),
         **_effects(),
@@ -117,14 +117,13 @@ def headline(cases: pl.DataFrame, resamples: int, seed: int) -> dict[str, Interv
 
 def _effects() -> dict[str, Ratio]:
     """Occlusion in one number each: how much more often a prediction is lost than when another place is hidden."""
-    done = pl.col("kept_attended").is_not_null()
     lost = {name: _sum(~pl.col(f"kept_{name}")) for name in CONTROLS}
-    counted = _sum(done)
+    region, boxed = (pl.col(f"kept_{name}").is_not_null() for name in ("attended", "boxes"))
     return {
-        "lost_attended": Ratio(_masked(lost["attended"], done), counted),
-        "lost_attended_minus_random": Ratio(_masked(lost["attended"] - lost["random"], done), counted),
-        "lost_attended_minus_least": Ratio(_masked(lost["attended"] - lost["least"], done), counted),
-        "lost_boxes_minus_moved": Ratio(_masked(lost["boxes"] - lost["boxes_moved"], done), counted),
+        "lost_attended": Ratio(_masked(lost["attended"], region), _sum(region)),
+        "lost_attended_minus_random": Ratio(_masked(lost["attended"] - lost["random"], region), _sum(region)),
+        "lost_attended_minus_least": Ratio(_masked(lost["attended"] - lost["least"], region), _sum(region)),
+        "lost_boxes_minus_moved": Ratio(_masked(lost["boxes"] - lost["boxes_moved"], boxed), _sum(boxed)),
     }
 
 
@@ -183,7 +182,8 @@ def match_table(cases: pl.DataFrame, resamples: int, seed: int) -> pl.DataFrame:
 
 def occlusion_table(cases: pl.DataFrame, task: str, resamples: int, seed: int) -> pl.DataFrame:
     """What hiding a region does to predictions that were right: lost, and by how much the score moves."""
-    rows = cases.filter((pl.col("task") == task) & pl.col("kept_attended").is_not_null())
+    tried = pl.any_horizontal(pl.col(f"kept_{name}").is_not_null() for name in CONTROLS)
+    rows = cases.filter((pl.col("task") == task) & tried)
     if rows.is_empty():
         return pl.DataFrame()
     made = []
@@ -198,6 +198,8 @@ def occlusion_table(cases: pl.DataFrame, task: str, resamples: int, seed: int) -
             "change_if_kept": mean_of(f"change_{name}", kept.fill_null(False)),
             "change": mean_of(f"change_{name}", there),
         }
+        if name in ("random", "boxes_moved"):
+            del wanted["lost_more_than_elsewhere"]  # these are the other places
         found = ratios(rows, wanted, resamples=resamples, seed=seed)
         made.append(_wide({"hidden": title, "predictions": rows.filter(there).height}, found))
     return pl.DataFrame(made, infer_schema_length=None)
@@ -270,10 +272,11 @@ def early_triplets(cases: pl.DataFrame, resamples: int, seed: int) -> pl.DataFra
         wanted = {
             "ars": mean_of("ars", valid),
             "valid": share_of(pl.col("valid"), pl.lit(True)),
-            "zero": share_of(pl.col("ars") == 0, valid),
+            "zero": share_of(pl.col("ars") == 0, pl.col("valid")),
             **{f"match_{name}": share_of(pl.col(f"match_{name}"), pl.lit(True))
                for name in ("instrument", "verb", "target", "triplet")},
         }  # fmt: skip
         found = ratios(part, wanted, resamples=resamples, seed=seed)
-        made.append(_wide({"video": video or "overall", "frames": part.height}, found))
+        made.append(_wide({"video": video or "overall", "frames": part.height,
+                           "excluded": part.filter(pl.col("valid") & ~_USED).height}, found))  # fmt: skip
     return pl.DataFrame(made, infer_schema_length=None)

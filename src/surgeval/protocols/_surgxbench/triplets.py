@@ -81,9 +81,10 @@ def _ras(match: Match, values: Sequence[Grounding], one: Seen) -> dict[str, Any]
         used = list(values)
         ras, chance = [v.RAS_global for v in used], [v.chance_global for v in used]
     flags = frozenset().union(*(v.flags for v in used)) | ({one.motion_flag} if one.motion_flag else frozenset())
-    kept = [number for number, v in enumerate(used) if not v.flags & (EXCLUDED - {"no_gt", "gt_not_visible"})]
+    unusable = EXCLUDED - {"no_gt", "gt_not_visible"}  # what moves needs no box
+    kept = [number for number, v in enumerate(used) if not v.flags & unusable]
     left = [(ras[n], chance[n]) for n in kept if ras[n] is not None and chance[n] is not None]
-    excluded = "" if left else "no_motion" if one.motion is None else "empty_region"
+    excluded = "" if left else "no_motion" if one.motion is None else " ".join(sorted(flags & unusable))
     return {
         "ras": float(np.mean([r for r, _ in left])) if left else None,
         "chance": float(np.mean([c for _, c in left])) if left else None,
@@ -115,12 +116,13 @@ def _occluded(
     place = {triplet: number for number, triplet in enumerate(prompts.triplets)}
     found: dict[tuple[int, int], dict[str, Any]] = {(b, number): {} for b, number, _, _ in pairs}
     for name in CONTROLS:
-        again = after[name]
+        again = after[name].scores
         top = again.topk(min(settings.top_k, again.shape[1]), dim=1).indices.tolist()
         for row, (b, number, prompt, truth) in enumerate(pairs):
-            index = place[truth]
-            found[b, number][f"kept_{name}"] = index in top[row]
-            found[b, number][f"change_{name}"] = float(again[row, index]) - float(best[b][prompt])
+            if after[name].hides[row]:
+                index = place[truth]
+                found[b, number][f"kept_{name}"] = index in top[row]
+                found[b, number][f"change_{name}"] = float(again[row, index]) - float(best[b][prompt])
     return found
 
 
@@ -145,10 +147,12 @@ def ars_cases(
         found = scene.ground(maps.values[group], [[said[b].instrument] for b in group], strict=True, matched=True)
         for b, (value,) in zip(group, found, strict=True):
             row = truths[b]  # a frame without a triplet counts in V/T: the paper divides by all frames
-            out = value.flags & {"empty_region", "no_gt", "gt_not_visible"} if valid[b] else frozenset()
+            # An instrument without a visible box cannot be looked at: undefined, not 0.
+            blind = {"class_empty"} if "gt_empty" not in value.flags else set()
+            out = value.flags & (EXCLUDED | blind) if valid[b] else frozenset()
             case = {
                 "task": "ars", "frame": seen[b].frame.name, "prompt": _name(said[b], space), "valid": valid[b],
-                "ars": value.ARS if valid[b] else None,
+                "ars": value.ARS if valid[b] and not out else None,
                 "area": value.fraction if valid[b] else None,
                 "flags": " ".join(sorted(value.flags)) if valid[b] else "",
                 "excluded": " ".join(sorted(out)),

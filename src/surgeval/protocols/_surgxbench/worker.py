@@ -38,17 +38,19 @@ class Look:
     """The worker: everything it needs is plain text and numbers, so it can be sent to another process."""
 
     data: str
-    format: str
+    format: str | None
     labels: str | None
     model: str
     device: str
     dtype: str
     settings: Settings
+    boxes: str | None = None  # a second dataset that has the boxes
+    mapping: str | None = None  # a file that describes a table
 
     @cached_property
     def dataset(self) -> Dataset:
         """Opened when first needed."""
-        return open_dataset(self.data, format=self.format, labels=self.labels)
+        return open_dataset(self.data, self.format, self.labels, mapping=self.mapping, boxes=self.boxes)
 
     @cached_property
     def net(self) -> Contrastive:
@@ -83,6 +85,13 @@ class Look:
         """The early profile's second prompt, one per verb."""
         return self.net.texts(tuple(verb_prompt(name) for name in self.dataset.space.verbs))
 
+    def rehearse(self) -> None:
+        """A black frame through all that can refuse a setting: told before hours of work, not after."""
+        texts = self.net.texts(("a test of the text tower",))
+        pixels = torch.zeros(1, 3, *self.net.preparation.input_size, device=self.net.device)
+        heatmaps(self.net, pixels, texts, torch.zeros(1, 1, dtype=torch.long), self.settings.method)
+        _ = self.flow  # opened: its weights or its folder must be there
+
     def __call__(self, payload: Any) -> Iterator[Case]:
         """All cases of a video: frames first, then the checks on a sample of them."""
         video, settings = payload["video"], self.settings
@@ -116,15 +125,13 @@ class Look:
 
     def _checks(self, video: str, curve_frames: int, sanity_frames: int) -> Iterator[Case]:
         """Deletion, insertion and the randomisation checks, on evenly spaced frames that show a boxed instrument."""
-        boxed = boxed_frames(self.dataset, video)
-        names = [frame.name for frame in _spaced(boxed, max(curve_frames, sanity_frames))]
+        boxed = boxed_frames(self.dataset, video, self.settings.every)
+        curve, sane = ({frame.name for frame in _spaced(boxed, count)} for count in (curve_frames, sanity_frames))
         reader = Reader(self.net.preparation, self.settings)
-        for batch in batches(self.dataset, video, reader, self.settings, frozenset(names)):
+        for batch in batches(self.dataset, video, reader, self.settings, frozenset(curve | sane)):
             seen = [one for one in batch if isinstance(one, Seen)]
-            if not seen:
-                continue
-            yield from self._curves([one for one in seen if one.frame.name in names[:curve_frames]])
-            yield from self._sanity([one for one in seen if one.frame.name in names[:sanity_frames]])
+            yield from self._curves([one for one in seen if one.frame.name in curve])
+            yield from self._sanity([one for one in seen if one.frame.name in sane])
 
     def _explained(self, seen: Sequence[Seen]) -> tuple[torch.Tensor, torch.Tensor]:
         """Pixels, and the first labelled instrument of each frame: the prompt whose map is checked."""
@@ -168,13 +175,14 @@ class Look:
                 yield Case(f"{one.frame.video}/{one.frame.name}/sanity/{step}", one.frame.video, values=values)
 
 
-def boxed_frames(dataset: Dataset, video: str) -> list[Frame]:
-    """The labelled frames of a video that show an instrument with a box."""
+def boxed_frames(dataset: Dataset, video: str, every: int = 1) -> list[Frame]:
+    """The labelled frames of a video, `every` n-th of them, that show an instrument with a box."""
     classes = len(dataset.space.instruments)
+    labelled = [frame for frame in dataset.frames(video, on_problem=lambda _problem: None) if frame.labelled]
     return [
         frame
-        for frame in dataset.frames(video, on_problem=lambda _problem: None)
-        if frame.labelled and frame.image is not None and classes_present(frame, classes)
+        for frame in labelled[::every]
+        if frame.image is not None and classes_present(frame, classes)
         and any(one.box is not None for one in frame.instances)
     ]  # fmt: skip
 

@@ -1,0 +1,110 @@
+"""Planted truth: `phantom-clip` looks at the tools, `phantom-shortcut` reads the tint of the tissue.
+
+Where the tint follows the working instrument both are right equally often; only where they look, and what hiding the
+instrument does, tells them apart. Where the tint is random the shortcut collapses.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from surgeval.phantom import write_phantom
+from surgeval.protocols.surgxbench import Settings, SurgXScores, load_surgxbench, run_surgxbench
+from surgeval.stats import Interval
+
+pytestmark = pytest.mark.timeout(1800)  # the full count renders and looks at 540 frames
+CLIP, SHORTCUT = "phantom-clip", "phantom-shortcut"
+
+
+@pytest.fixture(scope="module")
+def looks(tmp_path_factory: pytest.TempPathFactory, long: bool) -> dict[tuple[str, str], SurgXScores]:
+    """Six test videos of twelve frames with the betraying tint, some of them with a random one; all at full count."""
+    import torch
+
+    place, threads = tmp_path_factory.mktemp("planted"), torch.get_num_threads()
+    torch.set_num_threads(1)
+    found = {}
+    try:
+        for tint, videos, fps in (("by_instrument", 18, 0.2), ("random", 12, 1 / 12)):
+            videos, fps = (24, 0.5) if long else (videos, fps)
+            data = write_phantom(
+                place / tint, seed=7, videos=videos, seconds=60, fps_labels=fps, tint=tint, split="test", processes=1
+            )
+            for model in (CLIP, SHORTCUT):
+                if not long and (model, tint) == (CLIP, "random"):
+                    continue
+                hide = long or tint == "by_instrument"
+                settings = Settings(tasks=("instruments",), curves=0, sanity=0, occlusion=hide)
+                folder = place / f"{model}-{tint}"
+                run_surgxbench(data, model, folder=folder, settings=settings, progress=False)
+                found[model, tint] = load_surgxbench(folder, resamples=2000)
+    finally:
+        torch.set_num_threads(threads)
+    return found
+
+
+def _pair(looks: dict[tuple[str, str], SurgXScores], number: str) -> tuple[Interval, Interval]:
+    return looks[CLIP, "by_instrument"].headline[number], looks[SHORTCUT, "by_instrument"].headline[number]
+
+
+def test_both_are_right_equally_often_where_the_tint_betrays_the_instrument(
+    looks: dict[tuple[str, str], SurgXScores],
+) -> None:
+    clip, shortcut = _pair(looks, "accuracy")
+    assert abs(clip.estimate - shortcut.estimate) < 0.05
+    assert min(clip.estimate, shortcut.estimate) > 0.8
+
+
+def test_only_one_of_them_looks_at_instruments(looks: dict[tuple[str, str], SurgXScores]) -> None:
+    clip, shortcut = _pair(looks, "tp_lift")
+    assert clip.low > shortcut.high
+    assert clip.low > 1.5
+
+
+def test_hiding_the_instrument_costs_only_one_of_them_the_prediction(
+    looks: dict[tuple[str, str], SurgXScores],
+) -> None:
+    clip, shortcut = _pair(looks, "lost_boxes_minus_moved")
+    assert clip.low > shortcut.high
+    assert shortcut.estimate < 0.15
+
+
+def test_hiding_what_it_attends_costs_either_of_them_more_than_hiding_another_place(
+    looks: dict[tuple[str, str], SurgXScores], long: bool
+) -> None:
+    """The maps are honest about both: this number says that a map is faithful, not that the reason is a good one."""
+    clip, shortcut = _pair(looks, "lost_attended_minus_random")
+    assert clip.low > 0
+    assert shortcut.low > 0
+    assert clip.estimate > shortcut.estimate
+    if long:  # 270 frames are enough to part the intervals, 72 are not
+        assert clip.low > shortcut.high
+
+
+def test_the_shortcut_is_right_for_the_wrong_reason(looks: dict[tuple[str, str], SurgXScores]) -> None:
+    clip, shortcut = (
+        looks[model, "by_instrument"].tables["four_way"].tail(1).row(0, named=True) for model in (CLIP, SHORTCUT)
+    )
+    assert clip["class"] == shortcut["class"] == "all"
+    assert shortcut["right_ungrounded_low"] > clip["right_ungrounded_high"]
+    assert clip["right_grounded_low"] > shortcut["right_grounded_high"]
+
+
+def test_the_shortcut_collapses_where_the_tint_means_nothing(looks: dict[tuple[str, str], SurgXScores]) -> None:
+    betrayed, blind = (looks[SHORTCUT, tint].headline["accuracy"] for tint in ("by_instrument", "random"))
+    assert blind.high < betrayed.low - 0.2
+
+
+def test_the_honest_model_does_not_care_about_the_tint(looks: dict[tuple[str, str], SurgXScores], long: bool) -> None:
+    if not long:
+        pytest.skip("SURGEVAL_LONG is unset: the fourth run is left to make test-long")
+    betrayed, blind = (looks[CLIP, tint].headline["accuracy"] for tint in ("by_instrument", "random"))
+    assert abs(betrayed.estimate - blind.estimate) < 0.05
+
+
+def test_the_run_says_which_model_and_which_data(looks: dict[tuple[str, str], SurgXScores]) -> None:
+    identities = {look.record.manifest.model["identity"] for look in looks.values()}
+    assert len(identities) == 2
+    for (model, _), look in looks.items():
+        assert look.record.manifest.model["name"] == model
+        assert look.cases["cluster"].n_unique() >= 5

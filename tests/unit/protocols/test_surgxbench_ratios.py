@@ -1,0 +1,68 @@
+"""Ratios of sums over frames, resampled by video: against sums worked by hand and against the mean's own bootstrap."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from surgeval.protocols._surgxbench.ratios import Ratio, mean_of, ratios, share_of
+from surgeval.stats import bootstrap_mean
+
+EVERY = pl.lit(True)
+HAND = pl.DataFrame(
+    {
+        "cluster": ["a", "a", "a", "b", "b"],
+        "ac": [0.2, 0.4, None, 0.9, float("nan")],
+        "chance": [0.1, 0.1, 0.5, 0.3, 0.5],
+        "right": [True, False, True, True, False],
+    }
+)
+
+
+def test_estimates_are_the_sums_worked_by_hand() -> None:
+    used = pl.col("ac").is_finite()
+    lift = Ratio(pl.when(used).then(pl.col("ac")), pl.when(used).then(pl.col("chance")))
+    wanted: dict[str, Ratio | list[Ratio]] = {
+        "mean": mean_of("ac", EVERY),
+        "right": share_of(pl.col("right"), EVERY),
+        "lift": lift,
+        "macro": [mean_of("ac", pl.col("cluster") == "a"), mean_of("ac", pl.col("cluster") == "b")],
+        "none": mean_of("ac", pl.lit(False)),
+    }
+    found = ratios(HAND, wanted, resamples=50, seed=0)
+    assert found["mean"].estimate == pytest.approx((0.2 + 0.4 + 0.9) / 3)  # neither null nor NaN is a 0
+    assert found["right"].estimate == 3 / 5
+    assert found["lift"].estimate == pytest.approx((0.2 + 0.4 + 0.9) / (0.1 + 0.1 + 0.3))
+    assert found["macro"].estimate == pytest.approx((0.3 + 0.9) / 2)
+    assert np.isnan(found["none"].estimate)
+
+
+def test_a_number_that_one_video_alone_makes_up_has_no_interval() -> None:
+    wanted = {"b": mean_of("ac", pl.col("cluster") == "b"), "both": mean_of("ac", EVERY)}
+    found = ratios(HAND, wanted, resamples=200, seed=0)
+    assert np.isnan(found["b"].low)
+    assert found["b"].clusters == 1
+    assert found["both"].low < found["both"].estimate < found["both"].high
+    alone = ratios(HAND.filter(pl.col("cluster") == "a"), {"mean": mean_of("ac", EVERY)}, resamples=200, seed=0)
+    assert alone["mean"].estimate == pytest.approx(0.3)
+    assert np.isnan(alone["mean"].high)
+
+
+def test_a_mean_has_the_interval_of_the_cluster_bootstrap() -> None:
+    rng = np.random.default_rng(1)
+    videos = [f"v{k}" for k in rng.integers(0, 9, 120)]
+    values = np.clip(rng.normal(0.5, 0.2, 120) + np.array([int(v[1:]) for v in videos]) * 0.03, 0, 1)
+    cases = pl.DataFrame({"cluster": videos, "ac": values})
+    ours = ratios(cases, {"mean": mean_of("ac", EVERY)}, resamples=4000, seed=5)["mean"]
+    theirs = bootstrap_mean(values, videos, resamples=4000, seed=5)
+    assert ours.estimate == pytest.approx(theirs.estimate, abs=1e-12)
+    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=0.1 * theirs.width)
+    assert ours.clusters == theirs.clusters == 9
+
+
+def test_adding_a_number_leaves_the_others_as_they_were() -> None:
+    one = ratios(HAND, {"mean": mean_of("ac", EVERY)}, resamples=300, seed=2)["mean"]
+    both = {"right": share_of(pl.col("right"), EVERY), "mean": mean_of("ac", EVERY)}
+    assert ratios(HAND, both, resamples=300, seed=2)["mean"] == one
+    assert ratios(HAND.clear(), both, resamples=300, seed=2) == {}
