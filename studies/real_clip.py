@@ -269,8 +269,11 @@ def look(real: Path, weights: Path, out: Path) -> None:
         scores = load_surgxbench(folder)
         folds.append(folder)
         items += run.gallery(scores, 12)
+        extras = run.extras(scores)
     scores = join_runs(folds, name="cholect50, video left out")
-    page = write_surgxbench_report([scores], out / "cholect50", items={scores.name: items})
+    page = write_surgxbench_report(
+        [scores], out / "cholect50", items={scores.name: items}, extras={scores.name: extras}
+    )
     print(f"\n{scores}\n{page}")
     with pl.Config(tbl_rows=-1, tbl_cols=-1):
         print(scores.tables["matches"].select("match", "triplets", "share", "ras", "chance", "lift"))

@@ -52,7 +52,7 @@ def surgxbench_chapter(edition: str, out: Path) -> SurgXChapter:
 
     out.mkdir(parents=True, exist_ok=True)
     data = phantom.write_edition(edition, out / "tinted", tint="by_instrument", split="test")
-    scores, items = [], {}
+    scores, items, extras = [], {}, {}
     with progress("models") as bar:
         for name in bar.track(MODELS, description="looking"):
             tasks = ("instruments", "triplets") if name == "phantom-clip" else ("instruments",)
@@ -61,7 +61,8 @@ def surgxbench_chapter(edition: str, out: Path) -> SurgXChapter:
             one = load_surgxbench(out / name, resamples=RESAMPLES)
             scores.append(one)
             items[one.name] = run.gallery(one, 12)
-    page = write_surgxbench_report(scores, out, items=items)
+            extras[one.name] = run.extras(one)
+    page = write_surgxbench_report(scores, out, items=items, extras=extras)
     return SurgXChapter(page, {one.name: out / one.name for one in scores}, _table(scores), _sentences(scores))
 
 

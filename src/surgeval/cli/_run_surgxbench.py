@@ -126,7 +126,8 @@ def surgxbench(
         labels=labels, boxes=boxes, mapping=mapping, device=device, dtype=dtype, retry=retry, progress=not json,
     )  # fmt: skip
     scores = load_surgxbench(out, name=name, resamples=resamples, seed=seed)
-    page = write_surgxbench_report([scores], out, items={scores.name: done.gallery(scores, gallery)})
+    extras = {scores.name: done.extras(scores)} if gallery else {}
+    page = write_surgxbench_report([scores], out, items={scores.name: done.gallery(scores, gallery)}, extras=extras)
     if json:
         print_json({**surgx_json(scores), "failed": done.summary.failed_cases,
                     "failures": done.summary.table().to_dicts(), "report": str(page)})  # fmt: skip

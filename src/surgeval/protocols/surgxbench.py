@@ -15,8 +15,9 @@ from surgeval.datasets import Dataset, dataset_fingerprint, open_dataset
 from surgeval.engine import Manifest, RunSummary, Unit, library_versions, run
 from surgeval.errors import BadInput
 from surgeval.explain.heatmaps import method_for
+from surgeval.protocols._surgxbench.examples import flow_pipeline, hidings
 from surgeval.protocols._surgxbench.gallery import gallery
-from surgeval.protocols._surgxbench.item import Item
+from surgeval.protocols._surgxbench.item import Extras, Item
 from surgeval.protocols._surgxbench.result import RESAMPLES, SurgXScores, join_runs, load_surgxbench
 from surgeval.protocols._surgxbench.settings import PROFILES, TASKS, Settings, profile_settings
 from surgeval.protocols._surgxbench.single import Explained, explain_image
@@ -38,6 +39,12 @@ class SurgXRun:
     def gallery(self, scores: SurgXScores, count: int = 36) -> tuple[Item, ...]:
         """`count` predictions to look at, an equal share of right and wrong, grounded and not."""
         return gallery(self.look, scores, count) if count and "instruments" in self.look.settings.tasks else ()
+
+    def extras(self, scores: SurgXScores) -> Extras:
+        """What hiding the attended region did to a few matches, and how motion was found."""
+        if "triplets" not in self.look.settings.tasks or self.look.settings.profile != "surgxbench":
+            return Extras()
+        return Extras(hidings(self.look, scores), flow_pipeline(self.look, scores))
 
 
 def run_surgxbench(

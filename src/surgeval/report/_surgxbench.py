@@ -13,7 +13,7 @@ import polars as pl
 
 from surgeval.errors import BadInput
 from surgeval.figures import Bars, BoxGroup, BoxPlot, Curve, Curves, Figure, Series, StackedBars, save_figure
-from surgeval.protocols._surgxbench.item import Item
+from surgeval.protocols._surgxbench.item import Extras, Hiding, Item
 from surgeval.protocols._surgxbench.result import SurgXScores
 from surgeval.protocols._surgxbench.tables import FOUR, LEVELS
 from surgeval.report._csv import save_tables
@@ -51,7 +51,11 @@ _METHOD = (
 
 
 def write_surgxbench_report(
-    scores: Sequence[SurgXScores], out: Path, *, items: Mapping[str, Sequence[Item]] | None = None
+    scores: Sequence[SurgXScores],
+    out: Path,
+    *,
+    items: Mapping[str, Sequence[Item]] | None = None,
+    extras: Mapping[str, Extras] | None = None,
 ) -> Path:
     """Write page, tables and figures below `out`; `items` are the gallery's pictures by model name."""
     if not scores:
@@ -71,13 +75,16 @@ def write_surgxbench_report(
         raise BadInput(f"{folder}: figures cannot be written: {error.strerror or error}") from error
     title = names[0] if len(names) == 1 else "Where do they look?"
     return write_page(
-        out / "report.html", title, surgxbench_sections(scores, figures, items or {}), kind="surgxbench",
+        out / "report.html", title, surgxbench_sections(scores, figures, items or {}, extras or {}), kind="surgxbench",
         lead=_lead(scores), details=_details(scores),
     )  # fmt: skip
 
 
 def surgxbench_sections(
-    scores: Sequence[SurgXScores], figures: Mapping[str, Figure], items: Mapping[str, Sequence[Item]]
+    scores: Sequence[SurgXScores],
+    figures: Mapping[str, Figure],
+    items: Mapping[str, Sequence[Item]],
+    extras: Mapping[str, Extras] | None = None,
 ) -> tuple[Section, ...]:
     """The chapters."""
     sections = [
@@ -94,7 +101,9 @@ def surgxbench_sections(
                 figures=_plots(figures, "occlusion", "curve"),
                 tables=_shown(scores, "occlusion", "occlusion_triplets", "curves"), paired=True),
         Section("Triplets", "Each labelled triplet takes the best match among the top prompts.",
-                figures=_plots(figures, "matches", "ras"), tables=_shown(scores, "matches", "table2")),
+                figures=(*_plots(figures, "matches", "ras"), *_pipelines(extras or {})),
+                tables=_shown(scores, "matches", "table2"),
+                cards=tuple(_hidden(name, one) for name, found in (extras or {}).items() for one in found.hidings)),
         Section("Is the map a property of the model?", "Shuffling the weights from the output down must change the "
                 "map, and so should another prompt. A correlation that stays near 1 says that the map shows the "
                 "image.", figures=_plots(figures, "sanity"), tables=_shown(scores, "sanity")),
@@ -384,6 +393,26 @@ def _value(table: pl.DataFrame, name: str, column: str) -> float:
 def _mean(column: pl.Series) -> float | None:
     value = column.mean()
     return float(value) if isinstance(value, float) else None
+
+
+def _pipelines(extras: Mapping[str, Extras]) -> tuple[Plot, ...]:
+    """How motion was found, once: it does not depend on the model."""
+    found = [one.flow for one in extras.values() if one.flow is not None]
+    return (Plot(found[0], "Flow to the next frame, the camera's part of it, the rest, and what counts as moving."
+                 " Colour is direction.", wide=True),) if found else ()  # fmt: skip
+
+
+def _hidden(name: str, one: Hiding) -> Card:
+    """Figure 6: the top prompts before and after the attended region was hidden."""
+
+    def listed(prompts: Sequence[tuple[str, float]]) -> str:
+        return "; ".join(f"{'✓ ' if prompt == one.truth else ''}{prompt} {score:.3f}" for prompt, score in prompts)
+
+    title = f"{one.truth}: {'kept' if one.kept else 'lost'} when the attended region is hidden"
+    lines = (f"before: {listed(one.before)}", f"after: {listed(one.after)}", f"{name}, {one.video} / {one.frame}")
+    return Card(
+        Picture(one.picture, f"{one.video} frame {one.frame} with and without the attended region"), title, lines
+    )
 
 
 def _card(item: Item) -> Card:

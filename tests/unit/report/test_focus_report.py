@@ -184,7 +184,7 @@ def test_a_bucket_that_decides_nothing_puts_nobody_on_the_podium() -> None:
     ranking = rank(right, buckets, videos, n_boot=200)
     assert ranking.untestable == ("verbs|ood",)
     (section,) = [one for one in ranking_sections(study_ranking(ranking, outer=0)) if one.title == "Buckets"]
-    podium = next(plot for plot in section.figures if "Places" in plot.figure.title)
+    podium = next(plot for plot in section.plots if "Places" in plot.figure.title)
     assert "First places: net 1, prior 0." in podium.figure.alt
     (table,) = section.tables
     assert [cell.split("(")[1] for cell in table.frame["prior"]] == ["2)", "–)"]

@@ -22,7 +22,7 @@ from surgeval.models.preparation import Preparation, View
 from surgeval.protocols._surgxbench.settings import Settings
 from surgeval.records import Frame, ImageRef
 
-__all__ = ["Reader", "Seen", "Unseen", "batches", "by_size"]
+__all__ = ["Reader", "Seen", "Unseen", "batches", "by_size", "followed"]
 
 Bools = npt.NDArray[np.bool_]
 Image = npt.NDArray[np.uint8]
@@ -105,7 +105,7 @@ def batches(
     dataset: Dataset, video: str, reader: Reader, settings: Settings, only: frozenset[str] | None = None
 ) -> Iterator[list[Seen | Unseen]]:
     """The labelled frames of a video in batches; at most two batches are read ahead."""
-    labelled = (pair for pair in _followed(dataset.frames(video, on_problem=_ignore)) if pair[0].labelled)
+    labelled = (pair for pair in followed(dataset.frames(video, on_problem=_ignore)) if pair[0].labelled)
     spaced = islice(labelled, 0, None, settings.every)
     pairs = (pair for pair in spaced if only is None or pair[0].name in only)
     with ThreadPoolExecutor(settings.threads) as pool:
@@ -130,7 +130,7 @@ def by_size(seen: Sequence[Seen]) -> list[list[int]]:
     return list(groups.values())
 
 
-def _followed(frames: Iterable[Frame]) -> Iterator[tuple[Frame, ImageRef | None]]:
+def followed(frames: Iterable[Frame]) -> Iterator[tuple[Frame, ImageRef | None]]:
     """Each frame with the picture its flow leads to: the stored successor, else the next frame of the video."""
     before: Frame | None = None
     for frame in frames:

@@ -26,7 +26,7 @@ from surgeval.protocols._surgxbench.worker import Look
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["draw_overlay", "gallery"]
+__all__ = ["draw_overlay", "gallery", "side_by_side"]
 
 Image = npt.NDArray[np.uint8]
 _WIDTH = 420
@@ -104,18 +104,22 @@ def _picture(one: Seen, paste: Paste, heat: torch.Tensor, look: Look, classes: S
     pixels = paste.upsample_torch(heat)
     region = regions_of(pixels[None], look.settings).masks[0].cpu().numpy()
     overlay = draw_overlay(one.image, paste, pixels.cpu().numpy(), region, one.motion)
-    plain = one.image.copy()
+    return side_by_side(one, (one.image, overlay), classes)
+
+
+def side_by_side(one: Seen, images: tuple[Image, Image], classes: Sequence[str]) -> Image:
+    """Two pictures of a frame with its boxes drawn, named in the first."""
+    drawn = [image.copy() for image in images]
+    thick = max(1, one.image.shape[1] // 300)
     for instance in one.frame.instances:
         if instance.box is not None:
             number = instance.triplet.instrument
-            label = classes[number] if 0 <= number < len(classes) else "?"
-            for image in (plain, overlay):
-                x1, y1, x2, y2 = (round(value) for value in instance.box.corners)
-                cv2.rectangle(image, (x1, y1), (x2, y2), _GREEN, max(1, image.shape[1] // 300))
-            _write(plain, label, x1 + 3, max(y1 + 14, 14))
-    half = _WIDTH / one.image.shape[1]
-    size = (_WIDTH, max(1, round(one.image.shape[0] * half)))
-    return np.hstack([cv2.resize(image, size, interpolation=cv2.INTER_AREA) for image in (plain, overlay)])
+            x1, y1, x2, y2 = (round(value) for value in instance.box.corners)
+            for image in drawn:
+                cv2.rectangle(image, (x1, y1), (x2, y2), _GREEN, thick)
+            _write(drawn[0], classes[number] if 0 <= number < len(classes) else "?", x1 + 3, max(y1 + 14, 14))
+    size = (_WIDTH, max(1, round(one.image.shape[0] * _WIDTH / one.image.shape[1])))
+    return np.hstack([cv2.resize(image, size, interpolation=cv2.INTER_AREA) for image in drawn])
 
 
 def draw_overlay(
@@ -146,6 +150,6 @@ def draw_overlay(
 
 def _write(image: Image, text: str, x: int, y: int) -> None:
     plain = text.encode("ascii", "replace").decode()
-    scale = max(0.35, image.shape[1] / 1200)
+    scale = max(0.35, image.shape[1] / 800)
     cv2.putText(image, plain, (x, y), cv2.FONT_HERSHEY_SIMPLEX, scale, (0, 0, 0), 3, cv2.LINE_AA)
     cv2.putText(image, plain, (x, y), cv2.FONT_HERSHEY_SIMPLEX, scale, _GREEN, 1, cv2.LINE_AA)

@@ -1,4 +1,4 @@
-"""One prediction to look at: its picture and its numbers."""
+"""What there is to look at in a run: predictions with their maps, frames with a region hidden, what moves."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Item"]
+from surgeval.figures import FlowPipeline
+
+__all__ = ["Extras", "Hiding", "Item"]
 
 Image = npt.NDArray[np.uint8]
 
@@ -34,3 +36,28 @@ class Item:
         """The cell of the right × grounded table."""
         state = "no map" if self.grounded is None else "grounded" if self.grounded else "ungrounded"
         return f"{'right' if self.right else 'wrong'} · {state}"
+
+
+@dataclass(frozen=True, eq=False)
+class Hiding:
+    """A complete triplet match, and the top prompts before and after its attended region was hidden."""
+
+    picture: Image  # the frame, and the frame without the region
+    video: str
+    frame: str
+    truth: str
+    before: tuple[tuple[str, float], ...]  # prompt and score, best first
+    after: tuple[tuple[str, float], ...]
+
+    @property
+    def kept(self) -> bool:
+        """Whether the triplet is still among the top prompts."""
+        return self.truth in (prompt for prompt, _ in self.after)
+
+
+@dataclass(frozen=True, eq=False)
+class Extras:
+    """The paper's Figures 6 and 2 for one model."""
+
+    hidings: tuple[Hiding, ...] = ()
+    flow: FlowPipeline | None = None
