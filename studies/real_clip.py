@@ -1,10 +1,11 @@
 """A small CLIP on real laparoscopic frames: does it look at the instrument it names?
 
-Three steps, because the machine with the GPU often has neither the data nor all of surgeval's dependencies:
+Separate steps, because the machine with the GPU often has neither the data nor all of surgeval's dependencies:
 
     python studies/real_clip.py pack  --real DATA --out packed         here: labels and small JPEGs in two files
     python studies/real_clip.py train --packed packed --out weights --device cuda      torch, transformers, cv2, numpy
     python studies/real_clip.py look  --real DATA --weights weights --out runs         here: protocol surgxbench
+    python studies/real_clip.py tables --out runs                                      here: the tables of the docs
 
 DATA holds m2cai16-tool-locations (train and val frames with boxes) and cholect50-val (four videos, leave one out).
 The weights are trained on data whose licence forbids passing them on: they stay where they were made.
@@ -241,8 +242,6 @@ def _save(model: Any, folder: Path) -> None:
 
 def look(real: Path, weights: Path, out: Path) -> None:
     """Protocol surgxbench on frames that the models did not see; intervals by source video."""
-    import polars as pl
-
     from surgeval.protocols.surgxbench import join_runs, load_surgxbench, profile_settings, run_surgxbench
     from surgeval.report import write_surgxbench_report
 
@@ -275,18 +274,54 @@ def look(real: Path, weights: Path, out: Path) -> None:
         [scores], out / "cholect50", items={scores.name: items}, extras={scores.name: extras}
     )
     print(f"\n{scores}\n{page}")
-    with pl.Config(tbl_rows=-1, tbl_cols=-1):
-        print(scores.tables["matches"].select("match", "triplets", "share", "ras", "chance", "lift"))
+
+
+# ── tables ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def tables(out: Path) -> None:
+    """The tables of docs/real-images.md, from what `look` wrote."""
+    for name in ("m2cai16-vit", "m2cai16-resnet", "cholect50"):
+        print(f"\n## {name}\n")
+        _markdown(out / name, "headline", ("number",), ("estimate",))
+        _markdown(out / name, "classes", ("class", "frames", "predicted"),
+                  ("f1", "tp_aa", "tp_ac", "fp_ac", "tp_chance", "tp_lift"))  # fmt: skip
+        _markdown(out / name, "references", ("map",), ("ac", "aa", "chance"))
+        _markdown(out / name, "four_way", ("class", "predictions"),
+                  ("right_grounded", "right_ungrounded", "wrong_grounded", "wrong_ungrounded"), last=1)  # fmt: skip
+        _markdown(out / name, "occlusion", ("hidden", "predictions"), ("lost",))
+    _markdown(out / "cholect50", "matches", ("match", "triplets"), ("share", "ras", "chance", "lift"))
+
+
+def _markdown(folder: Path, name: str, plain: tuple[str, ...], numbers: tuple[str, ...], last: int = 0) -> None:
+    import polars as pl
+
+    table = (
+        pl.read_csv(folder / "tables" / f"{name}.csv").tail(last)
+        if last
+        else pl.read_csv(folder / "tables" / f"{name}.csv")
+    )
+    print("| " + " | ".join((*plain, *numbers)) + " |\n|" + " --- |" * (len(plain) + len(numbers)))
+    for row in table.iter_rows(named=True):
+        cells = [str(row[key]) for key in plain]
+        for key in numbers:
+            low, high = (row["low"], row["high"]) if key == "estimate" else (row[f"{key}_low"], row[f"{key}_high"])
+            value = row[key]
+            cells.append(
+                "–" if value is None else f"{value:.2f}" if low is None else f"{value:.2f} [{low:.2f}, {high:.2f}]"
+            )
+        print("| " + " | ".join(cells) + " |")
+    print()
 
 
 def main(arguments: list[str]) -> int:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     steps = parser.add_subparsers(dest="step", required=True)
-    for name in ("pack", "train", "look"):
+    for name in ("pack", "train", "look", "tables"):
         step = steps.add_parser(name)
         step.add_argument("--out", type=Path, required=True)
-        if name != "train":
+        if name in ("pack", "look"):
             step.add_argument("--real", type=Path, required=True)
         if name == "look":
             step.add_argument("--weights", type=Path, required=True)
@@ -300,8 +335,10 @@ def main(arguments: list[str]) -> int:
         pack(chosen.real, chosen.out)
     elif chosen.step == "train":
         train(chosen.packed, chosen.out, chosen.device, chosen.epochs, chosen.batch)
-    else:
+    elif chosen.step == "look":
         look(chosen.real, chosen.weights, chosen.out)
+    else:
+        tables(chosen.out)
     return 0
 
 

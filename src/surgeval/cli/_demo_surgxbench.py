@@ -84,9 +84,10 @@ def _shown(one: SurgXScores, key: str) -> str:
 def _sentences(scores: list[SurgXScores]) -> tuple[str, ...]:
     honest, shortcut = (next(one for one in scores if one.name == name) for name in (MODELS[0], MODELS[2]))
     a, b = (one.headline["tp_lift"] for one in (honest, shortcut))
-    if a.low > b.high:
-        return (
-            f"{honest.name} and {shortcut.name} are about equally often right; only the first looks at the instruments "
-            f"({a.estimate:.1f} times chance against {b.estimate:.1f}).",
-        )
-    return ()
+    right = [one.headline["accuracy"].estimate for one in (honest, shortcut)]
+    if a.low <= b.high:
+        return ()
+    return (
+        f"{honest.name} is right in {right[0]:.0%} of the frames, {shortcut.name} in {right[1]:.0%}; "
+        f"only the first looks at the instruments ({a.estimate:.1f} times chance against {b.estimate:.1f}).",
+    )
