@@ -13,10 +13,9 @@ import torch
 
 from surgeval.errors import BadInput
 from surgeval.explain._select import count, kth_lowest
+from surgeval.metrics._grounding_region import FLAT, kept_pixels
 
 __all__ = ["Regions", "box_masks", "fixed_regions", "overlap", "top_regions"]
-
-FLAT = 1e-6  # as in metrics.grounding: an interpolated flat grid is flat up to rounding
 
 
 @dataclass(frozen=True)
@@ -43,15 +42,6 @@ class Regions:
         return frozenset(name for name, flag in raised.items() if bool(flag[number]))
 
 
-def kept(area: int, keep_top: float) -> int:
-    """How many pixels reach the quantile (type 7) when no two are equal; as `metrics.grounding.kept_pixels`."""
-    if not 0 < keep_top <= 1:
-        raise BadInput(f"keep_top: found {keep_top}, expected a share above 0 and at most 1")
-    place = (area - 1) * (1.0 - keep_top)
-    near = round(place)
-    return area - (near if abs(place - near) < 1e-9 * max(area, 1) else math.ceil(place))
-
-
 def top_regions(maps: torch.Tensor, keep_top: float = 0.2, positive: bool = True) -> Regions:
     """The top share of each map's pixels: (maps, rows, columns) → `Regions`. With `positive`, only those above 0.
 
@@ -64,7 +54,7 @@ def top_regions(maps: torch.Tensor, keep_top: float = 0.2, positive: bool = True
         raise BadInput(f"maps: found {found}, expected numbers of shape (maps, rows, columns)")
     flat = maps.reshape(len(maps), -1)
     area = flat.shape[1]
-    wanted = kept(area, keep_top)
+    wanted = kept_pixels(area, keep_top)
     low, high = flat.aminmax(dim=1)
     ends = torch.stack([low, high]).double()
     if not bool(torch.isfinite(ends).all()):

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from surgeval.errors import BadInput
 from surgeval.explain import Paste, box_masks, overlap, top_regions, whole
 from surgeval.explain._select import bracketed, count_words
-from surgeval.explain.regions import kept
-from surgeval.metrics.grounding import box_mask, kept_pixels, pixel_window, top_region
+from surgeval.explain.regions import fixed_regions
+from surgeval.metrics.grounding import box_mask, fixed_region, pixel_window, top_region
 from surgeval.models.preparation import Preparation, View
 
 
@@ -117,11 +117,6 @@ def test_regions_on_the_device_are_the_metrics_regions(
         assert found.flags(number) == expected.flags
 
 
-@given(area=st.integers(1, 500_000), keep_top=st.floats(0.001, 1))
-def test_as_many_pixels_are_kept_as_the_metrics_keep(area: int, keep_top: float) -> None:
-    assert kept(area, keep_top) == kept_pixels(area, keep_top)
-
-
 def test_a_region_is_numpys_quantile() -> None:
     maps = _noise(4, 33, 47, seed=5)
     found = top_regions(torch.from_numpy(maps), 0.2)
@@ -201,3 +196,14 @@ def test_a_bracketed_selection_is_exact_whatever_the_sample_missed(
 def test_counting_eight_at_a_time_is_counting(words: int, group: int, share: float, seed: int) -> None:
     masks = np.random.default_rng(seed).random((2, 3, words * group * 8)) < share
     assert np.array_equal(count_words(torch.from_numpy(masks), group).numpy(), masks.sum(-1))
+
+
+@given(st.integers(0, 10_000), st.sampled_from([0.05, 0.3, 0.5, 1.0]), st.booleans())
+def test_fixed_regions_are_those_of_the_metrics(seed: int, threshold: float, strict: bool) -> None:
+    maps = np.random.default_rng(seed).normal(size=(3, 6, 7)).round(1)
+    maps[2] = 0.4
+    found = fixed_regions(torch.from_numpy(maps), threshold, strict)
+    for number in range(3):
+        expected = fixed_region(maps[number], threshold, strict)
+        assert np.array_equal(found.masks[number].numpy(), expected.mask)
+        assert found.flags(number) == expected.flags
