@@ -37,6 +37,7 @@ class Podium:
     values: tuple[tuple[float, ...], ...]
     ranks: tuple[tuple[int, ...], ...]
     unit: str
+    what: str = "cases"  # what the cases are, at the axis that counts them
 
     def __post_init__(self) -> None:
         count = len(self.models)
@@ -113,7 +114,7 @@ class Podium:
                     "yaxis": "y2",
                     "hoverinfo": "text",
                     "hovertext": [
-                        f"{literal(model)}<br>place {place}: {n} of {len(self.cases)} cases"
+                        f"{literal(model)}<br>place {place}: {n} of {len(self.cases)} {literal(self.what)}"
                         for place, n in enumerate(counts, 1)
                     ],
                     "showlegend": False,
@@ -123,7 +124,7 @@ class Podium:
         layout = {
             "xaxis": xaxis | {"anchor": "y2"},
             "yaxis": value_axis(self.unit, rangemode="normal", domain=[0.34, 1.0]),
-            "yaxis2": value_axis("cases", domain=[0.0, 0.26]),
+            "yaxis2": value_axis(literal(self.what), domain=[0.0, 0.26]),
             "barmode": "overlay",
             "height": 460,
         }
@@ -163,7 +164,7 @@ class Podium:
             grid(lower, "y")
             grid(axes, "y")
             name_axis(axes, "y", self.unit)
-            name_axis(lower, "y", "cases")
+            name_axis(lower, "y", self.what)
             name_axis(lower, "x", "place")
             if handles:
                 legend(figure, handles, self.models)

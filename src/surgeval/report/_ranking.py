@@ -278,7 +278,7 @@ def _figures(study: RankingStudy) -> dict[str, Figure]:
         made["podium"] = Podium(
             "Places by bucket", names, tuple(ranking.buckets[k] for k in decided),
             _rows(ranking.accuracy[np.ix_(decided, order)]), _rows(ranking.bucket_rank[np.ix_(decided, order)]),
-            "accuracy",
+            "accuracy", "buckets",
         )  # fmt: skip
     if study.places is not None:
         share, ends = study.places.share[order], study.places.interval()[order]
