@@ -196,3 +196,26 @@ def test_models_are_listed_and_checked(tmp_path: Path, capsys: pytest.CaptureFix
     assert run(["models", "check", str(broken), "--json"]) == 2
     said = json.loads(capsys.readouterr().out)
     assert said["problems"]
+
+
+def test_runs_of_several_models_stand_side_by_side_on_one_page(
+    small_phantom: Path, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(whole, tmp_path / "again")
+    capsys.readouterr()
+    assert run(["report", str(whole), str(tmp_path / "again"), "--out", str(tmp_path / "both"), "--json"]) == 0
+    page = Path(json.loads(capsys.readouterr().out)["report"])
+    text = page.read_text(encoding="utf-8")
+    assert "Where do they look?" in text and ">again<" in text and f">{whole.name}<" in text
+    assert (tmp_path / "both" / "tables" / "2_classes.csv").read_bytes() == (
+        tmp_path / "both" / "tables" / "1_classes.csv"
+    ).read_bytes()
+    said = _sentence(capsys, "report", whole, small_phantom, "--out", tmp_path / "mixed")
+    assert "found no run.json, expected run folders only, or one dataset" in said
+    assert "expected different names" in _sentence(capsys, "report", whole, whole, "--out", tmp_path / "twice")
+    assert "expected another folder" in _sentence(capsys, "report", whole, "--out", whole)
+
+
+def test_one_split_of_an_edition_can_be_filmed_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = _sentence(capsys, "data", "phantom", "--out", tmp_path / "x", "--videos", "1", "--split", "holiday")
+    assert "found no 'holiday' among 1 videos" in said

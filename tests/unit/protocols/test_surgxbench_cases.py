@@ -220,6 +220,23 @@ def test_each_labelled_triplet_takes_the_best_match_of_the_top_prompts(filmed: P
     assert table["share"].sum() == pytest.approx(1)
 
 
+def test_pictures_of_hidden_regions_show_what_the_cases_say(filmed: Path, looked: Path, scores: SurgXScores) -> None:
+    """The run is complete, so the same call only opens it."""
+    extras = _run(filmed, looked, LOOKED).extras(scores)
+    assert extras.hidings
+    rows = scores.cases.filter((pl.col("task") == "triplets") & (pl.col("level") == "IVT"))
+    for one in extras.hidings:
+        said = rows.filter((pl.col("cluster") == one.video) & (pl.col("frame") == one.frame))
+        (row,) = said.filter(pl.col("triplet") == one.truth).to_dicts()
+        assert [name for name, _ in one.before] == row["top"]
+        assert dict(one.before)[one.truth] == pytest.approx(row["score"], abs=1e-5)
+        assert one.kept == row["kept_attended"]
+        assert one.picture.dtype == np.uint8 and one.picture.shape[1] == 840
+    assert extras.flow is not None
+    assert extras.flow.mask.shape == extras.flow.before.shape[:2] == (256, 448)
+    assert np.allclose(extras.flow.before - extras.flow.camera, extras.flow.after, atol=1e-4)
+
+
 def _triplet(name: str, space: Any) -> Triplet:
     i, v, t = name.split(",")
     return Triplet(space.instruments.index(i), space.verbs.index(v), space.targets.index(t))
