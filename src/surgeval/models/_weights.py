@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import torch
 from torch import nn
 
-from surgeval.errors import DataError
+from surgeval.errors import BadInput, DataError
 from surgeval.models._checkpoint import first_line, read_torch
 
 __all__ = ["WeightsMismatch", "build", "configured", "digest", "fit", "freeze", "read_config", "read_folder",
@@ -132,7 +132,8 @@ def _constant(name: str, like: torch.Tensor) -> torch.Tensor:
         return torch.arange(like.shape[-1]).expand(like.shape).contiguous()
     if name == "token_type_ids":
         return torch.zeros(like.shape, dtype=torch.long)
-    raise NotImplementedError(f"buffer {name} of this transformers version is unknown")
+    raise BadInput(f"transformers: found a version whose networks hold a constant {name!r}, expected one listed in "
+                   "docs/dependencies.md")  # fmt: skip
 
 
 def fit(network: nn.Module, tensors: Mapping[str, torch.Tensor], path: object) -> None:

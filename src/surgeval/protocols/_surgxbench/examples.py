@@ -22,8 +22,8 @@ from surgeval.protocols._surgxbench.gallery import side_by_side
 from surgeval.protocols._surgxbench.instruments import to_device
 from surgeval.protocols._surgxbench.item import Hiding
 from surgeval.protocols._surgxbench.result import SurgXScores
+from surgeval.protocols._surgxbench.triplets import triplet_name
 from surgeval.protocols._surgxbench.worker import Look
-from surgeval.vocab import LabelSpace
 
 __all__ = ["flow_pipeline", "hidings"]
 
@@ -47,7 +47,7 @@ def hidings(look: Look, scores: SurgXScores, count: int = 4) -> tuple[Hiding, ..
 
 def _hiding(look: Look, one: Seen, row: dict[str, Any]) -> Hiding:
     net, bank, settings, space = look.net, look.triplets, look.settings, look.dataset.space
-    names = [_name(triplet, space) for triplet in look.prompts.triplets]
+    names = [triplet_name(triplet, space) for triplet in look.prompts.triplets]
     matched = names.index(row["triplet"])
     pixels = to_device([one], net)
     grid = heatmaps(net, pixels, bank, torch.tensor([[matched]]), settings.method).values[:, 0]
@@ -99,7 +99,3 @@ def flow_pipeline(look: Look, scores: SurgXScores) -> FlowPipeline | None:
     title = f"What moves: {frame.video} / {frame.name}"
     field = camera_field(motion.camera, height, width)
     return FlowPipeline(title, image, motion.flow.forward, field, motion.corrected, motion.moving.mask)
-
-
-def _name(triplet: Any, space: LabelSpace) -> str:
-    return f"{space.instruments[triplet.instrument]},{space.verbs[triplet.verb]},{space.targets[triplet.target]}"

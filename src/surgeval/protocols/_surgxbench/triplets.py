@@ -27,7 +27,7 @@ from surgeval.vocab import LabelSpace
 if TYPE_CHECKING:
     from surgeval.models.contrastive import Contrastive, TextBank
 
-__all__ = ["ars_cases", "triplet_cases"]
+__all__ = ["ars_cases", "triplet_cases", "triplet_name"]
 
 
 def triplet_cases(
@@ -55,11 +55,11 @@ def triplet_cases(
         one = seen[b]
         for number, match in enumerate(found_matches):
             case = {
-                "task": "triplets", "frame": one.frame.name, "triplet": _name(match.truth, space),
+                "task": "triplets", "frame": one.frame.name, "triplet": triplet_name(match.truth, space),
                 "class": space.instruments[match.truth.instrument], "level": match.level,
-                "prompt": None if match.prompt is None else _name(said[b][match.prompt], space),
+                "prompt": None if match.prompt is None else triplet_name(said[b][match.prompt], space),
                 "score": None if match.prompt is None else float(best[b][match.prompt]),
-                "top": [_name(triplet, space) for triplet in said[b]],
+                "top": [triplet_name(triplet, space) for triplet in said[b]],
             }  # fmt: skip
             case |= _ras(match, values[b], one) | effects.get((b, number), {})
             yield Case(f"{one.frame.video}/{one.frame.name}/triplet/{number}", one.frame.video, values=case)
@@ -151,7 +151,7 @@ def ars_cases(
             blind = {"class_empty"} if "gt_empty" not in value.flags else set()
             out = value.flags & (EXCLUDED | blind) if valid[b] else frozenset()
             case = {
-                "task": "ars", "frame": seen[b].frame.name, "prompt": _name(said[b], space), "valid": valid[b],
+                "task": "ars", "frame": seen[b].frame.name, "prompt": triplet_name(said[b], space), "valid": valid[b],
                 "ars": value.ARS if valid[b] and not out else None,
                 "area": value.fraction if valid[b] else None,
                 "flags": " ".join(sorted(value.flags)) if valid[b] else "",
@@ -164,5 +164,6 @@ def ars_cases(
             yield Case(f"{seen[b].frame.video}/{seen[b].frame.name}/ars", seen[b].frame.video, values=case)
 
 
-def _name(triplet: Triplet, space: LabelSpace) -> str:
+def triplet_name(triplet: Triplet, space: LabelSpace) -> str:
+    """`instrument,verb,target`, also where the combination is no class of the label space."""
     return f"{space.instruments[triplet.instrument]},{space.verbs[triplet.verb]},{space.targets[triplet.target]}"
