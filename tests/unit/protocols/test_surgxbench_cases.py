@@ -19,8 +19,10 @@ from surgeval.errors import RunError
 from surgeval.metrics.grounding import ars_table, prediction_sets, triplet_match
 from surgeval.models import open_contrastive
 from surgeval.protocols._surgxbench import tables
+from surgeval.protocols._surgxbench.examples import flow_pipeline
 from surgeval.protocols._surgxbench.frames import Reader, Seen, batches
 from surgeval.protocols._surgxbench.instruments import instrument_cases, predicted_classes
+from surgeval.protocols._surgxbench.worker import Look
 from surgeval.protocols.surgxbench import (
     Settings,
     SurgXRun,
@@ -235,6 +237,14 @@ def test_pictures_of_hidden_regions_show_what_the_cases_say(filmed: Path, looked
     assert extras.flow is not None
     assert extras.flow.mask.shape == extras.flow.before.shape[:2] == (256, 448)
     assert np.allclose(extras.flow.before - extras.flow.camera, extras.flow.after, atol=1e-4)
+
+
+def test_no_picture_of_motion_where_no_frame_can_be_read(filmed: Path, scores: SurgXScores, tmp_path: Path) -> None:
+    """A finished run must not end in an error because its last picture cannot be drawn."""
+    broken = shutil.copytree(filmed, tmp_path / "D")
+    for image in (broken / "frames").rglob("*.jpg"):
+        image.write_bytes(b"no picture")
+    assert flow_pipeline(Look(str(broken), None, None, "phantom-clip", "cpu", "float32", LOOKED), scores) is None
 
 
 def _triplet(name: str, space: Any) -> Triplet:

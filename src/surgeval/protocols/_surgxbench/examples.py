@@ -9,14 +9,13 @@ import polars as pl
 import torch
 
 from surgeval.datasets import read_image
+from surgeval.errors import DataError
 from surgeval.explain._paste import Paste, whole
 from surgeval.explain.camera import camera_field
 from surgeval.explain.heatmaps import heatmaps
-from surgeval.explain.motion import FLOOR, MotionSettings, find_motion
 from surgeval.explain.occlusion import fill_colour, occlude
 from surgeval.explain.regions import top_regions
 from surgeval.figures import FlowPipeline
-from surgeval.metrics.grounding import box_mask
 from surgeval.protocols._surgxbench.frames import Reader, Seen, batches, followed
 from surgeval.protocols._surgxbench.gallery import side_by_side
 from surgeval.protocols._surgxbench.instruments import to_device
@@ -74,21 +73,20 @@ def flow_pipeline(look: Look, scores: SurgXScores) -> FlowPipeline | None:
     """Flow before and after the camera fit, for the frame of the run in which the most pixels move."""
     if look.flow is None:
         return None
+    reader = Reader(look.net.preparation, look.settings, look.flow)
     best: tuple[float, Any] | None = None
     videos = scores.cases.filter(pl.col("task") == "triplets")["cluster"].unique().sort().to_list()
     for video in videos[:3]:  # a picture, not a statistic
         frames = [pair for pair in followed(look.dataset.frames(video, on_problem=lambda _problem: None))
-                  if pair[0].labelled and pair[0].image is not None and pair[1] is not None]  # fmt: skip
+                  if pair[0].labelled and pair[1] is not None]  # fmt: skip
         for frame, follower in frames[:: max(1, len(frames) // 4)][:4]:
-            if frame.image is None or follower is None:
+            try:
+                image = None if frame.image is None else read_image(frame.image)
+            except DataError:
+                continue  # its case says why; any other frame will do for the picture
+            motion = None if image is None else reader.motion(frame, image, follower)
+            if motion is None:
                 continue
-            image = read_image(frame.image)
-            boxes = [one.box.corners for one in frame.instances if one.box is not None]
-            floor = FLOOR if look.settings.motion_floor is None else look.settings.motion_floor
-            motion = find_motion(
-                image, read_image(follower), look.flow, MotionSettings(keep_top=look.settings.motion_top, floor=floor),
-                instruments=box_mask(boxes, *image.shape[:2]) if boxes else None, key=f"{frame.video}/{frame.name}",
-            )  # fmt: skip
             size = float(np.median(np.hypot(motion.flow.forward[..., 0], motion.flow.forward[..., 1])))
             if best is None or size > best[0]:
                 best = size, (frame, image, motion)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from surgeval.datasets import Dataset, read_image
 from surgeval.errors import DataError
 from surgeval.explain.flow import FlowMethod
-from surgeval.explain.motion import FLOOR, CameraChoice, MotionSettings, find_motion
+from surgeval.explain.motion import FLOOR, CameraChoice, Motion, MotionSettings, find_motion
 from surgeval.metrics.grounding import box_mask
 from surgeval.models.preparation import Preparation, View
 from surgeval.protocols._surgxbench.settings import Settings
@@ -67,11 +67,12 @@ class Reader:
             return Unseen(frame, "found no image, expected one")
         try:
             image = read_image(frame.image)
-            following = self._following(image, follower)
-            mask, flag = self._motion(frame, image, following) if self.flow is not None else (None, "")
+            found = self.motion(frame, image, follower)
         except DataError as error:
             return Unseen(frame, str(error))
         view = self.preparation.view(*image.shape[:2])
+        mask = None if found is None else found.moving.mask
+        flag = "" if self.flow is None else "no_motion" if found is None else "still" if found.moving.still else ""
         return Seen(frame, image, self.preparation(image), view, mask, flag)
 
     def _following(self, image: Image, follower: ImageRef | None) -> Image | None:
@@ -84,21 +85,21 @@ class Reader:
             return None  # its own case says why; this frame loses its motion, not its maps
         return found if found.shape == image.shape else None
 
-    def _motion(self, frame: Frame, image: Image, following: Image | None) -> tuple[Bools | None, str]:
+    def motion(self, frame: Frame, image: Image, follower: ImageRef | None) -> Motion | None:
+        """What moves between the frame and its follower; None where there is no such picture."""
+        following = self._following(image, follower)
         if following is None:
-            return None, "no_motion"  # the last frame of a video has nothing to move to
+            return None
         settings = self.settings
         boxes = [instance.box.corners for instance in frame.instances if instance.box is not None]
-        camera: CameraChoice = (
-            settings.fit if boxes or settings.fit != "masked" else "robust"
-        )  # nothing to leave out of the fit
+        # Without boxes there is nothing to leave out of a masked fit.
+        camera: CameraChoice = settings.fit if boxes or settings.fit != "masked" else "robust"
         floor = FLOOR if settings.motion_floor is None else settings.motion_floor
-        found = find_motion(
+        return find_motion(
             image, following, self.flow,
             MotionSettings(camera=camera, keep_top=settings.motion_top, floor=floor),
             instruments=box_mask(boxes, *image.shape[:2]) if boxes else None, key=f"{frame.video}/{frame.name}",
         )  # fmt: skip
-        return found.moving.mask, "still" if found.moving.still else ""
 
 
 def batches(
