@@ -31,6 +31,10 @@ class Regions:
     sparse: torch.Tensor  # (maps,) R3: fewer positive pixels than were asked for
     ties: torch.Tensor  # (maps,) R4: equal values made the region larger than asked for
 
+    def repeated(self, times: int) -> Regions:
+        """One region, for so many frames, without a copy."""
+        return Regions(*(value.expand(times, *value.shape[1:]) for value in vars(self).values()))
+
     def flags(self, number: int) -> frozenset[str]:
         """The flags of one map, in the words of `metrics.grounding`."""
         raised = {

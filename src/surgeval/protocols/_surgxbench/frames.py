@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from surgeval.datasets import Dataset, read_image
 from surgeval.errors import DataError
+from surgeval.explain.baselines import edges
 from surgeval.explain.flow import FlowMethod
 from surgeval.explain.motion import FLOOR, CameraChoice, Motion, MotionSettings, find_motion
 from surgeval.metrics.grounding import box_mask
@@ -38,6 +39,7 @@ class Seen:
     view: View
     motion: Bools | None = None  # where the tissue moves once the camera's own motion is taken away
     motion_flag: str = ""
+    edges: npt.NDArray[np.float32] | None = None  # the reference map that depends on the picture
 
     @property
     def size(self) -> tuple[int, int]:
@@ -73,7 +75,8 @@ class Reader:
         view = self.preparation.view(*image.shape[:2])
         mask = None if found is None else found.moving.mask
         flag = "" if self.flow is None else "no_motion" if found is None else "still" if found.moving.still else ""
-        return Seen(frame, image, self.preparation(image), view, mask, flag)
+        drawn = edges(image) if "instruments" in self.settings.tasks else None
+        return Seen(frame, image, self.preparation(image), view, mask, flag, drawn)
 
     def _following(self, image: Image, follower: ImageRef | None) -> Image | None:
         """The next picture, if there is one that can be read and has the same size."""

@@ -14,12 +14,13 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from surgeval.explain.baselines import BASELINES, baseline
+from surgeval.explain.baselines import BASELINES, baseline, edges
 from surgeval.explain.heatmaps import heatmaps
+from surgeval.explain.regions import Regions
 from surgeval.metrics.grounding import EXCLUDED, Grounding, grounded, prediction_sets
 from surgeval.protocols._surgxbench.frames import Seen, by_size
 from surgeval.protocols._surgxbench.hide import hidden_scores
-from surgeval.protocols._surgxbench.measure import Scene, classes_present
+from surgeval.protocols._surgxbench.measure import Scene, classes_present, regions_of
 from surgeval.protocols._surgxbench.settings import Settings
 from surgeval.protocols._surgxbench.tables import CONTROLS
 from surgeval.records import Case
@@ -101,25 +102,47 @@ def grounding_values(found: Grounding | None, settings: Settings, *, reference: 
 
 
 def reference_cases(
-    seen: Sequence[Seen], grid: tuple[int, int], classes: Sequence[str], settings: Settings
+    seen: Sequence[Seen], classes: Sequence[str], settings: Settings, device: torch.device
 ) -> Iterator[Case]:
     """What maps without a model score in the same window: one case per frame, map and class present."""
-    cpu = torch.device("cpu")
-    for one in seen:
-        present = classes_present(one.frame, len(classes))
-        scene = Scene.of([one], grid, len(classes), settings, cpu)
-        rows, columns = scene.paste.visible
-        for name in BASELINES:
-            # Only the oracle knows the class; the other maps are one for all.
-            for group in [[c] for c in present] if name == "oracle" else [present] if present else []:
-                boxes = [i.box.corners for i in one.frame.instances
-                         if i.box is not None and i.triplet.instrument in group]  # fmt: skip
-                heat = torch.from_numpy(np.ascontiguousarray(baseline(name, one.image, boxes)[rows, columns]))
-                for c, found in zip(group, scene.ground_full(heat, 0, group), strict=True):
-                    row = {"task": "reference", "frame": one.frame.name, "class": classes[c], "reference": name}
-                    row |= grounding_values(found, settings, reference=True)
-                    case = f"{one.frame.video}/{one.frame.name}/reference/{name}/{classes[c]}"
-                    yield Case(case, one.frame.video, values=row)
+    values: list[dict[tuple[str, int], Grounding]] = [{} for _ in seen]
+    for group in by_size(seen):
+        scene = Scene.of([seen[b] for b in group], (1, 1), len(classes), settings, device)
+        for name, found, owners, asked in _reference_regions(scene):
+            for n, row in enumerate(scene.ground_regions(found, owners, asked)):
+                values[group[owners[n]]] |= {(name, c): one for c, one in zip(asked[n], row, strict=True)}
+    for one, found_maps in zip(seen, values, strict=True):
+        for (name, c), grounding in found_maps.items():
+            row_values = {"task": "reference", "frame": one.frame.name, "class": classes[c], "reference": name}
+            row_values |= grounding_values(grounding, settings, reference=True)
+            case = f"{one.frame.video}/{one.frame.name}/reference/{name}/{classes[c]}"
+            yield Case(case, one.frame.video, values=row_values)
+
+
+def _reference_regions(scene: Scene) -> Iterator[tuple[str, Regions, list[int], list[list[int]]]]:
+    """Name, regions, the frame of each and the classes it is asked for."""
+    rows, columns = scene.paste.visible
+    asked = [sorted(one) for one in scene.present]
+    owners = [b for b, row in enumerate(asked) if row]
+    if not owners:
+        return
+    rest = [asked[b] for b in owners]
+    for name in BASELINES:
+        if name == "oracle":  # only the oracle knows the class
+            for place, number in enumerate(scene.shown, start=2):
+                own = [b for b in owners if number in scene.present[b]]
+                yield name, regions_of(scene.masks[own, place].float(), scene.settings), own, [[number]] * len(own)
+            continue
+        if name == "edge":  # drawn when the frame was read
+            heat = np.stack([_edges(scene.seen[b])[rows, columns] for b in owners])
+        else:  # these know only the frame's size: one map for all frames
+            heat = baseline(name, scene.seen[0].image)[None, rows, columns]
+        found = regions_of(torch.from_numpy(heat).to(scene.masks.device), scene.settings)
+        yield name, found if len(heat) == len(owners) else found.repeated(len(owners)), owners, rest
+
+
+def _edges(one: Seen) -> npt.NDArray[np.float32]:
+    return edges(one.image) if one.edges is None else one.edges
 
 
 def _occluded(

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import torch
 
 from surgeval.explain._paste import Paste
+from surgeval.explain._select import count
 from surgeval.explain.regions import Regions, box_masks, fixed_regions, top_regions
 from surgeval.metrics.grounding import Grounding, ground_counts, pixel_window
 from surgeval.protocols._surgxbench.frames import Seen
@@ -97,11 +98,16 @@ class Scene:
             for b, (row, flags) in enumerate(pair for part in regions for pair in part)
         ]  # fmt: skip
 
-    def ground_full(self, heat: torch.Tensor, frame: int, predicted: Sequence[int]) -> list[Grounding]:
-        """As `ground` for one map that already has the pixels of the visible rectangle, for several classes."""
-        found = regions_of(heat[None], self.settings)
-        counts, flags = self._counts(found, torch.tensor([frame], device=heat.device))[0], found.flags(0)
-        return [self._grounding(frame, number, counts, flags, None) for number in predicted]
+    def ground_regions(
+        self, found: Regions, owners: Sequence[int], predicted: Sequence[Sequence[int]]
+    ) -> list[list[Grounding]]:
+        """As `ground` for regions of the visible rectangle: region n, of frame `owners[n]`, for each of its classes."""
+        counts = self._counts(found, torch.tensor(owners, device=found.masks.device))
+        flags = _raised(found)
+        return [
+            [self._grounding(frame, number, counts[n], flags[n], None) for number in predicted[n]]
+            for n, frame in enumerate(owners)
+        ]
 
     def _parts(self, maps: torch.Tensor) -> Iterator[tuple[int, torch.Tensor]]:
         height, width = self.paste.shape
@@ -115,16 +121,14 @@ class Scene:
         found = regions_of(pixels, self.settings, strict=strict)
         owner = torch.arange(first, first + frames, device=maps.device).repeat_interleave(each)
         counts = self._counts(found, owner).reshape(frames, each, -1)
-        raised = torch.stack([found.empty, found.constant, found.sparse, found.ties], dim=1).cpu().numpy()
-        names = np.array(["empty_region", "constant", "sparse", "ties"])
-        flags = [frozenset(names[row].tolist()) for row in raised]
+        flags = _raised(found)
         return [(counts[b], flags[b * each : (b + 1) * each]) for b in range(frames)]
 
     def _counts(self, found: Regions, owner: torch.Tensor) -> Counts:
         """(maps, 1 + targets or 1 + 2·targets): attended pixels, then hits of every target, without and with motion."""
         kinds = [targets for targets in (self.masks, self.moving) if targets is not None]
         if found.masks.device.type != "cpu":
-            hits = [(found.masks & targets[owner, t]).flatten(1).sum(dim=1)[:, None]
+            hits = [count((found.masks & targets[owner, t]).flatten(1))[:, None]
                     for targets in kinds for t in range(targets.shape[1])]  # fmt: skip
             return np.asarray(torch.cat([found.sizes[:, None], *hits], dim=1).cpu().numpy(), dtype=np.int64)
         # On a CPU numpy counts bits ten times faster than torch sums them, and most classes are absent.
@@ -164,8 +168,17 @@ class Scene:
         return _pixels(self.masks), None if self.moving is None else _pixels(self.moving)
 
 
+def _raised(found: Regions) -> list[frozenset[str]]:
+    """The flags of all regions, in one message from the device."""
+    raised = torch.stack([found.empty, found.constant, found.sparse, found.ties], dim=1).cpu().numpy()
+    names = np.array(["empty_region", "constant", "sparse", "ties"])
+    return [frozenset(names[row].tolist()) for row in raised]
+
+
 def _pixels(masks: torch.Tensor) -> Counts:
-    return np.asarray(masks.flatten(2).sum(dim=2).cpu().numpy(), dtype=np.int64)
+    if masks.device.type != "cpu":
+        return np.asarray(count(masks.flatten(2)).cpu().numpy(), dtype=np.int64)
+    return np.array([[np.count_nonzero(mask) for mask in frame] for frame in masks.numpy()], dtype=np.int64)
 
 
 def _boxes(seen: Sequence[Seen], number: int | None, device: torch.device) -> torch.Tensor:

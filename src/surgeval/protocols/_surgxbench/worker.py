@@ -109,7 +109,7 @@ class Look:
         settings, space = self.settings, self.dataset.space
         if "instruments" in settings.tasks:
             yield from instrument_cases(self.net, self.instruments, space.instruments, seen, settings)
-            yield from reference_cases(seen, (1, 1), space.instruments, settings)
+            yield from reference_cases(seen, space.instruments, settings, self.net.device)
         if "triplets" in settings.tasks:
             if settings.profile == "early":
                 yield from ars_cases(self.net, self.triplets, self.prompts, self.verbs, space, seen, settings)
