@@ -1,10 +1,12 @@
 """The whole protocol `surgxbench`, from files to Parquet: frames per second, and what it waits for.
 
     python benchmarks/surgxbench.py [--device cuda] [--model phantom-clip|vit-b-32] [--frames 480] [--batch 64]
+    python benchmarks/surgxbench.py --device cuda --model vit-b-32 --frames 24000 --batch 128 --processes 14
 
 `vit-b-32` is a random CLIP of that size, saved to a temporary folder first. The peer is the same work one frame at a
-time (batch 1, one reading thread), in the same run. With a GPU, `nvidia-smi` samples how busy it is while the run
-lasts; the reading threads alone show whether decoding or the model sets the pace.
+time (batch 1, one reading thread, one process) on a part of the videos, in the same run. With a GPU, `nvidia-smi`
+samples how busy it is while the run lasts. Starting (imports, the model, the first kernels) is told apart from the
+pace between the first and the last finished video; reading alone shows whether decoding or the model sets the pace.
 """
 
 from __future__ import annotations
@@ -14,9 +16,12 @@ import contextlib
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -37,33 +42,54 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--frames", type=int, default=120)
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--tasks", default="instruments", help="instruments,triplets for all of it")
     parser.add_argument("--data", type=Path, default=None, help="a dataset instead of a fresh phantom")
     chosen = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        data = chosen.data or write_phantom(folder / "data", seed=11, videos=max(1, chosen.frames // 60), seconds=60)
+        seconds = min(300, max(60, chosen.frames // 24))
+        videos = max(1, chosen.frames // seconds)
+        data = chosen.data or write_phantom(folder / "data", seed=11, videos=videos, seconds=seconds)
         model = str(_vit(folder / "vit")) if chosen.model == "vit-b-32" else chosen.model
-        settings = profile_settings(
-            "surgxbench", tasks=("instruments",), occlusion=False, curves=0, sanity=0, batch=chosen.batch,
+        fast = profile_settings(
+            "surgxbench", tasks=tuple(chosen.tasks.split(",")), occlusion=False, curves=0, sanity=0, batch=chosen.batch,
             threads=chosen.threads,
         )  # fmt: skip
         frames = _count(data)
-        reading = _reading(data, model, settings, chosen.device)
-        print(f"{frames} frames; reading and preparing alone: {frames / reading:.0f} frames/s")
-        fast, busy = _timed(data, model, folder / "fast", settings, chosen.device, chosen.dtype)
-        print(f"batch {chosen.batch}: {frames / fast:.1f} frames/s" + (f", GPU busy {busy:.0f} %" if busy else ""))
-        single = profile_settings(
-            "surgxbench", tasks=("instruments",), occlusion=False, curves=0, sanity=0, batch=1, threads=1
-        )
-        slow, _ = _timed(data, model, folder / "slow", single, chosen.device, chosen.dtype)
-        print(f"one at a time: {frames / slow:.1f} frames/s; ratio {slow / fast:.1f}")
-        print(f"the pace is set by {'reading' if reading > 0.7 * fast else 'model and metrics'}")
+        reading = sum(frames.values()) / _reading(data, model, fast, chosen.device)
+        print(f"{sum(frames.values())} frames; one process that only reads and prepares: {reading:.0f} frames/s")
+        paces: list[float] = []
+        for label, settings, processes, share in (
+            (f"batch {chosen.batch}, {chosen.processes} processes", fast, chosen.processes, frames),
+            ("one at a time", replace(fast, batch=1, threads=1), 1, dict(list(frames.items())[: max(2, videos // 24)])),
+        ):
+            with _sampled(chosen.device) as samples:
+                start = time.time()
+                run_surgxbench(
+                    data, model, folder=folder / f"run{len(paces)}", settings=settings, device=chosen.device,
+                    dtype=chosen.dtype, processes=processes, videos=tuple(share), progress=False,
+                )  # fmt: skip
+                took = time.time() - start
+            pace, first, last = _steady(folder / f"run{len(paces)}", share)
+            paces.append(pace)
+            inside = [busy for at, busy in samples if first <= at <= last]
+            text = f", GPU busy {sum(inside) / len(inside):.0f} %" if inside else ""
+            print(f"{label}: {pace:.1f} frames/s{text}; all of it {sum(share.values()) / took:.1f} frames/s")
+        print(f"ratio {paces[0] / paces[1]:.1f}")
     return 0
 
 
-def _count(data: Path) -> int:
+def _steady(folder: Path, frames: dict[str, int]) -> tuple[float, float, float]:
+    """Frames per second between the first and the last finished video, and those two times."""
+    done = sorted(part.stat().st_mtime for part in (folder / "parts").iterdir())
+    each = sum(frames.values()) / len(frames)
+    return each * (len(done) - 1) / max(done[-1] - done[0], 1e-9), done[0], done[-1]
+
+
+def _count(data: Path) -> dict[str, int]:
     dataset = open_dataset(data)
-    return sum(frame.labelled for video in dataset.videos() for frame in dataset.frames(video.name))
+    return {video.name: sum(frame.labelled for frame in dataset.frames(video.name)) for video in dataset.videos()}
 
 
 def _reading(data: Path, model: str, settings: Settings, device: str) -> float:
@@ -76,28 +102,26 @@ def _reading(data: Path, model: str, settings: Settings, device: str) -> float:
     return time.perf_counter() - start
 
 
-def _timed(data: Path, model: str, out: Path, settings: Settings, device: str, dtype: str) -> tuple[float, float]:
-    with _sampled(device) as samples:
-        start = time.perf_counter()
-        run_surgxbench(data, model, folder=out, settings=settings, device=device, dtype=dtype, progress=False)
-        seconds = time.perf_counter() - start
-    return seconds, sum(samples) / len(samples) if samples else 0.0
-
-
 @contextlib.contextmanager
-def _sampled(device: str) -> Iterator[list[float]]:
-    """The GPU's utilisation in per cent, ten times a second, once the block is over."""
-    samples: list[float] = []
+def _sampled(device: str) -> Iterator[list[tuple[float, float]]]:
+    """Time and the GPU's utilisation in per cent, ten times a second, once the block is over."""
+    samples: list[tuple[float, float]] = []
     if not device.startswith("cuda"):
         yield samples
         return
     command = ["nvidia-smi", "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits", "-lms", "100"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as watcher:
+        listener = threading.Thread(target=_listen, args=(watcher.stdout, samples), daemon=True)
+        listener.start()
         try:
             yield samples
         finally:
             watcher.terminate()
-            samples += [float(line) for line in (watcher.stdout or []) if line.strip().isdigit()]
+            listener.join()
+
+
+def _listen(lines: Any, samples: list[tuple[float, float]]) -> None:
+    samples.extend((time.time(), float(line)) for line in lines if line.strip().isdigit())
 
 
 def _vit(folder: Path) -> Path:

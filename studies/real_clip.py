@@ -109,6 +109,8 @@ def train(packed: Path, out: Path, device: str, epochs: int, batch: int) -> None
            epochs) for video in VIDEOS),
     ]  # fmt: skip
     for name, kind, fit_on, test_on, rounds in jobs:
+        if (out / name / "model.safetensors").exists():  # an earlier, interrupted step made it
+            continue
         start = time.perf_counter()
         model = _fit(kind, images, labels["rows"], np.flatnonzero(fit_on), rounds, batch, device)
         score = _f1(model, images, labels["rows"], np.flatnonzero(test_on))

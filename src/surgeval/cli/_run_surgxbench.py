@@ -88,6 +88,9 @@ def surgxbench(
     every: Annotated[int, typer.Option("--every", min=1, help="Look at every n-th labelled frame only.")] = 1,
     batch: Annotated[int, typer.Option("--batch", min=1, help="Frames at a time; changes no number.")] = 16,
     threads: Annotated[int, typer.Option("--threads", min=1, help="Threads that read and prepare frames.")] = 2,
+    processes: Annotated[
+        int, typer.Option("--processes", min=1, help="Processes, each with whole videos and its own copy of the model.")
+    ] = 1,
     device: Annotated[str, typer.Option("--device", help="cpu, cuda, cuda:1 …")] = "cpu",
     dtype: Annotated[str, typer.Option("--dtype", help="float32 or bfloat16.")] = "float32",
     gallery: Annotated[int, typer.Option("--gallery", min=0, help="Pictures on the page; 0 for none.")] = 36,
@@ -123,7 +126,8 @@ def surgxbench(
     })  # fmt: skip
     done = run_surgxbench(
         data, model, folder=out, settings=settings, split=split, videos=tuple(video or ()), format=format,
-        labels=labels, boxes=boxes, mapping=mapping, device=device, dtype=dtype, retry=retry, progress=not json,
+        labels=labels, boxes=boxes, mapping=mapping, device=device, dtype=dtype, processes=processes,
+        retry=retry, progress=not json,
     )  # fmt: skip
     scores = load_surgxbench(out, name=name, resamples=resamples, seed=seed)
     extras = {scores.name: done.extras(scores)} if gallery else {}

@@ -98,7 +98,7 @@ def read_mask(value: Any, width: int, height: int, place: Place, field: str = "s
     counts = record.get("counts")
     if isinstance(counts, str):
         counts = decode_counts(counts) if len(counts) <= 10 * width * height else None
-    whole = isinstance(counts, list) and all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in counts)
+    whole = isinstance(counts, list) and set(map(type, counts)) == {int} and min(counts) >= 0
     if not whole or counts is None or sum(counts) != height * width:
         place.report("mask-counts", "run lengths that do not fill the frame", f"a sum of {height * width}", field)
         return None

@@ -8,6 +8,7 @@ controls and sanity checks. A run is a folder that resumes; `load_surgxbench` re
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -61,10 +62,14 @@ def run_surgxbench(
     mapping: str | Path | None = None,
     device: str = "cpu",
     dtype: str = "float32",
+    processes: int = 1,
     retry: bool = False,
     progress: bool = True,
 ) -> SurgXRun:
-    """Look at every labelled frame of a dataset with one model, in a resumable run."""
+    """Look at every labelled frame of a dataset with one model, in a resumable run.
+
+    With several `processes` each takes whole videos and opens the model for itself; it changes no number.
+    """
     settings = settings or Settings()
     second, table = (None if one is None else str(one) for one in (boxes, mapping))
     dataset = open_dataset(data, format, labels, mapping=table, boxes=second)
@@ -84,7 +89,17 @@ def run_surgxbench(
     )  # fmt: skip
     each = {name: math.ceil(getattr(settings, name) / len(chosen)) for name in ("curves", "sanity")}
     units = [Unit(video, {"video": video, **each}) for video in chosen]
-    summary = run(units, look, folder=folder, manifest=manifest, retry=retry, progress=progress)
+    many = min(processes, len(units)) > 1
+    summary = run(
+        units,
+        replace(look, cores=max(1, (os.cpu_count() or 1) // processes)) if many else look,
+        folder=folder,
+        manifest=manifest,
+        executor="processes" if many else "serial",
+        processes=processes if many else None,
+        retry=retry,
+        progress=progress,
+    )
     return SurgXRun(summary, look)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from surgeval.datasets import Dataset, open_dataset
+from surgeval.engine import worker_index
 from surgeval.explain.flow import FlowMethod, open_flow
 from surgeval.explain.heatmaps import heatmaps
 from surgeval.explain.occlusion import curves
@@ -46,6 +47,7 @@ class Look:
     settings: Settings
     boxes: str | None = None  # a second dataset that has the boxes
     mapping: str | None = None  # a file that describes a table
+    cores: int | None = None  # of each of several processes; alone, torch takes what it likes
 
     @cached_property
     def dataset(self) -> Dataset:
@@ -54,8 +56,11 @@ class Look:
 
     @cached_property
     def net(self) -> Contrastive:
-        """The model under test."""
-        return open_contrastive(self.model, device=self.device, dtype=self.dtype)
+        """The model under test; several processes on a machine with several GPUs share them out."""
+        device = self.device
+        if device == "cuda" and torch.cuda.is_available():
+            device = f"cuda:{worker_index() % torch.cuda.device_count()}"
+        return open_contrastive(self.model, device=device, dtype=self.dtype)
 
     @cached_property
     def instruments(self) -> TextBank:
@@ -78,12 +83,18 @@ class Look:
         if "triplets" not in self.settings.tasks or self.settings.profile != "surgxbench":
             return None
         source = Path(self.settings.flow_source) if self.settings.flow_source else None
-        return open_flow(self.settings.flow, weights=source, folder=source, device=self.device)
+        return open_flow(self.settings.flow, weights=source, folder=source, device=str(self.net.device))
 
     @cached_property
     def verbs(self) -> TextBank:
         """The early profile's second prompt, one per verb."""
         return self.net.texts(tuple(verb_prompt(name) for name in self.dataset.space.verbs))
+
+    def setup(self) -> None:
+        """Once in every process, before its first video."""
+        if self.cores is not None:  # torch in every process would use all cores, and each wait for the others
+            torch.set_num_threads(self.cores)
+        _ = self.net
 
     def rehearse(self) -> None:
         """A black frame through all that can refuse a setting: told before hours of work, not after."""
