@@ -71,6 +71,9 @@ def surgxbench(
     pool: Annotated[str | None, typer.Option("--pool", help="Triplet prompts: valid or all combinations.")] = None,
     top_k: Annotated[int | None, typer.Option("--top-k", help="Triplet prompts that count.")] = None,
     flow: Annotated[str | None, typer.Option("--flow", help="dis, farneback, raft or files.")] = None,
+    flow_gap: Annotated[
+        float | None, typer.Option("--flow-gap", help="Seconds to the next frame at most, for flow. Default 1.5.")
+    ] = None,
     flow_source: Annotated[
         Path | None, typer.Option("--flow-weights", help="RAFT's weights; with --flow files the folder of .flo files.")
     ] = None,
@@ -118,8 +121,8 @@ def surgxbench(
 
     given: dict[str, Any] = {
         "keep_top": keep_top, "delta": delta, "over": over, "pool": pool, "top_k": top_k, "flow": flow, "fit": fit,
-        "flow_source": str(flow_source) if flow_source else None, "grounded_at": grounded_at, "curves": curves,
-        "sanity": sanity, "occlusion": occlusion, "tasks": tuple(task) if task else None,
+        "flow_source": str(flow_source) if flow_source else None, "flow_gap": flow_gap, "grounded_at": grounded_at,
+        "curves": curves, "sanity": sanity, "occlusion": occlusion, "tasks": tuple(task) if task else None,
     }  # fmt: skip
     settings = _settings(profile.value, method.value, order, start_layer, score_scale, given, {
         "geometry": geometry, "positive": not literal, "seed": seed, "batch": batch, "threads": threads, "every": every,

@@ -6,6 +6,7 @@ RGB or grey, uint8. Every method is a small frozen object with `pair`, so that a
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -157,8 +158,15 @@ class StoredFlow:
         return FlowPair(forward, read_flo(stem.with_name(stem.name + ".back.flo"), size) if backward else None)
 
     def record(self) -> Mapping[str, object]:
-        """Name and folder."""
-        return {"flow": self.name, "folder": str(self.folder)}
+        """Name, folder, and a hash of every file's name, size and a piece from its middle."""
+        digest = hashlib.sha256()
+        for path in sorted(self.folder.glob("*/*.flo")):
+            size = path.stat().st_size
+            digest.update(f"{path.relative_to(self.folder).as_posix()}\0{size}\0".encode(errors="backslashreplace"))
+            with path.open("rb") as stream:
+                stream.seek(size // 2)
+                digest.update(stream.read(4096))
+        return {"flow": self.name, "folder": str(self.folder), "files_sha256": digest.hexdigest()}
 
 
 def open_flow(

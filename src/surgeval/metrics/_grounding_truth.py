@@ -76,6 +76,7 @@ class Truth:
     by_class: Mapping[Label, BoolMask]
     flags: frozenset[str]
     visible_share: float | None  # labelled pixels of the frame that lie in the window; None without any
+    empty: frozenset[Label] = frozenset()  # classes whose boxes hold no pixel of the frame (R6)
 
     @classmethod
     def of(
@@ -98,10 +99,8 @@ class Truth:
         whole = box_mask(boxes, height, width)
         x1, y1, x2, y2 = _checked_window(window, height, width)
         union, labelled = whole[y1:y2, x1:x2], int(np.count_nonzero(whole))
-        by_class = {
-            name: box_mask(boxes[[other == name for other in classes]], height, width, window)
-            for name in dict.fromkeys(classes)
-        }
+        own = {name: boxes[[other == name for other in classes]] for name in dict.fromkeys(classes)}
+        by_class = {name: box_mask(rows, height, width, window) for name, rows in own.items()}
         seen = int(np.count_nonzero(union))
         state = "no_gt" if not len(boxes) else "gt_empty" if not labelled else "gt_not_visible" if not seen else None
         return cls(
@@ -109,6 +108,11 @@ class Truth:
             MappingProxyType(by_class),
             frozenset({state} if state else ()),
             seen / labelled if labelled else None,
+            frozenset(
+                name
+                for name, mask in by_class.items()
+                if not mask.any() and not box_mask(own[name], height, width).any()
+            ),
         )
 
     @property

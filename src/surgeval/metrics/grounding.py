@@ -76,7 +76,7 @@ FLAGS = (
     "sparse",  # R3: fewer positive pixels than were asked for
     "ties",  # R4: equal values made the region larger than asked for
     "no_gt",  # R5: the frame has no box
-    "gt_empty",  # R6: boxes, but no pixel of the frame in them
+    "gt_empty",  # R6: boxes (of the class, or all of them), but no pixel of the frame in them
     "gt_not_visible",  # boxes in the frame, none in the part that the model saw
     "class_empty",  # the class is labelled, but none of its boxes has a visible pixel
     "motion_empty",  # a motion mask was given and marks nothing
@@ -219,7 +219,10 @@ def ground_region(
         hits={name: _hits(region, mask) for name, mask in sets.items()},
         present=predicted in truth.by_class,
         matched=matched,
-        flags=region.flags | truth.flags | ({"motion_empty"} if motion is not None and not motion.any() else set()),
+        flags=region.flags
+        | truth.flags
+        | ({"gt_empty"} if predicted in truth.empty else set())
+        | ({"motion_empty"} if motion is not None and not motion.any() else set()),
     )
 
 

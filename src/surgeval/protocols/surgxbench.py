@@ -7,7 +7,6 @@ controls and sanity checks. A run is a folder that resumes; `load_surgxbench` re
 
 from __future__ import annotations
 
-import math
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -81,14 +80,17 @@ def run_surgxbench(
     manifest = Manifest(
         "surgxbench",
         config={**settings.record(), "method": method.record(), "classes": list(dataset.space.instruments),
-                "split": split or "", "dtype": dtype},
+                "split": split or "", "dtype": dtype, "motion": look.motion_record()},
         dataset=dataset_fingerprint(dataset),
         model={"name": look.net.name, "family": look.net.family, "identity": look.net.identity},
         seeds={"seed": settings.seed},
         versions=library_versions("torch", "transformers", "opencv-python-headless"),
     )  # fmt: skip
-    each = {name: math.ceil(getattr(settings, name) / len(chosen)) for name in ("curves", "sanity")}
-    units = [Unit(video, {"video": video, **each}) for video in chosen]
+    units = [
+        Unit(video, {"video": video, **{name: _part(getattr(settings, name), number, len(chosen))
+                                        for name in ("curves", "sanity")}})
+        for number, video in enumerate(chosen)
+    ]  # fmt: skip
     many = min(processes, len(units)) > 1
     summary = run(
         units,
@@ -101,6 +103,11 @@ def run_surgxbench(
         progress=progress,
     )
     return SurgXRun(summary, look)
+
+
+def _part(total: int, number: int, parts: int) -> int:
+    """The share of one of the videos, so that all of them add up."""
+    return total // parts + (number < total % parts)
 
 
 def _possible(settings: Settings, dataset: Dataset) -> Settings:

@@ -134,7 +134,7 @@ def test_chance_is_the_labelled_share_of_what_the_model_saw() -> None:
 def test_the_class_may_be_hidden_while_another_is_seen() -> None:
     g = scored(boxes_xyxy=[[0, 0, 10, 1], [90, 90, 99, 99]], classes=["bag", "hook"])
     assert g.present and g.AA == 0.0 and g.AC == 0.5
-    assert g.flags == {"class_empty"}
+    assert g.flags == {"class_empty", "gt_empty"}  # R6: its box lies outside the frame
 
 
 def test_a_wrong_prediction_has_no_tp_columns() -> None:

@@ -286,6 +286,7 @@ def test_an_undefined_ars_stays_in_v_and_out_of_the_mean() -> None:
             "cluster": ["a", "a", "a", "b"],
             "valid": [True, True, True, False],
             "ars": [0.0, 0.5, None, None],
+            "area": [0.2, 0.4, 0.0, None],
             "excluded": ["", "", "empty_region", ""],
             **{f"match_{name}": [True] * 4 for name in ("instrument", "verb", "target", "triplet")},
         }
@@ -356,7 +357,7 @@ def test_a_frame_whose_successor_is_unreadable_loses_its_motion_only(filmed: Pat
     summary = _run(data, tmp_path / "run", settings, videos=(frame.video,)).summary
     assert summary.exit_code == 0
     rows = load_surgxbench(tmp_path / "run", resamples=20).cases.filter(pl.col("frame") == frame.name)
-    assert set(rows.filter(pl.col("task") == "triplets")["excluded"]) == {"no_motion"}
+    assert set(rows.filter(pl.col("task") == "triplets")["excluded"]) == {"no_flow"}
     assert rows.filter(pl.col("task") == "instruments")["ac"].drop_nulls().len()
 
 

@@ -65,4 +65,8 @@ def test_adding_a_number_leaves_the_others_as_they_were() -> None:
     one = ratios(HAND, {"mean": mean_of("ac", EVERY)}, resamples=300, seed=2)["mean"]
     both = {"right": share_of(pl.col("right"), EVERY), "mean": mean_of("ac", EVERY)}
     assert ratios(HAND, both, resamples=300, seed=2)["mean"] == one
-    assert ratios(HAND.clear(), both, resamples=300, seed=2) == {}
+
+
+def test_without_any_row_every_number_is_undefined() -> None:
+    found = ratios(HAND.clear(), {"mean": mean_of("ac", EVERY)}, resamples=300, seed=2)["mean"]
+    assert (found.estimate != found.estimate, found.clusters) == (True, 0)

@@ -77,14 +77,15 @@ def flow_pipeline(look: Look, scores: SurgXScores) -> FlowPipeline | None:
     best: tuple[float, Any] | None = None
     videos = scores.cases.filter(pl.col("task") == "triplets")["cluster"].unique().sort().to_list()
     for video in videos[:3]:  # a picture, not a statistic
-        frames = [pair for pair in followed(look.dataset.frames(video, on_problem=lambda _problem: None))
-                  if pair[0].labelled and pair[1] is not None]  # fmt: skip
+        every = look.dataset.frames(video, on_problem=lambda _problem: None)
+        frames = [pair for pair in followed(every, look.settings.flow_gap)
+                  if pair[0].labelled and pair[1].image is not None]  # fmt: skip
         for frame, follower in frames[:: max(1, len(frames) // 4)][:4]:
             try:
                 image = None if frame.image is None else read_image(frame.image)
             except DataError:
                 continue  # its case says why; any other frame will do for the picture
-            motion = None if image is None else reader.motion(frame, image, follower)
+            motion = None if image is None else reader.motion(frame, image, follower)[0]
             if motion is None:
                 continue
             size = float(np.median(np.hypot(motion.flow.forward[..., 0], motion.flow.forward[..., 1])))

@@ -14,16 +14,16 @@ import numpy as np
 import numpy.typing as npt
 
 from surgeval.datasets import Dataset, read_image
-from surgeval.errors import DataError
+from surgeval.errors import BadInput, DataError
 from surgeval.explain.baselines import edges
 from surgeval.explain.flow import FlowMethod
-from surgeval.explain.motion import FLOOR, CameraChoice, Motion, MotionSettings, find_motion
+from surgeval.explain.motion import Motion, find_motion
 from surgeval.metrics.grounding import box_mask
 from surgeval.models.preparation import Preparation, View
 from surgeval.protocols._surgxbench.settings import Settings
 from surgeval.records import Frame, ImageRef
 
-__all__ = ["Reader", "Seen", "Unseen", "batches", "by_size", "followed"]
+__all__ = ["Follower", "Reader", "Seen", "Unseen", "batches", "by_size", "followed"]
 
 Bools = npt.NDArray[np.bool_]
 Image = npt.NDArray[np.uint8]
@@ -56,6 +56,14 @@ class Unseen:
 
 
 @dataclass(frozen=True, slots=True)
+class Follower:
+    """The picture that a frame's flow leads to, or the flag that says why there is none."""
+
+    image: ImageRef | None
+    flag: str = "no_motion"
+
+
+@dataclass(frozen=True, slots=True)
 class Reader:
     """Makes frames ready; with a flow method it also finds what moves."""
 
@@ -63,53 +71,46 @@ class Reader:
     settings: Settings
     flow: FlowMethod | None = None
 
-    def __call__(self, frame: Frame, follower: ImageRef | None) -> Seen | Unseen:
-        """Read and prepare one frame; `follower` is the picture its flow leads to."""
+    def __call__(self, frame: Frame, follower: Follower) -> Seen | Unseen:
+        """Read and prepare one frame; its flow leads to `follower`."""
         if frame.image is None:
             return Unseen(frame, "found no image, expected one")
         try:
             image = read_image(frame.image)
-            found = self.motion(frame, image, follower)
         except DataError as error:
             return Unseen(frame, str(error))
+        found, flag = self.motion(frame, image, follower)
         view = self.preparation.view(*image.shape[:2])
         mask = None if found is None else found.moving.mask
-        flag = "" if self.flow is None else "no_motion" if found is None else "still" if found.moving.still else ""
         drawn = edges(image) if "instruments" in self.settings.tasks else None
         return Seen(frame, image, self.preparation(image), view, mask, flag, drawn)
 
-    def _following(self, image: Image, follower: ImageRef | None) -> Image | None:
-        """The next picture, if there is one that can be read and has the same size."""
-        if follower is None or self.flow is None:
-            return None
-        try:
-            found = read_image(follower)
-        except DataError:
-            return None  # its own case says why; this frame loses its motion, not its maps
-        return found if found.shape == image.shape else None
-
-    def motion(self, frame: Frame, image: Image, follower: ImageRef | None) -> Motion | None:
-        """What moves between the frame and its follower; None where there is no such picture."""
-        following = self._following(image, follower)
-        if following is None:
-            return None
-        settings = self.settings
+    def motion(self, frame: Frame, image: Image, follower: Follower) -> tuple[Motion | None, str]:
+        """What moves between the frame and its follower, or None and a flag: a frame then loses RAS, not its maps."""
+        if self.flow is None:
+            return None, ""
+        if follower.image is None:
+            return None, follower.flag
         boxes = [instance.box.corners for instance in frame.instances if instance.box is not None]
-        # Without boxes there is nothing to leave out of a masked fit.
-        camera: CameraChoice = settings.fit if boxes or settings.fit != "masked" else "robust"
-        floor = FLOOR if settings.motion_floor is None else settings.motion_floor
-        return find_motion(
-            image, following, self.flow,
-            MotionSettings(camera=camera, keep_top=settings.motion_top, floor=floor),
-            instruments=box_mask(boxes, *image.shape[:2]) if boxes else None, key=f"{frame.video}/{frame.name}",
-        )  # fmt: skip
+        try:
+            following = read_image(follower.image)
+            if following.shape != image.shape:
+                return None, "no_motion"
+            found = find_motion(
+                image, following, self.flow, self.settings.motion,
+                instruments=box_mask(boxes, *image.shape[:2]), key=f"{frame.video}/{frame.name}",
+            )  # fmt: skip
+        except (BadInput, DataError):  # an unreadable picture or flow, or boxes that leave no pixel for the camera fit
+            return None, "no_flow"
+        return found, "still" if found.moving.still else ""
 
 
 def batches(
     dataset: Dataset, video: str, reader: Reader, settings: Settings, only: frozenset[str] | None = None
 ) -> Iterator[list[Seen | Unseen]]:
     """The labelled frames of a video in batches; at most two batches are read ahead."""
-    labelled = (pair for pair in followed(dataset.frames(video, on_problem=_ignore)) if pair[0].labelled)
+    frames = dataset.frames(video, on_problem=_ignore)
+    labelled = (pair for pair in followed(frames, settings.flow_gap) if pair[0].labelled)
     spaced = islice(labelled, 0, None, settings.every)
     pairs = (pair for pair in spaced if only is None or pair[0].name in only)
     with ThreadPoolExecutor(settings.threads) as pool:
@@ -134,15 +135,25 @@ def by_size(seen: Sequence[Seen]) -> list[list[int]]:
     return list(groups.values())
 
 
-def followed(frames: Iterable[Frame]) -> Iterator[tuple[Frame, ImageRef | None]]:
-    """Each frame with the picture its flow leads to: the stored successor, else the next frame of the video."""
+def followed(frames: Iterable[Frame], gap: float) -> Iterator[tuple[Frame, Follower]]:
+    """Each frame with the picture its flow leads to: the stored successor, else the next frame, `gap` seconds at most
+    later; where times are unknown the next frame is taken.
+    """
     before: Frame | None = None
     for frame in frames:
         if before is not None:
-            yield before, before.successor or frame.image
+            yield before, _follower(before, frame, gap)
         before = frame
     if before is not None:
-        yield before, before.successor
+        yield before, Follower(before.successor)
+
+
+def _follower(frame: Frame, following: Frame, gap: float) -> Follower:
+    if frame.successor is not None:
+        return Follower(frame.successor)
+    if frame.time is not None and following.time is not None and following.time - frame.time > gap:
+        return Follower(None, "gap")
+    return Follower(following.image)
 
 
 def _ignore(_problem: object) -> None:

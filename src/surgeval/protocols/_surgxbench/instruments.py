@@ -113,8 +113,11 @@ def reference_cases(
                 values[group[owners[n]]] |= {(name, c): one for c, one in zip(asked[n], row, strict=True)}
     for one, found_maps in zip(seen, values, strict=True):
         for (name, c), grounding in found_maps.items():
-            row_values = {"task": "reference", "frame": one.frame.name, "class": classes[c], "reference": name}
+            row_values: dict[str, Any] = {
+                "task": "reference", "frame": one.frame.name, "class": classes[c], "reference": name,
+            }  # fmt: skip
             row_values |= grounding_values(grounding, settings, reference=True)
+            row_values |= {"ras": grounding.RAS_local, "ras_chance": grounding.chance_local}
             case = f"{one.frame.video}/{one.frame.name}/reference/{name}/{classes[c]}"
             yield Case(case, one.frame.video, values=row_values)
 

@@ -157,6 +157,8 @@ class Scene:
             sizes |= {"global": int(joined[frame, 1]), "local": int(joined[frame, own])}
             hits |= {"global": int(counts[1 + targets + 1]), "local": int(counts[1 + targets + own])}
             more = set() if joined[frame, 0] else {"motion_empty"}  # the first target is motion joined with nothing
+        if own and not sizes["class"] and _boxes_without_pixel(self.seen[frame], predicted):
+            more |= {"gt_empty"}
         return ground_counts(
             predicted, area=area, region=int(counts[0]), sizes=sizes, hits=hits,
             present=predicted in self.present[frame], matched=matched, flags=flags | self.flags[frame] | more,
@@ -197,11 +199,17 @@ def _boxes(seen: Sequence[Seen], number: int | None, device: torch.device) -> to
 
 
 def _label_flags(one: Seen, visible: bool) -> frozenset[str]:
-    boxes = [instance.box for instance in one.frame.instances if instance.box is not None]
-    if not boxes:
+    if not any(instance.box is not None for instance in one.frame.instances):
         return frozenset({"no_gt"})
     if visible:
         return frozenset()
+    return frozenset({"gt_empty" if _boxes_without_pixel(one, None) else "gt_not_visible"})
+
+
+def _boxes_without_pixel(one: Seen, number: int | None) -> bool:
+    """Whether a class (or any, with None) has boxes of which none holds a pixel of the frame."""
+    boxes = [instance.box for instance in one.frame.instances
+             if instance.box is not None and number in (None, instance.triplet.instrument)]  # fmt: skip
     # A box thinner than a pixel may hold no pixel's centre: what counts is pixels, not area.
     windows = [pixel_window(box.corners, *one.size) for box in boxes]
-    return frozenset({"gt_not_visible" if any(x1 < x2 and y1 < y2 for x1, y1, x2, y2 in windows) else "gt_empty"})
+    return bool(boxes) and not any(x1 < x2 and y1 < y2 for x1, y1, x2, y2 in windows)

@@ -6,6 +6,7 @@ shares is a difference of sums over one count. A macro number is the mean of sev
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -44,7 +45,9 @@ def ratios(
     cases: pl.DataFrame, wanted: Mapping[str, Ratio | Sequence[Ratio]], *, resamples: int, seed: int
 ) -> dict[str, Interval]:
     """The named numbers with intervals over videos (column `cluster`); undefined ones have a NaN estimate."""
-    if not wanted or cases.is_empty():
+    if cases.is_empty():
+        return {name: Interval(math.nan, math.nan, math.nan, name=name) for name in wanted}
+    if not wanted:
         return {}
     parts = {name: [one] if isinstance(one, Ratio) else list(one) for name, one in wanted.items()}
     flat = [ratio for group in parts.values() for ratio in group]

@@ -11,8 +11,9 @@ import polars as pl
 
 from surgeval.engine import RunRecord, load_cases, load_run
 from surgeval.errors import BadInput, DataError
-from surgeval.metrics.grounding import prediction_sets
+from surgeval.metrics.grounding import FLAGS, prediction_sets
 from surgeval.protocols._surgxbench import tables
+from surgeval.protocols._surgxbench.settings import MOTION_FLAGS
 from surgeval.protocols._surgxbench.tables import CONTROLS
 from surgeval.stats import Interval
 
@@ -25,8 +26,8 @@ _SCHEMA: dict[str, pl.DataType] = {
     "predicted": pl.Boolean(), "present": pl.Boolean(), "shown": pl.Int64(), "ac": pl.Float64(), "aa": pl.Float64(),
     "chance": pl.Float64(), "area": pl.Float64(), "grounded": pl.Boolean(), "flags": pl.String(),
     "excluded": pl.String(), "reference": pl.String(), "triplet": pl.String(), "level": pl.String(),
-    "prompt": pl.String(), "ras": pl.Float64(), "valid": pl.Boolean(), "ars": pl.Float64(), "check": pl.String(),
-    "step": pl.String(), "correlation": pl.Float64(),
+    "prompt": pl.String(), "ras": pl.Float64(), "ras_chance": pl.Float64(), "valid": pl.Boolean(),
+    "ars": pl.Float64(), "check": pl.String(), "step": pl.String(), "correlation": pl.Float64(),
     **{f"match_{name}": pl.Boolean() for name in ("instrument", "verb", "target", "triplet")},
     **{f"kept_{name}": pl.Boolean() for name in CONTROLS},
     **{f"change_{name}": pl.Float64() for name in CONTROLS},
@@ -122,11 +123,15 @@ def _scores(name: str, record: RunRecord, cases: pl.DataFrame, resamples: int, s
 
 
 def _complete(cases: pl.DataFrame) -> pl.DataFrame:
-    """Every column of the protocol, null where no case had it."""
-    return cases.with_columns(
+    """Every column of the protocol, null where no case had it, and one column per flag: cases.parquet keeps them as
+    words in `flags`.
+    """
+    full = cases.with_columns(
         pl.col(name).cast(dtype) if name in cases.columns else pl.lit(None, dtype=dtype).alias(name)
         for name, dtype in _SCHEMA.items()
     )
+    raised = pl.col("flags").str.split(" ")
+    return full.with_columns(raised.list.contains(name).alias(f"flag_{name}") for name in (*FLAGS, *MOTION_FLAGS))
 
 
 def _over_frames(cases: pl.DataFrame, delta: float) -> pl.DataFrame:

@@ -12,12 +12,19 @@ from typing import Any, Literal
 
 from surgeval.errors import BadInput
 from surgeval.explain.heatmaps import Method
+from surgeval.explain.motion import FLOOR, MotionSettings
 
-__all__ = ["PROFILES", "TASKS", "Settings", "profile_settings"]
+__all__ = ["MOTION_FLAGS", "PROFILES", "TASKS", "Settings", "profile_settings"]
 
 Profile = Literal["early", "surgxbench"]
 PROFILES = ("early", "surgxbench")
 TASKS = ("instruments", "triplets")
+MOTION_FLAGS = (
+    "no_motion",  # no following picture of the same size
+    "gap",  # the next frame is too far away in time
+    "no_flow",  # no flow, or no pixel left to fit the camera's motion to
+    "still",  # nothing reaches the motion floor
+)
 _SPEED = ("batch", "threads")
 
 _CHOICES: dict[str, tuple[str, ...]] = {
@@ -52,6 +59,7 @@ class Settings:
     top_k: int = 5
     flow: str = "dis"
     flow_source: str | None = None  # RAFT's weights, or the folder of precomputed flow
+    flow_gap: float = 1.5  # seconds to the next frame at most: the papers' videos have one frame a second
     fit: Literal["plain", "masked", "robust"] = "robust"
     motion_top: float = 0.2
     motion_floor: float | None = None  # pixels; None is the flow module's own
@@ -80,9 +88,17 @@ class Settings:
                 raise BadInput(f"{name}: found {getattr(self, name)!r}, expected at least 1")
         if self.motion_floor is not None and not 0 <= self.motion_floor < float("inf"):
             raise BadInput(f"motion_floor: found {self.motion_floor!r}, expected a number of pixels, 0 or more")
+        if not 0 < self.flow_gap < float("inf"):
+            raise BadInput(f"flow_gap: found {self.flow_gap!r}, expected a number of seconds above 0")
         for name in ("curves", "sanity", "seed"):
             if getattr(self, name) < 0:
                 raise BadInput(f"{name}: found {getattr(self, name)!r}, expected 0 or more")
+
+    @property
+    def motion(self) -> MotionSettings:
+        """How moving pixels are found."""
+        floor = FLOOR if self.motion_floor is None else self.motion_floor
+        return MotionSettings(camera=self.fit, keep_top=self.motion_top, floor=floor)
 
     def record(self) -> dict[str, Any]:
         """What run.json holds: everything that changes a number."""

@@ -58,6 +58,7 @@ def _grounding(where: pl.Expr) -> dict[str, Ratio]:
         "tp_lift": Ratio(pl.when(right).then(pl.col("ac")), pl.when(right).then(pl.col("chance"))),
         "fp_ac": mean_of("ac", wrong),
         "fp_chance": mean_of("chance", wrong),
+        "area": mean_of("area", where & _USED & pl.col("predicted")),
     }
 
 
@@ -156,10 +157,13 @@ def reference_table(cases: pl.DataFrame, resamples: int, seed: int) -> pl.DataFr
         if rows.filter(here).is_empty():
             continue
         use = here & _USED
-        wanted = {"ac": mean_of("ac", use), "aa": mean_of("aa", use), "chance": mean_of("chance", use),
-                  "lift": Ratio(pl.when(use).then(pl.col("ac")), pl.when(use).then(pl.col("chance")))}  # fmt: skip
+        wanted = {
+            **{column: mean_of(column, use) for column in ("ac", "aa", "chance", "ras", "ras_chance", "area")},
+            "lift": Ratio(pl.when(use).then(pl.col("ac")), pl.when(use).then(pl.col("chance"))),
+        }
         found = ratios(rows, wanted, resamples=resamples, seed=seed)
-        made.append(_wide({"map": name, "rows": rows.filter(use).height}, found))
+        counts = {"rows": rows.filter(use).height, "excluded": rows.filter(here & ~_USED).height}
+        made.append(_wide({"map": name, **counts}, found))
     return pl.DataFrame(made, infer_schema_length=None)
 
 
@@ -171,6 +175,7 @@ def match_table(cases: pl.DataFrame, resamples: int, seed: int) -> pl.DataFrame:
         here = pl.col("level") == level
         use = here & _USED
         wanted = {"share": share_of(here, pl.lit(True)), "ras": mean_of("ras", use), "chance": mean_of("chance", use),
+                  "area": mean_of("area", use),
                   "lift": Ratio(pl.when(use).then(pl.col("ras")), pl.when(use).then(pl.col("chance")))}  # fmt: skip
         found = ratios(rows, wanted, resamples=resamples, seed=seed)
         made.append(
@@ -181,9 +186,15 @@ def match_table(cases: pl.DataFrame, resamples: int, seed: int) -> pl.DataFrame:
 
 
 def occlusion_table(cases: pl.DataFrame, task: str, resamples: int, seed: int) -> pl.DataFrame:
-    """What hiding a region does to predictions that were right: lost, and by how much the score moves."""
+    """What hiding a region does to predictions that were right: lost, and by how much the score moves.
+
+    A frame counts once among triplets, by its best-scored complete match, as the paper counts frames.
+    """
     tried = pl.any_horizontal(pl.col(f"kept_{name}").is_not_null() for name in CONTROLS)
     rows = cases.filter((pl.col("task") == task) & tried)
+    if task == "triplets":
+        best = rows.sort("score", descending=True, maintain_order=True)
+        rows = best.unique(["cluster", "frame"], keep="first", maintain_order=True)
     if rows.is_empty():
         return pl.DataFrame()
     made = []
@@ -254,7 +265,7 @@ def early_instruments(cases: pl.DataFrame, resamples: int, seed: int) -> pl.Data
         part = rows if video is None else rows.filter(pl.col("cluster") == video)
         found = ratios(
             part,
-            {"ac": mean_of("ac", _USED), "aa": mean_of("aa", _USED), "chance": mean_of("chance", _USED)},
+            {name: mean_of(name, _USED) for name in ("ac", "aa", "chance", "area")},
             resamples=resamples, seed=seed,
         )  # fmt: skip
         made.append(_wide({"video": video or "overall", "frames": part.height,
@@ -271,6 +282,7 @@ def early_triplets(cases: pl.DataFrame, resamples: int, seed: int) -> pl.DataFra
         valid = pl.col("valid") & _USED
         wanted = {
             "ars": mean_of("ars", valid),
+            "area": mean_of("area", valid),
             "valid": share_of(pl.col("valid"), pl.lit(True)),
             "zero": share_of(pl.col("ars") == 0, pl.col("valid")),
             **{f"match_{name}": share_of(pl.col(f"match_{name}"), pl.lit(True))

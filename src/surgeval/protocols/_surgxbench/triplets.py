@@ -81,10 +81,9 @@ def _ras(match: Match, values: Sequence[Grounding], one: Seen) -> dict[str, Any]
         used = list(values)
         ras, chance = [v.RAS_global for v in used], [v.chance_global for v in used]
     flags = frozenset().union(*(v.flags for v in used)) | ({one.motion_flag} if one.motion_flag else frozenset())
-    unusable = EXCLUDED - {"no_gt", "gt_not_visible"}  # what moves needs no box
-    kept = [number for number, v in enumerate(used) if not v.flags & unusable]
+    kept = [number for number, v in enumerate(used) if not v.flags & EXCLUDED]
     left = [(ras[n], chance[n]) for n in kept if ras[n] is not None and chance[n] is not None]
-    excluded = "" if left else "no_motion" if one.motion is None else " ".join(sorted(flags & unusable))
+    excluded = "" if left else one.motion_flag if one.motion is None else " ".join(sorted(flags & EXCLUDED))
     return {
         "ras": float(np.mean([r for r, _ in left])) if left else None,
         "chance": float(np.mean([c for _, c in left])) if left else None,

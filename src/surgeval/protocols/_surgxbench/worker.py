@@ -90,6 +90,10 @@ class Look:
         """The early profile's second prompt, one per verb."""
         return self.net.texts(tuple(verb_prompt(name) for name in self.dataset.space.verbs))
 
+    def motion_record(self) -> dict[str, object]:
+        """What determines the motion masks: of RAFT also the hash of its weights."""
+        return {} if self.flow is None else {**self.flow.record(), **self.settings.motion.record()}
+
     def setup(self) -> None:
         """Once in every process, before its first video."""
         if self.cores is not None:  # torch in every process would use all cores, and each wait for the others
