@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from surgeval.protocols._surgxbench.ratios import Ratio, mean_of, ratios, share_of
-from surgeval.stats import bootstrap_mean
+from surgeval.stats import bootstrap_mean, wilson
 
 EVERY = pl.lit(True)
 HAND = pl.DataFrame(
@@ -70,3 +70,10 @@ def test_adding_a_number_leaves_the_others_as_they_were() -> None:
 def test_without_any_row_every_number_is_undefined() -> None:
     found = ratios(HAND.clear(), {"mean": mean_of("ac", EVERY)}, resamples=300, seed=2)["mean"]
     assert (found.estimate != found.estimate, found.clusters) == (True, 0)
+
+
+def test_a_share_of_all_rows_of_few_videos_is_not_certain() -> None:
+    rows = pl.DataFrame({"cluster": ["a", "a", "b", "b", "c"], "right": [True] * 5})
+    found = ratios(rows, {"right": share_of(pl.col("right"), EVERY)}, resamples=50, seed=0)["right"]
+    assert (found.estimate, found.low, found.high) == (1.0, pytest.approx(wilson(5, 5)[0]), 1.0)
+    assert found.method == "percentile + wilson"

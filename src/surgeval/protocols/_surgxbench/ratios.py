@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from surgeval.stats import Interval, bootstrap_vector
+from surgeval.stats import FEW_CLUSTERS, Interval, bootstrap_vector, wilson
 
 __all__ = ["Ratio", "mean_of", "ratios", "share_of"]
 
@@ -27,6 +27,7 @@ class Ratio:
 
     over: pl.Expr
     under: pl.Expr
+    share: bool = False  # of rows, so that Wilson's interval exists
 
 
 def mean_of(column: str, where: pl.Expr) -> Ratio:
@@ -38,7 +39,7 @@ def mean_of(column: str, where: pl.Expr) -> Ratio:
 
 def share_of(what: pl.Expr, where: pl.Expr) -> Ratio:
     """The share of rows with `what` among those with `where`."""
-    return Ratio(where & what, where)
+    return Ratio(where & what, where, share=True)
 
 
 def ratios(
@@ -71,12 +72,24 @@ def ratios(
     found = bootstrap_vector(
         statistic, sums["cluster"].to_list(), list(parts), batched=True, resamples=resamples, seed=seed
     )
-    # A number that one video alone makes up has no interval: all resamples that hold the video agree.
-    behind = ((under > 0) @ np.eye(len(parts))[groups] > 0).sum(axis=0).tolist()
-    return {
-        one.name: one if videos > 1 else replace(one, low=float("nan"), high=float("nan"), clusters=videos)
-        for one, videos in zip(found, behind, strict=True)
-    }
+    made = {}
+    for number, (one, group) in enumerate(zip(found, parts.values(), strict=True)):
+        own = groups == number
+        videos = int((under[:, own] > 0).any(axis=1).sum())
+        if videos < 2:  # what one video alone makes up has no interval: all resamples that hold the video agree
+            one = replace(one, low=math.nan, high=math.nan, clusters=videos)
+        elif len(group) == 1 and group[0].share:
+            one = _widened(one, float(over[:, own].sum()), float(under[:, own].sum()))
+        made[one.name] = one
+    return made
+
+
+def _widened(one: Interval, hits: float, rows: float) -> Interval:
+    """As everywhere in surgeval: few videos, or a share of exactly 0 or 1, make the bootstrap of a share too narrow."""
+    if one.clusters >= FEW_CLUSTERS and 0 < one.estimate < 1:
+        return one
+    low, high = wilson(hits, rows, one.level)
+    return replace(one, low=min(one.low, low), high=max(one.high, high), method=f"{one.method} + wilson")
 
 
 def _columns(flat: Sequence[Ratio]) -> list[pl.Expr]:

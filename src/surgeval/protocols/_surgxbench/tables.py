@@ -42,7 +42,11 @@ _USED = pl.col("excluded") == ""
 
 def _f1(where: pl.Expr) -> dict[str, Ratio]:
     tp, fp, fn = (_sum(kind & where) for kind in (_TP, _FP, _FN))
-    return {"precision": Ratio(tp, tp + fp), "recall": Ratio(tp, tp + fn), "f1": Ratio(2 * tp, 2 * tp + fp + fn)}
+    return {
+        "precision": Ratio(tp, tp + fp, True),
+        "recall": Ratio(tp, tp + fn, True),
+        "f1": Ratio(2 * tp, 2 * tp + fp + fn),
+    }
 
 
 def _sum(condition: pl.Expr) -> pl.Expr:
