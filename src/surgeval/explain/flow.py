@@ -7,7 +7,7 @@ RGB or grey, uint8. Every method is a small frozen object with `pair`, so that a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
@@ -156,6 +156,13 @@ class StoredFlow:
         size = (a.shape[0], a.shape[1])
         forward = read_flo(stem.with_name(stem.name + ".flo"), size)
         return FlowPair(forward, read_flo(stem.with_name(stem.name + ".back.flo"), size) if backward else None)
+
+    def check(self, videos: Sequence[str], *, backward: bool = True) -> None:
+        """Refuse a folder that has no flow for any of the videos; single missing files are a matter of their frame."""
+        for kind in ("*.flo", *(["*.back.flo"] if backward else [])):
+            if not any(next((self.folder / video).glob(kind), None) for video in videos):
+                expected = "VIDEO/FRAME.flo" + (" and VIDEO/FRAME.back.flo" if backward else "")
+                raise DataError(self.folder / videos[0], found=f"no {kind}", expected=expected)
 
     def record(self) -> Mapping[str, object]:
         """Name, folder, and a hash of every file's name, size and a piece from its middle."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from surgeval.datasets import Dataset, dataset_fingerprint, open_dataset
 from surgeval.engine import Manifest, RunSummary, Unit, library_versions, run
 from surgeval.errors import BadInput
+from surgeval.explain.flow import StoredFlow
 from surgeval.explain.heatmaps import method_for
 from surgeval.protocols._surgxbench.examples import flow_pipeline, hidings
 from surgeval.protocols._surgxbench.gallery import gallery
@@ -73,15 +74,20 @@ def run_surgxbench(
     second, table = (None if one is None else str(one) for one in (boxes, mapping))
     dataset = open_dataset(data, format, labels, mapping=table, boxes=second)
     settings = _possible(settings, dataset)
+    videos = tuple(dict.fromkeys(videos))
     chosen = _videos(dataset, split, videos)
     look = Look(str(data), format, labels, model, device, dtype, settings, second, table)
     method = method_for(look.net, settings.method)
     look.rehearse()
+    if isinstance(look.flow, StoredFlow):
+        look.flow.check(chosen, backward=settings.motion.use_backward)
     manifest = Manifest(
         "surgxbench",
         config={**settings.record(), "method": method.record(), "classes": list(dataset.space.instruments),
-                "split": split or "", "dtype": dtype, "motion": look.motion_record()},
-        dataset=dataset_fingerprint(dataset),
+                "split": split or "", "videos": list(videos), "dtype": dtype, "motion": look.motion_record()},
+        dataset={
+            "name": dataset.root.resolve().name, "format": dataset.format, "content": dataset_fingerprint(dataset),
+        },
         model={"name": look.net.name, "family": look.net.family, "identity": look.net.identity},
         seeds={"seed": settings.seed},
         versions=library_versions("torch", "transformers", "opencv-python-headless"),
@@ -102,6 +108,8 @@ def run_surgxbench(
         retry=retry,
         progress=progress,
     )
+    if not summary.cases:
+        raise BadInput(f"{data}: found no labelled frame in {_listed(chosen)}, expected at least one")
     return SurgXRun(summary, look)
 
 
@@ -119,10 +127,19 @@ def _possible(settings: Settings, dataset: Dataset) -> Settings:
     return settings
 
 
+def _listed(videos: list[str]) -> str:
+    return videos[0] if len(videos) == 1 else f"{len(videos)} videos"
+
+
 def _videos(dataset: Dataset, split: str | None, names: tuple[str, ...]) -> list[str]:
     every = dataset.videos(lambda _problem: None)
     splits = sorted({video.split for video in every if video.split})
     if split is not None and split not in splits:
+        if any(split in one.split(",") for one in splits):
+            raise BadInput(
+                f"split {split!r}: found videos with frames in several splits ({'; '.join(splits)}), expected each "
+                "video in one; open the folder or file of that split instead"
+            )
         raise BadInput(f"split {split!r}: expected one of {', '.join(splits) or 'none: this dataset names no splits'}")
     known = [video.name for video in every if split is None or video.split == split]
     unknown = [name for name in names if name not in known]

@@ -33,8 +33,9 @@ def hidings(look: Look, scores: SurgXScores, count: int = 4) -> tuple[Hiding, ..
     chosen: dict[tuple[str, str], dict[str, Any]] = {}
     for kept in (False, True):
         part = rows.filter(pl.col("kept_attended") == kept).unique(["cluster", "frame"], maintain_order=True)
-        for row in part.gather_every(max(1, part.height // max(1, count // 2))).head(count // 2).iter_rows(named=True):
-            chosen.setdefault((row["cluster"], row["frame"]), row)
+        free = [row for row in part.iter_rows(named=True) if (row["cluster"], row["frame"]) not in chosen]
+        for row in free[:: max(1, len(free) // max(1, count // 2))][: count // 2]:
+            chosen[row["cluster"], row["frame"]] = row
     found = []
     reader = Reader(look.net.preparation, look.settings)
     for video in sorted({cluster for cluster, _ in chosen}):

@@ -13,7 +13,7 @@ from itertools import islice
 import numpy as np
 import numpy.typing as npt
 
-from surgeval.datasets import Dataset, read_image
+from surgeval.datasets import Dataset, OnProblem, read_image
 from surgeval.errors import BadInput, DataError
 from surgeval.explain.baselines import edges
 from surgeval.explain.flow import FlowMethod
@@ -105,11 +105,20 @@ class Reader:
         return found, "still" if found.moving.still else ""
 
 
+def _ignore(_problem: object) -> None:
+    """For a second look at frames whose problems were told at the first."""
+
+
 def batches(
-    dataset: Dataset, video: str, reader: Reader, settings: Settings, only: frozenset[str] | None = None
+    dataset: Dataset,
+    video: str,
+    reader: Reader,
+    settings: Settings,
+    only: frozenset[str] | None = None,
+    on_problem: OnProblem = _ignore,
 ) -> Iterator[list[Seen | Unseen]]:
     """The labelled frames of a video in batches; at most two batches are read ahead."""
-    frames = dataset.frames(video, on_problem=_ignore)
+    frames = dataset.frames(video, on_problem=on_problem)
     labelled = (pair for pair in followed(frames, settings.flow_gap) if pair[0].labelled)
     spaced = islice(labelled, 0, None, settings.every)
     pairs = (pair for pair in spaced if only is None or pair[0].name in only)
@@ -154,7 +163,3 @@ def _follower(frame: Frame, following: Frame, gap: float) -> Follower:
     if frame.time is not None and following.time is not None and following.time - frame.time > gap:
         return Follower(None, "gap")
     return Follower(following.image)
-
-
-def _ignore(_problem: object) -> None:
-    """`surgeval data check` lists problems; a run uses what can be used."""

@@ -84,6 +84,7 @@ def grounding_values(found: Grounding | None, settings: Settings, *, reference: 
             "ac": None,
             "aa": None,
             "chance": None,
+            "chance_class": None,
             "area": None,
             "grounded": None,
             "flags": "",
@@ -95,7 +96,8 @@ def grounding_values(found: Grounding | None, settings: Settings, *, reference: 
     # No pixel of the class can be looked at (outside the window, or labelled without a box): 0 would be no finding.
     blind = "class_empty" in found.flags and "gt_empty" not in found.flags
     return {
-        "ac": found.AC, "aa": None if blind else found.AA, "chance": found.chance, "area": found.fraction,
+        "ac": found.AC, "aa": None if blind else found.AA, "chance": found.chance,
+        "chance_class": None if blind else found.chance_class, "area": found.fraction,
         "grounded": grounded(found.AC, found.chance, settings.grounded_at), "flags": " ".join(sorted(found.flags)),
         "excluded": " ".join(out),
     }  # fmt: skip

@@ -76,8 +76,9 @@ def ratios(
     for number, (one, group) in enumerate(zip(found, parts.values(), strict=True)):
         own = groups == number
         videos = int((under[:, own] > 0).any(axis=1).sum())
+        one = replace(one, clusters=videos)
         if videos < 2:  # what one video alone makes up has no interval: all resamples that hold the video agree
-            one = replace(one, low=math.nan, high=math.nan, clusters=videos)
+            one = replace(one, low=math.nan, high=math.nan)
         elif len(group) == 1 and group[0].share:
             one = _widened(one, float(over[:, own].sum()), float(under[:, own].sum()))
         made[one.name] = one

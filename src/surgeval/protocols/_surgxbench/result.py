@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +20,14 @@ from surgeval.stats import Interval
 __all__ = ["RESAMPLES", "SurgXScores", "join_runs", "load_surgxbench"]
 
 RESAMPLES = 2000
+_APART = ("split", "videos")  # in which folds differ
 
 _SCHEMA: dict[str, pl.DataType] = {
     "task": pl.String(), "frame": pl.String(), "class": pl.String(), "score": pl.Float64(), "best": pl.Boolean(),
     "predicted": pl.Boolean(), "present": pl.Boolean(), "shown": pl.Int64(), "ac": pl.Float64(), "aa": pl.Float64(),
-    "chance": pl.Float64(), "area": pl.Float64(), "grounded": pl.Boolean(), "flags": pl.String(),
-    "excluded": pl.String(), "reference": pl.String(), "triplet": pl.String(), "level": pl.String(),
-    "prompt": pl.String(), "ras": pl.Float64(), "ras_chance": pl.Float64(), "valid": pl.Boolean(),
+    "chance": pl.Float64(), "chance_class": pl.Float64(), "area": pl.Float64(), "grounded": pl.Boolean(),
+    "flags": pl.String(), "excluded": pl.String(), "reference": pl.String(), "triplet": pl.String(),
+    "level": pl.String(), "prompt": pl.String(), "ras": pl.Float64(), "ras_chance": pl.Float64(), "valid": pl.Boolean(),
     "ars": pl.Float64(), "check": pl.String(), "step": pl.String(), "correlation": pl.Float64(),
     **{f"match_{name}": pl.Boolean() for name in ("instrument", "verb", "target", "triplet")},
     **{f"kept_{name}": pl.Boolean() for name in CONTROLS},
@@ -46,6 +47,7 @@ class SurgXScores:
     cases: pl.DataFrame
     headline: Mapping[str, Interval]
     tables: Mapping[str, pl.DataFrame]
+    failures: pl.DataFrame = field(default_factory=pl.DataFrame)  # status, reason, cases: what was not measured
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -83,13 +85,16 @@ def join_runs(folders: Sequence[str | Path], *, name: str, resamples: int = RESA
         place = Path(folder) / "run.json"
         if record.manifest.protocol != "surgxbench":
             raise DataError(place, field="protocol", found=record.manifest.protocol, expected="surgxbench")
-        if record.manifest.config != records[0].manifest.config:
-            raise DataError(place, field="config", found="other settings", expected=f"those of {folders[0]}")
-    tables_of = [load_cases(Path(folder)).filter(pl.col("status") == "ok").collect() for folder in folders]
-    cases = _complete(pl.concat(tables_of, how="diagonal_relaxed"))
-    if cases["id"].n_unique() != cases.height:
+        own, first = record.manifest.config, records[0].manifest.config
+        other = sorted(key for key in own.keys() | first.keys() if key not in _APART and own.get(key) != first.get(key))
+        if other:
+            raise DataError(place, field="config", found=f"other {', '.join(other)}", expected=f"those of {folders[0]}")
+    every = pl.concat([load_cases(Path(folder)).collect() for folder in folders], how="diagonal_relaxed")
+    if every["id"].n_unique() != every.height:
         raise DataError(Path(folders[-1]), found="frames that another run holds too", expected="each frame in one run")
-    return _scores(name, records[0], cases, resamples, seed)
+    failed = every.filter(pl.col("status") != "ok").group_by("status", "reason").len("cases").sort("status", "reason")
+    cases = _complete(every.filter(pl.col("status") == "ok"))
+    return replace(_scores(name, records[0], cases, resamples, seed), failures=failed)
 
 
 def _scores(name: str, record: RunRecord, cases: pl.DataFrame, resamples: int, seed: int) -> SurgXScores:

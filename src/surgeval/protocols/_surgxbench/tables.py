@@ -57,6 +57,7 @@ def _grounding(where: pl.Expr) -> dict[str, Ratio]:
     right, wrong = where & _USED & _TP, where & _USED & _FP
     return {
         "tp_aa": mean_of("aa", right),
+        "tp_aa_chance": mean_of("chance_class", right),
         "tp_ac": mean_of("ac", right),
         "tp_chance": mean_of("chance", right),
         "tp_lift": Ratio(pl.when(right).then(pl.col("ac")), pl.when(right).then(pl.col("chance"))),

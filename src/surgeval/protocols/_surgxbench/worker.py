@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from surgeval.datasets import Dataset, open_dataset
+from surgeval.datasets import Dataset, Problem, open_dataset
 from surgeval.engine import worker_index
 from surgeval.explain.flow import FlowMethod, open_flow
 from surgeval.explain.heatmaps import heatmaps
@@ -105,17 +105,23 @@ class Look:
         texts = self.net.texts(("a test of the text tower",))
         pixels = torch.zeros(1, 3, *self.net.preparation.input_size, device=self.net.device)
         heatmaps(self.net, pixels, texts, torch.zeros(1, 1, dtype=torch.long), self.settings.method)
-        _ = self.flow  # opened: its weights or its folder must be there
+        if "instruments" in self.settings.tasks:
+            _ = self.instruments
+        if "triplets" in self.settings.tasks:
+            _ = self.triplets, self.verbs if self.settings.profile == "early" else self.flow
 
     def __call__(self, payload: Any) -> Iterator[Case]:
         """All cases of a video: frames first, then the checks on a sample of them."""
         video, settings = payload["video"], self.settings
         reader = Reader(self.net.preparation, settings, self.flow)
-        for batch in batches(self.dataset, video, reader, settings):
+        problems: list[Problem] = []
+        for batch in batches(self.dataset, video, reader, settings, on_problem=problems.append):
             yield from self._unreadable(batch)
             seen = [one for one in batch if isinstance(one, Seen)]
             if seen:
-                yield from self._batch(seen)
+                yield from _by_frame(self._batch(seen))
+        for number, problem in enumerate(one for one in problems if one.level == "error"):
+            yield Case(f"{video}/record {number}", video, "unreadable", str(problem), {"task": "unreadable"})
         sampled = max(payload["curves"], payload["sanity"])
         if sampled and "instruments" in settings.tasks:
             yield from self._checks(video, payload["curves"], payload["sanity"])
@@ -188,6 +194,15 @@ class Look:
                 values = {"task": "sanity", "frame": one.frame.name, "check": check, "step": step,
                           "correlation": None if value != value else value}  # fmt: skip
                 yield Case(f"{one.frame.video}/{one.frame.name}/sanity/{step}", one.frame.video, values=values)
+
+
+def _by_frame(cases: Iterable[Case]) -> Iterator[Case]:
+    """The tasks of a frame together, so that the order of a video's cases does not depend on the batch."""
+    frames: dict[str, list[Case]] = {}
+    for case in cases:
+        frames.setdefault(str(case.values["frame"]), []).append(case)
+    for own in frames.values():
+        yield from own
 
 
 def boxed_frames(dataset: Dataset, video: str, every: int = 1) -> list[Frame]:
