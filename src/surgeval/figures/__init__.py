@@ -10,6 +10,7 @@ from surgeval.figures._base import Figure, save_figure
 from surgeval.figures._blobs import RankBlobs
 from surgeval.figures._boxes import BoxGroup, BoxPlot
 from surgeval.figures._curves import Curve, Curves
+from surgeval.figures._estimates import Estimate, EstimateBars, EstimateGroup
 from surgeval.figures._flow import FlowPipeline
 from surgeval.figures._heatmap import Heatmap
 from surgeval.figures._histogram import Histogram, bin_labels
@@ -29,6 +30,9 @@ __all__ = [
     "Cloud",
     "Curve",
     "Curves",
+    "Estimate",
+    "EstimateBars",
+    "EstimateGroup",
     "Figure",
     "FlowPipeline",
     "Heatmap",

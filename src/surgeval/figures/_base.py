@@ -120,14 +120,17 @@ def tick_names(axes: Axes, axis: str, labels: Sequence[str], *, length: int = 36
         axes.set_yticks(range(len(shown)), shown)
 
 
-def legend(figure: MatplotlibFigure, handles: Sequence[Any], names: Sequence[str]) -> None:
+def legend(
+    figure: MatplotlibFigure, handles: Sequence[Any], names: Sequence[str], *, length: int = 30, columns: int = 4
+) -> None:
     """A legend under the axes."""
     # Names are set afterwards: given at once, matplotlib would hide those that start with an underscore.
     box = figure.legend(
-        handles, ["·"] * len(names), loc="outside lower center", ncols=min(4, len(names)), frameon=False, fontsize=7.5
-    )
+        handles, ["·"] * len(names), loc="outside lower center", ncols=min(columns, len(names)), frameon=False,
+        fontsize=7.5,
+    )  # fmt: skip
     for text, name in zip(box.get_texts(), names, strict=True):
-        text.set_text(shorten(name, 30))
+        text.set_text(shorten(name, length))
         text.set_color(_INK)
 
 

@@ -1,7 +1,8 @@
 """Box plots with their points: how a value spreads per class, side by side for each group (TP-AA, TP-AC, FP-AC).
 
 Quartiles are type 7 (numpy's default), whiskers end at the last point within 1.5 interquartile ranges. A box of
-thousands of points shows `SHOWN` of them, evenly taken from the sorted values; the box itself is of all.
+thousands of points shows `SHOWN` of them, evenly taken from the sorted values; the box itself is of all. Where a class
+has no values the word "none" stands, because an empty place could also be a box too small to see.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 SHOWN = 150
 _INK = "#30363d"
+_NONE = "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ class BoxPlot:
     unit: str
     mark: str = "chance"  # what the groups' marks are
     span: tuple[float, float] | None = (0.0, 1.0)
+    height: int = 380  # pixels on the page
 
     def __post_init__(self) -> None:
         for group in self.groups:
@@ -124,7 +127,13 @@ class BoxPlot:
         slant, margin = slanted(self.labels)
         classes = category_axis(self.labels) | slant | {"range": [-0.5, max(len(self.labels), 1) - 0.5]}
         values_axis = value_axis(self.unit) | ({"range": list(self._span())} if self.span else {"rangemode": "normal"})
-        layout = {"xaxis": classes, "yaxis": values_axis, "height": 380, "margin": margin}
+        angle = {"textangle": -90} if len(self.groups) > 1 else {}
+        notes = [
+            {"text": _NONE, "x": place, "y": 0, "yref": "paper", "xanchor": "center", "yanchor": "bottom",
+             "showarrow": False, "font": {"size": 10, "color": "#8c8c8c"}, **angle}
+            for place in self._empty()
+        ]  # fmt: skip
+        layout = {"xaxis": classes, "yaxis": values_axis, "height": self.height, "margin": margin, "annotations": notes}
         return {"data": traces, "layout": layout | {"showlegend": len(self.groups) > 1 or bool(marks)}}
 
     def to_matplotlib(self) -> MatplotlibFigure:
@@ -154,6 +163,10 @@ class BoxPlot:
                 places, heights = [x for x, _, _ in marks], [y for _, y, _ in marks]
                 handles.append(axes.plot(places, heights, "_", color=_INK, markersize=9, markeredgewidth=1.6)[0])
                 names.append(self.mark)
+            foot = axes.get_xaxis_transform()
+            for place in self._empty():
+                axes.text(place, 0.01, _NONE, transform=foot, ha="center", va="bottom", fontsize=6, color="#8c8c8c",
+                          rotation=90 if len(self.groups) > 1 else 0)  # fmt: skip
             axes.set_xlim(-0.5, max(count, 1) - 0.5)
             if self.span:
                 axes.set_ylim(*self._span())
@@ -177,6 +190,14 @@ class BoxPlot:
         taken = [ordered[int((k + 0.5) * step)] for k in range(min(len(ordered), SHOWN))]
         place, width = self._place(group, label), 0.6 * self._width()
         return [(place + width * ((k * 0.6180339887) % 1 - 0.5), value) for k, value in enumerate(taken)]
+
+    def _empty(self) -> list[float]:
+        return [
+            self._place(k, place)
+            for k, group in enumerate(self.groups)
+            for place, values in enumerate(group.values)
+            if not values
+        ]
 
     def _marks(self) -> list[tuple[float, float, str]]:
         return [

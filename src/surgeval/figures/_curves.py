@@ -91,5 +91,7 @@ class Curves:
             name_axis(axes, "x", self.across)
             name_axis(axes, "y", self.up)
             if handles:
-                legend(figure, handles, [curve.label for curve in self.curves])
+                names = [curve.label for curve in self.curves]
+                roomy = len(names) <= 4 and max(map(len, names)) > 30  # few lines with notes: one below the other
+                legend(figure, handles, names, **({"length": 60, "columns": 1} if roomy else {}))
         return figure

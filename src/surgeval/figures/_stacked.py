@@ -1,6 +1,7 @@
 """Bars that sum to 100 %: what became of every case, one bar per model (IVT, IV, IT, I only, missed).
 
 Given are counts; the bar shows shares of its own total, which stands beside its name. A bar without cases stays empty.
+Intervals would cover the next part, so they stand in the words (on hovering, and in `alt`).
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ class StackedBars:
     labels: tuple[str, ...]
     parts: tuple[Series, ...]
     unit: str  # what is counted
+    ends: tuple[tuple[tuple[float, float] | None, ...], ...] = ()  # intervals of the shares in per cent, like `parts`
 
     def __post_init__(self) -> None:
         require(
@@ -55,6 +57,10 @@ class StackedBars:
             all(math.isfinite(value) and value >= 0 for part in self.parts for value in part.values),
             f"figure {self.title!r}: expected finite counts of at least 0 in each part",
         )
+        require(
+            not self.ends or [len(row) for row in self.ends] == [len(part.values) for part in self.parts],
+            f"figure {self.title!r}: found {[len(row) for row in self.ends]} intervals, expected one for each count",
+        )
 
     def percent(self) -> tuple[tuple[float, ...], ...]:
         """A row per bar: the share of each part in per cent; zeros where a bar has no cases."""
@@ -64,9 +70,12 @@ class StackedBars:
     @property
     def alt(self) -> str:
         """Every bar in words."""
-        bars = []
+        bars: list[str] = []
         for label, total, row in zip(self.labels, self._totals(), self.percent(), strict=True):
-            shares = ", ".join(f"{plain(part.name)} {share:.1f} %" for part, share in zip(self.parts, row, strict=True))
+            shares = ", ".join(
+                f"{plain(part.name)} {share:.1f} %{self._ends(k, len(bars))}"
+                for k, (part, share) in enumerate(zip(self.parts, row, strict=True))
+            )
             bars.append(f"{plain(label)} (n = {number(total)}): {shares}" if total else f"{plain(label)}: none")
         return f"Stacked bars: {plain(self.title)}, percent of {plain(self.unit)}. {'; '.join(bars)}."
 
@@ -81,9 +90,10 @@ class StackedBars:
                 "insidetextanchor": "middle", "textangle": 0, "showlegend": True, "textfont": {"color": _ink(k)},
                 "text": [f"{share:.0f} %" if share >= _READABLE else "" for share in shares],
                 "hovertext": [
-                    f"{literal(label)} · {literal(part.name)}<br>{share:.1f} %, {number(value)} of {number(total)}"
-                    for label, share, value, total in zip(
-                        self.labels, shares, part.values, self._totals(), strict=True
+                    f"{literal(label)} · {literal(part.name)}<br>{share:.1f} %{self._ends(k, bar)}, "
+                    f"{number(value)} of {number(total)}"
+                    for bar, (label, share, value, total) in enumerate(
+                        zip(self.labels, shares, part.values, self._totals(), strict=True)
                     )
                 ],
             })  # fmt: skip
@@ -124,6 +134,11 @@ class StackedBars:
             name_axis(axes, "x", f"% of {self.unit}")
             legend(figure, handles, [part.name for part in self.parts])
         return figure
+
+    def _ends(self, part: int, bar: int) -> str:
+        """The interval of a share in words; nothing where there is none."""
+        ends = self.ends[part][bar] if self.ends else None
+        return "" if ends is None else f" [{ends[0]:.1f}, {ends[1]:.1f}]"
 
     def _totals(self) -> list[float]:
         return [sum(row) for row in zip(*(part.values for part in self.parts), strict=True)]

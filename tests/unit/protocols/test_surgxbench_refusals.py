@@ -45,7 +45,8 @@ def test_a_record_that_cannot_be_used_is_a_failed_case(copied: Path, tmp_path: P
     (failed,) = load_cases(tmp_path / "run").filter(pl.col("status") == "unreadable").collect().to_dicts()
     assert "time" in failed["reason"] and "noon" in failed["reason"]
     scores = load_surgxbench(tmp_path / "run", resamples=20)
-    assert scores.failures.select("status", "cases").rows() == [("unreadable", 1)]
+    assert scores.tables["failures"].select("status", "cases").rows() == [("unreadable", 1)]
+    assert scores.failed == 1
 
 
 def test_a_run_without_a_labelled_frame_says_so(copied: Path, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,7 @@ from surgeval.engine import RunRecord, load_cases, load_run
 from surgeval.errors import BadInput, DataError
 from surgeval.metrics.grounding import FLAGS, prediction_sets
 from surgeval.protocols._surgxbench import tables
-from surgeval.protocols._surgxbench.settings import MOTION_FLAGS
-from surgeval.protocols._surgxbench.tables import CONTROLS
+from surgeval.protocols._surgxbench.tables import CONTROLS, MOTION_FLAGS
 from surgeval.stats import Interval
 
 __all__ = ["RESAMPLES", "SurgXScores", "join_runs", "load_surgxbench"]
@@ -47,12 +46,16 @@ class SurgXScores:
     cases: pl.DataFrame
     headline: Mapping[str, Interval]
     tables: Mapping[str, pl.DataFrame]
-    failures: pl.DataFrame = field(default_factory=pl.DataFrame)  # status, reason, cases: what was not measured
 
     @property
     def settings(self) -> Mapping[str, Any]:
         """As run.json holds them."""
         return self.record.manifest.config
+
+    @property
+    def failed(self) -> int:
+        """Frames and records that could not be used; table `failures` says why."""
+        return int(self.tables["failures"]["cases"].sum()) if "failures" in self.tables else 0
 
     def table(self) -> pl.DataFrame:
         """The headline numbers, a row each."""
@@ -94,7 +97,8 @@ def join_runs(folders: Sequence[str | Path], *, name: str, resamples: int = RESA
         raise DataError(Path(folders[-1]), found="frames that another run holds too", expected="each frame in one run")
     failed = every.filter(pl.col("status") != "ok").group_by("status", "reason").len("cases").sort("status", "reason")
     cases = _complete(every.filter(pl.col("status") == "ok"))
-    return replace(_scores(name, records[0], cases, resamples, seed), failures=failed)
+    scores = _scores(name, records[0], cases, resamples, seed)
+    return replace(scores, tables={**scores.tables, **({"failures": failed} if failed.height else {})})
 
 
 def _scores(name: str, record: RunRecord, cases: pl.DataFrame, resamples: int, seed: int) -> SurgXScores:

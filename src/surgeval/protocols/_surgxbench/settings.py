@@ -14,17 +14,11 @@ from surgeval.errors import BadInput
 from surgeval.explain.heatmaps import Method
 from surgeval.explain.motion import FLOOR, MotionSettings
 
-__all__ = ["MOTION_FLAGS", "PROFILES", "TASKS", "Settings", "profile_settings"]
+__all__ = ["PROFILES", "TASKS", "Settings", "profile_settings"]
 
 Profile = Literal["early", "surgxbench"]
 PROFILES = ("early", "surgxbench")
 TASKS = ("instruments", "triplets")
-MOTION_FLAGS = (
-    "no_motion",  # no following picture of the same size
-    "gap",  # the next frame is too far away in time
-    "no_flow",  # no flow, or no pixel left to fit the camera's motion to
-    "still",  # nothing reaches the motion floor
-)
 _SPEED = ("batch", "threads")
 
 _CHOICES: dict[str, tuple[str, ...]] = {

@@ -14,11 +14,18 @@ from surgeval.protocols._surgxbench.ratios import Ratio, mean_of, ratios, share_
 from surgeval.stats import Interval
 
 __all__ = [
-    "CONTROLS", "FOUR", "LEVELS", "REFERENCES", "classes_table", "curves_table", "early_instruments", "early_triplets",
-    "four_way_table", "headline", "match_table", "occlusion_table", "reference_table", "sanity_table", "video_table",
+    "CONTROLS", "FOUR", "LEVELS", "MOTION_FLAGS", "REFERENCES", "classes_table", "curves_table", "early_instruments",
+    "early_triplets", "four_way_table", "headline", "match_table", "occlusion_table", "reference_table", "sanity_table",
+    "video_table",
 ]  # fmt: skip
 
 LEVELS = ("IVT", "IV", "IT", "I", "missed")
+MOTION_FLAGS = (
+    "no_motion",  # no following picture of the same size
+    "gap",  # the next frame is too far away in time
+    "no_flow",  # no flow, or no pixel left to fit the camera's motion to
+    "still",  # nothing reaches the motion floor
+)
 REFERENCES = ("uniform", "centre", "edge", "oracle")
 FOUR = {
     "right_grounded": "right, and it looks at the instrument",

@@ -1,0 +1,230 @@
+"""Numbers with their intervals as bars, side by side for each group (F1 of several models, shares lost by hiding).
+
+A pale bar ends at the estimate, a point marks it and a line is the interval. A number that is undefined (0 of 0) has no
+bar: the word stands in its place, because a bar of length 0 would be a finding.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from surgeval.figures._base import (
+    ROW_HEIGHT,
+    category_axis,
+    drawing,
+    fill,
+    grid,
+    legend,
+    name_axis,
+    require,
+    slanted,
+    tick_names,
+    value_axis,
+)
+from surgeval.figures._labels import literal, number, plain
+from surgeval.figures._palette import colour, hatches
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as MatplotlibFigure
+
+UNDEFINED = "undefined"
+_PALE = 0.4
+_QUIET = "#8c8c8c"
+_TALL = 300  # pixels of a figure with upright bars, unless it is given another height
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number and the ends of its interval; None where it is undefined or has no interval."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return UNDEFINED
+        ends = "" if self.low is None or self.high is None else f" [{number(self.low)}, {number(self.high)}]"
+        return f"{number(self.value)}{ends}"
+
+
+@dataclass(frozen=True, slots=True)
+class EstimateGroup:
+    """One colour: a name and one number per class."""
+
+    name: str
+    estimates: tuple[Estimate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EstimateBars:
+    """Numbers per class and group, of any sign.
+
+    >>> group = EstimateGroup("clip", (Estimate(0.5, 0.4, 0.7), Estimate(None)))
+    >>> EstimateBars("F1", ("hook", "bag"), (group,), "score").alt
+    'Bars with intervals: F1 (score). clip: hook 0.5 [0.4, 0.7], bag undefined.'
+    """
+
+    title: str
+    labels: tuple[str, ...]
+    groups: tuple[EstimateGroup, ...]
+    unit: str
+    horizontal: bool = True
+    span: tuple[float, float] | None = None
+    height: int | None = None  # pixels on the page
+
+    def __post_init__(self) -> None:
+        require(
+            bool(self.groups) and all(len(group.estimates) == len(self.labels) for group in self.groups),
+            f"figure {self.title!r}: found {[len(group.estimates) for group in self.groups]} numbers, "
+            f"expected {len(self.labels)} in each group",
+        )
+        for group in self.groups:
+            for label, one in zip(self.labels, group.estimates, strict=True):
+                given = [value for value in (one.value, one.low, one.high) if value is not None]
+                fits = (
+                    all(map(math.isfinite, given))
+                    and len(given) in (0, 1, 3)
+                    and (one.value is not None) == bool(given)
+                )
+                require(
+                    fits and (one.low is None or one.high is None or one.low <= one.high),
+                    f"figure {self.title!r}: {group.name!r}, {label!r}: found {one.value}, {one.low}, {one.high}, "
+                    "expected a finite number with both ends of its interval or neither",
+                )
+
+    @property
+    def alt(self) -> str:
+        """Every number in words."""
+        rows = [
+            f"{plain(group.name)}: " + ", ".join(
+                f"{plain(label)} {one}" for label, one in zip(self.labels, group.estimates, strict=True)
+            )
+            for group in self.groups
+        ]  # fmt: skip
+        return f"Bars with intervals: {plain(self.title)} ({plain(self.unit)}). {'; '.join(rows)}."
+
+    def to_plotly(self) -> dict[str, Any]:
+        """Bars, then lines and points of each group; undefined numbers (null: plotly draws nothing) are remarks."""
+        traces: list[dict[str, Any]] = []
+        notes: list[dict[str, Any]] = []
+        for k, group in enumerate(self.groups):
+            known, lines = self._known(k), self._lines(k)
+            shared = {"legendgroup": f"group{k}", "name": literal(group.name)}
+            traces.append({
+                "type": "bar", "orientation": "h" if self.horizontal else "v", "width": 0.94 * self._width(),
+                "marker": fill(k), "opacity": _PALE, "hoverinfo": "skip", "showlegend": len(self.groups) > 1,
+                **shared, **self._along([self._place(k, place) for place, _ in enumerate(self.labels)],
+                                        [one.value for one in group.estimates]),
+            })  # fmt: skip
+            traces.append({
+                "type": "scatter", "mode": "lines", "line": {"color": colour(k), "width": 2}, "hoverinfo": "skip",
+                "showlegend": False, **shared,
+                **self._along([p for place, _, _ in lines for p in (place, place, None)],
+                              [v for _, low, high in lines for v in (low, high, None)]),
+            })  # fmt: skip
+            where = f" · {literal(group.name)}" if len(self.groups) > 1 else ""
+            traces.append({
+                "type": "scatter", "mode": "markers", "marker": {"color": colour(k), "size": 6}, "showlegend": False,
+                "hoverinfo": "text", **shared,
+                "hovertext": [f"{literal(label)}{where}<br>{one} {literal(self.unit)}" for _, label, one in known],
+                **self._along([place for place, _, _ in known], [one.value for _, _, one in known]),
+            })  # fmt: skip
+            notes += [self._note(place) for place in self._unknown(k)]
+        count = max(len(self.labels), 1)
+        numbers = value_axis(self.unit) | ({"range": list(self._span())} if self.span else {})
+        layout: dict[str, Any] = {"barmode": "overlay", "annotations": notes}
+        if self.horizontal:
+            classes = category_axis(self.labels) | {"range": [count - 0.5, -0.5]}
+            rows = ROW_HEIGHT * count * (0.5 + 0.5 * len(self.groups))
+            tall = self.height or 80 + 20 * (len(self.groups) > 1) + int(rows)
+            return {"data": traces, "layout": layout | {"xaxis": numbers, "yaxis": classes, "height": tall}}
+        slant, margin = slanted(self.labels)
+        classes = category_axis(self.labels) | slant | {"range": [-0.5, count - 0.5]}
+        tall = self.height or _TALL
+        return {
+            "data": traces,
+            "layout": layout | {"xaxis": classes, "yaxis": numbers, "height": tall, "margin": margin},
+        }
+
+    def to_matplotlib(self) -> MatplotlibFigure:
+        """The same for print."""
+        count = len(self.labels)
+        slots = 0.5 + 0.5 * len(self.groups)
+        tall = 0.9 + 0.17 * count * slots if self.horizontal else 2.8
+        wide = 6.4 if self.horizontal else min(9.0, max(4.0, 1.2 + 0.34 * count * len(self.groups)))
+        columns = 4 if wide > 6 else 2
+        with drawing(
+            self.title, wide, tall + (0.15 + 0.15 * math.ceil(len(self.groups) / columns)) * (len(self.groups) > 1)
+        ) as (figure, axes):
+            handles: list[Any] = []
+            bars = axes.barh if self.horizontal else axes.bar
+            for k, _ in enumerate(self.groups):
+                known, lines = self._known(k), self._lines(k)
+                places, values = [place for place, _, _ in known], [one.value or 0.0 for _, _, one in known]
+                style: dict[str, Any] = {
+                    "color": colour(k),
+                    "hatch": hatches(k)[1],
+                    "edgecolor": "white",
+                    "linewidth": 0,
+                }
+                bars(places, values, 0.94 * self._width(), alpha=_PALE, **style)
+                for place, low, high in lines:
+                    ends, at = (low, high), (place, place)
+                    axes.plot(*((ends, at) if self.horizontal else (at, ends)), color=colour(k), linewidth=1.3)
+                axes.plot(*((values, places) if self.horizontal else (places, values)), "o", color=colour(k),
+                          markersize=2.6)  # fmt: skip
+                handles.append(axes.plot([], [], "s", color=colour(k), markersize=6)[0])
+                for place in self._unknown(k):
+                    if self.horizontal:
+                        axes.text(0, place, f" {UNDEFINED}", va="center", ha="left", fontsize=6, color=_QUIET)
+                    else:
+                        axes.text(place, 0, f" {UNDEFINED}", va="bottom", ha="center", fontsize=6, color=_QUIET,
+                                  rotation=90)  # fmt: skip
+            edge = max(count, 1) - 0.5
+            (axes.set_ylim if self.horizontal else axes.set_xlim)(*((edge, -0.5) if self.horizontal else (-0.5, edge)))
+            if self.span:
+                (axes.set_xlim if self.horizontal else axes.set_ylim)(*self._span())
+            along, across = ("x", "y") if self.horizontal else ("y", "x")
+            tick_names(
+                axes, across, self.labels, rotation=35 if not self.horizontal and sum(map(len, self.labels)) > 60 else 0
+            )
+            grid(axes, along)
+            name_axis(axes, along, self.unit)
+            if len(handles) > 1:
+                legend(figure, handles, [group.name for group in self.groups], columns=columns)
+        return figure
+
+    def _known(self, k: int) -> list[tuple[float, str, Estimate]]:
+        """Place, class and number, of those that are defined."""
+        pairs = enumerate(zip(self.labels, self.groups[k].estimates, strict=True))
+        return [(self._place(k, place), label, one) for place, (label, one) in pairs if one.value is not None]
+
+    def _unknown(self, k: int) -> list[float]:
+        return [self._place(k, place) for place, one in enumerate(self.groups[k].estimates) if one.value is None]
+
+    def _lines(self, k: int) -> list[tuple[float, float, float]]:
+        return [(place, one.low, one.high) for place, _, one in self._known(k)
+                if one.low is not None and one.high is not None]  # fmt: skip
+
+    def _along(self, places: list[Any], values: list[Any]) -> dict[str, list[Any]]:
+        return {"x": values, "y": places} if self.horizontal else {"x": places, "y": values}
+
+    def _note(self, place: float) -> dict[str, Any]:
+        """The word at the foot of a bar that is not there."""
+        common = {"text": UNDEFINED, "showarrow": False, "font": {"size": 10, "color": _QUIET}}
+        if self.horizontal:
+            return common | {"x": 0, "y": place, "xanchor": "left", "yanchor": "middle"}
+        return common | {"x": place, "y": 0, "xanchor": "center", "yanchor": "bottom", "textangle": -90}
+
+    def _width(self) -> float:
+        return 0.8 / len(self.groups)
+
+    def _place(self, group: int, label: int) -> float:
+        return label + (group - (len(self.groups) - 1) / 2) * self._width()
+
+    def _span(self) -> tuple[float, float]:
+        low, high = self.span or (0.0, 1.0)
+        return low, high + 0.03 * (high - low)
