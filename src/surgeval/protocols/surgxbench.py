@@ -109,7 +109,8 @@ def run_surgxbench(
         progress=progress,
     )
     if not summary.cases:
-        raise BadInput(f"{data}: found no labelled frame in {_listed(chosen)}, expected at least one")
+        wanted = "frame" if "instruments" in settings.tasks or settings.profile == "early" else "triplet"
+        raise BadInput(f"{data}: found no labelled {wanted} in {_listed(chosen)}, expected at least one")
     return SurgXRun(summary, look)
 
 

@@ -160,6 +160,6 @@ def followed(frames: Iterable[Frame], gap: float) -> Iterator[tuple[Frame, Follo
 def _follower(frame: Frame, following: Frame, gap: float) -> Follower:
     if frame.successor is not None:
         return Follower(frame.successor)
-    if frame.time is not None and following.time is not None and following.time - frame.time > gap:
+    if frame.time is not None and following.time is not None and abs(following.time - frame.time) > gap:
         return Follower(None, "gap")
     return Follower(following.image)

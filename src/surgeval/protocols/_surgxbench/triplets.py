@@ -87,7 +87,8 @@ def _ras(match: Match, values: Sequence[Grounding], one: Seen) -> dict[str, Any]
     return {
         "ras": float(np.mean([r for r, _ in left])) if left else None,
         "chance": float(np.mean([c for _, c in left])) if left else None,
-        "area": float(np.mean([v.fraction for v in used])), "flags": " ".join(sorted(flags)), "excluded": excluded,
+        "area": float(np.mean([used[n].fraction for n in kept or range(len(used))])),
+        "flags": " ".join(sorted(flags)), "excluded": excluded,
     }  # fmt: skip
 
 

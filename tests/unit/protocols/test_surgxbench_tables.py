@@ -1,0 +1,400 @@
+"""The tables of both papers, each number worked by hand from a few cases; then small runs and their identity."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+from PIL import Image
+from tests.unit.models.conftest import TEXT, write_processor, write_tokenizer
+from transformers import CLIPConfig, CLIPModel
+
+from surgeval.cli._main import run as command
+from surgeval.cli._run_surgxbench import _print
+from surgeval.datasets import MemoryDataset, convert
+from surgeval.errors import RunError
+from surgeval.explain._flow_files import write_flo
+from surgeval.metrics.grounding import FLAGS
+from surgeval.protocols._surgxbench import tables
+from surgeval.protocols._surgxbench.result import _complete
+from surgeval.protocols.surgxbench import Settings, SurgXRun, SurgXScores, load_surgxbench, run_surgxbench
+from surgeval.records import UNKNOWN, Box, Frame, ImageRef, Instance, Triplet, Video
+from surgeval.vocab import LabelSpace
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+DRAW: dict[str, int] = {"resamples": 20, "seed": 0}
+
+
+def _cases(*rows: Mapping[str, Any], **same: Any) -> pl.DataFrame:
+    """Cases as a run stores them: every column of the protocol, null where a row does not say."""
+    plain = {"excluded": "", "flags": "", "cluster": "a", **same}
+    return _complete(
+        pl.DataFrame([{"id": f"{n}", **plain, **row} for n, row in enumerate(rows)], infer_schema_length=None)
+    )
+
+
+def _row(table: pl.DataFrame, key: str) -> dict[str, Any]:
+    (found,) = table.filter(pl.nth(0) == key).to_dicts()
+    return found
+
+
+def _numbers(row: Mapping[str, Any], **wanted: Any) -> None:
+    for name, value in wanted.items():
+        assert row[name] == (value if value is None else pytest.approx(value)), name
+
+
+# instruments
+
+TP, FP, FN = ({"predicted": p, "present": q} for p, q in ((True, True), (True, False), (False, True)))
+SAID = _cases(
+    {**TP, "class": "hook", "ac": 0.8, "aa": 0.6, "chance": 0.2, "area": 0.2},
+    {**FP, "class": "hook", "ac": 0.1, "aa": 0.0, "chance": 0.3, "area": 0.1},
+    {**FN, "class": "hook", "excluded": "no_map"},
+    {**TP, "class": "hook", "ac": 0.5, "aa": 0.5, "chance": 0.5, "area": 1.0, "excluded": "constant"},
+    {**TP, "class": "grasper", "ac": 0.4, "aa": 0.3, "chance": 0.1, "area": 0.2},
+    {**TP, "class": "hook", "ac": 0.6, "aa": 0.2, "chance": 0.3, "area": 0.15, "cluster": "b"},
+    {**FN, "class": "hook", "excluded": "no_map", "cluster": "b"},
+    {**FP, "class": "grasper", "ac": 0.9, "aa": 0.0, "chance": 0.5, "area": 0.1, "cluster": "b"},
+    {**FP, "class": "grasper", "ac": 0.0, "aa": 0.0, "chance": 0.0, "area": 0.2, "excluded": "no_gt", "cluster": "b"},
+    {**FP, "class": "scissors", "ac": 0.2, "aa": 0.0, "chance": 0.4, "area": 0.2, "cluster": "b"},
+    task="instruments",
+)
+
+
+def test_the_classes_table_is_worked_by_hand() -> None:
+    """Of the hook 3 right, 1 false alarm, 2 missed; its flat map counts as an answer, not as a place looked at."""
+    table = tables.classes_table(SAID, ("grasper", "hook", "scissors", "clipper"), **DRAW)
+    hook = _row(table, "hook")
+    _numbers(hook, frames=5, predicted=4, excluded=1, precision=3 / 4, recall=3 / 5, f1=6 / 9)
+    _numbers(hook, tp_ac=(0.8 + 0.6) / 2, tp_aa=(0.6 + 0.2) / 2, tp_chance=0.25, tp_lift=1.4 / 0.5)
+    _numbers(hook, fp_ac=0.1, fp_chance=0.3, area=(0.2 + 0.1 + 0.15) / 3)
+    grasper = _row(table, "grasper")
+    _numbers(grasper, frames=1, predicted=3, excluded=1, precision=1 / 3, recall=1, f1=2 / 4, area=0.15)
+    _numbers(grasper, tp_ac=0.4, tp_aa=0.3, tp_lift=4, fp_ac=0.9)  # 0.9, not the 0 of the frame without a label
+
+
+def test_the_mean_is_over_instruments_that_occur_and_never_over_frames() -> None:
+    table = tables.classes_table(SAID, ("grasper", "hook", "scissors", "clipper"), **DRAW)
+    mean = _row(table, "mean")
+    _numbers(mean, precision=(3 / 4 + 1 / 3) / 2, recall=(3 / 5 + 1) / 2, f1=(2 / 3 + 1 / 2) / 2)
+    _numbers(mean, tp_ac=(0.7 + 0.4) / 2, tp_aa=(0.4 + 0.3) / 2, tp_lift=(2.8 + 4) / 2, fp_ac=(0.1 + 0.9) / 2)
+    _numbers(mean, frames=6, predicted=8, excluded=2)
+    _numbers(_row(table, "scissors"), precision=0, recall=None, tp_ac=None, fp_ac=0.2)
+    _numbers(_row(table, "clipper"), frames=0, predicted=0, precision=None, f1=None, area=None)
+
+
+def test_the_headline_pools_all_predictions() -> None:
+    found = {name: one.estimate for name, one in tables.headline(SAID, **DRAW).items()}
+    _numbers(found, tp_ac=1.8 / 3, tp_aa=1.1 / 3, tp_chance=0.6 / 3, tp_lift=1.8 / 0.6)
+    _numbers(found, fp_ac=1.2 / 3, fp_chance=1.2 / 3, area=(0.2 + 0.1 + 0.2 + 0.15 + 0.1 + 0.2) / 6)
+
+
+def test_table_1_counts_the_agreement_of_a_false_alarm_as_zero() -> None:
+    """Equation 3 gives 0 where the predicted class is not there; a frame that is excluded is in no mean."""
+    table = tables.early_instruments(SAID, **DRAW)
+    assert table["video"].to_list() == ["a", "b", "overall"]
+    _numbers(_row(table, "a"), frames=4, excluded=1, ac=1.3 / 3, aa=(0.6 + 0 + 0.3) / 3, chance=0.2, area=0.5 / 3)
+    _numbers(_row(table, "b"), frames=4, excluded=1, ac=1.7 / 3, aa=0.2 / 3, chance=1.2 / 3, area=0.45 / 3)
+    _numbers(_row(table, "overall"), frames=8, excluded=2, ac=3 / 6, aa=1.1 / 6, chance=1.8 / 6, area=0.95 / 6)
+
+
+# what was hidden
+
+
+def _hidden(**kept_and_change: tuple[bool, float]) -> dict[str, Any]:
+    kept = {f"kept_{name}": value[0] for name, value in kept_and_change.items()}
+    return {**kept, **{f"change_{name}": value[1] for name, value in kept_and_change.items()}}
+
+
+LOST, KEPT = False, True
+HIDDEN = _cases(
+    {**_hidden(attended=(LOST, -0.4), random=(KEPT, -0.1), least=(KEPT, 0.0)),
+     **_hidden(boxes=(LOST, -0.5), boxes_moved=(LOST, -0.2))},
+    {**_hidden(attended=(KEPT, -0.2), random=(KEPT, -0.3), least=(KEPT, 0.1)),
+     **_hidden(boxes=(KEPT, -0.1), boxes_moved=(LOST, -0.4))},
+    _hidden(attended=(LOST, -0.6), random=(LOST, -0.2), least=(KEPT, -0.4)),  # no box to hide
+    _hidden(boxes=(LOST, -0.7), boxes_moved=(LOST, -0.3)),  # a flat map
+    {},  # not tried
+    task="instruments", present=True, predicted=True, best=False, shown=1, grounded=True,
+)  # fmt: skip
+
+
+def test_what_hiding_costs_is_worked_by_hand() -> None:
+    """Each place is compared with its own shape elsewhere: the region with the region moved, boxes with boxes moved."""
+    table = tables.occlusion_table(HIDDEN, "instruments", **DRAW)
+    assert table["predictions"].to_list() == [3] * 5
+    titles = tables.CONTROLS
+    attended, boxes = (_row(table, titles[name]) for name in ("attended", "boxes"))
+    _numbers(attended, lost=2 / 3, lost_more_than_elsewhere=(2 - 1) / 3, change_if_kept=-0.2, change=-1.2 / 3)
+    _numbers(boxes, lost=2 / 3, lost_more_than_elsewhere=(2 - 3) / 3, change_if_kept=-0.1, change=-1.3 / 3)
+    least = _row(table, titles["least"])
+    _numbers(least, lost=0, lost_more_than_elsewhere=(0 - 1) / 3, change_if_kept=-0.1, change=-0.1)
+    elsewhere, moved = (_row(table, titles[name]) for name in ("random", "boxes_moved"))
+    _numbers(elsewhere, lost=1 / 3, lost_more_than_elsewhere=None, change_if_kept=-0.2, change=-0.2)
+    _numbers(moved, lost=1, lost_more_than_elsewhere=None, change_if_kept=None, change=-0.3)
+
+
+def test_the_headline_effects_are_differences_of_losses() -> None:
+    found = {name: one.estimate for name, one in tables.headline(HIDDEN, **DRAW).items()}
+    _numbers(found, lost_attended=2 / 3, lost_attended_minus_random=1 / 3, lost_attended_minus_least=2 / 3)
+    _numbers(found, lost_boxes_minus_moved=-1 / 3)
+
+
+def test_a_frame_with_two_complete_matches_counts_once_by_the_better_scored_one() -> None:
+    lost, kept = (_hidden(attended=(value, -0.1), random=(True, 0.0)) for value in (False, True))
+    cases = _cases(
+        {**lost, "frame": "1", "score": 0.3, "level": "IVT"},
+        {**kept, "frame": "1", "score": 0.5, "level": "IVT"},
+        {**lost, "frame": "1", "score": 0.2, "level": "IVT", "cluster": "b"},  # another video's first frame
+        {"frame": "1", "score": 0.9, "level": "IV"},  # no complete match: nothing was hidden
+        task="triplets",
+    )
+    row = _row(tables.occlusion_table(cases, "triplets", **DRAW), tables.CONTROLS["attended"])
+    _numbers(row, predictions=2, lost=1 / 2, lost_more_than_elsewhere=1 / 2)
+    same = cases.with_columns(pl.lit("instruments").alias("task"))
+    assert tables.occlusion_table(same, "instruments", **DRAW)["predictions"].to_list()[0] == 3
+
+
+# triplets and references
+
+
+def test_matches_show_ras_beside_chance_and_the_attended_share() -> None:
+    cases = _cases(
+        {"level": "IVT", "ras": 0.6, "chance": 0.2, "area": 0.2},
+        {"level": "IVT", "ras": 0.4, "chance": 0.3, "area": 0.1, "cluster": "b"},
+        {"level": "IVT", "area": 0.9, "excluded": "gap", "cluster": "b"},
+        {"level": "missed", "ras": 0.1, "chance": 0.2, "area": 0.2},
+        task="triplets",
+    )
+    table = tables.match_table(cases, **DRAW)
+    _numbers(_row(table, "IVT"), triplets=3, excluded=1, share=3 / 4, ras=0.5, chance=0.25, lift=1 / 0.5, area=0.15)
+    _numbers(_row(table, "missed"), triplets=1, excluded=0, share=1 / 4, ras=0.1, lift=0.5)
+    _numbers(_row(table, "IT"), triplets=0, share=0, ras=None, chance=None, area=None)
+
+
+def test_references_have_ras_its_chance_and_what_was_left_out() -> None:
+    cases = _cases(
+        {"reference": "oracle", "ac": 1.0, "aa": 1.0, "chance": 0.1, "ras": 1.0, "ras_chance": 0.3, "area": 0.1},
+        {"reference": "oracle", "ac": 1.0, "aa": 0.5, "chance": 0.3, "area": 0.2, "cluster": "b"},  # nothing follows it
+        {"reference": "oracle", "area": 0.0, "excluded": "empty_region", "cluster": "b"},
+        {"reference": "uniform", "ac": 0.2, "aa": 0.1, "chance": 0.2, "ras": 0.4, "ras_chance": 0.4, "area": 1.0},
+        task="reference",
+    )
+    table = tables.reference_table(cases, **DRAW)
+    assert table["map"].to_list() == ["uniform", "oracle"]
+    _numbers(_row(table, "oracle"), rows=2, excluded=1, ac=1, aa=0.75, chance=0.2, lift=5, area=0.15)
+    _numbers(_row(table, "oracle"), ras=1, ras_chance=0.3)
+    _numbers(_row(table, "uniform"), rows=1, excluded=0, ras=0.4, ras_chance=0.4, lift=1, area=1)
+
+
+def test_table_2_says_how_large_the_attended_region_is_where_ars_counts() -> None:
+    matched = {f"match_{name}": True for name in ("instrument", "verb", "target", "triplet")}
+    cases = _cases(
+        {**matched, "valid": True, "ars": 0.5, "area": 0.2},
+        {**matched, "valid": True, "ars": 0.0, "area": 0.4},
+        {**matched, "valid": True, "area": 0.9, "excluded": "no_gt"},
+        {**matched, "valid": False, "area": 0.7},
+        task="ars",
+    )
+    _numbers(_row(tables.early_triplets(cases, **DRAW), "overall"), area=0.3, ars=0.25, valid=3 / 4, zero=1 / 3)
+
+
+# a small run: three videos, a model that sees the middle half of each frame
+
+SPACE = LabelSpace("toy", ("grasper", "hook", "bipolar"), ("retract",), ("gallbladder",),
+                   ((0, 0, 0), (1, 0, 0), (2, 0, 0)))  # fmt: skip
+WIDTH, HEIGHT = 96, 48  # the model sees columns 24 to 72
+LEFT, MIDDLE = Box(2, 4, 20, 40), Box(40, 8, 16, 12)
+
+
+@pytest.fixture(scope="module")
+def clip(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A CLIP with random weights whose processor resizes the shorter side and crops the middle."""
+    folder = tmp_path_factory.mktemp("model") / "clip"
+    vision = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2,
+              "image_size": 32, "patch_size": 8}  # fmt: skip
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        CLIPModel(CLIPConfig(text_config=TEXT, vision_config=vision, projection_dim=8)).save_pretrained(folder)
+    write_tokenizer(folder)
+    write_processor(folder, size={"shortest_edge": 32}, do_center_crop=True, crop_size={"height": 32, "width": 32})
+    return str(folder)
+
+
+def _film(folder: Path, moments: Mapping[int, tuple[Instance, ...]], videos: int = 3) -> Path:
+    """Videos in CholecT50's layout, one frame a second; `moments` gives the labels of each second."""
+    rng = np.random.default_rng(5)
+    frames = []
+    for video in (f"VID{n}" for n in range(1, videos + 1)):
+        scene = np.kron(rng.integers(40, 220, (12, 24, 3)), np.ones((4, 4, 1))).astype(np.uint8)
+        for second, seen in moments.items():
+            path = folder / "raw" / f"{video}-{second}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(np.roll(scene, second, axis=1)).save(path)
+            frames.append(Frame(video, f"{second:06d}", second, float(second), ImageRef(path), WIDTH, HEIGHT, seen))
+    known = [Video(f"VID{n}", fps=1) for n in range(1, videos + 1)]
+    convert(MemoryDataset(SPACE, frames, known), folder / "data", "cholect50")
+    return folder / "data"
+
+
+def _look(data: Path, model: str, folder: Path, **settings: Any) -> SurgXRun:
+    plain: dict[str, Any] = {"curves": 0, "sanity": 0, "threads": 1, "occlusion": False}
+    return run_surgxbench(data, model, folder=folder, settings=Settings(**plain | settings), progress=False)
+
+
+@pytest.fixture(scope="module")
+def filmed_here(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Seconds 0, 1, 2 and 4: a hook in the middle, and a grasper where the model does not look in second 1."""
+    hook, grasper = Instance(Triplet(1, 0, 0), MIDDLE), Instance(Triplet(0, 0, 0), LEFT)
+    moments = {0: (hook,), 1: (grasper,), 2: (hook,), 4: (hook, grasper)}
+    return _film(tmp_path_factory.mktemp("filmed_here"), moments)
+
+
+@pytest.fixture(scope="module")
+def scores(filmed_here: Path, clip: str, tmp_path_factory: pytest.TempPathFactory) -> SurgXScores:
+    folder = tmp_path_factory.mktemp("scores") / "run"
+    _look(filmed_here, clip, folder, curves=8)
+    return load_surgxbench(folder, resamples=20)
+
+
+def test_eight_curves_over_three_videos_are_eight_frames(scores: SurgXScores) -> None:
+    checked = scores.cases.filter(pl.col("task") == "curves")
+    assert checked.height == scores.tables["curves"]["frames"].item() == 8
+    assert sorted(checked.group_by("cluster").len()["len"].to_list()) == [2, 3, 3]
+
+
+def test_every_flag_is_a_column_that_says_what_the_words_say(scores: SurgXScores) -> None:
+    names = (*FLAGS, "no_motion", "gap", "no_flow", "still")
+    rows = scores.cases.filter(pl.col("task").is_in(["instruments", "reference", "triplets"]))
+    for name in names:
+        assert rows.schema[f"flag_{name}"] == pl.Boolean
+        assert rows[f"flag_{name}"].to_list() == [name in flags.split() for flags in rows["flags"]], name
+    assert rows["flag_gt_not_visible"].any()
+
+
+def test_a_missing_second_and_the_last_frame_have_no_motion_and_say_why(scores: SurgXScores) -> None:
+    rows = scores.cases.filter(pl.col("task") == "triplets")
+    for frame, flag in (("000002", "gap"), ("000004", "no_motion")):
+        part = rows.filter(pl.col("frame") == frame)
+        assert (
+            part[f"flag_{flag}"].all() and set(part["excluded"]) == {flag} and part["ras"].null_count() == part.height
+        )
+    first = rows.filter(pl.col("frame") == "000000")
+    assert not first["flag_gap"].any() and set(first["excluded"]) == {""} and first["ras"].null_count() == 0
+
+
+def test_attended_shares_and_reference_ras_are_those_of_the_cases(scores: SurgXScores) -> None:
+    mean = _row(scores.tables["classes"], "mean")
+    assert 0 < mean["area"] <= 1
+    rows = scores.cases.filter((pl.col("task") == "reference") & (pl.col("excluded") == ""))
+    uniform = rows.filter(pl.col("reference") == "uniform")
+    table = _row(scores.tables["references"], "uniform")
+    _numbers(table, area=1, ras=uniform["ras"].mean(), ras_chance=uniform["ras"].mean())
+    assert uniform["ras"].drop_nulls().to_list() == uniform["ras_chance"].drop_nulls().to_list()
+    assert 0 < uniform["ras"].null_count() < uniform.height  # the last frames have no motion
+    assert _row(scores.tables["references"], "oracle")["ras"] == 1
+    # Second 1 shows only a grasper that the model cannot see; in second 4 no pixel of it makes an oracle.
+    assert _row(scores.tables["references"], "uniform")["excluded"] == 3
+    assert _row(scores.tables["references"], "oracle")["excluded"] == 6
+
+
+def test_stretch_measures_in_the_whole_frame_and_window_in_what_the_model_saw(
+    filmed_here: Path, clip: str, scores: SurgXScores, tmp_path: Path
+) -> None:
+    _look(filmed_here, clip, tmp_path / "run", tasks=("instruments",), geometry="stretch")
+    wide = load_surgxbench(tmp_path / "run", resamples=20).cases
+    middle, left, frame, window = 16 * 12, 20 * 40, WIDTH * HEIGHT, HEIGHT * HEIGHT
+    wanted = {"000000": (middle / window, middle / frame), "000004": (middle / window, (middle + left) / frame)}
+    for second, (seen, stretched) in wanted.items():
+        for cases, chance in ((scores.cases, seen), (wide, stretched)):
+            here = cases.filter((pl.col("task") == "reference") & (pl.col("frame") == second))
+            assert here["chance"].to_list() == pytest.approx([chance] * here.height)
+    for cases, hidden in ((scores.cases, True), (wide, False)):
+        said = cases.filter((pl.col("task") == "instruments") & (pl.col("frame") == "000001") & pl.col("predicted"))
+        assert said.height == 3 and set(said["flag_gt_not_visible"]) == {hidden}
+
+
+def test_a_dataset_without_any_labelled_triplet_still_has_its_tables_and_is_printed(
+    clip: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Instruments are labelled, what they do is not."""
+    bare = Instance(Triplet(1, UNKNOWN, UNKNOWN), MIDDLE)
+    data = _film(tmp_path, {0: (bare,), 1: (bare,)}, videos=2)
+    assert _look(data, clip, tmp_path / "run").summary.exit_code == 0
+    found = load_surgxbench(tmp_path / "run", resamples=20)
+    assert "accuracy" in found.headline
+    table = found.tables["matches"]
+    assert table["match"].to_list() == ["IVT", "IV", "IT", "I", "missed"]
+    assert table["triplets"].to_list() == [0] * 5
+    assert table.select("share", "ras", "chance", "lift", "area").null_count().row(0) == (5,) * 5
+    capsys.readouterr()
+    _print(found, tmp_path / "run" / "report.html")
+    lines = capsys.readouterr().out.splitlines()
+    assert ["missed", "0"] in [line.split() for line in lines]
+    assert any(line.split()[:3] == ["hook", "4", "4"] for line in lines)  # 4 frames, and all of them said
+
+
+def test_the_command_passes_geometry_and_gap_on_to_the_run(
+    filmed_here: Path, clip: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["run", "surgxbench", "--data", str(filmed_here), "--model", clip, "--out", str(tmp_path / "run"),
+             "--profile", "early", "--task", "triplets", "--geometry", "stretch", "--flow-gap", "2", "--gallery", "0",
+             "--resamples", "20"]  # fmt: skip
+    assert command(words) == 0
+    assert "overall" in capsys.readouterr().out
+    settings = load_surgxbench(tmp_path / "run", resamples=20).settings
+    assert (settings["geometry"], settings["flow_gap"]) == ("stretch", 2)
+
+
+# what determines motion is part of the run's identity
+
+
+def test_run_json_names_flow_and_motion_where_they_are_used(
+    filmed_here: Path, clip: str, scores: SurgXScores, tmp_path: Path
+) -> None:
+    motion = scores.settings["motion"]
+    assert (motion["flow"], motion["preset"]) == ("dis", "medium")
+    assert (motion["camera_fit"], motion["motion_floor_px"], motion["motion_keep_top"]) == ("robust", 0.25, 0.2)
+    _look(filmed_here, clip, tmp_path / "run", tasks=("instruments",))
+    assert load_surgxbench(tmp_path / "run", resamples=20).settings["motion"] == {}
+
+
+def test_a_run_is_not_resumed_with_other_flow_files_at_the_same_place(
+    filmed_here: Path, clip: str, tmp_path: Path
+) -> None:
+    flows, field = tmp_path / "flows", np.zeros((HEIGHT, WIDTH, 2), np.float32)
+    for video in ("VID1", "VID2", "VID3"):
+        (flows / video).mkdir(parents=True)
+        for second in (0, 1):
+            for end in ("", ".back"):
+                write_flo(flows / video / f"{second:06d}{end}.flo", field)
+    asked: dict[str, Any] = {"tasks": ("triplets",), "flow": "files", "flow_source": str(flows)}
+    _look(filmed_here, clip, tmp_path / "run", **asked)
+    assert _look(filmed_here, clip, tmp_path / "run", **asked).summary.resumed == 3
+    write_flo(flows / "VID2" / "000001.flo", field + 1)
+    with pytest.raises(RunError, match="motion"):
+        _look(filmed_here, clip, tmp_path / "run", **asked)
+
+
+def test_a_run_is_not_resumed_with_other_raft_weights_at_the_same_place(
+    clip: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No frame has a successor, so that the network itself is never needed: only its file is."""
+    for name in ("torchvision", "torchvision.models", "torchvision.models.optical_flow"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    data = _film(tmp_path, {0: (Instance(Triplet(1, 0, 0), MIDDLE),)}, videos=1)
+    weights = tmp_path / "raft.pth"
+    asked: dict[str, Any] = {"tasks": ("triplets",), "flow": "raft", "flow_source": str(weights)}
+    torch.save({"feature_encoder.convnormrelu.0.weight": torch.zeros(32, 3, 7, 7)}, weights)
+    _look(data, clip, tmp_path / "run", **asked)
+    assert _look(data, clip, tmp_path / "run", **asked).summary.resumed == 1
+    torch.save({"feature_encoder.convnormrelu.0.weight": torch.ones(32, 3, 7, 7)}, weights)
+    with pytest.raises(RunError, match="motion"):
+        _look(data, clip, tmp_path / "run", **asked)
