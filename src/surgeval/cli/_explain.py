@@ -53,8 +53,13 @@ def explain(
     if json:
         keys = ("prompt", "score", "area", "flags")
         print_json({"picture": str(place), "model": shown.model, "visible": shown.visible, "method": shown.method,
+                    "unknown": shown.unknown,
                     "prompts": [dict(zip(keys, row, strict=True)) for row in rows]})  # fmt: skip
         return
+    if shown.unknown:
+        words = ", ".join(visible(repr(word)) for word in shown.unknown)
+        note = f"note: {visible(shown.model)} does not know {words} and reads each as the same unknown word"
+        typer.echo(note, err=True)
     print_table("", ["prompt", "score", "attended share", "flags"], rows)
     say = console().print
     say(f"{visible(shown.model)} saw {shown.visible:.0%} of the frame; {_spoken(shown.method)}")

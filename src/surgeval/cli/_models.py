@@ -29,19 +29,21 @@ def register(root: typer.Typer) -> None:
 
 @app.command("list")
 def list_models(json: JsonOption = False) -> None:
-    """List the models that ship with surgeval, the kinds that can be loaded, and those of other packages.
+    """List the models that ship with surgeval, how your own are named, and those of other packages.
 
     Example: [bold]surgeval models list[/bold]
     """
-    from surgeval.models import EMBEDDED, KINDS, plugins
+    from surgeval.models import EMBEDDED, KINDS, PLACES, plugins
 
     others = {name: entry.value for name, entry in plugins().items()}
     if json:
-        print_json({"embedded": EMBEDDED, "kinds": KINDS, "plugins": others})
+        print_json({"embedded": EMBEDDED, "places": PLACES, "kinds": KINDS, "plugins": others})
         return
     print_table("embedded", ["name", "what"], EMBEDDED.items())
     console().print()
-    print_table("kinds, written KIND:PLACE", ["kind", "place"], KINDS.items())
+    print_table("your own, written as", ["place", "what"], PLACES.items())
+    console().print()
+    print_table("or with its kind, written KIND:PLACE", ["kind", "place"], KINDS.items())
     if others:
         console().print()
         print_table("other packages", ["name", "from"], others.items())
@@ -82,5 +84,7 @@ def _print(result: ModelCheck) -> None:
         out.print(visible(f"problem: {problem}"))
     if len(result.problems) > SHOWN:
         out.print(f"… and {len(result.problems) - SHOWN} more")
+    for note in result.notes:
+        out.print(visible(f"note: {note}"))
     verdict = "it can be used" if result.usable else "images only" if result.loads else "it cannot be loaded"
     out.print(visible(f"{result.spec}: {verdict}"))

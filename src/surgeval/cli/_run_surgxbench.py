@@ -132,6 +132,9 @@ def surgxbench(
         labels=labels, boxes=boxes, mapping=mapping, device=device, dtype=dtype, processes=processes,
         retry=retry, progress=not json,
     )  # fmt: skip
+    if done.unknown_words:
+        listed = ", ".join(done.unknown_words[:12]) + (", …" if len(done.unknown_words) > 12 else "")
+        typer.echo(f"note: this model has no word for {visible(listed)}: prompts with it say less to it", err=True)
     scores = load_surgxbench(out, name=name, resamples=resamples, seed=seed)
     extras = {scores.name: done.extras(scores)} if gallery else {}
     page = write_surgxbench_report([scores], out, items={scores.name: done.gallery(scores, gallery)}, extras=extras)

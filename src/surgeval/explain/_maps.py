@@ -63,7 +63,9 @@ class Method:
 
     def record(self) -> MethodRecord:
         """The choices that matter to this method, for run.json."""
-        return {"name": self.name, **{field: getattr(self, field) for field in _RELEVANT[self.name]}}
+        found = {"name": self.name, **{field: getattr(self, field) for field in _RELEVANT[self.name]}}
+        # A matching head says log-odds: "the score as it is", which no cosine is part of.
+        return {**found, "score_scale": "log-odds"} if (self.name, self.score_scale) == ("cross", "cosine") else found
 
 
 @dataclass(frozen=True)

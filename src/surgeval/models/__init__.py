@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from surgeval.models._check import ModelCheck, check_model
     from surgeval.models._embedded import EMBEDDED
-    from surgeval.models._registry import KINDS, open_contrastive, plugins
+    from surgeval.models._registry import KINDS, PLACES, open_contrastive, plugins
     from surgeval.models.contrastive import AttentionTower, Contrastive, ConvTower, CrossAttention, TextBank
     from surgeval.models.preparation import Preparation, View
 
 __all__ = [
     "EMBEDDED",
     "KINDS",
+    "PLACES",
     "AttentionTower",
     "Contrastive",
     "ConvTower",
@@ -34,7 +35,7 @@ __all__ = [
 _HOMES = {
     "_check": ("ModelCheck", "check_model"),
     "_embedded": ("EMBEDDED",),
-    "_registry": ("KINDS", "open_contrastive", "plugins"),
+    "_registry": ("KINDS", "PLACES", "open_contrastive", "plugins"),
     "contrastive": ("AttentionTower", "Contrastive", "ConvTower", "CrossAttention", "TextBank"),
     "preparation": ("Preparation", "View"),
 }

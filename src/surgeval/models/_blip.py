@@ -65,7 +65,9 @@ class BlipItm(Adapter):
     def texts(self, prompts: Sequence[str]) -> TextBank:
         """Tokens of the prompts: this head has no prompt vectors."""
         checked = checked_prompts(prompts)
-        return TextBank(checked, tokens={name: value.to(self.device) for name, value in self.tokens(checked).items()})
+        unknown = self.tokens.unknown(checked)
+        placed = {name: value.to(self.device) for name, value in self.tokens(checked).items()}
+        return TextBank(checked, tokens=placed, unknown=unknown)
 
     def scores(self, pixels: torch.Tensor, texts: TextBank) -> torch.Tensor:
         """The probability that prompt and image match (images, prompts), without gradients."""
@@ -125,7 +127,7 @@ def open_blip(folder: Path, name: str, head: str = "itc", dtype: str = "float32"
     grid = fitting_size(path, config.vision_config, preparation)
     tensors, files = read_folder(folder)
     make = partial(BlipForImageTextRetrieval._from_config, config, attn_implementation="eager", dtype=torch.float32)
-    network = build(make, tensors, files[0])
+    network, notes = build(make, tensors, files[0])
     text, family = config.text_config, f"blip-{head}"
     tokens = FolderTokens(folder, longest=text.max_position_embeddings, words=text.vocab_size)
     about = {
@@ -134,6 +136,7 @@ def open_blip(folder: Path, name: str, head: str = "itc", dtype: str = "float32"
         "identity": digest([*files, path, *tokens.files], preparation, family, dtype),
         "preparation": preparation,
         "dtype": dtype,
+        "notes": notes,
     }
     if head == "itm":
         return BlipItm(network, tokens, grid, logit_scale=1.0, **about)

@@ -5,7 +5,7 @@ The model is really loaded, asked for a prompt and shown one grey frame: whateve
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +30,11 @@ class ModelCheck:
     family: str | None = None
     identity: str | None = None
     tensors: int | None = None
-    explains: str | None = None  # rollout, gradcam or cross-attention
+    explains: str | None = None  # rollout, gradcam or cross, as `--method` calls them
     input_size: tuple[int, int] | None = None
     visible: float | None = None  # share of a 16:9 frame that the model sees
-    problems: tuple[str, ...] = field(default=())
+    problems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # what is no problem but should be known
 
     @property
     def usable(self) -> bool:
@@ -43,7 +44,7 @@ class ModelCheck:
     def to_json(self) -> dict[str, Any]:
         """Plain values, for machines."""
         plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {**plain, "usable": self.usable, "problems": list(self.problems)}
+        return {**plain, "usable": self.usable, "problems": list(self.problems), "notes": list(self.notes)}
 
 
 def check_model(path: str | Path) -> ModelCheck:
@@ -55,6 +56,10 @@ def check_model(path: str | Path) -> ModelCheck:
         complaints = getattr(error, "complaints", ())
         return ModelCheck(spec, problems=(str(error), *complaints[1:]))
     network = getattr(model, "network", None)
+    problems, unknown = _tried(model)
+    notes = getattr(model, "notes", ())  # other packages' models have none
+    if unknown:
+        notes += (f"the prompt {PROMPT!r} was read with unknown words: {', '.join(unknown)}",)
     return ModelCheck(
         spec,
         loads=True,
@@ -64,7 +69,8 @@ def check_model(path: str | Path) -> ModelCheck:
         explains=_explains(model),
         input_size=model.preparation.input_size,
         visible=model.preparation.view(*FRAME).fraction,
-        problems=tuple(_problems(model)),
+        problems=problems,
+        notes=notes,
     )
 
 
@@ -73,18 +79,20 @@ def _explains(model: object) -> str | None:
         return "rollout"
     if isinstance(model, ConvTower):
         return "gradcam"
-    return "cross-attention" if isinstance(model, CrossAttention) else None
+    return "cross" if isinstance(model, CrossAttention) else None
 
 
-def _problems(model: Contrastive) -> list[str]:
+def _tried(model: Contrastive) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What went wrong with one prompt and one grey frame, and the words of the prompt that the model does not know."""
     import torch
 
     try:
         texts = model.texts([PROMPT])
     except SurgevalError as error:
-        return [str(error)]
+        return (str(error),), ()
+    unknown = getattr(texts, "unknown", ())
     grey = model.preparation(np.full((*FRAME, 3), 128, np.uint8))
     score = model.scores(torch.from_numpy(grey)[None], texts)
     if not bool(torch.isfinite(score).all()):
-        return [f"model {model.name}: found a score that is not finite for a grey frame, expected a number"]
-    return []
+        return (f"model {model.name}: found a score that is not finite for a grey frame, expected a number",), unknown
+    return (), unknown

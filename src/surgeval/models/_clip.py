@@ -88,13 +88,13 @@ def open_clip(folder: Path, name: str, dtype: str = "float32") -> Clip:
     vision, text = config.vision_config, config.text_config
     grid = fitting_size(path, vision, preparation)
     tensors, files = read_folder(folder)
-    network = build(
+    network, notes = build(
         partial(CLIPModel._from_config, config, attn_implementation="eager", dtype=torch.float32), tensors, files[0]
     )
     tokens = FolderTokens(folder, longest=text.max_position_embeddings, words=text.vocab_size, end=_end(path, text))
     identity = digest([*files, path, *tokens.files], preparation, "clip", dtype)
     return Clip(network, tokens, grid, name=name, family="clip", identity=identity, preparation=preparation,
-                logit_scale=_scale(network, files[0]), dtype=dtype)  # fmt: skip
+                logit_scale=_scale(network, files[0]), dtype=dtype, notes=notes)  # fmt: skip
 
 
 def open_clip_resnet(folder: Path, name: str, dtype: str = "float32") -> ClipResnet:

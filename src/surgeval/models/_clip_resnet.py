@@ -92,7 +92,8 @@ class PhantomClipResnet(nn.Module):
         _validate(path, config)
         configured(lambda text: CLIPTextConfig(**text), config["text"], path)
         weights = folder / "model.safetensors"
-        return build(partial(cls, config), read_safetensors(weights), weights)
+        network, _ = build(partial(cls, config), read_safetensors(weights), weights)
+        return network
 
 
 def _validate(path: Path, config: Mapping[str, Any]) -> None:

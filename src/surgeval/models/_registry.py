@@ -19,7 +19,7 @@ from surgeval.errors import BadInput, DataError
 from surgeval.models._embedded import EMBEDDED, embedded_folder
 from surgeval.models.contrastive import Contrastive
 
-__all__ = ["GROUP", "KINDS", "ModelSpec", "open_contrastive", "parse_spec", "plugins", "require_torch"]
+__all__ = ["GROUP", "KINDS", "PLACES", "ModelSpec", "open_contrastive", "parse_spec", "plugins", "require_torch"]
 
 GROUP = "surgeval.models"
 KINDS = {
@@ -29,6 +29,11 @@ KINDS = {
     "surgvlp": "SurgVLP checkpoint (.pth or zip), with FILE?vocab=VOCAB or vocab.txt beside it",
     "hecvl": "HecVL checkpoint, as surgvlp",
     "peskavlp": "PeskaVLP checkpoint, as surgvlp",
+}
+PLACES = {
+    "FOLDER": "a transformers folder; config.json says whether it is CLIP or BLIP (by its contrast head)",
+    "OWNER/NAME": "the same from the Hugging Face hub",
+    "FILE": "a SurgVLP checkpoint (.pth or zip)",
 }
 _CHECKPOINTS = ("surgvlp", "hecvl", "peskavlp")
 _HUB_NAME = re.compile(r"[\w-][\w.-]{0,95}/[\w-][\w.-]{0,95}")
@@ -113,6 +118,9 @@ def _loader(spec: ModelSpec) -> Callable[..., Contrastive]:
         return _folder_loader(embedded_folder(spec.where), spec)
     path = Path(spec.where)
     there = os.path.exists(path)  # noqa: PTH110 (`Path.exists` raises for overlong names)
+    if there and path.is_file() and _of_folder(path):
+        raise BadInput(f"model {spec.text!r}: found one file of a transformers folder, expected the folder that holds "
+                       f"it and config.json: {path.parent}")  # fmt: skip
     if spec.kind in _CHECKPOINTS or (not spec.kind and there and path.is_file()):
         from surgeval.models._surgvlp import open_surgvlp
 
@@ -125,6 +133,12 @@ def _loader(spec: ModelSpec) -> Callable[..., Contrastive]:
     if not path.is_dir():
         raise BadInput(f"model {spec.text!r}: found a file, expected a transformers folder")
     return _folder_loader(path, spec)
+
+
+def _of_folder(path: Path) -> bool:
+    """Whether the file is no checkpoint by itself but a part of a transformers folder."""
+    known = path.name in ("config.json", "pytorch_model.bin", "model.safetensors.index.json")
+    return path.suffix == ".safetensors" or (known and (path.parent / "config.json").is_file())
 
 
 def _folder_loader(folder: Path, spec: ModelSpec) -> Callable[..., Contrastive]:

@@ -62,9 +62,9 @@ class SurgVLP(TwoTowers):
     network: SurgVLPNetwork
 
     def __init__(self, network: SurgVLPNetwork, tokens: WordPieces, *, name: str, family: str, identity: str,
-                 dtype: str) -> None:  # fmt: skip
+                 dtype: str, notes: tuple[str, ...] = ()) -> None:  # fmt: skip
         super().__init__(network, name=name, family=family, identity=identity, preparation=PREPARATION,
-                         logit_scale=100.0, dtype=dtype)  # fmt: skip
+                         logit_scale=100.0, dtype=dtype, notes=notes)  # fmt: skip
         self.tokens = tokens
 
     def trunk(self, pixels: torch.Tensor) -> torch.Tensor:
@@ -88,7 +88,7 @@ def open_surgvlp(
     file: Path, name: str, vocab: Path | None = None, family: str = "surgvlp", dtype: str = "float32"
 ) -> SurgVLP:
     """The model of a .pth file or of a zip that holds one."""
-    network = build(SurgVLPNetwork, read_torch(file), file)
+    network, notes = build(SurgVLPNetwork, read_torch(file), file)
     tokens = WordPieces(vocab, file, words=WORDS, length=LENGTH)
     identity = digest([file, *tokens.files], PREPARATION, family, dtype)
-    return SurgVLP(network, tokens, name=name, family=family, identity=identity, dtype=dtype)
+    return SurgVLP(network, tokens, name=name, family=family, identity=identity, dtype=dtype, notes=notes)

@@ -1,11 +1,13 @@
 """Prompts to token ids, with what silently goes wrong made loud.
 
 Without tokenizer files transformers invents a tokenizer that maps every letter to "unknown"; a prompt that is too long
-is cut; a prompt without its end token is read at the wrong place. Each is an error here.
+is cut; a prompt without its end token is read at the wrong place; two prompts that differ in unknown words only get the
+same score. Each is an error here, and single unknown words are told.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -16,11 +18,13 @@ import torch
 from surgeval.errors import BadInput, DataError
 from surgeval.models._checkpoint import first_line
 
-__all__ = ["TOKENIZER_FILES", "FolderTokens", "WordPieces", "checked_prompts"]
+__all__ = ["TOKENIZER_FILES", "FolderTokens", "Tokens", "WordPieces", "checked_prompts"]
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "vocab.json", "merges.txt", "vocab.txt",
                    "special_tokens_map.json", "added_tokens.json")  # fmt: skip
 _LEGACY_END = 2  # transformers reads old CLIP files with this end id at the largest id instead
+_WORD = re.compile(r"\w+|[^\w\s]")
+_NAMED = 8  # unknown words in one sentence
 
 
 def checked_prompts(prompts: Sequence[str]) -> tuple[str, ...]:
@@ -36,7 +40,64 @@ def checked_prompts(prompts: Sequence[str]) -> tuple[str, ...]:
     return result
 
 
-class FolderTokens:
+class Tokens:
+    """What every tokenizer answers: the tokens of prompts, and which words it does not know."""
+
+    place: Path  # named when the tokenizer cannot be used
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        raise NotImplementedError
+
+    def __call__(self, prompts: Sequence[str]) -> dict[str, torch.Tensor]:
+        """`input_ids` and `attention_mask`."""
+        raise NotImplementedError
+
+    def unknown(self, prompts: Sequence[str]) -> tuple[str, ...]:
+        """The words that are read as "unknown"; two prompts that are read alike are refused."""
+        words = {prompt: dict.fromkeys(_WORD.findall(prompt)) for prompt in prompts}
+        every = list(dict.fromkeys(word for found in words.values() for word in found))
+        rows = self._encode(every, add_special_tokens=False)["input_ids"]
+        none = self._unknown_ids()
+        missing = {word: None for word, row in zip(every, rows, strict=True) if none.intersection(row)}
+        seen: dict[tuple[int, ...], str] = {}
+        for prompt, row in zip(prompts, self._encode(prompts)["input_ids"], strict=True):
+            other = seen.get(tuple(row))
+            if other is not None:
+                raise _alike(other, prompt, [word for word in missing if word in words[other] or word in words[prompt]])
+            seen[tuple(row)] = prompt
+        return tuple(missing)
+
+    def _unknown_ids(self) -> set[int]:
+        # A folder without tokenizer_config.json names the token in tokenizer.json only.
+        model = getattr(getattr(self._tokenizer, "backend_tokenizer", None), "model", None)
+        names = {self._tokenizer.unk_token, getattr(model, "unk_token", None)} - {None}
+        return {self._tokenizer.convert_tokens_to_ids(name) for name in names}
+
+    def _encode(self, texts: Sequence[str], **options: Any) -> Any:
+        tokenizer = self._tokenizer
+        try:
+            return tokenizer(list(texts), verbose=False, **options)  # a prompt too long is our own sentence
+        except Exception as error:  # the tokenizers library raises plain Exception
+            raise DataError(self.place, field="tokenizer", found=f"files that cannot be used ({first_line(error)})",
+                            expected="a transformers tokenizer with a padding token") from error  # fmt: skip
+
+
+def _alike(one: str, other: str, unknown: Sequence[str]) -> BadInput:
+    if one == other:
+        return BadInput(f"prompts: found {_short(one)!r} twice, expected different ones")
+    named = ", ".join(repr(_short(word)) for word in unknown[:_NAMED])
+    more = f" and {len(unknown) - _NAMED} more" if len(unknown) > _NAMED else ""
+    why = f" because its vocabulary has no {named}{more}" if unknown else ""
+    return BadInput(f"prompts {_short(one)!r} and {_short(other)!r}: found that the model reads both as the same "
+                    f"tokens{why}, expected prompts that it can tell apart")  # fmt: skip
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 120 else f"{text[:100]}…{text[-15:]}"
+
+
+class FolderTokens(Tokens):
     """The tokenizer of a transformers folder, opened with the first prompt.
 
     `fast` reads tokenizer.json alone: `AutoTokenizer` also reads config.json and complains of a network that is not of
@@ -44,63 +105,57 @@ class FolderTokens:
     """
 
     def __init__(self, folder: Path, *, longest: int, words: int, end: int | None = None, fast: bool = False) -> None:
-        self.folder, self.longest, self.words, self.end, self.fast = folder, longest, words, end, fast
+        self.place = folder
+        self.longest, self.words, self.end, self.fast = longest, words, end, fast
 
     @property
     def files(self) -> list[Path]:
         """The files that decide what a prompt means."""
-        return [self.folder / name for name in TOKENIZER_FILES if (self.folder / name).is_file()]
+        return [self.place / name for name in TOKENIZER_FILES if (self.place / name).is_file()]
 
     @cached_property
     def _tokenizer(self) -> Any:
         names = {path.name for path in self.files}
         if not names & {"tokenizer.json", "vocab.txt"} and not {"vocab.json", "merges.txt"} <= names:
-            raise BadInput(f"{self.folder}: found no tokenizer files, expected tokenizer.json, vocab.json with "
+            raise BadInput(f"{self.place}: found no tokenizer files, expected tokenizer.json, vocab.json with "
                            "merges.txt, or vocab.txt to read prompts with")  # fmt: skip
         from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
         opener = PreTrainedTokenizerFast if self.fast else AutoTokenizer
         try:
-            return opener.from_pretrained(self.folder, local_files_only=True, trust_remote_code=False)
+            return opener.from_pretrained(self.place, local_files_only=True, trust_remote_code=False)
         except Exception as error:  # the tokenizers library raises plain Exception
-            raise DataError(self.folder, field="tokenizer", found=f"files that cannot be used ({first_line(error)})",
+            raise DataError(self.place, field="tokenizer", found=f"files that cannot be used ({first_line(error)})",
                             expected="a transformers tokenizer") from error  # fmt: skip
 
     def __call__(self, prompts: Sequence[str]) -> dict[str, torch.Tensor]:
         """`input_ids` and `attention_mask`, padded to the longest prompt."""
-        try:
-            out = self._tokenizer(list(prompts), padding=True, return_tensors="pt")
-        except (ValueError, TypeError) as error:
-            raise DataError(self.folder, field="tokenizer", found=f"files that cannot be used ({first_line(error)})",
-                            expected="a transformers tokenizer with a padding token") from error  # fmt: skip
+        out = self._encode(prompts, padding=True, return_tensors="pt")
         ids, mask = out["input_ids"], out["attention_mask"]
-        _check(prompts, ids, mask, self.longest, self.words, self.folder)
+        _check(prompts, ids, mask, self.longest, self.words, self.place)
         if self.end is not None and self.end != _LEGACY_END and not bool((ids == self.end).any(1).all()):
-            raise DataError(self.folder, field="tokenizer", found=f"prompts without the end token {self.end}",
+            raise DataError(self.place, field="tokenizer", found=f"prompts without the end token {self.end}",
                             expected="the text tower's eos_token_id at the end of each")  # fmt: skip
         return {"input_ids": ids, "attention_mask": mask}
 
 
-class WordPieces:
+class WordPieces(Tokens):
     """BERT's cased WordPiece from a vocab.txt that the user supplies; every prompt padded to `length`."""
 
     def __init__(self, vocab: Path | None, beside: Path, *, words: int, length: int = 77) -> None:
-        self.vocab, self.beside, self.words, self.length = vocab, beside, words, length
+        self.beside, self.words, self.length = beside, words, length
+        self.place = vocab or beside.parent / "vocab.txt"
 
     @property
     def files(self) -> list[Path]:
         """The vocabulary, where there is one."""
-        path = self._path()
-        return [path] if path.is_file() else []
-
-    def _path(self) -> Path:
-        return self.vocab or self.beside.parent / "vocab.txt"
+        return [self.place] if self.place.is_file() else []
 
     @cached_property
     def _tokenizer(self) -> Any:
         from transformers import BertTokenizer
 
-        path = self._path()
+        path = self.place
         if not path.is_file():
             raise BadInput(f"{path}: found no such file, expected Bio_ClinicalBERT's vocab.txt beside the checkpoint "
                            f"or named as surgvlp:{self.beside.name}?vocab=FILE")  # fmt: skip
@@ -119,9 +174,9 @@ class WordPieces:
 
     def __call__(self, prompts: Sequence[str]) -> dict[str, torch.Tensor]:
         """`input_ids` and `attention_mask`, (prompts, length)."""
-        longest = self._tokenizer(list(prompts), padding=True, return_tensors="pt")
-        _check(prompts, longest["input_ids"], longest["attention_mask"], self.length, self.words, self._path())
-        out = self._tokenizer(list(prompts), padding="max_length", max_length=self.length, return_tensors="pt")
+        longest = self._encode(prompts, padding=True, return_tensors="pt")
+        _check(prompts, longest["input_ids"], longest["attention_mask"], self.length, self.words, self.place)
+        out = self._encode(prompts, padding="max_length", max_length=self.length, return_tensors="pt")
         return {"input_ids": out["input_ids"], "attention_mask": out["attention_mask"]}
 
 

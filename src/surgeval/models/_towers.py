@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from surgeval.errors import BadInput
-from surgeval.models._tokens import checked_prompts
+from surgeval.models._tokens import Tokens, checked_prompts
 from surgeval.models.contrastive import TextBank
 from surgeval.models.preparation import Preparation
 
@@ -25,6 +25,8 @@ _TYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 class Adapter:
     """A frozen network with its name, identity and geometry, on some device."""
 
+    tokens: Tokens
+
     def __init__(
         self,
         network: nn.Module,
@@ -35,12 +37,14 @@ class Adapter:
         preparation: Preparation,
         logit_scale: float,
         dtype: str = "float32",
+        notes: tuple[str, ...] = (),
     ) -> None:
         if dtype not in _TYPES:
             raise BadInput(f"dtype: found {dtype!r}, expected one of {', '.join(_TYPES)}")
         self.network: Any = network.to(_TYPES[dtype])
         self.name, self.family, self.identity = name, family, identity
         self.preparation, self.logit_scale, self.dtype = preparation, logit_scale, dtype
+        self.notes = notes  # what was done to the files to load them, for `surgeval models check`
 
     @property
     def device(self) -> torch.device:
@@ -73,11 +77,12 @@ class TwoTowers(Adapter):
     def texts(self, prompts: Sequence[str]) -> TextBank:
         """Encode prompts."""
         checked = checked_prompts(prompts)
+        unknown = self.tokens.unknown(checked)
         with torch.no_grad():
             pieces = [
                 unit(self._text_vectors(checked[start : start + _CHUNK])) for start in range(0, len(checked), _CHUNK)
             ]
-        return TextBank(checked, vectors=torch.cat(pieces))
+        return TextBank(checked, vectors=torch.cat(pieces), unknown=unknown)
 
     def scores(self, pixels: torch.Tensor, texts: TextBank) -> torch.Tensor:
         """Cosines (images, prompts), without gradients."""

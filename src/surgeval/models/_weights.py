@@ -10,7 +10,7 @@ import copy
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,11 +20,12 @@ from torch import nn
 from surgeval.errors import BadInput, DataError
 from surgeval.models._checkpoint import first_line, read_torch
 
-__all__ = ["WeightsMismatch", "build", "configured", "digest", "fit", "freeze", "read_config", "read_folder",
-           "read_safetensors"]  # fmt: skip
+__all__ = ["WeightsMismatch", "build", "configured", "digest", "fit", "foreign_prefix", "freeze", "read_config",
+           "read_folder", "read_safetensors"]  # fmt: skip
 
 Network = TypeVar("Network", bound=nn.Module)
 _CONFIG_LIMIT = 4 << 20
+_WRAPPERS = 4  # wrapped more often than this, a file is nobody's
 _MOST_LAYERS = 256  # a network is built, layer by layer, before its weights are compared
 
 
@@ -110,21 +111,29 @@ def _plain(name: object) -> bool:
     return isinstance(name, str) and name.endswith(".safetensors") and not any(c in name for c in "/\\:\0")
 
 
-def build(make: Callable[[], Network], tensors: Mapping[str, torch.Tensor], path: object) -> Network:
-    """The network with these weights, frozen and in evaluation mode; `path` is named when they do not fit."""
+def build(
+    make: Callable[[], Network], tensors: Mapping[str, torch.Tensor], path: object
+) -> tuple[Network, tuple[str, ...]]:
+    """The network with these weights, frozen and in evaluation mode, and notes on what was done to make them fit.
+
+    `path` is named when they do not.
+    """
     try:
         with torch.device("meta"):
             network = make()
     except (ValueError, RuntimeError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
         raise DataError(path, field="config.json", found=f"sizes that make no network ({first_line(error)})",
                         expected="a consistent configuration") from error  # fmt: skip
-    fit(network, tensors, path)
+    prefix = foreign_prefix(tensors, network.state_dict())
+    fit(network, {name.removeprefix(prefix): value for name, value in tensors.items()}, path)
     for name, buffer in list(network.named_buffers()):
         if buffer.is_meta:  # not stored in files: transformers fills these when it builds a model
             owner, _, leaf = name.rpartition(".")
             network.get_submodule(owner).register_buffer(leaf, _constant(leaf, buffer), persistent=False)
     freeze(network)
-    return network
+    return network, (
+        f"all {len(tensors)} names of weights begin with {prefix!r}, which was left out",
+    ) if prefix else ()
 
 
 def _constant(name: str, like: torch.Tensor) -> torch.Tensor:
@@ -134,6 +143,25 @@ def _constant(name: str, like: torch.Tensor) -> torch.Tensor:
         return torch.zeros(like.shape, dtype=torch.long)
     raise BadInput(f"transformers: found a version whose networks hold a constant {name!r}, expected one listed in "
                    "docs/dependencies.md")  # fmt: skip
+
+
+def foreign_prefix(names: Iterable[str], wanted: Collection[str]) -> str:
+    """What all names begin with and the network's do not: torch's wrappers add `module.` or `_orig_mod.`.
+
+    >>> foreign_prefix(["module.head.weight", "module.body.bias"], ["head.weight", "body.bias"])
+    'module.'
+    """
+    names = list(names)
+    if any(name in wanted for name in names):
+        return ""
+    parts = names[0].split(".")[:-1] if names else []
+    for count in range(1, min(len(parts), _WRAPPERS) + 1):
+        prefix = ".".join([*parts[:count], ""])
+        if not all(name.startswith(prefix) for name in names):
+            break
+        if any(name.removeprefix(prefix) in wanted for name in names):
+            return prefix
+    return ""
 
 
 def fit(network: nn.Module, tensors: Mapping[str, torch.Tensor], path: object) -> None:

@@ -26,6 +26,7 @@ class TextBank:
     prompts: tuple[str, ...]
     vectors: torch.Tensor | None = None  # (prompts, dim), unit length, on the model's device
     tokens: dict[str, torch.Tensor] | None = None  # matching heads only
+    unknown: tuple[str, ...] = ()  # words that the tokenizer does not know: the model reads each as the same nothing
 
     def __len__(self) -> int:
         return len(self.prompts)

@@ -37,6 +37,15 @@ class SurgXRun:
     summary: RunSummary
     look: Look
 
+    @property
+    def unknown_words(self) -> tuple[str, ...]:
+        """Words of the prompts that the model's tokenizer does not know."""
+        settings, look = self.look.settings, self.look
+        banks = [look.instruments] if "instruments" in settings.tasks else []
+        if "triplets" in settings.tasks:
+            banks += [look.triplets, *([look.verbs] if settings.profile == "early" else [])]
+        return tuple(dict.fromkeys(word for bank in banks for word in bank.unknown))
+
     def gallery(self, scores: SurgXScores, count: int = 36) -> tuple[Item, ...]:
         """`count` predictions to look at, an equal share of right and wrong, grounded and not."""
         return gallery(self.look, scores, count) if count and "instruments" in self.look.settings.tasks else ()

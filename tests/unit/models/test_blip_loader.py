@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from PIL import Image
 from transformers import BlipForImageTextRetrieval
 
 from surgeval.errors import SurgevalError
 from surgeval.models import AttentionTower, Contrastive, CrossAttention, check_model, open_contrastive
 from surgeval.models._blip import BlipItc, BlipItm
+from surgeval.protocols.surgxbench import explain_image
 
 PROMPTS = ["The grasper is in the image", "the hook", "I use a hook to retract the gallbladder"]
 
@@ -99,6 +102,15 @@ def test_prompts_of_one_head_are_refused_by_the_other(blip_folder: Path) -> None
 
 def test_a_blip_folder_can_be_checked_and_is_no_clip(blip_folder: Path) -> None:
     result = check_model(f"blip-itm:{blip_folder}")
-    assert result.usable and result.explains == "cross-attention" and result.visible == 1.0
+    assert result.usable and result.explains == "cross" and result.visible == 1.0
     with pytest.raises(SurgevalError, match=r"model_type: found 'blip', expected 'clip'"):
         open_contrastive(f"clip:{blip_folder}")
+
+
+@pytest.mark.parametrize(("kind", "scale"), [("blip-itm", "log-odds"), ("blip-itc", "cosine")])
+def test_an_explanation_records_which_score_was_differentiated(
+    blip_folder: Path, tmp_path: Path, kind: str, scale: str
+) -> None:
+    Image.fromarray(np.random.default_rng(0).integers(0, 256, (40, 60, 3), np.uint8)).save(tmp_path / "frame.png")
+    found = explain_image(tmp_path / "frame.png", f"{kind}:{blip_folder}", ["the hook"])
+    assert found.method["score_scale"] == scale

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import torch
 import typer
+from safetensors.torch import load_file, save_file
 
 from surgeval.cli._models import register
 from surgeval.errors import SurgevalError
@@ -241,6 +242,35 @@ def test_models_check_exits_2_and_says_what_is_missing(
 def test_models_list_names_every_kind(app: typer.Typer, capsys: pytest.CaptureFixture[str]) -> None:
     app(args=["models", "list"], standalone_mode=False)
     shown = capsys.readouterr().out
-    assert all(name in shown for name in (*EMBEDDED, *KINDS))
+    assert all(name in shown for name in (*EMBEDDED, *KINDS, "FOLDER", "OWNER/NAME"))
     app(args=["models", "list", "--json"], standalone_mode=False)
-    assert set(json.loads(capsys.readouterr().out)) == {"embedded", "kinds", "plugins"}
+    assert set(json.loads(capsys.readouterr().out)) == {"embedded", "places", "kinds", "plugins"}
+
+
+@pytest.mark.parametrize("kind", ["", "clip:", "surgvlp:"])
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json"])
+def test_a_file_of_a_folder_is_answered_with_the_folder(clip_folder: Path, kind: str, name: str) -> None:
+    result = check_model(f"{kind}{clip_folder / name}")
+    assert result.problems == (
+        f"model '{kind}{clip_folder / name}': found one file of a transformers folder, expected the folder that holds "
+        f"it and config.json: {clip_folder}",
+    )
+
+
+def test_a_pickle_is_part_of_a_folder_only_beside_its_configuration(clip_folder: Path, tmp_path: Path) -> None:
+    for folder in (clip_folder, tmp_path):
+        torch.save({"a": torch.ones(1)}, folder / "pytorch_model.bin")
+    assert (
+        f"expected the folder that holds it and config.json: {clip_folder}"
+        in (check_model(clip_folder / "pytorch_model.bin").problems[0])
+    )
+    assert "tensors of SurgVLPNetwork" in check_model(tmp_path / "pytorch_model.bin").problems[0]
+
+
+def test_models_check_prints_what_was_done_to_the_names(
+    app: typer.Typer, clip_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = clip_folder / "model.safetensors"
+    save_file({f"module.{name}": value for name, value in load_file(path).items()}, path)
+    assert app(args=["models", "check", str(clip_folder)], standalone_mode=False) == 0
+    assert "note: all 78 names of weights begin with 'module.', which was left out" in capsys.readouterr().out

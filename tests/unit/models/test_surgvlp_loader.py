@@ -15,6 +15,7 @@ from surgeval.models import ConvTower, check_model, open_contrastive
 from surgeval.models._resnet import resnet50
 from surgeval.models._surgvlp import SurgVLP, SurgVLPNetwork
 from surgeval.models._tokens import WordPieces
+from surgeval.models._weights import foreign_prefix
 
 PROMPTS = ["I use a grasper", "the Grasper"]
 
@@ -122,3 +123,36 @@ def test_check_lists_every_missing_tensor(tmp_path: Path) -> None:
     assert not result.loads and len(result.problems) == 2
     assert "no backbone_img.model.layer4.2.conv3.weight and 1 more difference" in result.problems[0]
     assert result.problems[1] == "no backbone_img.global_embedder.weight"
+
+
+def test_a_wrapper_around_all_names_is_left_out_and_told(tmp_path: Path) -> None:
+    file = tmp_path / "SurgVLP.pth"
+    torch.save({f"module.{name}": value for name, value in surgvlp_tensors().items()}, file)
+    found = open_contrastive(file)
+    assert isinstance(found, SurgVLP)
+    assert found.notes == ("all 519 names of weights begin with 'module.', which was left out",)
+    name = "backbone_img.global_embedder.weight"
+    torch.testing.assert_close(found.network.state_dict()[name], surgvlp_tensors()[name])
+
+
+def test_a_wrapper_around_some_names_is_none(tmp_path: Path) -> None:
+    tensors = surgvlp_tensors()
+    name = "backbone_img.global_embedder.weight"
+    tensors[f"module.{name}"] = tensors.pop(name)
+    torch.save(tensors, tmp_path / "SurgVLP.pth")
+    assert check_model(tmp_path / "SurgVLP.pth").problems[1:] == (f"an unknown module.{name}",)
+    image = {name: value for name, value in surgvlp_tensors().items() if name.startswith("backbone_img.")}
+    torch.save(image, tmp_path / "SurgVLP.pth")  # all names share a beginning, and it is the right one
+    result = check_model(tmp_path / "SurgVLP.pth")
+    assert "found no backbone_text.model.embeddings.word_embeddings.weight" in result.problems[0]
+    assert not any("unknown" in problem for problem in result.problems)
+
+
+def test_what_wraps_the_names_is_found_by_the_names_that_fit() -> None:
+    wanted = ["model.head.weight", "model.body.bias"]
+    for prefix in ("module.", "_orig_mod.module.", "student."):
+        assert foreign_prefix([f"{prefix}{name}" for name in wanted], wanted) == prefix
+    assert foreign_prefix(["head.weight"], wanted) == ""
+    assert foreign_prefix(wanted, wanted) == ""
+    assert foreign_prefix([], wanted) == ""
+    assert foreign_prefix(["." * 100_000 + "model.head.weight"], wanted) == ""

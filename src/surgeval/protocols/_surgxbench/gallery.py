@@ -6,7 +6,8 @@ maps).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import cv2
@@ -19,6 +20,7 @@ from surgeval.explain.heatmaps import heatmaps
 from surgeval.protocols._surgxbench.frames import Reader, Seen, batches
 from surgeval.protocols._surgxbench.instruments import to_device
 from surgeval.protocols._surgxbench.item import Item
+from surgeval.protocols._surgxbench.labels import line_height, name_patches
 from surgeval.protocols._surgxbench.measure import regions_of
 from surgeval.protocols._surgxbench.result import SurgXScores
 from surgeval.protocols._surgxbench.worker import Look
@@ -29,7 +31,9 @@ if TYPE_CHECKING:
 __all__ = ["draw_overlay", "gallery", "side_by_side"]
 
 Image = npt.NDArray[np.uint8]
-_WIDTH = 420
+_WIDTH, _LINE, _LETTERS = 420, 2, 17  # pixels; the page shows a pair at about half its size
+# Right × grounded. "Right but ungrounded" first: of a frame with two predictions, that one is shown.
+_CELLS = ((True, False), (False, True), (True, True), (False, False))
 _GREEN, _WHITE, _CYAN = (70, 220, 90), (255, 255, 255), (60, 220, 255)
 
 
@@ -50,25 +54,30 @@ def gallery(look: Look, scores: SurgXScores, count: int = 36) -> tuple[Item, ...
 
 
 def _choose(cases: pl.DataFrame, count: int) -> list[dict[str, Any]]:
+    """One prediction of each chosen frame; where a cell has too few, the others give more."""
     said = cases.filter((pl.col("task") == "instruments") & pl.col("predicted") & (pl.col("excluded") == ""))
-    found: list[dict[str, Any]] = []
-    used: set[tuple[str, str]] = set()
-    # "Right but ungrounded" first: of a frame with two predictions, that one is shown.
-    for right, grounded in ((True, False), (False, True), (True, True), (False, False)):
-        part = said.filter((pl.col("present") == right) & (pl.col("grounded") == grounded))
-        if part.is_empty():
-            continue
-        turns = part.with_columns(pl.int_range(pl.len()).shuffle(seed=0).over("cluster").alias("turn")).sort(
-            "turn", "cluster", "frame"
-        )
-        taken = 0
-        for row in turns.iter_rows(named=True):
-            key = (row["cluster"], row["frame"])
-            if key not in used and taken < max(1, count // 4):
-                used.add(key)
-                found.append(row)
-                taken += 1
-    return found
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+
+    def take(queue: Iterator[dict[str, Any]], most: int) -> None:
+        for row in islice((one for one in queue if (one["cluster"], one["frame"]) not in found), most):
+            found[row["cluster"], row["frame"]] = row
+
+    queues = [_spread(said.filter((pl.col("present") == right) & (pl.col("grounded") == grounded)))
+              for right, grounded in _CELLS]  # fmt: skip
+    for number, queue in enumerate(queues):
+        take(queue, count // len(queues) + (number < count % len(queues)))
+    before = -1
+    while before < len(found) < count:
+        before = len(found)
+        for queue in queues:
+            take(queue, min(1, count - len(found)))
+    return list(found.values())
+
+
+def _spread(part: pl.DataFrame) -> Iterator[dict[str, Any]]:
+    """The rows in a random order that takes one of each video in turn."""
+    turns = part.with_columns(pl.int_range(pl.len()).shuffle(seed=0).over("cluster").alias("turn"))
+    return turns.sort("turn", "cluster", "frame").iter_rows(named=True)
 
 
 def _present(cases: pl.DataFrame) -> dict[tuple[str, str], tuple[str, ...]]:
@@ -108,18 +117,31 @@ def _picture(one: Seen, paste: Paste, heat: torch.Tensor, look: Look, classes: S
 
 
 def side_by_side(one: Seen, images: tuple[Image, Image], classes: Sequence[str]) -> Image:
-    """Two pictures of a frame with its boxes drawn, named in the first."""
-    drawn = [image.copy() for image in images]
-    thick = max(1, one.image.shape[1] // 300)
+    """Two pictures of a frame with its boxes drawn, named in the first.
+
+    Lines and letters are drawn at the size that is shown: shrunk with a large frame they could not be read.
+    """
+    scale = _WIDTH / one.image.shape[1]
+    size = (_WIDTH, max(1, round(one.image.shape[0] * scale)))
+    how = cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC
+    drawn = [cv2.resize(image, size, interpolation=how) for image in images]
+    names, corners = [], []
     for instance in one.frame.instances:
         if instance.box is not None:
-            number = instance.triplet.instrument
-            x1, y1, x2, y2 = (round(value) for value in instance.box.corners)
+            x1, y1, x2, y2 = (value * scale for value in instance.box.corners)
             for image in drawn:
-                cv2.rectangle(image, (x1, y1), (x2, y2), _GREEN, thick)
-            _write(drawn[0], classes[number] if 0 <= number < len(classes) else "?", x1 + 3, max(y1 + 14, 14))
-    size = (_WIDTH, max(1, round(one.image.shape[0] * _WIDTH / one.image.shape[1])))
-    return np.hstack([cv2.resize(image, size, interpolation=cv2.INTER_AREA) for image in drawn])
+                cv2.rectangle(image, (round(x1), round(y1)), (round(x2), round(y2)), _GREEN, _LINE)
+            number = instance.triplet.instrument
+            names.append(classes[number] if 0 <= number < len(classes) else "?")
+            corners.append((x1, _above(y1, y2)))
+    name_patches(drawn[0], names, corners, _LETTERS, _GREEN)
+    return np.hstack(drawn)
+
+
+def _above(top: float, bottom: float) -> float:
+    """Where a name stands: above its box, at the frame's edge inside a large box and below a small one."""
+    high = line_height(_LETTERS)
+    return top - high if top >= high else top if bottom - top >= 2 * high else bottom
 
 
 def draw_overlay(
@@ -146,10 +168,3 @@ def draw_overlay(
         large = [contour for contour in moving if cv2.contourArea(contour) >= 1e-4 * motion.size]
         cv2.drawContours(result, large, -1, _CYAN, thick)
     return result
-
-
-def _write(image: Image, text: str, x: int, y: int) -> None:
-    plain = text.encode("ascii", "replace").decode()
-    scale = max(0.35, image.shape[1] / 800)
-    cv2.putText(image, plain, (x, y), cv2.FONT_HERSHEY_SIMPLEX, scale, (0, 0, 0), 3, cv2.LINE_AA)
-    cv2.putText(image, plain, (x, y), cv2.FONT_HERSHEY_SIMPLEX, scale, _GREEN, 1, cv2.LINE_AA)
