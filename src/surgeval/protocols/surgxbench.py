@@ -11,7 +11,7 @@ import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from surgeval.datasets import Dataset, dataset_fingerprint, open_dataset
+from surgeval.datasets import Dataset, JoinedBoxes, Problem, dataset_fingerprint, open_dataset
 from surgeval.engine import Manifest, RunSummary, Unit, library_versions, run
 from surgeval.errors import BadInput
 from surgeval.explain.flow import StoredFlow
@@ -85,6 +85,8 @@ def run_surgxbench(
     settings = _possible(settings, dataset)
     videos = tuple(dict.fromkeys(videos))
     chosen = _videos(dataset, split, videos)
+    if isinstance(dataset, JoinedBoxes) and not set(chosen) & set(dataset.boxed):
+        raise BadInput(f"{boxes}: found boxes of none of {_listed(chosen)} of {data}, expected boxes of one at least")
     look = Look(str(data), format, labels, model, device, dtype, settings, second, table)
     method = method_for(look.net, settings.method)
     look.rehearse()
@@ -142,7 +144,8 @@ def _listed(videos: list[str]) -> str:
 
 
 def _videos(dataset: Dataset, split: str | None, names: tuple[str, ...]) -> list[str]:
-    every = dataset.videos(lambda _problem: None)
+    problems: list[Problem] = []
+    every = dataset.videos(problems.append)
     splits = sorted({video.split for video in every if video.split})
     if split is not None and split not in splits:
         if any(split in one.split(",") for one in splits):
@@ -157,5 +160,6 @@ def _videos(dataset: Dataset, split: str | None, names: tuple[str, ...]) -> list
         raise BadInput(f"video {unknown[0]!r}: expected one of {', '.join(known)}")
     chosen = list(names) or known
     if not chosen:
-        raise BadInput(f"{dataset.root}: found no videos, expected at least one")
+        first = next((f" ({problem})" for problem in problems if problem.level == "error"), "")
+        raise BadInput(f"{dataset.root}: found no videos, expected at least one{first}")
     return chosen

@@ -130,7 +130,7 @@ def test_the_camera_is_fitted_as_the_settings_say(tmp_path: Path) -> None:
     for frame, fit, pan in ((boxed, "plain", 4 * 3 / 8), (boxed, "masked", outside), (boxed, "robust", 0),
                             (bare, "masked", 4 * 3 / 8)):  # fmt: skip
         reader = Reader(Preparation(resize=(32, 32)), Settings(flow="files", fit=fit), flow)  # type: ignore[arg-type]
-        motion, _ = reader.motion(frame, np.full((HEIGHT, WIDTH, 3), 120, np.uint8), after)
+        motion, _, _ = reader.motion(frame, np.full((HEIGHT, WIDTH, 3), 120, np.uint8), after)
         assert motion is not None
         assert abs(motion.camera.P + pan) < 1e-6, fit
         assert max(abs(motion.camera.T), abs(motion.camera.Z), abs(motion.camera.R)) < 1e-6
@@ -161,6 +161,7 @@ def test_a_frame_without_motion_costs_the_rest_of_the_video_nothing(tmp_path: Pa
     frames = [_filmed(tmp_path, *boxes, name=f"{n}")
               for n, boxes in enumerate([(), (Box(0, 0, WIDTH, HEIGHT),), (), ()])]  # fmt: skip
     _picture(tmp_path / "3.png", HEIGHT + 8)
+    frames[3] = replace(frames[3], height=HEIGHT + 8)
     space = LabelSpace("toy", ("grasper",), ("grasp",), ("liver",), ((0, 0, 0),))
     settings = Settings(batch=3, threads=1)
     reader = Reader(Preparation(resize=(32, 32)), settings, DisFlow())

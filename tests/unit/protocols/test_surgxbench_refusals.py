@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from PIL import Image
 
 from surgeval.datasets import dataset_fingerprint, open_dataset
 from surgeval.engine import load_cases
@@ -111,3 +112,69 @@ def test_the_order_of_cases_does_not_depend_on_the_batch(filmed: Path, tmp_path:
         _run(filmed, tmp_path / str(batch), Settings(**{**_plain(QUICK), "batch": batch}), videos=(video,))
     one, three = (load_cases(tmp_path / str(batch)).collect()["id"].to_list() for batch in (1, 3))
     assert one == three
+
+
+def test_an_image_of_another_size_than_labelled_is_not_measured(copied: Path, tmp_path: Path) -> None:
+    video = _videos(copied)[0]
+    frame = next(iter(open_dataset(copied).frames(video)))
+    assert frame.image is not None
+    with Image.open(frame.image.path) as picture:
+        picture.resize((100, 60)).save(frame.image.path)
+    _run(copied, tmp_path / "run", videos=(video,))
+    (failed,) = load_cases(tmp_path / "run").filter(pl.col("status") == "unreadable").collect().to_dicts()
+    assert failed["id"] == f"{video}/{frame.name}"
+    assert failed["reason"].endswith(f"found 100 × 60 pixels, expected {frame.width} × {frame.height} as labelled")
+
+
+def test_a_second_frame_of_the_same_name_is_a_failed_case(copied: Path, tmp_path: Path) -> None:
+    video = _videos(copied)[0]
+    truth = copied / "truth" / f"{video}.json"
+    content = json.loads(truth.read_text())
+    content["frames"].insert(1, content["frames"][0])
+    truth.write_text(json.dumps(content))
+    _run(copied, tmp_path / "run", Settings(**{**_plain(QUICK), "every": 1}), videos=(video,))
+    failed = load_cases(tmp_path / "run").filter(pl.col("status") != "ok").collect()
+    assert any("second frame named" in reason or "duplicate" in reason for reason in failed["reason"])
+    assert load_surgxbench(tmp_path / "run", resamples=20).failed == failed.height
+
+
+def test_weights_for_a_flow_that_needs_none_are_refused() -> None:
+    with pytest.raises(BadInput, match=r"flow_source: found 'raft.pth' with flow dis, expected flow raft or files"):
+        Settings(flow="dis", flow_source="raft.pth")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "field"),
+    [("classes", None, "config.classes"), ("method", "rollout", "config.method"),
+     ("keep_top", "0.2", "config.keep_top"), ("tasks", [1], r"config\.tasks\[0\]"), ("model", "clip", "model.name")],
+)  # fmt: skip
+def test_an_edited_run_json_is_told_by_its_field(
+    finished: Path, tmp_path: Path, key: str, value: Any, field: str
+) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(finished, folder)
+    record = json.loads((folder / "run.json").read_text())
+    (record if key == "model" else record["config"])[key] = value
+    (folder / "run.json").write_text(json.dumps(record))
+    with pytest.raises(DataError, match=rf"run\.json: {field}: found .*, expected"):
+        load_surgxbench(folder, resamples=20)
+
+
+def test_an_edited_table_of_cases_is_told(finished: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(finished, folder)
+    table = folder / "cases.parquet"
+    whole = table.read_bytes()
+    table.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(DataError, match=r"cases\.parquet: found a table that cannot be read"):
+        load_surgxbench(folder, resamples=20)
+    pl.read_parquet(whole).with_columns(pl.lit("much").alias("ac")).write_parquet(table)
+    with pytest.raises(DataError, match=r"cases\.parquet: found a table that cannot be read"):
+        load_surgxbench(folder, resamples=20)
+
+
+@pytest.fixture(scope="module")
+def finished(filmed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("finished") / "run"
+    _run(filmed, folder)
+    return folder

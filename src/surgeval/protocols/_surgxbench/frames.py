@@ -39,6 +39,7 @@ class Seen:
     view: View
     motion: Bools | None = None  # where the tissue moves once the camera's own motion is taken away
     motion_flag: str = ""
+    motion_note: str = ""  # why there is no motion, where something was wrong
     edges: npt.NDArray[np.float32] | None = None  # the reference map that depends on the picture
 
     @property
@@ -79,30 +80,36 @@ class Reader:
             image = read_image(frame.image)
         except DataError as error:
             return Unseen(frame, str(error))
-        found, flag = self.motion(frame, image, follower)
+        if image.shape[:2] != (frame.height, frame.width):  # boxes are in the pixels that the labels state
+            found, expected = f"{image.shape[1]} × {image.shape[0]}", f"{frame.width} × {frame.height} as labelled"
+            return Unseen(frame, f"{frame.image.path}: found {found} pixels, expected {expected}")
+        moving, flag, why = self.motion(frame, image, follower)
         view = self.preparation.view(*image.shape[:2])
-        mask = None if found is None else found.moving.mask
+        mask = None if moving is None else moving.moving.mask
         drawn = edges(image) if "instruments" in self.settings.tasks else None
-        return Seen(frame, image, self.preparation(image), view, mask, flag, drawn)
+        return Seen(frame, image, self.preparation(image), view, mask, flag, why, drawn)
 
-    def motion(self, frame: Frame, image: Image, follower: Follower) -> tuple[Motion | None, str]:
-        """What moves between the frame and its follower, or None and a flag: a frame then loses RAS, not its maps."""
+    def motion(self, frame: Frame, image: Image, follower: Follower) -> tuple[Motion | None, str, str]:
+        """What moves between the frame and its follower, a flag, and what was wrong.
+
+        A frame may lose its RAS so, never its maps.
+        """
         if self.flow is None:
-            return None, ""
+            return None, "", ""
         if follower.image is None:
-            return None, follower.flag
+            return None, follower.flag, ""
         boxes = [instance.box.corners for instance in frame.instances if instance.box is not None]
         try:
             following = read_image(follower.image)
             if following.shape != image.shape:
-                return None, "no_motion"
+                return None, "no_motion", f"{follower.image.path}: a picture of another size"
             found = find_motion(
                 image, following, self.flow, self.settings.motion,
                 instruments=box_mask(boxes, *image.shape[:2]), key=f"{frame.video}/{frame.name}",
             )  # fmt: skip
-        except (BadInput, DataError):  # an unreadable picture or flow, or boxes that leave no pixel for the camera fit
-            return None, "no_flow"
-        return found, "still" if found.moving.still else ""
+        except (BadInput, DataError) as error:  # an unreadable picture or flow, or no pixel left for the camera fit
+            return None, "no_flow", str(error)
+        return found, "still" if found.moving.still else "", ""
 
 
 def _ignore(_problem: object) -> None:

@@ -121,8 +121,9 @@ def side_by_side(one: Seen, images: tuple[Image, Image], classes: Sequence[str])
 
     Lines and letters are drawn at the size that is shown: shrunk with a large frame they could not be read.
     """
-    scale = _WIDTH / one.image.shape[1]
-    size = (_WIDTH, max(1, round(one.image.shape[0] * scale)))
+    height, width = one.image.shape[:2]
+    scale = min(_WIDTH / width, 2 * _WIDTH / height)  # a thin strip must not grow into a tower
+    size = (max(1, round(width * scale)), max(1, round(height * scale)))
     how = cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC
     drawn = [cv2.resize(image, size, interpolation=how) for image in images]
     names, corners = [], []

@@ -21,6 +21,7 @@ __all__ = ["RESAMPLES", "SurgXScores", "join_runs", "load_surgxbench"]
 RESAMPLES = 2000
 _APART = ("split", "videos")  # in which folds differ
 
+_CURVES = ("deletion", "insertion", "deletion_random", "insertion_random")
 _SCHEMA: dict[str, pl.DataType] = {
     "task": pl.String(), "frame": pl.String(), "class": pl.String(), "score": pl.Float64(), "best": pl.Boolean(),
     "predicted": pl.Boolean(), "present": pl.Boolean(), "shown": pl.Int64(), "ac": pl.Float64(), "aa": pl.Float64(),
@@ -28,11 +29,12 @@ _SCHEMA: dict[str, pl.DataType] = {
     "flags": pl.String(), "excluded": pl.String(), "reference": pl.String(), "triplet": pl.String(),
     "level": pl.String(), "prompt": pl.String(), "ras": pl.Float64(), "ras_chance": pl.Float64(), "valid": pl.Boolean(),
     "ars": pl.Float64(), "check": pl.String(), "step": pl.String(), "correlation": pl.Float64(),
+    "id": pl.String(), "cluster": pl.String(), "status": pl.String(), "reason": pl.String(),
     **{f"match_{name}": pl.Boolean() for name in ("instrument", "verb", "target", "triplet")},
     **{f"kept_{name}": pl.Boolean() for name in CONTROLS},
     **{f"change_{name}": pl.Float64() for name in CONTROLS},
-    **{f"{kind}_area": pl.Float64() for kind in ("deletion", "insertion", "deletion_random", "insertion_random")},
-    **{kind: pl.List(pl.Float64()) for kind in ("deletion", "insertion", "deletion_random", "insertion_random")},
+    **{f"{kind}_area": pl.Float64() for kind in _CURVES},
+    **{kind: pl.List(pl.Float64()) for kind in _CURVES},
 }  # fmt: skip
 
 
@@ -88,17 +90,55 @@ def join_runs(folders: Sequence[str | Path], *, name: str, resamples: int = RESA
         place = Path(folder) / "run.json"
         if record.manifest.protocol != "surgxbench":
             raise DataError(place, field="protocol", found=record.manifest.protocol, expected="surgxbench")
+        _check_record(place, record)
         own, first = record.manifest.config, records[0].manifest.config
         other = sorted(key for key in own.keys() | first.keys() if key not in _APART and own.get(key) != first.get(key))
         if other:
             raise DataError(place, field="config", found=f"other {', '.join(other)}", expected=f"those of {folders[0]}")
-    every = pl.concat([load_cases(Path(folder)).collect() for folder in folders], how="diagonal_relaxed")
+    every = pl.concat([_read(Path(folder)) for folder in folders], how="diagonal_relaxed")
     if every["id"].n_unique() != every.height:
         raise DataError(Path(folders[-1]), found="frames that another run holds too", expected="each frame in one run")
     failed = every.filter(pl.col("status") != "ok").group_by("status", "reason").len("cases").sort("status", "reason")
-    cases = _complete(every.filter(pl.col("status") == "ok"))
+    cases = every.filter(pl.col("status") == "ok")
     scores = _scores(name, records[0], cases, resamples, seed)
     return replace(scores, tables={**scores.tables, **({"failures": failed} if failed.height else {})})
+
+
+# What the tables and the page take from run.json's config, which anybody can have edited.
+_KINDS: Mapping[str, tuple[type | tuple[type, ...], tuple[str, ...]]] = {
+    "text": (str, ("profile", "predict", "over", "region", "geometry")),
+    "a number": ((int, float), ("delta", "keep_top", "threshold", "every")),
+    "a list": (list, ("tasks", "classes")),
+    "a map": (dict, ("method",)),
+}
+
+
+def _check_record(place: Path, record: RunRecord) -> None:
+    config, model = record.manifest.config, record.manifest.model
+    for expected, (kind, keys) in _KINDS.items():
+        for key in keys:
+            if not isinstance(config.get(key), kind):
+                raise DataError(place, field=f"config.{key}", found=repr(config.get(key))[:60], expected=expected)
+    names = {f"model.{key}": model.get(key) if isinstance(model, Mapping) else None for key in ("name", "family")}
+    names |= {f"config.{key}[{n}]": one for key in ("tasks", "classes") for n, one in enumerate(config[key])}
+    for field, value in {**names, "config.method.name": config["method"].get("name")}.items():
+        if not isinstance(value, str):
+            raise DataError(place, field=field, found=repr(value)[:60], expected="text")
+
+
+def _read(folder: Path) -> pl.DataFrame:
+    """The cases of one run with every column of the protocol."""
+    place = folder / "cases.parquet"
+    try:
+        cases = _complete(load_cases(folder).collect())
+    except (pl.exceptions.PolarsError, OSError) as error:
+        said = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+        raise DataError(place, found=f"a table that cannot be read ({said})", expected="the cases of a run") from None
+    lengths = cases.filter(pl.col("task") == "curves").select(pl.col(name).list.len() for name in _CURVES)
+    sizes = {size for row in lengths.iter_rows() for size in row}
+    if len(sizes) > 1 or sizes & {None, 0, 1}:
+        raise DataError(place, field="curves", found="lists of other lengths", expected="as many steps each")
+    return cases
 
 
 def _scores(name: str, record: RunRecord, cases: pl.DataFrame, resamples: int, seed: int) -> SurgXScores:

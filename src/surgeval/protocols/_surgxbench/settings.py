@@ -80,6 +80,10 @@ class Settings:
         for name in ("top_k", "every", "batch", "threads"):
             if getattr(self, name) < 1:
                 raise BadInput(f"{name}: found {getattr(self, name)!r}, expected at least 1")
+        if self.flow_source is not None and self.flow not in ("raft", "files"):
+            raise BadInput(
+                f"flow_source: found {self.flow_source!r} with flow {self.flow}, expected flow raft or files"
+            )
         if self.motion_floor is not None and not 0 <= self.motion_floor < float("inf"):
             raise BadInput(f"motion_floor: found {self.motion_floor!r}, expected a number of pixels, 0 or more")
         if not 0 < self.flow_gap < float("inf"):

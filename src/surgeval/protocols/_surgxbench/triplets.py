@@ -62,6 +62,8 @@ def triplet_cases(
                 "top": [triplet_name(triplet, space) for triplet in said[b]],
             }  # fmt: skip
             case |= _ras(match, values[b], one) | effects.get((b, number), {})
+            if one.motion_note:
+                case["note"] = one.motion_note
             yield Case(f"{one.frame.video}/{one.frame.name}/triplet/{number}", one.frame.video, values=case)
 
 

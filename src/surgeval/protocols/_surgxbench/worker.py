@@ -115,9 +115,17 @@ class Look:
         video, settings = payload["video"], self.settings
         reader = Reader(self.net.preparation, settings, self.flow)
         problems: list[Problem] = []
+        names: set[str] = set()
         for batch in batches(self.dataset, video, reader, settings, on_problem=problems.append):
             yield from self._unreadable(batch)
-            seen = [one for one in batch if isinstance(one, Seen)]
+            seen = []
+            for one in (one for one in batch if isinstance(one, Seen)):
+                if one.frame.name in names:
+                    expected = f"found a second frame named {one.frame.name!r} in video {video}, expected one"
+                    yield Case(f"{video}/{one.frame.name}/again", video, "unreadable", expected, {"task": "unreadable"})
+                else:
+                    seen.append(one)
+                names.add(one.frame.name)
             if seen:
                 yield from _by_frame(self._batch(seen))
         for number, problem in enumerate(one for one in problems if one.level == "error"):
@@ -151,8 +159,8 @@ class Look:
         reader = Reader(self.net.preparation, self.settings)
         for batch in batches(self.dataset, video, reader, self.settings, frozenset(curve | sane)):
             seen = [one for one in batch if isinstance(one, Seen)]
-            yield from self._curves([one for one in seen if one.frame.name in curve])
-            yield from self._sanity([one for one in seen if one.frame.name in sane])
+            curves, sanity = ([one for one in seen if one.frame.name in names] for names in (curve, sane))
+            yield from _by_frame([*self._curves(curves), *self._sanity(sanity)])
 
     def _explained(self, seen: Sequence[Seen]) -> tuple[torch.Tensor, torch.Tensor]:
         """Pixels, and the first labelled instrument of each frame: the prompt whose map is checked."""
