@@ -1,11 +1,18 @@
-"""How the command line looks: one console, aligned tables, progress with rate and remaining time."""
+"""How the command line looks: one console, aligned tables, progress with rate and remaining time.
+
+Whoever reads may leave (`surgeval … | head`) or never have been there (`>&-`): inside `standard_streams` printing then
+goes nowhere, and the command ends with its own exit code.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from rich.console import Console
 from rich.table import Table
@@ -16,6 +23,46 @@ from surgeval.errors import visible
 if TYPE_CHECKING:
     import polars as pl
     from rich.progress import Progress
+
+
+@contextmanager
+def standard_streams() -> Iterator[None]:
+    """Standard output and error that survive their readers; an output that cannot be stored is still an error."""
+    output = _Outlet(sys.stdout or Path(os.devnull).open("w"), BrokenPipeError)  # noqa: SIM115 - as long-lived as stdout
+    errors = _Outlet(sys.stderr or Path(os.devnull).open("w"), OSError)  # noqa: SIM115 - nobody is left to be told
+    with redirect_stdout(cast(TextIO, output)), redirect_stderr(cast(TextIO, errors)):
+        yield
+    output.flush()
+    errors.flush()
+
+
+class _Outlet:
+    """A stream that writes to nowhere from the first of the given errors on."""
+
+    def __init__(self, stream: TextIO, unread: type[OSError]) -> None:
+        self._stream, self._unread = stream, unread
+
+    def write(self, text: str) -> int:
+        try:
+            return self._stream.write(text)
+        except self._unread:
+            self._give_up()
+            return len(text)
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except self._unread:
+            self._give_up()
+
+    def _give_up(self) -> None:
+        # The descriptor itself: Python flushes once more at its end, and what it could not write is still held.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self._stream.fileno())
+        os.close(nowhere)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def console() -> Console:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import sys
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -27,7 +26,8 @@ from surgeval.cli import (
     _score,
     _score_focus,
 )
-from surgeval.errors import SurgevalError
+from surgeval.cli._console import standard_streams
+from surgeval.errors import SurgevalError, visible
 
 app = typer.Typer(
     name="surgeval",
@@ -76,17 +76,24 @@ def _root(
 def run(argv: Sequence[str]) -> int:
     """Run one command line and return its exit code."""
     try:
+        with standard_streams():
+            return _exit_code(argv)
+    except OSError as error:  # what was printed last could not be stored
+        return _complain(_os_sentence(error), 2)
+
+
+def _exit_code(argv: Sequence[str]) -> int:
+    try:
         result = app(args=list(argv), prog_name="surgeval", standalone_mode=False)
     except SurgevalError as error:
         return _complain(str(error), error.exit_code)
     except (Abort, KeyboardInterrupt):
         return _complain("interrupted", 130)
     except SystemExit as end:
-        # Typer's answer to a reader that has gone (`surgeval … | head`) is 1; for us that would mean failed cases.
-        return 0 if type(sys.stdout).__name__ == "PacifyFlushWrapper" else _code(end)
+        return end.code if isinstance(end.code, int) else 2
     except TyperException as error:
         # No arguments at all: the help has been shown already and the message is empty.
-        message = error.format_message().strip()
+        message = " ".join(error.format_message().split())
         return _complain(f"{message} Try '{_command(argv)} --help'.", 2) if message else 2
     except OSError as error:
         return _complain(_os_sentence(error), 2)
@@ -95,12 +102,8 @@ def run(argv: Sequence[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
-def _code(end: SystemExit) -> int:
-    return end.code if isinstance(end.code, int) else 2
-
-
 def _complain(message: str, code: int) -> int:
-    typer.echo(f"surgeval: {message}", err=True)
+    typer.echo(f"surgeval: {visible(message)}", err=True)
     return code
 
 

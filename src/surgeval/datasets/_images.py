@@ -1,6 +1,7 @@
 """Pixels: `read_image` turns an `ImageRef` into an RGB array, whether it names an image file or a frame of a video.
 
-Image files are decoded by Pillow because it says when a file is cut off (OpenCV fills the rest with grey).
+Image files are decoded by Pillow because it says when a file is cut off (OpenCV fills the rest with grey). A rotation
+tag (EXIF) is ignored: boxes refer to the pixels as they are stored.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from surgeval.records import ImageRef
 
 SUFFIXES = IMAGES
 _FORMATS = ("JPEG", "PNG", "BMP", "TIFF", "WEBP")  # Pillow opens MPO as JPEG
+# Nothing says which value is white.
+_UNSCALED = {"F": "pixels of floating-point numbers", "I": "pixels of 32-bit integers"}
 # What Pillow's decoders were seen to raise on damaged files.
 _DECODING = (OSError, ValueError, SyntaxError, TypeError, EOFError, IndexError, KeyError, struct.error, MemoryError,
              OverflowError, ZeroDivisionError, Image.DecompressionBombError)  # fmt: skip
@@ -46,7 +49,7 @@ def decode(path: Path) -> npt.NDArray[np.uint8]:
                 if max(image.size) > MAX_SIDE:
                     raise DataError(path, found=f"{image.size[0]} × {image.size[1]} pixels",
                                     expected=f"at most {MAX_SIDE} a side")  # fmt: skip
-                return np.array(image.convert("RGB"))
+                return _rgb(image, path)
     except FileNotFoundError:
         raise DataError(path, found="no such file", expected="an image") from None
     except NotRegularError:
@@ -65,6 +68,16 @@ def decode(path: Path) -> npt.NDArray[np.uint8]:
     except _DECODING as error:
         found = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise DataError(path, found=f"a damaged image ({found})", expected="a readable image") from error
+
+
+def _rgb(image: Image.Image, path: Path) -> npt.NDArray[np.uint8]:
+    """Eight bits a channel; Pillow cuts larger values off at 255 instead of scaling them."""
+    if image.mode in _UNSCALED:
+        raise DataError(path, found=_UNSCALED[image.mode], expected="8 or 16 bits a channel")
+    if image.mode.startswith("I;16"):  # grey; of 16-bit colours Pillow keeps the high bytes itself
+        grey = (np.asarray(image) >> 8).astype(np.uint8)
+        return np.repeat(grey[..., None], 3, axis=2)
+    return np.array(image.convert("RGB"))
 
 
 def image_size(path: Path) -> tuple[int, int] | None:

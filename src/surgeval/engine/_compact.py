@@ -16,7 +16,7 @@ from polars.io.plugins import register_io_source
 
 from surgeval.engine._columns import BASE, Schema, common_type, fit
 from surgeval.engine._files import atomic_file
-from surgeval.engine._parts import Damaged, inspect, part_path, read_frame, read_schema
+from surgeval.engine._parts import Damaged, inspect, part_path, read_frame, read_part, read_schema
 from surgeval.engine._units import Job
 from surgeval.errors import RunError
 
@@ -61,8 +61,8 @@ def compact(folder: Path, jobs: Sequence[Job]) -> None:
 
 
 def _read(path: Path, name: str) -> pl.DataFrame:
-    data = path.read_bytes()
     try:
+        data = read_part(path)
         inspect(data, name)
     except Damaged as error:
         raise RunError(f"{path}: {error}, although it was whole before; run the same command again") from None

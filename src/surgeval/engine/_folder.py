@@ -11,7 +11,7 @@ import polars as pl
 from surgeval.engine._files import make_folder, remove_temporary
 from surgeval.engine._lock import LOCK, folder_lock
 from surgeval.engine._manifest import COMPLETE, Manifest, differences, load_run
-from surgeval.engine._parts import Damaged, inspect
+from surgeval.engine._parts import Damaged, inspect, read_part
 from surgeval.errors import RunError
 
 __all__ = ["load_cases", "load_units", "open_folder"]
@@ -29,6 +29,7 @@ def open_folder(folder: Path, manifest: Manifest) -> Iterator[None]:
     with folder_lock(folder):
         if (folder / "run.json").exists():
             _refuse_other(folder, manifest)
+        _refuse_link(folder / "parts")
         make_folder(folder / "parts")
         remove_temporary(folder, folder / "parts")
         yield
@@ -46,7 +47,8 @@ def load_cases(folder: str | Path) -> pl.LazyFrame:
     path = folder / "cases.parquet"
     if not path.is_file():
         raise RunError(f"{path}: found no such file although the run is complete; run it again to make it")
-    return pl.scan_parquet(path)
+    # Absolute and no pattern: polars would read `~` and `v[1]` as other folders.
+    return pl.scan_parquet(path.absolute(), glob=False)
 
 
 def load_units(folder: str | Path) -> pl.DataFrame:
@@ -54,7 +56,7 @@ def load_units(folder: str | Path) -> pl.DataFrame:
     rows = []
     for path in sorted((Path(folder) / "parts").glob("*.parquet")):
         try:
-            info = inspect(path.read_bytes(), path.stem)
+            info = inspect(read_part(path), path.stem)
         except Damaged as error:
             raise RunError(f"{path}: {error}; run the same command again to repair it") from None
         rows.append((info.unit, info.cases, info.failed, info.seconds))
@@ -70,6 +72,12 @@ def _refuse_foreign(folder: Path) -> None:
     other = sorted(path.name for path in folder.iterdir() if path.name not in own)
     if other and not (folder / "run.json").exists():  # another process may have started it just now
         raise RunError(f"{folder}: found {other[0]!r} but no run.json, expected a new or empty folder, or a run's")
+
+
+def _refuse_link(parts: Path) -> None:
+    """Half-written files are deleted from the parts: not from a folder elsewhere."""
+    if parts.is_symlink():
+        raise RunError(f"{parts}: found a link, expected a folder of the run's own")
 
 
 def _refuse_other(folder: Path, manifest: Manifest) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from surgeval.engine._files import NONBLOCK, NotRegular, check_regular
 from surgeval.errors import RunError
 
 __all__ = ["LOCK", "folder_lock"]
@@ -24,8 +25,7 @@ LOCK = "run.lock"
 @contextmanager
 def folder_lock(folder: Path) -> Iterator[None]:
     """Hold the folder; a RunError names the process that holds it already."""
-    path = folder / LOCK
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)  # not inherited by workers (PEP 446)
+    descriptor = _open(folder / LOCK)
     try:
         _acquire(descriptor, folder)
         os.ftruncate(descriptor, 0)
@@ -33,6 +33,20 @@ def folder_lock(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def _open(path: Path) -> int:
+    """The lock file, made where absent; what a link leads to would be overwritten, so none is followed."""
+    if path.is_symlink():
+        raise RunError(f"{path}: found a link, expected a regular file")
+    flags = os.O_RDWR | os.O_CREAT | NONBLOCK | getattr(os, "O_NOFOLLOW", 0)
+    descriptor = os.open(path, flags, 0o644)  # not inherited by workers (PEP 446)
+    try:
+        check_regular(descriptor)
+    except NotRegular as error:
+        os.close(descriptor)
+        raise RunError(f"{path}: found {error}, expected a regular file") from None
+    return descriptor
 
 
 def _acquire(descriptor: int, folder: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from surgeval._version import __version__
 from surgeval.engine._canonical import canonical_json, plain
-from surgeval.engine._files import write_atomically
+from surgeval.engine._files import NotRegular, read_regular, write_atomically
 from surgeval.errors import DataError
 
 __all__ = ["COMPLETE", "FORMAT", "Manifest", "RunRecord", "differences", "library_versions", "load_run", "save_run"]
@@ -98,9 +98,11 @@ def load_run(folder: str | Path) -> RunRecord:
     """Read and check run.json."""
     path = Path(folder) / "run.json"
     try:
-        content = json.loads(path.read_bytes())
+        content = json.loads(read_regular(path))
     except FileNotFoundError:
         raise DataError(path, found="no such file", expected="the record of a run") from None
+    except NotRegular as error:
+        raise DataError(path, found=error, expected="the record of a run") from None
     except (ValueError, RecursionError) as error:
         raise DataError(path, found=f"no valid JSON ({error})", expected="the record of a run") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:

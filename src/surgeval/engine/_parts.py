@@ -18,9 +18,11 @@ from pathlib import Path
 import polars as pl
 
 from surgeval.engine._columns import Schema, case_frame
+from surgeval.engine._files import NotRegular, read_regular
 from surgeval.records import Case
 
-__all__ = ["Damaged", "Failure", "PartInfo", "encode", "inspect", "part_path", "read_frame", "read_schema"]
+__all__ = ["Damaged", "Failure", "PartInfo", "encode", "inspect", "part_path", "read_frame", "read_part",
+           "read_schema"]  # fmt: skip
 
 # A control character, which JSON never contains: no reason of a failure can imitate the mark. Text of cases could, but
 # stands before the footer's key-value section, and the last mark of the file is the one that counts.
@@ -100,6 +102,14 @@ def inspect(data: bytes, name: str) -> PartInfo:
     return PartInfo(about["name"], about["unit"], about["cases"], failures, about["seconds"])
 
 
+def read_part(path: Path) -> bytes:
+    """The bytes of a part; raises Damaged where something else than a file is in its place."""
+    try:
+        return read_regular(path)
+    except NotRegular as error:
+        raise Damaged(f"it is {error}") from None
+
+
 def read_frame(data: bytes) -> pl.DataFrame:
     """The rows of a part that `inspect` has found whole."""
     return pl.read_parquet(io.BytesIO(data))
@@ -107,7 +117,10 @@ def read_frame(data: bytes) -> pl.DataFrame:
 
 def read_schema(source: Path | bytes) -> Schema:
     """The columns of a part and their types."""
-    return pl.read_parquet_schema(io.BytesIO(source) if isinstance(source, bytes) else source)
+    if isinstance(source, bytes):
+        return pl.read_parquet_schema(io.BytesIO(source))
+    with source.open("rb") as file:  # polars takes a path as a pattern: `runs/v[1]` would be `runs/v1`
+        return pl.read_parquet_schema(file)
 
 
 def _digest(data: bytes) -> str:

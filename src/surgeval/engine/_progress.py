@@ -1,11 +1,14 @@
 """How far a run is, on standard error: a bar on a terminal, a line now and then elsewhere, nothing when silent.
 
-Rates and the remaining time count only what this call computes: units found finished would flatter both.
+Rates and the remaining time count only what this call computes: units found finished would flatter both. When nobody
+can read standard error any more (`2>&1 | head -1`, a closed terminal, a full disk) the run goes on in silence.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -33,21 +36,21 @@ class Progress:
 
     def __enter__(self) -> Progress:
         if self._show and self._console is None:
-            from rich.console import Console
-
-            self._console = Console(stderr=True, soft_wrap=True)
+            self._console = _screen()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._bar is not None:
-            self._bar.stop()
+            with self._unless_unread():
+                self._bar.stop()
 
     def note(self, text: str) -> None:
         """One line the user should see now."""
         if self._show and self._console is not None:
-            self._console.print(f"{self._title}: {text}", markup=False, highlight=False)
+            with self._unless_unread():
+                self._console.print(f"{self._title}: {text}", markup=False, highlight=False)
 
     def begin(self, tally: Tally) -> None:
         """The checking of old parts is over; from here on the clock of the rates runs."""
@@ -69,17 +72,40 @@ class Progress:
             console=self._console,
         )
         self._task = self._bar.add_task(self._title, total=tally.units, completed=tally.finished, rates="")
-        self._bar.start()
+        with self._unless_unread():
+            self._bar.start()
 
     def update(self, tally: Tally, cases: int) -> None:
         """A unit has finished; `cases` is the number of cases computed in this call."""
         now = time.monotonic()
         if self._bar is not None and self._task is not None:
             text = rates(tally, cases, now - self._began)
-            self._bar.update(self._task, completed=tally.finished, rates=text)
+            with self._unless_unread():
+                self._bar.update(self._task, completed=tally.finished, rates=text)
         elif now - self._last >= _EVERY:
             self._last = now
             self.note(f"{tally.finished:,} of {tally.units:,} units, {rates(tally, cases, now - self._began)}")
+
+    @contextmanager
+    def _unless_unread(self) -> Iterator[None]:
+        """Show something; where that fails, nothing is shown any more."""
+        try:
+            yield
+        except OSError:
+            self._show = False
+            if self._console is not None:
+                self._console.quiet = True
+
+
+def _screen() -> Console:
+    """Standard error, as rich sees it; of itself rich ends the program, and closes its output, at a broken pipe."""
+    from rich.console import Console
+
+    class Screen(Console):
+        def on_broken_pipe(self) -> None:
+            self.quiet = True
+
+    return Screen(stderr=True, soft_wrap=True)
 
 
 def rates(tally: Tally, cases: int, seconds: float) -> str:

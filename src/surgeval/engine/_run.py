@@ -20,7 +20,7 @@ from surgeval.engine._executors import Executor, serial
 from surgeval.engine._files import NO_ROOM, write_atomically
 from surgeval.engine._folder import open_folder
 from surgeval.engine._manifest import Manifest, RunRecord, save_run
-from surgeval.engine._parts import Damaged, PartInfo, inspect, part_path, read_schema
+from surgeval.engine._parts import Damaged, PartInfo, inspect, part_path, read_part, read_schema
 from surgeval.engine._processes import processes as processes_executor
 from surgeval.engine._progress import Progress
 from surgeval.engine._signals import Stop, graceful_stop
@@ -120,7 +120,7 @@ def _compute(
 def _found(folder: Path, job: Job, schema: RunSchema, tally: Tally, shown: Progress) -> PartInfo | None:
     """What the unit's part says, or None when there is none that can be trusted."""
     try:
-        data = part_path(folder, job.name).read_bytes()
+        data = read_part(part_path(folder, job.name))
         info = inspect(data, job.name)
     except FileNotFoundError:
         return None

@@ -170,6 +170,20 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
             read_flo(path)
 
 
+def test_a_pipe_among_stored_flow_is_not_waited_for(tmp_path: Path) -> None:
+    import signal
+
+    write_flo(tmp_path / "1.flo", np.zeros((40, 40, 2), np.float32))
+    before = StoredFlow(tmp_path).record()
+    os.mkfifo(tmp_path / "2.flo")
+    signal.alarm(60)  # ends a run that waits
+    assert StoredFlow(tmp_path).record() == before
+    frame = np.zeros((40, 40), np.uint8)
+    with pytest.raises(DataError, match=r"2\.flo: found no regular file"):
+        StoredFlow(tmp_path).pair(frame, frame, key="2", backward=False)
+    signal.alarm(0)
+
+
 @given(st.binary(max_size=64), st.booleans())
 def test_no_bytes_crash_the_reader(data: bytes, honest: bool) -> None:
     import tempfile
