@@ -94,7 +94,9 @@ def triplets(
         str | None,
         typer.Option("--threshold-from", help="Take P/R/F1's threshold from a scored folder or an unscored split."),
     ] = None,
-    resamples: Annotated[int, typer.Option("--resamples", min=1, help="Resamples of videos for intervals.")] = 1000,
+    resamples: Annotated[
+        int, typer.Option("--resamples", min=1, max=1_000_000, help="Resamples of videos for intervals.")
+    ] = 1000,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the resamples.")] = 0,
     name: Annotated[str | None, typer.Option("--name", help="What to call the method. Default: the file's.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Folder for report.html, tables, figures, scores.")] = None,

@@ -105,7 +105,9 @@ def focus(
     scheme: Annotated[
         Scheme | None, typer.Option("--scheme", help="What is resampled. Default: videos; with --compat two_level.")
     ] = None,
-    resamples: Annotated[int, typer.Option("--resamples", min=1, help="Resamples for intervals.")] = 2000,
+    resamples: Annotated[
+        int, typer.Option("--resamples", min=1, max=1_000_000, help="Resamples for intervals.")
+    ] = 2000,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the resamples.")] = 0,
     name: Annotated[str | None, typer.Option("--name", help="What to call the model. Default: the folder's.")] = None,
     json: JsonOption = False,

@@ -166,7 +166,7 @@ def _rows(path: Path, tell: OnProblem) -> Iterator[Any]:
     if path.suffix == ".parquet":
         try:
             open_regular(path).close()
-            frame = pl.scan_parquet(path)
+            frame = pl.scan_parquet(path, glob=False)
             total = int(frame.select(pl.len()).collect().item())
             for start in range(0, total, _BATCH):
                 yield from frame.slice(start, _BATCH).collect().iter_rows(named=True)

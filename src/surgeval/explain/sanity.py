@@ -7,7 +7,7 @@ Weights are shuffled inside each tensor, block by block from the output down to 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -60,15 +60,21 @@ def prompt_randomisation(
     which: object,
     method: Method | None = None,
     seed: int = 0,
+    names: Sequence[str] | None = None,
 ) -> npt.NDArray[np.float64]:
     """Correlation (images, chosen) of each map with the map of another prompt, drawn at random from the bank.
 
+    The draw depends on the seed and the image's name alone; without names its place in the batch stands for one.
     Near 1 for all: the map does not depend on the prompt, and says nothing about the answer.
     """
     if len(texts) < 2:
         raise BadInput(f"prompts: found {len(texts)}, expected at least two to exchange")
     own = torch.as_tensor(which)
-    step = torch.from_numpy(1 + (stream(seed, "prompts").random(tuple(own.shape)) * (len(texts) - 1)).astype(np.int64))
+    names = [str(place) for place in range(len(own))] if names is None else names
+    if len(names) != len(own):
+        raise BadInput(f"names: found {len(names)}, expected one for each of {len(own)} images")
+    drawn = np.reshape([stream(seed, "prompts", name).random(tuple(own.shape[1:])) for name in names], tuple(own.shape))
+    step = torch.from_numpy(1 + (drawn * (len(texts) - 1)).astype(np.int64))
     other = torch.where(own.cpu() < 0, -1, (own.cpu() + step) % len(texts))
     both = [heatmaps(model, pixels, texts, prompts, method).values.cpu().numpy() for prompts in (own, other)]
     return map_correlation(*both)

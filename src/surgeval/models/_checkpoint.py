@@ -49,7 +49,7 @@ def read_torch(path: Path, limit: int = LIMIT) -> dict[str, torch.Tensor]:
         except OSError as error:
             raise DataError(path, found=error.strerror or first_line(error), expected="a readable file") from error
         found = _load(stream, path)
-    return _tensors(found, path)
+    return _tensors(found, path, limit)
 
 
 def _is_zip(stream: IO[bytes]) -> bool:
@@ -111,7 +111,7 @@ def _load(stream: IO[bytes], path: Path) -> object:
         raise DataError(path, found=found, expected=_EXPECTED) from error
 
 
-def _tensors(found: Any, path: Path) -> dict[str, torch.Tensor]:
+def _tensors(found: Any, path: Path, limit: int) -> dict[str, torch.Tensor]:
     if not isinstance(found, dict):
         raise DataError(path, found=f"a {type(found).__name__}", expected=_EXPECTED)
     for name, value in found.items():
@@ -121,6 +121,13 @@ def _tensors(found: Any, path: Path) -> dict[str, torch.Tensor]:
             raise DataError(
                 path, field=name[:80], found="a sparse, quantised or empty tensor", expected="plain numbers"
             )
+        held = value.untyped_storage().nbytes() // value.element_size()
+        if value.numel() > held:  # strides of 0 repeat a number as often as the file likes
+            found_shape = f"shape {tuple(value.shape)} made of {held} number{'s' * (held != 1)}"
+            raise DataError(path, field=name[:80], found=found_shape, expected="every number of a tensor in the file")
+    total = sum(value.nbytes for value in found.values())
+    if total > 2 * limit:  # networks with tied weights name a tensor twice
+        raise DataError(path, found=f"tensors of {total} bytes in all that share numbers", expected=f"at most {limit}")
     return dict(found)
 
 

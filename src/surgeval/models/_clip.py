@@ -113,7 +113,7 @@ def open_clip_resnet(folder: Path, name: str, dtype: str = "float32") -> ClipRes
 
 
 def _end(path: Path, text: Any) -> int:
-    if not isinstance(text.eos_token_id, int):
+    if not isinstance(text.eos_token_id, int) or not 0 <= text.eos_token_id < text.vocab_size:
         raise DataError(path, field="eos_token_id", found=repr(text.eos_token_id)[:80],
                         expected="the number of the token where the text tower is read")  # fmt: skip
     return text.eos_token_id
@@ -145,6 +145,10 @@ def fitting_size(path: Path, vision: Any, preparation: Preparation) -> tuple[int
     if not isinstance(size, int) or not isinstance(patch, int) or not 1 <= patch <= size:
         raise DataError(path, field="vision_config", found=f"image_size {size} and patch_size {patch}",
                         expected="whole numbers, the patch the smaller")  # fmt: skip
+    channels = getattr(vision, "num_channels", 3)  # BLIP does not say: it always reads three
+    if channels != 3:
+        raise DataError(path, field="vision_config.num_channels", found=repr(channels)[:80],
+                        expected="3, the colours of a frame")  # fmt: skip
     if preparation.input_size != (size, size):
         rows, columns = preparation.input_size
         raise DataError(path, field="vision_config.image_size", found=size,

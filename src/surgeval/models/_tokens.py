@@ -8,7 +8,8 @@ same score. Each is an error here, and single unknown words are told.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -36,8 +37,27 @@ def checked_prompts(prompts: Sequence[str]) -> tuple[str, ...]:
         raise BadInput("prompts: found none, expected at least one")
     for prompt in result:
         if not prompt.strip():
-            raise BadInput(f"prompts: found {prompt!r}, expected a text with words")
+            raise BadInput(f"prompts: found {_short(prompt)!r}, expected a text with words")
+        if any("\ud800" <= letter <= "\udfff" for letter in prompt):  # what Python makes of bytes that are no text
+            raise BadInput(f"prompts: found {_short(prompt)!r} with bytes that are no text, expected letters in UTF-8")
     return result
+
+
+@contextmanager
+def _tokenizing(place: Path, expected: str) -> Iterator[None]:
+    """Whatever a tokenizer of these files fails with, as one sentence.
+
+    The tokenizers library raises plain Exception; where its Rust part panics, which a hostile regular expression
+    brings about, what arrives is a BaseException of a class that cannot be imported.
+    """
+    try:
+        yield
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        raise DataError(
+            place, field="tokenizer", found=f"files that cannot be used ({first_line(error)})", expected=expected
+        ) from error
 
 
 class Tokens:
@@ -72,15 +92,13 @@ class Tokens:
         # A folder without tokenizer_config.json names the token in tokenizer.json only.
         model = getattr(getattr(self._tokenizer, "backend_tokenizer", None), "model", None)
         names = {self._tokenizer.unk_token, getattr(model, "unk_token", None)} - {None}
-        return {self._tokenizer.convert_tokens_to_ids(name) for name in names}
+        with _tokenizing(self.place, "an unknown token that is in the vocabulary"):
+            return {self._tokenizer.convert_tokens_to_ids(name) for name in names}
 
     def _encode(self, texts: Sequence[str], **options: Any) -> Any:
         tokenizer = self._tokenizer
-        try:
+        with _tokenizing(self.place, "a transformers tokenizer with a padding token"):
             return tokenizer(list(texts), verbose=False, **options)  # a prompt too long is our own sentence
-        except Exception as error:  # the tokenizers library raises plain Exception
-            raise DataError(self.place, field="tokenizer", found=f"files that cannot be used ({first_line(error)})",
-                            expected="a transformers tokenizer with a padding token") from error  # fmt: skip
 
 
 def _alike(one: str, other: str, unknown: Sequence[str]) -> BadInput:
@@ -122,11 +140,8 @@ class FolderTokens(Tokens):
         from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
         opener = PreTrainedTokenizerFast if self.fast else AutoTokenizer
-        try:
+        with _tokenizing(self.place, "a transformers tokenizer"):
             return opener.from_pretrained(self.place, local_files_only=True, trust_remote_code=False)
-        except Exception as error:  # the tokenizers library raises plain Exception
-            raise DataError(self.place, field="tokenizer", found=f"files that cannot be used ({first_line(error)})",
-                            expected="a transformers tokenizer") from error  # fmt: skip
 
     def __call__(self, prompts: Sequence[str]) -> dict[str, torch.Tensor]:
         """`input_ids` and `attention_mask`, padded to the longest prompt."""
@@ -183,6 +198,7 @@ class WordPieces(Tokens):
 def _check(prompts: Sequence[str], ids: torch.Tensor, mask: torch.Tensor, longest: int, words: int, file: Path) -> None:
     if ids.shape[1] > longest:
         worst = int(mask.sum(1).argmax())
-        raise BadInput(f"prompt {prompts[worst]!r}: found {int(mask[worst].sum())} tokens, expected at most {longest}")
+        said, count = _short(prompts[worst]), int(mask[worst].sum())
+        raise BadInput(f"prompt {said!r}: found {count} tokens, expected at most {longest}")
     if int(ids.max()) >= words or int(ids.min()) < 0:
         raise DataError(file, field="tokenizer", found=f"token {int(ids.max())}", expected=f"tokens below {words}")

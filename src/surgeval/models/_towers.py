@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from surgeval.errors import BadInput
+from surgeval.models._devices import usable_device
 from surgeval.models._tokens import Tokens, checked_prompts
 from surgeval.models.contrastive import TextBank
 from surgeval.models.preparation import Preparation
@@ -54,12 +55,11 @@ class Adapter:
 
     def to(self, device: str) -> Self:
         """Move this model and return it."""
+        place = usable_device(device)
         try:
-            self.network.to(torch.device(device))
-        except (RuntimeError, AssertionError) as error:
-            raise BadInput(
-                f"device: found {device!r}, which torch does not offer here, expected cpu, cuda, …"
-            ) from error
+            self.network.to(place)
+        except torch.OutOfMemoryError as error:
+            raise BadInput(f"device: found {device!r} without the memory for {self.name}, expected more") from error
         return self
 
     def _pixels(self, pixels: torch.Tensor) -> torch.Tensor:

@@ -29,6 +29,26 @@ _WRAPPERS = 4  # wrapped more often than this, a file is nobody's
 _MOST_LAYERS = 256  # a network is built, layer by layer, before its weights are compared
 
 
+def _few(found: object) -> bool:
+    return isinstance(found, int) and 1 <= found <= _MOST_LAYERS
+
+
+def _share(found: object) -> bool:
+    return isinstance(found, int | float) and 0 <= found <= 1
+
+
+_FIELDS: tuple[tuple[str, Callable[[object], bool], str], ...] = (  # what transformers accepts and then fails with
+    ("num_hidden_layers", _few, f"1 to {_MOST_LAYERS}"),
+    ("num_attention_heads", _few, f"1 to {_MOST_LAYERS}"),
+    ("return_dict", lambda found: found is True, "true: outputs by name"),
+    ("layer_norm_eps", _share, "a number from 0 to 1"),
+    ("attention_dropout", _share, "a number from 0 to 1"),
+    ("attention_probs_dropout_prob", _share, "a number from 0 to 1"),
+    ("hidden_dropout_prob", _share, "a number from 0 to 1"),
+    ("chunk_size_feed_forward", lambda found: found == 0, "0: prompts read at once"),
+)
+
+
 class WeightsMismatch(DataError):
     """Weights that are not those of the network; `complaints` names every difference."""
 
@@ -60,11 +80,12 @@ def read_config(path: Path) -> dict[str, Any]:
 def configured(kind: Callable[[dict[str, Any]], Any], config: Mapping[str, Any], path: Path) -> Any:
     """A transformers configuration object from a file's contents, or the reason why it cannot be one."""
     for name, part in {"": config, **config}.items():
-        for what in ("num_hidden_layers", "num_attention_heads"):
-            count = part.get(what, 1) if isinstance(part, Mapping) else 1
-            if not isinstance(count, int) or not 1 <= count <= _MOST_LAYERS:
+        if not isinstance(part, Mapping):
+            continue
+        for what, fits, expected in _FIELDS:
+            if what in part and not fits(part[what]):
                 field = ".".join(filter(None, (name, what)))
-                raise DataError(path, field=field, found=repr(count)[:80], expected=f"1 to {_MOST_LAYERS}")
+                raise DataError(path, field=field, found=repr(part[what])[:80], expected=expected)
     from huggingface_hub.errors import StrictDataclassError
 
     try:
@@ -121,13 +142,17 @@ def build(
     try:
         with torch.device("meta"):
             network = make()
-    except (ValueError, RuntimeError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
+    except (ValueError, RuntimeError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError) as error:
         raise DataError(path, field="config.json", found=f"sizes that make no network ({first_line(error)})",
                         expected="a consistent configuration") from error  # fmt: skip
     prefix = foreign_prefix(tensors, network.state_dict())
     fit(network, {name.removeprefix(prefix): value for name, value in tensors.items()}, path)
+    largest = max((value.numel() for value in tensors.values()), default=0)
     for name, buffer in list(network.named_buffers()):
         if buffer.is_meta:  # not stored in files: transformers fills these when it builds a model
+            if buffer.numel() > largest:
+                raise DataError(path, field="config.json", found=f"a size that makes {name} {buffer.numel()} numbers",
+                                expected=f"at most the {largest} of the largest tensor")  # fmt: skip
             owner, _, leaf = name.rpartition(".")
             network.get_submodule(owner).register_buffer(leaf, _constant(leaf, buffer), persistent=False)
     freeze(network)

@@ -123,3 +123,26 @@ def test_a_prompt_is_never_exchanged_for_itself_and_none_stays_none() -> None:
     assert np.isnan(found[1, 1])
     with pytest.raises(BadInput, match="found 1, expected at least two"):
         prompt_randomisation(small_conv(), images(1), bank(1), [[0]])
+
+
+def test_the_other_prompt_depends_on_the_images_name_and_not_on_its_batch() -> None:
+    model, pixels, texts, names = small_vit(), images(6), bank(5), list("abcdef")
+    which = torch.zeros(6, 2, dtype=torch.long)
+    whole = prompt_randomisation(model, pixels, texts, which, seed=2, names=names)
+    one_by_one = [
+        prompt_randomisation(model, pixels[k : k + 1], texts, which[:1], seed=2, names=names[k : k + 1])
+        for k in range(6)
+    ]
+    assert np.concatenate(one_by_one) == pytest.approx(whole, abs=1e-3, nan_ok=True)
+    renamed = prompt_randomisation(model, pixels, texts, which, seed=2, names=list("ghijkl"))
+    assert not np.allclose(renamed, whole, equal_nan=True)
+    with pytest.raises(BadInput, match="names: found 1, expected one for each of 6 images"):
+        prompt_randomisation(model, pixels, texts, which, names=["a"])
+
+
+@pytest.mark.parametrize("make", [small_vit, small_conv])
+def test_weights_are_shuffled_alike_in_every_batch(make: Any) -> None:
+    model, pixels, which = make(), images(4), torch.zeros(4, 1, dtype=torch.long)
+    whole = weight_randomisation(model, pixels, bank(), which, seed=2).correlation
+    parts = [weight_randomisation(model, pixels[k : k + 2], bank(), which[:2], seed=2).correlation for k in (0, 2)]
+    assert np.concatenate(parts, axis=1) == pytest.approx(whole, abs=1e-3, nan_ok=True)

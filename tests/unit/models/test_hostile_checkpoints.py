@@ -19,6 +19,7 @@ from tests.unit.models.surgvlp_checkpoint import surgvlp_tensors
 from surgeval.errors import SurgevalError
 from surgeval.models import open_contrastive
 from surgeval.models._checkpoint import read_torch
+from surgeval.models._weights import build
 
 
 def refusal(path: Path, **options: int) -> str:
@@ -66,6 +67,28 @@ def test_a_tensor_that_pretends_to_be_huge_is_refused_before_memory_is_taken(tmp
     tensors["backbone_img.global_embedder.weight"] = torch.zeros(1).expand(1 << 20, 1 << 20)
     torch.save(tensors, tmp_path / "huge.pth")
     assert "(1048576, 1048576)" in refusal(tmp_path / "huge.pth")
+
+
+def test_tensors_that_share_one_storage_many_times_are_refused(tmp_path: Path) -> None:
+    shared = torch.zeros(1000)
+    torch.save({f"block.{k}": shared for k in range(10)}, tmp_path / "shared.pth")
+    size = (tmp_path / "shared.pth").stat().st_size
+    assert "found tensors of 40000 bytes in all that share numbers" in refusal(tmp_path / "shared.pth", limit=1)
+    torch.save({"head": shared, "tied": shared}, tmp_path / "tied.pth")
+    assert sorted(read_torch(tmp_path / "tied.pth", limit=1)) == ["head", "tied"] and size < 20_000
+
+
+def test_a_configuration_cannot_make_a_constant_larger_than_the_weights(tmp_path: Path) -> None:
+    class Positions(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embedding = torch.nn.Embedding(10**13, 0)  # no numbers at all, however many rows
+            self.register_buffer("position_ids", torch.arange(10**13), persistent=False)
+
+    with pytest.raises(
+        SurgevalError, match=r"config\.json: found a size that makes position_ids 10000000000000 numbers"
+    ):
+        build(Positions, {"embedding.weight": torch.zeros(10**13, 0)}, tmp_path / "model.safetensors")
 
 
 def test_whole_numbers_where_weights_belong_are_refused(tmp_path: Path) -> None:

@@ -30,11 +30,10 @@ from surgeval.phantom.training._data import (  # noqa: E402
     film,
     first_videos,
     held_out_plans,
-    load_frames,
-    save_frames,
     training_shoots,
 )
 from surgeval.phantom.training._evaluate import Examination, examine, heatmaps, top_region  # noqa: E402
+from surgeval.phantom.training._kept import load_frames, save_frames  # noqa: E402
 from surgeval.phantom.training._prompts import LENGTH, benchmark_sentences, encode, save_tokenizer, space  # noqa: E402
 from surgeval.phantom.training._published import compare, measure  # noqa: E402
 from surgeval.phantom.training._train import fit, multi_positive  # noqa: E402

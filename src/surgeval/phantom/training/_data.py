@@ -10,15 +10,12 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, fields, replace
 from multiprocessing import get_context
-from pathlib import Path
-from zipfile import BadZipFile
 
 import cv2
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from surgeval.errors import DataError
 from surgeval.phantom._edition import VideoPlan, plan_videos
 from surgeval.phantom._footage import Footage
 from surgeval.phantom._instruments import INSTRUMENTS
@@ -119,6 +116,7 @@ def film(shoot: Shoot) -> Frames:
 def film_all(shoots: Iterable[Shoot], workers: int = 1, progress: Callable[[int, int], None] | None = None) -> Frames:
     """Every video, in worker processes where more than one is asked for; the order is that of `shoots`."""
     shoots = list(shoots)
+    workers = min(workers, len(shoots))
     parts = []
     if workers <= 1:
         for done, shoot in enumerate(shoots):
@@ -142,21 +140,6 @@ def first_videos(frames: Frames, videos: int) -> Frames:
     plates = frames.plates[: len(frames.plates) * min(videos, total) // max(total, 1)]
     chosen = {field.name: getattr(frames, field.name)[rows] for field in fields(Frames) if field.name != "plates"}
     return Frames(**chosen, plates=plates)
-
-
-def save_frames(path: Path, frames: Frames) -> None:
-    """Keep rendered frames for another training."""
-    with path.open("wb") as stream:
-        np.savez(stream, **{field.name: getattr(frames, field.name) for field in fields(Frames)})
-
-
-def load_frames(path: Path) -> Frames:
-    """Frames kept by `save_frames`."""
-    try:
-        with np.load(path, allow_pickle=False) as kept:
-            return Frames(*(kept[field.name] for field in fields(Frames)))
-    except (OSError, ValueError, KeyError, BadZipFile) as error:
-        raise DataError(path, found=str(error).splitlines()[0], expected="frames kept by an earlier training") from None
 
 
 def _one_thread() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,22 +14,19 @@ from typing import Any
 import torch
 
 from surgeval.errors import BadInput, DataError
+from surgeval.models._devices import usable_device
 from surgeval.phantom.training._batches import Stock
 from surgeval.phantom.training._clip import save
-from surgeval.phantom.training._data import (
-    Frames,
-    film_all,
-    first_videos,
-    load_frames,
-    save_frames,
-    training_shoots,
-)
+from surgeval.phantom.training._data import Frames, film_all, first_videos, training_shoots
+from surgeval.phantom.training._kept import load_frames, save_frames
 from surgeval.phantom.training._recipes import NAMES, Recipe
 from surgeval.phantom.training._train import fit
 
 __all__ = ["train_embedded"]
 
 Log = Callable[[str], None]
+_WRITTEN = ("config.json", "model.safetensors", "preprocessor_config.json", "tokenizer.json", "tokenizer_config.json",
+            "training.json")  # fmt: skip
 
 
 def train_embedded(
@@ -46,9 +44,11 @@ def train_embedded(
     those it would have rendered alone. `frames` names a file that keeps them from one call to the next.
     """
     out, workers = Path(out), os.cpu_count() or 1 if workers is None else workers
+    kept = Path(frames) if frames else None
     _check(recipes, out, device, workers)
+    _check_places([out / name for name in recipes], kept)
     start = time.perf_counter()
-    stock = _training_frames(max(r.videos for r in recipes.values()), workers, Path(frames) if frames else None, log)
+    stock = _training_frames(max(r.videos for r in recipes.values()), workers, kept, log)
     rendered = time.perf_counter() - start
     log(f"{len(stock)} training frames and {len(stock.plates)} plates ready after {rendered:.0f} s")
     report: dict[str, Any] = {}
@@ -110,13 +110,41 @@ def _check(recipes: Mapping[str, Recipe], out: Path, device: str, workers: int) 
         ):  # fmt: skip
             if value < least:
                 raise BadInput(f"{what}: found {value}, expected at least {least}")
-        if recipe.videos > 490:
-            raise BadInput(f"videos: found {recipe.videos}, expected at most 490")
+        for what, value, most in (("videos", recipe.videos, 490), ("batch", recipe.batch, 1 << 16)):
+            if value > most:
+                raise BadInput(f"{what}: found {value}, expected at most {most}")
+        if not 0 <= recipe.seed < 1 << 63:
+            raise BadInput(f"seed: found {recipe.seed}, expected a whole number from 0 to 2^63 − 1")
         if not 0 < recipe.rate < 1:
             raise BadInput(f"rate: found {recipe.rate}, expected a number between 0 and 1")
     if workers < 1:
         raise BadInput(f"workers: found {workers}, expected at least 1")
     if out.exists() and not out.is_dir():
         raise BadInput(f"{out}: found a file, expected a folder to write to")
-    if device.startswith("cuda") and not torch.cuda.is_available():
-        raise BadInput(f"device: found {device}, expected cpu, because torch sees no GPU here")
+    usable_device(device)
+
+
+def _check_places(folders: Sequence[Path], kept: Path | None) -> None:
+    """Everything that is written after hours of work can be written."""
+    for folder in folders:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+        except OSError as error:
+            raise BadInput(f"{folder}: found {_reason(error)}, expected a folder to write to") from error
+        for place in (folder / name for name in _WRITTEN):
+            if place.exists() and not (place.is_file() and os.access(place, os.W_OK)):
+                raise BadInput(f"{place}: found something that cannot be written over, expected a file or nothing")
+    if kept is not None:
+        try:
+            if not kept.exists():
+                with kept.open("ab"):
+                    pass
+                kept.resolve().unlink()
+        except OSError as error:
+            raise BadInput(f"{kept}: found {_reason(error)}, expected a file that can be written") from error
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or type(error).__name__).lower()

@@ -195,7 +195,9 @@ class Look:
         cascade = weight_randomisation(*asked, seed=self.settings.seed)
         steps = [("weights", f"{n + 1}. {name}", cascade.correlation[n]) for n, name in enumerate(cascade.blocks)]
         if len(self.instruments) > 1:
-            steps.append(("prompt", "another prompt", prompt_randomisation(*asked, seed=self.settings.seed)))
+            names = [f"{one.frame.video}/{one.frame.name}" for one in seen]
+            other = prompt_randomisation(*asked, seed=self.settings.seed, names=names)
+            steps.append(("prompt", "another prompt", other))
         for check, step, correlation in steps:
             for b, one in enumerate(seen):
                 value = float(correlation[b, 0])

@@ -144,7 +144,7 @@ def load_scores(folder: str | Path) -> StoredScores:
                 path, record="thresholds", field=component[:60], found=repr(value)[:60], expected="a finite number"
             )
     try:
-        table = pl.read_parquet(place / REPLICATES)
+        table = pl.read_parquet(place / REPLICATES, glob=False)
     except (pl.exceptions.PolarsError, OSError) as error:
         found = (str(error).splitlines() or [""])[0][:120]
         raise DataError(place / REPLICATES, found=found, expected="a readable Parquet file") from error

@@ -1,0 +1,115 @@
+"""A transformers folder from a stranger that opens but cannot be used: one sentence, from every command."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from tests.unit.models.conftest import TEXT, WORDS
+
+from surgeval.errors import BadInput, DataError
+from surgeval.models import check_model, open_contrastive
+
+
+def reconfigure(folder: Path, change: Callable[[dict[str, Any]], object], file: str = "config.json") -> None:
+    config = json.loads((folder / file).read_text())
+    change(config)
+    (folder / file).write_text(json.dumps(config))
+
+
+def only_problem(folder: Path) -> str:
+    (problem,) = check_model(folder).problems
+    assert str(folder) in problem and "\n" not in problem
+    return problem
+
+
+def test_a_megabyte_that_claims_to_be_petabytes_is_refused_before_memory_is_taken(clip_folder: Path) -> None:
+    tensors = load_file(clip_folder / "model.safetensors")
+    (clip_folder / "model.safetensors").unlink()
+    tensors["text_model.embeddings.token_embedding.weight"] = torch.zeros(1).expand(10**13, TEXT["hidden_size"])
+    torch.save(tensors, clip_folder / "pytorch_model.bin")
+    reconfigure(clip_folder, lambda config: config["text_config"].update(vocab_size=10**13))
+    assert "token_embedding.weight: found shape (10000000000000, 16) made of 1 number," in only_problem(clip_folder)
+
+
+def test_a_tower_for_grey_pictures_is_refused(clip_folder: Path) -> None:
+    name = "vision_model.embeddings.patch_embedding.weight"
+    tensors = load_file(clip_folder / "model.safetensors")
+    save_file({**tensors, name: tensors[name][:, :1].contiguous()}, clip_folder / "model.safetensors")
+    reconfigure(clip_folder, lambda config: config["vision_config"].update(num_channels=1))
+    assert "config.json: vision_config.num_channels: found 1, expected 3" in only_problem(clip_folder)
+
+
+@pytest.mark.parametrize("part", [None, "text_config", "vision_config"])
+@pytest.mark.parametrize("kind", ["clip_folder", "blip_folder"])
+def test_outputs_without_names_are_refused(kind: str, part: str | None, request: pytest.FixtureRequest) -> None:
+    folder = request.getfixturevalue(kind)
+    reconfigure(folder, lambda config: (config[part] if part else config).update(return_dict=False))
+    assert "return_dict: found False, expected true" in only_problem(folder)
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "value"),
+    [
+        ("clip_folder", "eos_token_id", 10**30),
+        ("clip_folder", "layer_norm_eps", None),
+        ("blip_folder", "hidden_dropout_prob", float("nan")),
+        ("blip_folder", "chunk_size_feed_forward", "x"),
+    ],
+)
+def test_a_setting_that_the_text_tower_cannot_compute_with_is_refused(
+    kind: str, field: str, value: Any, request: pytest.FixtureRequest
+) -> None:
+    folder = request.getfixturevalue(kind)
+    reconfigure(folder, lambda config: config["text_config"].update({field: value}))
+    assert f"{field}: found {value!r}, expected " in only_problem(folder)
+
+
+def test_padding_outside_the_vocabulary_is_refused(blip_folder: Path) -> None:
+    reconfigure(blip_folder, lambda config: config["text_config"].update(pad_token_id=10**30))
+    assert "config.json: found sizes that make no network" in only_problem(blip_folder)
+
+
+def test_a_word_piece_vocabulary_without_the_unknown_token_is_one_sentence(clip_folder: Path) -> None:
+    def word_pieces(config: dict[str, Any]) -> None:
+        config["model"] = {"type": "WordPiece", "vocab": {word: row for row, word in enumerate(WORDS) if row != 2},
+                           "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+                           "max_input_chars_per_word": 100}  # fmt: skip
+
+    reconfigure(clip_folder, word_pieces, "tokenizer.json")
+    model = open_contrastive(clip_folder)
+    with pytest.raises(DataError, match=r"tokenizer: found files that cannot be used .*\[UNK\]") as caught:
+        model.texts(["the zebra is in the image"])
+    assert "\n" not in str(caught.value)
+
+
+def test_a_tokenizer_whose_rust_part_panics_is_one_sentence(clip_folder: Path) -> None:
+    endless = {"type": "Split", "pattern": {"Regex": "(x+x+)+y"}, "behavior": "Isolated", "invert": False}
+    reconfigure(clip_folder, lambda config: config.update(pre_tokenizer=endless), "tokenizer.json")
+    model = open_contrastive(clip_folder)
+    with pytest.raises(DataError, match=r"tokenizer: found files that cannot be used .*retry-limit") as caught:
+        model.texts(["the grasper " + "x" * 60])
+    assert caught.value.file == str(clip_folder)
+
+
+@pytest.mark.parametrize("device", ["meta", "foo", "hpu", "cuda:99", "cpu:-1", ""])
+def test_a_device_that_cannot_compute_is_refused(clip_folder: Path, device: str) -> None:
+    with pytest.raises(BadInput, match=f"device: found '{device}', which torch does not offer here"):
+        open_contrastive(clip_folder, device=device)
+
+
+def test_a_prompt_that_is_no_text_is_the_prompts_fault(clip_folder: Path) -> None:
+    with pytest.raises(BadInput, match=r"prompts: found .* with bytes that are no text") as caught:
+        open_contrastive(clip_folder).texts(["the grasper", b"the \xff hook".decode("utf-8", "surrogateescape")])
+    str(caught.value).encode("utf-8")
+
+
+def test_a_prompt_too_long_is_not_repeated_in_full(clip_folder: Path) -> None:
+    with pytest.raises(BadInput, match="found 5002 tokens, expected at most 12") as caught:
+        open_contrastive(clip_folder).texts(["hook " * 5000])
+    assert len(str(caught.value)) < 300
