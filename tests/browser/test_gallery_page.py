@@ -34,9 +34,11 @@ def _item(number: int) -> Item:
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     config = {**Settings().record(), "classes": list(CLASSES)}
-    manifest = Manifest("surgxbench", config=config, model={"family": "<u>clip</u>", "identity": "0123456789abcdef"})
+    model = {"name": "<s>clip</s>", "family": "<u>clip</u>", "identity": "0123456789abcdef"}
+    data = {"name": "<s>films</s>", "format": "<u>phantom</u>", "content": "ab"}
+    manifest = Manifest("surgxbench", config=config, dataset=data, model=model)
     record = RunRecord(manifest, "done", 1, 1, 0, 6, "", "", 0.0)
-    cases = pl.DataFrame({"cluster": ["a", "b"], "task": ["none", "none"]})
+    cases = pl.DataFrame({"cluster": ["a", "b"], "frame": ["1", "2"], "task": ["none", "none"]})
     table = pl.DataFrame({"task": list(CLASSES), "flag": ["<b>ties</b>"] * 3, "cases": [1, 2, 3]})
     scores = SurgXScores(NAME, record, CLASSES, cases, {}, {"flags": table})
     items = tuple(_item(number) for number in range(len(CARDS)))

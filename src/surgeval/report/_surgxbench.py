@@ -161,7 +161,7 @@ def _choices(one: SurgXScores) -> dict[str, str]:
         "Region": f"top {config['keep_top']:.0%}" if top else f"≥ {config['threshold']} of min-max",
         "Geometry": str(config["geometry"]),
         "Model": f"{model['name']} ({model['family']}, {str(model['identity'])[:12]})",
-        "Data": f"{data['name']} ({data['format']})" if isinstance(data, Mapping) else "not recorded",
+        "Data": f"{data['name']} ({data['format']})",
         "Frames": f"{one.cases.select('cluster', 'frame').n_unique()} of {one.cases['cluster'].n_unique()} videos"
         + (f", every {config['every']}." if config["every"] > 1 else ""),
         "Said": "the best prompt" if config["predict"] == "argmax"

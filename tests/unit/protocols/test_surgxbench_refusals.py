@@ -146,7 +146,7 @@ def test_weights_for_a_flow_that_needs_none_are_refused() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "field"),
     [("classes", None, "config.classes"), ("method", "rollout", "config.method"),
-     ("keep_top", "0.2", "config.keep_top"), ("tasks", [1], r"config\.tasks\[0\]"), ("model", "clip", "model.name")],
+     ("keep_top", "0.2", "config.keep_top"), ("tasks", [1], r"config\.tasks\[0\]"), ("model", "clip", "model.name"), ("dataset", {}, "dataset.name")],
 )  # fmt: skip
 def test_an_edited_run_json_is_told_by_its_field(
     finished: Path, tmp_path: Path, key: str, value: Any, field: str
@@ -154,7 +154,7 @@ def test_an_edited_run_json_is_told_by_its_field(
     folder = tmp_path / "run"
     shutil.copytree(finished, folder)
     record = json.loads((folder / "run.json").read_text())
-    (record if key == "model" else record["config"])[key] = value
+    (record if key in record else record["config"])[key] = value
     (folder / "run.json").write_text(json.dumps(record))
     with pytest.raises(DataError, match=rf"run\.json: {field}: found .*, expected"):
         load_surgxbench(folder, resamples=20)

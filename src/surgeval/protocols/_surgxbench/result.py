@@ -114,12 +114,15 @@ _KINDS: Mapping[str, tuple[type | tuple[type, ...], tuple[str, ...]]] = {
 
 
 def _check_record(place: Path, record: RunRecord) -> None:
-    config, model = record.manifest.config, record.manifest.model
+    config = record.manifest.config
     for expected, (kind, keys) in _KINDS.items():
         for key in keys:
             if not isinstance(config.get(key), kind):
                 raise DataError(place, field=f"config.{key}", found=repr(config.get(key))[:60], expected=expected)
-    names = {f"model.{key}": model.get(key) if isinstance(model, Mapping) else None for key in ("name", "family")}
+    parts = {"model": (record.manifest.model, ("name", "family", "identity")),
+             "dataset": (record.manifest.dataset, ("name", "format"))}  # fmt: skip
+    names = {f"{part}.{key}": one.get(key) if isinstance(one, Mapping) else None
+             for part, (one, keys) in parts.items() for key in keys}  # fmt: skip
     names |= {f"config.{key}[{n}]": one for key in ("tasks", "classes") for n, one in enumerate(config[key])}
     for field, value in {**names, "config.method.name": config["method"].get("name")}.items():
         if not isinstance(value, str):
