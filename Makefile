@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
-WORKERS ?= 2
+WORKERS ?= 3  # one more than cores: tests wait for browsers, servers and other processes
 REAL := $(wildcard ../shared/data)
 export SURGEVAL_REAL_DATA ?= $(if $(REAL),$(abspath $(REAL)))
 OUT ?= demo
@@ -50,10 +50,10 @@ lint: $(VENV)/.dev  ## ruff, mypy --strict, import layers
 	$(BIN)/lint-imports
 
 test: $(VENV)/.browser lint  ## everything at reduced counts (under 10 minutes on 2 cores)
-	$(BIN)/pytest -n $(WORKERS)
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 test-long: $(VENV)/.browser lint  ## everything at full counts
-	SURGEVAL_LONG=1 $(BIN)/pytest -n $(WORKERS)
+	SURGEVAL_LONG=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 # Peers are installed beside the project, never into it: surgeval must not come to need one.
 .bench: benchmarks/requirements-triplets.txt $(VENV)/.dev
