@@ -49,11 +49,14 @@ lint: $(VENV)/.dev  ## ruff, mypy --strict, import layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: $(VENV)/.browser lint  ## everything at reduced counts (under 10 minutes on 2 cores)
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal
+# mypy uses one core for a minute, so it runs beside the tests.
+test: $(VENV)/.browser  ## everything at reduced counts (under 10 minutes on 2 cores)
+	@$(MAKE) --no-print-directory lint > $(VENV)/lint.log 2>&1 & lint=$$!; failed=0; \
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal || failed=$$?; \
+	wait $$lint || failed=$$?; cat $(VENV)/lint.log; exit $$failed
 
-test-long: $(VENV)/.browser lint  ## everything at full counts
-	SURGEVAL_LONG=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal
+test-long: export SURGEVAL_LONG := 1
+test-long: test  ## everything at full counts
 
 # Peers are installed beside the project, never into it: surgeval must not come to need one.
 .bench: benchmarks/requirements-triplets.txt $(VENV)/.dev
