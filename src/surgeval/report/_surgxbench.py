@@ -140,8 +140,9 @@ def _lead(scores: Sequence[SurgXScores]) -> str:
 def _differing(scores: Sequence[SurgXScores]) -> list[str]:
     """What else than the model differs between runs; the kind of heatmap follows from the model."""
     known = [{**one.settings, "dataset": one.record.manifest.dataset} for one in scores]
-    names = sorted(set().union(*known) - {"method", "dtype"})
-    return [name for name in names if any(one.get(name) != known[0].get(name) for one in known)]
+    names = sorted(set().union(*known) - {"method", "dtype", "tasks"})
+    # A run without triplets found no motion: that is nothing to compare, not a difference.
+    return [name for name in names if len({repr(one.get(name)) for one in known if one.get(name) != {}}) > 1]
 
 
 def _details(scores: Sequence[SurgXScores]) -> dict[str, str]:

@@ -367,3 +367,13 @@ def test_runs_that_differ_in_more_than_the_model_say_so(tmp_path: Path) -> None:
     assert "these runs differ" not in alone
     with pytest.raises(BadInput, match="different instruments"):
         write_surgxbench_report([one, replace(other, classes=("x",))], tmp_path / "no")
+
+
+def test_a_run_without_triplets_beside_one_with_them_is_no_warning(tmp_path: Path) -> None:
+    one, other = _model("clip"), _model("blip")
+    manifest = other.record.manifest
+    with_motion = replace(one.record.manifest, config={**one.record.manifest.config, "motion": {"flow": "dis"}})
+    without = replace(manifest, config={**manifest.config, "tasks": ["instruments"], "motion": {}})
+    pair = [replace(one, record=replace(one.record, manifest=with_motion)),
+            replace(other, record=replace(other.record, manifest=without))]  # fmt: skip
+    assert "these runs differ" not in write_surgxbench_report(pair, tmp_path).read_text("utf-8")
