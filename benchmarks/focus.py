@@ -21,9 +21,9 @@ from typing import Any, TypeVar
 import numpy as np
 import polars as pl
 
-from surgeval.protocols._focus.summary import Scheme, numbers
 from surgeval.protocols.focus import RESAMPLES, FocusScores, score_focus
-from surgeval.qa.judge import Panel, TableJudge
+from surgeval.protocols.focus._summary import Scheme, numbers
+from surgeval.qa.judging import Panel, TableJudge
 from surgeval.stats import stream
 from surgeval.vocab import capabilities
 

@@ -11,10 +11,10 @@ import time
 import cv2
 
 from surgeval.phantom import _instruments
-from surgeval.phantom._anatomy import Anatomy, build_anatomy
-from surgeval.phantom._looks import LOOKS
-from surgeval.phantom._render import Renderer
-from surgeval.phantom._state import CameraPose, Pull, SceneState, Spot, ToolState, displaced
+from surgeval.phantom.scene._looks import LOOKS
+from surgeval.phantom.scene._render import Renderer
+from surgeval.phantom.script._anatomy import Anatomy, build_anatomy
+from surgeval.phantom.script._state import CameraPose, Pull, SceneState, Spot, ToolState, displaced
 
 FRAMES = 150
 

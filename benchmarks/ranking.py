@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from surgeval.stats import Outcomes, leave_one_bucket_out, leave_one_model_out, rank, stability, stream
-from surgeval.stats._ranking_options import Collapse, RankScheme
+from surgeval.stats.ranking._options import Collapse, RankScheme
 
 MODELS, BUCKETS, QUESTIONS, VIDEOS = 30, 10, 50_000, 200
 MOST_SECONDS, MOST_MEGABYTES = 60, 2048

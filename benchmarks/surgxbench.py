@@ -28,9 +28,9 @@ import torch
 from surgeval.datasets import open_dataset
 from surgeval.phantom import write_phantom
 from surgeval.phantom.training._prompts import BEGIN, END, LENGTH, PAD, save_tokenizer, vocabulary
-from surgeval.protocols._surgxbench.frames import Reader, batches
-from surgeval.protocols._surgxbench.worker import Look
 from surgeval.protocols.surgxbench import Settings, profile_settings, run_surgxbench
+from surgeval.protocols.surgxbench._frames import Reader, batches
+from surgeval.protocols.surgxbench._worker import Look
 
 
 def main(arguments: list[str]) -> int:

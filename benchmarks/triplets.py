@@ -33,7 +33,7 @@ from surgeval.metrics import (
     weighted_ap,
     weighted_average_precision,
 )
-from surgeval.vocab import load
+from surgeval.vocab import load_labels
 
 IVTDMETRICS_MS_PER_FRAME = 1.355
 FRAMES = (5_000, 20_000, 71_775)
@@ -58,7 +58,7 @@ def cpu(function: Callable[[], object], repeats: int = 5) -> float:
 def synthetic_boxes(n_frames: int) -> DetectionSet:
     """About 2.9 ground truths and 9.5 predictions per frame: near copies, confused copies and strays."""
     random = np.random.default_rng(0)
-    space = load("prostatd")
+    space = load_labels("prostatd")
     frame = np.repeat(np.arange(n_frames), random.poisson(2.9, n_frames))
     popularity = 1.0 / np.arange(1, CLASSES["ivt"] + 1)
     triplet = random.choice(CLASSES["ivt"], len(frame), p=popularity / popularity.sum())
@@ -105,7 +105,7 @@ def ours_detection(n_frames: int, convention: Any) -> dict[str, Any]:
 
 def ours_recognition(n_frames: int) -> dict[str, Any]:
     labels, scores, video = synthetic_scores(n_frames)
-    space = load("cholect50")
+    space = load_labels("cholect50")
 
     def run() -> Any:
         return evaluate_recognition(labels, scores, video, space=space, components=RECOGNITION_COMPONENTS)

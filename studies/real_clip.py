@@ -43,9 +43,9 @@ def pack(real: Path, out: Path) -> None:
     import cv2
 
     from surgeval.datasets import open_dataset, read_image
-    from surgeval.vocab import load
+    from surgeval.vocab import load_labels
 
-    space = load("phantom")  # the words of CholecT50's label space, and the seventh instrument
+    space = load_labels("phantom")  # the words of CholecT50's label space, and the seventh instrument
     rows: list[tuple[str, list[int], list[int]]] = []
     parts: list[bytes] = []
     for split, dataset in _sources(real, open_dataset):
@@ -245,7 +245,7 @@ def _save(model: Any, folder: Path) -> None:
 def look(real: Path, weights: Path, out: Path) -> None:
     """Protocol surgxbench on frames that the models did not see; intervals by source video."""
     from surgeval.protocols.surgxbench import join_runs, load_surgxbench, profile_settings, run_surgxbench
-    from surgeval.report import write_surgxbench_report
+    from surgeval.protocols.surgxbench.page import write_surgxbench_report
 
     made = []
     for name in ("m2cai16-vit", "m2cai16-resnet"):

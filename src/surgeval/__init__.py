@@ -1,6 +1,6 @@
 """surgeval: can a vision or vision-language model for surgery be trusted?
 
-Sub-packages load on first use, so `import surgeval` stays fast and needs no torch.
+Names load on first use, so `import surgeval` stays fast and needs no torch.
 """
 
 from __future__ import annotations
@@ -8,34 +8,31 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from surgeval._lazy import lazy_exports
 from surgeval._version import __version__
 
-_LAZY: dict[str, str] = {
-    "open_dataset": "surgeval.datasets",
-    "load_labels": "surgeval.vocab:load",
-    "score_triplets": "surgeval.protocols.triplets",
-    "compare_triplets": "surgeval.protocols.triplets",
-    "score_focus": "surgeval.protocols.focus",
-    "run_focus": "surgeval.protocols.focus",
-    "run_surgxbench": "surgeval.protocols.surgxbench",
-    "load_surgxbench": "surgeval.protocols.surgxbench",
-    "rank": "surgeval.stats",
+_HOMES = {
+    "datasets": ("open_dataset",),
+    "protocols.focus": ("compare_focus", "run_focus", "score_focus"),
+    "protocols.registry": ("load_run",),
+    "protocols.surgxbench": ("compare_surgxbench", "explain_image", "run_surgxbench"),
+    "protocols.triplets": ("compare_triplets", "score_detection", "score_recognition", "score_triplets"),
+    "report": ("rank",),
+    "vocab": ("load_labels",),
 }
 _PACKAGES = (
-    "cli", "compat", "datasets", "detector", "engine", "errors", "explain", "figures", "metrics", "models", "phantom",
-    "protocols", "qa", "records", "report", "stats", "studio", "vocab",
+    "asking", "cli", "compat", "console", "datasets", "detector", "engine", "errors", "explain", "figures", "files",
+    "metrics", "models", "pages", "phantom", "protocols", "qa", "records", "report", "results", "stats", "studio",
+    "vocab",
 )  # fmt: skip
 
-__all__ = ["__version__", *_LAZY, *_PACKAGES]
+_look_up, _names = lazy_exports(__name__, _HOMES)
+
+__all__ = ["__version__", *sorted(_names()), *_PACKAGES]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        module, _, attribute = _LAZY[name].partition(":")
-        return getattr(import_module(module), attribute or name)
-    if name in _PACKAGES:
-        return import_module(f"surgeval.{name}")
-    raise AttributeError(f"module 'surgeval' has no attribute {name!r}")
+    return import_module(f"surgeval.{name}") if name in _PACKAGES else _look_up(name)
 
 
 def __dir__() -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import partial
 
-__all__ = ["BadInput", "DataError", "RunError", "SurgevalError", "visible"]
+__all__ = ["BadInput", "DataError", "RunError", "SurgevalError", "printable", "visible"]
 
 _LONGEST = 300
 
@@ -70,3 +70,12 @@ def visible(text: str) -> str:
     'hook\\x1b[2J\\u202e'
     """
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def printable(text: str) -> str:
+    r"""The text with lone surrogates spelt out: they could not be written to any file.
+
+    >>> printable("clip \ud800")
+    'clip \\ud800'
+    """
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")

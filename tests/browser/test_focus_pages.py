@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from surgeval.protocols.focus import score_focus
-from surgeval.qa.judge import ExactJudge, Panel
-from surgeval.report import FocusReport, study_ranking, write_focus_report, write_ranking_report
+from surgeval.protocols.focus.page import write_focus_report
+from surgeval.protocols.focus.tables import FocusReport
+from surgeval.qa.judging import ExactJudge, Panel
+from surgeval.report import study_ranking, write_ranking_report
 from surgeval.stats import rank, stream
 from surgeval.vocab import capabilities
 

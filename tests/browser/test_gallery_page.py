@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 
 from surgeval.engine import Manifest, RunRecord
-from surgeval.protocols._surgxbench.item import Item
-from surgeval.protocols._surgxbench.result import SurgXScores
 from surgeval.protocols.surgxbench import Settings
-from surgeval.report import write_surgxbench_report
+from surgeval.protocols.surgxbench._item import Item
+from surgeval.protocols.surgxbench.page import write_surgxbench_report
+from surgeval.protocols.surgxbench.result import SurgXScores
 
 pytestmark = pytest.mark.browser
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from surgeval.cli._demo_focus import SKILLS, NoisyAnswerer, focus_chapter
 from surgeval.datasets import MemoryDataset
+from surgeval.protocols.focus.demo import SKILLS, NoisyAnswerer
 from surgeval.qa import judge_format
 from surgeval.records import VqaQuestion
 from surgeval.vocab import LabelSpace, capabilities

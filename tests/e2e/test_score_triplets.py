@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
-from surgeval.cli._demo_triplets import triplets_chapter
 from surgeval.datasets import MemoryDataset, convert, open_dataset
 from surgeval.phantom import simulate_detector
+from surgeval.protocols.contract import Demo
+from surgeval.protocols.triplets.demo import chapter as triplets_chapter
 from surgeval.records import Box, Frame, Instance, Triplet
 from surgeval.vocab import LabelSpace
 
@@ -158,7 +159,7 @@ def test_the_commands_have_help_with_an_example(surgeval: Surgeval, command: tup
 
 
 def test_the_demo_chapter_ranks_its_three_detectors(small_phantom: Path, tmp_path: Path) -> None:
-    chapter = triplets_chapter(open_dataset(small_phantom), tmp_path / "triplets")
+    chapter = triplets_chapter(Demo(dataset=open_dataset(small_phantom), edition="", out=tmp_path / "triplets"))
     assert chapter.page.is_file()
     assert chapter.table["detector"].to_list() == ["good", "fair", "poor"]
     ap = [float(text.split()[0]) for text in chapter.table["IVT mAP50"].to_list()]

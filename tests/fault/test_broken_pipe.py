@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.fault.engine_runs import PATIENCE, cases, command, finished
 
-from surgeval.engine import load_run
+from surgeval.engine import load_record
 
 SURGEVAL = [sys.executable, "-m", "surgeval"]
 
@@ -42,7 +42,7 @@ def closed(shell: str, *words: str) -> subprocess.CompletedProcess[str]:
 def test_a_run_whose_progress_nobody_reads_is_done_all_the_same(tmp_path: Path, executor: str) -> None:
     options = ("--units", "5", "--executor", executor)
     done = without_reader(command(tmp_path / "unread", *options), stderr=True)
-    assert load_run(tmp_path / "unread").status == "done"
+    assert load_record(tmp_path / "unread").status == "done"
     assert "5 units, 25 cases" in done.stdout  # what goes to the other stream is not lost
     finished(tmp_path / "read", *options)
     assert cases(tmp_path / "unread") == cases(tmp_path / "read")
@@ -52,7 +52,7 @@ def test_a_run_whose_progress_nobody_reads_is_done_all_the_same(tmp_path: Path, 
 def test_a_run_whose_progress_goes_to_a_full_disk_is_done_all_the_same(tmp_path: Path) -> None:
     with Path("/dev/full").open("w") as full:
         subprocess.run(command(tmp_path / "r", "--units", "3"), stdout=subprocess.PIPE, stderr=full, timeout=PATIENCE)
-    assert load_run(tmp_path / "r").status == "done"
+    assert load_record(tmp_path / "r").status == "done"
 
 
 @pytest.mark.parametrize("words", [["models", "list"], ["data", "list", "--json"], ["--version"], ["--help"]])

@@ -15,7 +15,7 @@ import pytest
 
 from surgeval.protocols.focus import FocusScores, score_focus
 from surgeval.qa.formats import ORENA_FOCUS, judge_format
-from surgeval.qa.judge import Panel, TableJudge
+from surgeval.qa.judging import Panel, TableJudge
 
 
 @cache

@@ -30,7 +30,7 @@ from surgeval.metrics import (
     evaluate_recognition,
     top_k,
 )
-from surgeval.vocab import load
+from surgeval.vocab import load_labels
 
 COLUMN = {"ivt": 0, "i": 1, "v": 3, "t": 4}
 SIZE = {"ivt": "num_class", "i": "num_tool", "v": "num_verb", "t": "num_target"}
@@ -204,7 +204,9 @@ def test_the_drop_in_detection_class_gives_the_11point_style_and_the_last_video(
 def test_recognition_equals_ivtmetrics(recognition_file: Path, component: str) -> None:
     golden = _load(recognition_file)
     targets, scores, video = _recognition(recognition_file)
-    result = evaluate_recognition(targets, scores, video, space=load("cholect50"), components=[component])[component]
+    result = evaluate_recognition(targets, scores, video, space=load_labels("cholect50"), components=[component])[
+        component
+    ]
     expected = golden["expected"]
     _same(result.AP, expected["global"][component]["AP"], 1e-12, "global AP")
     _same(result.mAP, [expected["global"][component]["mAP"]], 1e-12, "global mAP")

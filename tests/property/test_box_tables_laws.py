@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from surgeval.datasets import MemoryDataset, check, dataset_fingerprint, join_boxes, open_dataset
 from surgeval.errors import SurgevalError
 from surgeval.records import Box, Frame, Instance, Triplet, Video
-from surgeval.vocab import load
+from surgeval.vocab import load_labels
 
-T50, C80 = load("cholect50"), load("cholec80")
+T50, C80 = load_labels("cholect50"), load_labels("cholec80")
 WIDTH, HEIGHT = 200, 100
 sides = st.integers(1, 40)
 boxes = st.builds(Box, st.integers(0, 150), st.integers(0, 50), sides, sides)
@@ -65,7 +65,7 @@ def test_a_join_loses_no_triplet_and_no_box(content: list[tuple[list[Instance], 
     def one(space: str, video: str, part: int) -> MemoryDataset:
         frames = [Frame(video, str(n), n, float(n), None, WIDTH, HEIGHT, tuple(pair[part]))
                   for n, pair in enumerate(content)]  # fmt: skip
-        return MemoryDataset(load(space), frames, [Video(video, fps=1.0)])
+        return MemoryDataset(load_labels(space), frames, [Video(video, fps=1.0)])
 
     joined = join_boxes(one("cholect50", "VID01", 0), one("cholec80", "video01", 1))
     for frame, (own, other) in zip(joined.frames("VID01"), content, strict=True):

@@ -32,9 +32,9 @@ from surgeval.records import (
     Video,
     VqaQuestion,
 )
-from surgeval.vocab import load
+from surgeval.vocab import load_labels
 
-SPACE = load("cholect50")
+SPACE = load_labels("cholect50")
 FORMATS = ["cholect50", "voc", "yolo5", "yolo8", "labelme", "coco", "focus", "intent", "mp4", "phantom", "rows"]
 
 
@@ -63,7 +63,7 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         convert(source, root / format, format)
     (root / "phantom" / "truth").mkdir(parents=True)
     (root / "phantom" / "frames" / "P1").mkdir(parents=True)
-    space = load("phantom").to_json()
+    space = load_labels("phantom").to_json()
     manifest = {"format": "surgeval-phantom", "version": 1, "size": [48, 32], "fps": 25, "label_space": space,
                 "videos": [{"name": "P1", "seconds": 1.0}]}  # fmt: skip
     frame = {"name": "000001", "time": 0.04, "phase": "Preparation", "camera": {"P": 0, "T": 0, "Z": 0, "R": 0},

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from surgeval.datasets import Letterbox, MemoryDataset, MergeMap, convert, merged, open_dataset
-from surgeval.datasets._json import Members
-from surgeval.datasets._outline import decode_counts, encode_counts
-from surgeval.datasets._place import Place
+from surgeval.datasets.io._json import Members
+from surgeval.datasets.io._outline import decode_counts, encode_counts
+from surgeval.datasets.io._values import Place
 from surgeval.records import Box, Frame, ImageRef, Instance, Mask, Triplet, Video
-from surgeval.vocab import LabelSpace, load
+from surgeval.vocab import LabelSpace, load_labels
 
 SIZES = ((96, 64), (64, 96), (80, 80))
-SPACE = load("phantom")
+SPACE = load_labels("phantom")
 
 
 @pytest.fixture(scope="module")
@@ -178,7 +178,7 @@ values = st.recursive(
 def test_walking_a_file_meets_what_parsing_it_gives(
     document: dict[str, object], indent: int | None, ascii_only: bool, chunk: int
 ) -> None:
-    import surgeval.datasets._json as module
+    import surgeval.datasets.io._json as module
 
     text = json.dumps(document, indent=indent, ensure_ascii=ascii_only)
     data = text.encode("utf-8", "surrogatepass")
@@ -207,7 +207,7 @@ def test_walking_a_file_meets_what_parsing_it_gives(
 
 @given(cut=st.floats(0, 1, exclude_max=True), chunk=st.sampled_from([3, 17, 1 << 18]))
 def test_a_cut_file_is_told_once_with_line_and_column_of_the_cut(cut: float, chunk: int) -> None:
-    import surgeval.datasets._json as module
+    import surgeval.datasets.io._json as module
 
     text = json.dumps({"images": [{"id": k, "name": "ä" * k} for k in range(6)], "rest": {"a": [1, 2]}}, indent=2,
                       ensure_ascii=False)  # fmt: skip

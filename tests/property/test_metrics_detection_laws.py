@@ -21,9 +21,9 @@ from surgeval.metrics import (
     video_ap,
     weighted_ap,
 )
-from surgeval.vocab import load
+from surgeval.vocab import load_labels
 
-PROSTATD = load("prostatd")
+PROSTATD = load_labels("prostatd")
 SIZES = {c: PROSTATD.num_classes(c) for c in ("ivt", "i", "v", "t")}
 SEED = st.integers(0, 2**32 - 1)
 CONVENTION = st.sampled_from(CONVENTIONS)

@@ -16,7 +16,7 @@ from surgeval.metrics import (
     top_k,
     weighted_average_precision,
 )
-from surgeval.vocab import load
+from surgeval.vocab import load_labels
 
 SEED = st.integers(0, 2**32 - 1)
 DIGITS = st.sampled_from([1, 2, 9])  # few digits: many ties
@@ -91,7 +91,7 @@ def test_duplicated_videos_leave_video_wise_numbers_unchanged(seed: int) -> None
 
 @given(SEED, st.sampled_from(["i", "v", "t", "iv", "it", "vt"]))
 def test_a_component_is_present_exactly_when_one_of_its_triplets_is(seed: int, component: str) -> None:
-    space = load("cholect50")
+    space = load_labels("cholect50")
     labels, scores, _ = _frames(seed, 9, classes=100)
     ids = space.component_ids(component)
     small = component_max(labels, component, space)

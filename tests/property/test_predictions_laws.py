@@ -29,9 +29,9 @@ from surgeval.datasets.predictions import (
 from surgeval.errors import SurgevalError
 from surgeval.metrics import evaluate
 from surgeval.records import Box, Frame, Instance, Triplet
-from surgeval.vocab import load
+from surgeval.vocab import load_labels
 
-SPACE = load("prostatd")
+SPACE = load_labels("prostatd")
 WIDTH, HEIGHT = 1280, 720
 SUFFIX = {"table": ".csv", "coco": ".json", "rows": ".json", "yolo": "", "cholect50": ""}
 

@@ -60,7 +60,7 @@ def test_what_a_constant_predictor_scores_on_cholect50(real_data: Path) -> None:
 
 
 def test_frequencies_and_co_occurrence_of_the_real_boxes_are_those_of_the_docs(real_data: Path) -> None:
-    tables = dataset_statistics(open_dataset(real_data / "cholect50-val")).tables()
+    tables = dataset_statistics(open_dataset(real_data / "cholect50-val")).tables
     counts = tables["triplets"].filter(pl.col("total") > 0).sort("total", descending=True)
     assert (len(counts), counts["total"].sum(), counts["total"][0]) == (44, 1192, 141)
     assert sum(counts["total"].head(10).to_list()) / 1192 == pytest.approx(0.59, abs=0.005)

@@ -1,4 +1,4 @@
-"""`surgeval compare`: is one method really better than another on the same videos?"""
+"""`surgeval compare`: is one run really better than another on the same videos?"""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from surgeval.cli._console import console, print_json
-from surgeval.cli._data import JsonOption
-from surgeval.cli._score import print_pieces
+from surgeval.console import JsonOption, claim_folder, console, print_json, print_pieces
+from surgeval.errors import BadInput, visible
 
 
 def register(app: typer.Typer) -> None:
@@ -18,25 +17,32 @@ def register(app: typer.Typer) -> None:
 
 
 def compare(
-    a: Annotated[Path, typer.Argument(help="A folder that `surgeval score … --out` wrote.", show_default=False)],
-    b: Annotated[Path, typer.Argument(help="Another, scored on the same data.", show_default=False)],
+    a: Annotated[Path, typer.Argument(help="A run folder.", show_default=False)],
+    b: Annotated[Path, typer.Argument(help="Another of the same protocol, on the same data.", show_default=False)],
+    out: Annotated[Path | None, typer.Option("--out", help="Folder for report.html, tables and figures.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Paired differences A − B with intervals over the same resamples of videos.
+    """Paired differences A − B with intervals over the same resamples of videos, for two runs of any protocol.
 
-    Example: [bold]surgeval compare runs/mine runs/baseline[/bold]
+    Example: [bold]surgeval compare runs/mine runs/baseline --out runs/mine-and-baseline[/bold]
     """
-    from surgeval.protocols._triplets.readable import readable_comparison
-    from surgeval.protocols.triplets import compare_triplets
+    from surgeval.protocols.registry import descriptor_of
+    from surgeval.report import readable_comparison, write_comparison
 
-    found = compare_triplets(a, b)
-    table = found.table()
+    first, second = (descriptor_of(folder) for folder in (a, b))
+    if first.name != second.name:
+        raise BadInput(f"{a} and {b}: found {first.name} and {second.name}, expected two runs of one protocol")
+    load = first.part("load")
+    found = first.part("compare")(load(a), load(b))
+    if out is not None:
+        claim_folder(out, "report.html")
+    page = write_comparison(found, out) if out is not None else None
     if json:
-        print_json({"a": found.a, "b": found.b, "settings": found.settings, "differences": table.to_dicts()})
+        print_json({**found.to_json(), "report": str(page) if page else None})
         return
-    for one in readable_comparison(found):
-        print_pieces(one.title, one.frame)
-    if len(table) and table["few_clusters"][0]:
-        console().print(
-            f"note: only {table['clusters'][0]} videos: too few for a test or a claim about videos in general"
-        )
+    for title, frame in readable_comparison(found).items():
+        print_pieces(title, frame)
+    for note in found.notes:
+        console().print(f"note: {visible(note)}")
+    if page is not None:
+        console().print(f"open {visible(str(page))}")

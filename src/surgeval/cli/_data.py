@@ -13,35 +13,31 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from surgeval.cli._console import console, print_frame, print_json, print_table, progress
+from surgeval.console import (
+    BoxesOption,
+    FormatOption,
+    JsonOption,
+    LabelsOption,
+    MappingOption,
+    claim_folder,
+    console,
+    open_named,
+    print_frame,
+    print_json,
+    print_table,
+    progress,
+)
 from surgeval.errors import BadInput
 
 if TYPE_CHECKING:
-    from surgeval.datasets import CheckReport, Dataset, Problem
+    from surgeval.datasets import CheckReport, Problem
     from surgeval.protocols.quality import QualityRun
-    from surgeval.vocab import LabelSpace
 
 app = typer.Typer(
     help="Look at, check, convert and make datasets.\n\nExample: [bold]surgeval data check my_dataset[/bold]",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
-
-FormatOption = Annotated[
-    str | None, typer.Option("--format", help="The source format, where it cannot be told from the files.")
-]
-LabelsOption = Annotated[
-    str | None, typer.Option("--labels", help="Label space: a packaged name (cholect50, …) or a JSON file.")
-]
-MappingOption = Annotated[
-    Path | None,
-    typer.Option("--mapping", help="TOML or JSON file that says what the columns of a table of boxes mean."),
-]
-BoxesOption = Annotated[
-    Path | None,
-    typer.Option("--boxes", help="A second dataset whose boxes the instruments take, by video, time and class."),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
 class Tint(StrEnum):
@@ -52,25 +48,6 @@ class Tint(StrEnum):
     by_instrument = "by_instrument"
 
 
-def open_named(
-    path: Path, format: str | None, labels: str | None, mapping: Path | None = None, boxes: Path | None = None
-) -> Dataset:
-    """Open a dataset as the options say."""
-    from surgeval import vocab
-    from surgeval.datasets import open_dataset
-
-    space: LabelSpace | None = vocab.load(labels) if labels else None
-    return open_dataset(path, format=format, labels=space, mapping=mapping, boxes=boxes)
-
-
-def claim_folder(out: Path, mark: str) -> None:
-    """Refuse to write into a folder that holds something else than our own earlier output, known by its `mark`."""
-    if out.exists() and not out.is_dir():
-        raise BadInput(f"{out}: found a file, expected a folder to write to")
-    if out.is_dir() and any(out.iterdir()) and not (out / mark).exists():
-        raise BadInput(f"{out}: found other files there, expected a new or empty folder or one with our own {mark}")
-
-
 @app.command("list")
 def list_formats(json: JsonOption = False) -> None:
     """List the formats that can be read, the packaged label spaces and the official splits.
@@ -78,20 +55,20 @@ def list_formats(json: JsonOption = False) -> None:
     Example: [bold]surgeval data list[/bold]
     """
     from surgeval import vocab
-    from surgeval.datasets import formats, writers
+    from surgeval.datasets import dataset_formats, writers
 
-    spaces = {name: vocab.load(name) for name in vocab.names()}
+    spaces = {name: vocab.load_labels(name) for name in vocab.names()}
     if json:
         print_json(
             {
-                "formats": {name: form.title for name, form in formats().items()},
+                "formats": {name: form.title for name, form in dataset_formats().items()},
                 "writers": list(writers()),
                 "label_spaces": {name: space.to_json() for name, space in spaces.items()},
                 "splits": {name: list(vocab.folds(name)) for name in vocab.fold_names()},
             }
         )
         return
-    print_table("formats", ["name", "what"], [(name, form.title) for name, form in formats().items()])
+    print_table("formats", ["name", "what"], [(name, form.title) for name, form in dataset_formats().items()])
     console().print(f"\nwritten by data convert --to: {', '.join(writers())}\n")
     rows = [
         (name, len(space.instruments), len(space.verbs), len(space.targets), len(space.triplets), len(space.phases))
@@ -161,7 +138,7 @@ def check(
         listing.close()
         _print_check(report, accepted)
         if drops is not None:
-            print_frame(f"{drops.table().height} frames to drop", drops.table())
+            print_frame(f"{drops.to_frame().height} frames to drop", drops.to_frame())
     if listing.found:
         return 2
     return drops.summary.exit_code if drops else 0
@@ -209,13 +186,13 @@ def _measure(
 def _save(out: Path, listing: _Listing, drops: QualityRun | None) -> None:
     import polars as pl
 
-    from surgeval.report import save_tables
+    from surgeval.pages import save_tables
 
     columns = ("level", "kind", "file", "record", "field", "found", "expected")
     rows = [[getattr(problem, column) for column in columns] for problem in listing.found]
     tables = {"problems": pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row")}
     if drops is not None:
-        tables["drop"] = drops.table()
+        tables["drop"] = drops.to_frame()
     save_tables(tables, out / "tables")
 
 
@@ -229,7 +206,7 @@ def _check_json(path: Path, report: CheckReport, listing: _Listing, drops: Quali
         "counts": dict(report.counts),
     }
     if drops is not None:
-        value["drop"] = drops.table().to_dicts()
+        value["drop"] = drops.to_frame().to_dicts()
     return value
 
 

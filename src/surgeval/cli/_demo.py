@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from surgeval.cli._console import console, print_frame, print_json, progress
-from surgeval.cli._data import JsonOption, rendering
-from surgeval.cli._demo_focus import FocusChapter, focus_chapter
-from surgeval.cli._demo_surgxbench import SurgXChapter, surgxbench_chapter
-from surgeval.cli._demo_triplets import TripletsChapter, triplets_chapter
-from surgeval.cli._report import write_report
+from surgeval.cli._data import rendering
+from surgeval.cli._report import write_checked
+from surgeval.console import JsonOption, console, print_frame, print_json, progress
 from surgeval.errors import DataError
+from surgeval.protocols.registry import descriptors
 
 EDITION = "phantom-v1"
 _OTHER = "note: not the pinned edition; numpy, scipy or opencv differ from constraints.txt, so quote no numbers from it"
@@ -28,11 +26,13 @@ def demo(
     out: Annotated[Path, typer.Option("--out", help="Folder for everything the demo makes.")] = Path("demo"),
     json: JsonOption = False,
 ) -> None:
-    """Make the surgical phantom, check it, score detectors, rank answerers, ask where models look.
+    """Make the surgical phantom, check it, and take it through every installed protocol; ends with one page to open.
 
     Example: [bold]surgeval demo --out demo[/bold]
     """
     from surgeval import datasets, phantom
+    from surgeval.protocols.contract import Chapter, Demo
+    from surgeval.report import write_index
 
     say = _silent if json else console().print
     say(f"1. {EDITION}: 18 simulated operations in 3 looks, every label known")
@@ -48,39 +48,51 @@ def demo(
     if found.problems:
         first = found.problems[0]
         raise DataError(first.file, record=first.record, field=first.field, found=first.found, expected=first.expected)
-    page = write_report(data, out / "report", None, None)
+    page = write_checked(dataset, out / "report", found)
     say("3. what is in it, as a page and as tables")
-    triplets = triplets_chapter(dataset, out / "triplets")
-    say("4. three simulated detectors, scored and compared")
-    if not json:
-        _show(triplets)
-    focus = focus_chapter(dataset, out / "focus")
-    say("5. five answerers of its questions, scored and ranked")
-    if not json:
-        _show(focus)
-    looks = surgxbench_chapter(EDITION, out / "surgxbench")
-    say("6. three small models: right, and right for the right reason?")
+    chapters: dict[str, Chapter] = {}
+    pages = {"The dataset": page}
+    plain: dict[str, Any] = {}
+    for one in (one for one in descriptors().values() if one.chapter):
+        chapter: Chapter = one.part("chapter")(Demo(dataset=dataset, edition=EDITION, out=out / one.name))
+        chapters[one.name] = chapter
+        say(f"{len(chapters) + 3}. {chapter.title}")
+        if not json:
+            print_frame("", chapter.table)
+            for sentence in chapter.sentences:
+                say(f"   {sentence}")
+        plain[one.name] = chapter.to_json()
+        pages |= {chapter.title[:1].upper() + chapter.title[1:]: chapter.page, **chapter.pages}
+        if chapter.ranking is not None:
+            ranked = _ranking(chapter, out / one.name / "ranking", quiet=json)
+            pages[f"The ranking: {chapter.title}"] = ranked["page"]
+            plain[one.name]["ranking"] = ranked["json"]
+    index = write_index(out, title="The demo", links=pages)
     if json:
-        chapters = {"triplets": triplets.to_json(), "focus": focus.to_json(), "surgxbench": looks.to_json()}
-        print_json({"data": str(data), "report": str(page), **_counts(found), **chapters})
+        counts = {name: getattr(found, name) for name in ("videos", "frames", "instances", "questions")}
+        print_json({"data": str(data), "report": str(page), "index": str(index), **counts, **plain})
         return
-    _show(looks)
     film = _film(out / "operation.mp4")
-    say("\nLook here:")
-    say(f"  {page}   the dataset")
-    say(f"  {triplets.page}   the better detector")
-    say(f"  {focus.page}   the ranking of the answerers")
-    say(f"  {focus.pages['keen']}   the better simulated model")
-    say(f"  {looks.page}   where three models look, with a gallery")
+    say(f"\nOpen {index}\n")
     say(f"  {film}   twelve seconds of an operation with its truth drawn")
     say(f"  {data / 'frames'}   the frames")
     say("\nThen your own data:\n  surgeval data check FOLDER\n  surgeval report FOLDER --out report")
 
 
-def _show(chapter: TripletsChapter | FocusChapter | SurgXChapter) -> None:
-    print_frame("", chapter.table)
-    for sentence in chapter.sentences:
-        console().print(f"   {sentence}")
+def _ranking(chapter: Any, out: Path, *, quiet: bool) -> dict[str, Any]:
+    """The chapter's runs, ranked as `surgeval rank` does."""
+    from surgeval.report import rank_runs, study_ranking, write_ranking_report
+
+    options = dict(chapter.ranking)
+    study_options = {key: options.pop(key) for key in ("outer", "n_boot") if key in options}
+    ranking = rank_runs(chapter.runs, **options)
+    study = study_ranking(ranking, **study_options)
+    page = write_ranking_report(study, out, title=f"Ranking: {chapter.title}")
+    if not quiet:
+        print_frame("", ranking.to_frame().drop("win_rate_error"))
+    kept = ("models", "copeland", "final_rank", "final_order", "bucket_rank", "win_rate")
+    plain = ranking.to_json()
+    return {"page": page, "json": {key: plain[key] for key in kept if key in plain}}
 
 
 def _film(path: Path) -> Path:
@@ -94,7 +106,3 @@ def _film(path: Path) -> Path:
 
 def _silent(text: str) -> None:
     """With --json, standard output holds one object and nothing else."""
-
-
-def _counts(found: object) -> dict[str, int]:
-    return {name: getattr(found, name) for name in ("videos", "frames", "instances", "questions")}

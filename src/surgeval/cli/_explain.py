@@ -7,10 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from surgeval.cli._console import console, print_json, print_table
-from surgeval.cli._data import JsonOption
-from surgeval.cli._run_surgxbench import MethodName, heatmap_method
+from surgeval.console import JsonOption, console, print_json, print_table
 from surgeval.errors import BadInput, visible
+from surgeval.protocols.surgxbench.command import MethodName, heatmap_method
 
 
 def register(app: typer.Typer) -> None:

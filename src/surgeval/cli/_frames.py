@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from surgeval.cli._console import console, print_json, progress
-from surgeval.cli._data import JsonOption
+from surgeval.console import JsonOption, console, print_json, progress
 from surgeval.errors import BadInput
 
 if TYPE_CHECKING:

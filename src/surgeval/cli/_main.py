@@ -10,23 +10,8 @@ import typer
 from typer.exceptions import Abort, Exit, TyperException
 
 from surgeval import __version__
-from surgeval.cli import (
-    _compare,
-    _data,
-    _demo,
-    _explain,
-    _frames,
-    _models,
-    _phantom,
-    _rank,
-    _report,
-    _run,
-    _run_focus,
-    _run_surgxbench,
-    _score,
-    _score_focus,
-)
-from surgeval.cli._console import standard_streams
+from surgeval.cli import _compare, _data, _demo, _explain, _frames, _models, _phantom, _protocols, _rank, _report
+from surgeval.console import standard_streams
 from surgeval.errors import SurgevalError, visible
 
 app = typer.Typer(
@@ -38,24 +23,13 @@ app = typer.Typer(
     ),
     no_args_is_help=True,
     rich_markup_mode="rich",
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(_data.app, name="data")
 _frames.register(_data.app)
-_demo.register(app)
-_report.register(app)
-_run.register(app)
-_run_focus.register(_run.app)
-_score.register(app)
-_score_focus.register(_score.app)
-_compare.register(app)
-_rank.register(app)
-_explain.register(app)
-_models.register(app)
-_phantom.register(app)
-_run_surgxbench.register(_run.app)
+for _part in (_demo, _protocols, _report, _compare, _rank, _explain, _models, _phantom):
+    _part.register(app)
 
 
 def _version(value: bool) -> None:
@@ -109,19 +83,14 @@ def _complain(message: str, code: int) -> int:
 
 def _command(argv: Sequence[str]) -> str:
     """The command words of a command line, for a pointer to its help."""
-    words = []
-    for word, known in zip(
-        argv[:2],
-        (
-            {"compare", "data", "demo", "explain", "models", "phantom", "rank", "report", "run", "score"},
-            {"list", "check", "convert", "phantom", "frames", "triplets", "focus", "surgxbench", "train", "examine"},
-        ),
-        strict=False,
-    ):
-        if word not in known:
+    words, here = ["surgeval"], typer.main.get_command(app)
+    for word in argv:
+        inner = getattr(here, "commands", {}).get(word)
+        if inner is None:
             break
         words.append(word)
-    return " ".join(["surgeval", *words])
+        here = inner
+    return " ".join(words)
 
 
 def _os_sentence(error: OSError) -> str:

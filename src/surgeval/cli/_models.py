@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from surgeval.cli._console import console, print_json, print_table
-from surgeval.cli._data import JsonOption
+from surgeval.console import JsonOption, console, print_json, print_table
 from surgeval.errors import visible
 
 if TYPE_CHECKING:

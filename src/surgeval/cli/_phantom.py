@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from surgeval.cli._console import print_json, print_table
+from surgeval.console import print_json, print_table
 from surgeval.errors import BadInput
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from surgeval.cli._console import console, print_frame, print_json, progress
-from surgeval.cli._data import JsonOption
+from surgeval.console import JsonOption, console, print_frame, print_json, progress
 from surgeval.errors import visible
 
 if TYPE_CHECKING:
@@ -61,8 +60,8 @@ def rank_models(
 
     Example: [bold]surgeval rank runs/net runs/twin prior.csv --baseline prior --out runs/ranking[/bold]
     """
-    from surgeval.report import read_results_of, study_ranking, write_ranking_report
-    from surgeval.stats import Outcomes, RankOptions, rank
+    from surgeval.report import rank_runs, study_ranking, write_ranking_report
+    from surgeval.stats import RankOptions
 
     options: dict[str, Any] = {
         "alpha": alpha, "n_boot": n_boot, "scheme": scheme, "sided": sided, "correction": correction,
@@ -71,10 +70,8 @@ def rank_models(
     }  # fmt: skip
     RankOptions(**options)  # a misspelt option is told before files are read
     with progress("steps") as bar:
-        task = bar.add_task("reading", total=None)
-        outcomes = Outcomes.from_tables(read_results_of(results), max_unscored=max_unscored)
-        bar.update(task, description="ranking")
-        ranking = rank(outcomes, **options, baselines=baseline or ())
+        task = bar.add_task("ranking", total=None)
+        ranking = rank_runs(results, max_unscored=max_unscored, **options, baselines=baseline or ())
         bar.update(task, description="resampling the ranking")
         study = study_ranking(ranking, outer=stability)
         bar.update(task, description="writing")
@@ -88,10 +85,10 @@ def rank_models(
 def _print(study: RankingStudy, page: Path | None) -> None:
     say = console().print
     heads = {"win_rate": "win rate", "mean_accuracy": "accuracy", "beats_baselines": "beats baselines"}
-    print_frame("ranking", study.ranking.table().drop("win_rate_error").rename(heads, strict=False))
+    print_frame("ranking", study.ranking.to_frame().drop("win_rate_error").rename(heads, strict=False))
     say()
     if study.places is not None:
-        print_frame("places on resampled videos", study.places.table())
+        print_frame("places on resampled videos", study.places.to_frame())
         say()
     if study.ranking.gate is not None:
         admitted = [name for name, passed in study.ranking.gate.final.items() if passed]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from surgeval.errors import BadInput
 from surgeval.metrics import average_precision, component_max, mean_along, mean_of, top_classes, top_k
-from surgeval.vocab import LabelSpace, load
+from surgeval.vocab import LabelSpace, load_labels
 
 __all__ = ["MODES", "Recognition"]
 
@@ -102,7 +102,7 @@ class Recognition:
                 f"component {component!r}: found num_class {self.num_class}, expected {known}; "
                 "for other label spaces use surgeval.metrics"
             )
-        return load(SPACES[self.num_class])
+        return load_labels(SPACES[self.num_class])
 
     def _frames(self, videos: list[list[Batch]], component: str) -> Batch:
         empty = (np.zeros((0, self.num_class)), np.zeros((0, self.num_class)))

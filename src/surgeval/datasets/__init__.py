@@ -5,23 +5,24 @@
 """
 
 from surgeval.datasets._base import Dataset, Format, OnProblem, Problem, raise_errors
-from surgeval.datasets._check import CheckReport, check
-from surgeval.datasets._convert import ConvertReport, convert
-from surgeval.datasets._cut import clip_video, clock, cut_frames
-from surgeval.datasets._draw import contact_sheet, draw_frame
-from surgeval.datasets._fingerprint import dataset_fingerprint
-from surgeval.datasets._images import image_size, read_image
-from surgeval.datasets._intent import media_paths
-from surgeval.datasets._join_boxes import JoinCounts, JoinedBoxes, join_boxes
-from surgeval.datasets._letterbox import Letterbox
-from surgeval.datasets._mapping import BoxMap
 from surgeval.datasets._memory import MemoryDataset
-from surgeval.datasets._merge import Merge, MergeMap, merged
-from surgeval.datasets._outline import instance_mask
-from surgeval.datasets._quality import FrameQuality, Proposal, QualityLimits, frame_quality, propose_drops
-from surgeval.datasets._registry import formats, open_dataset, open_video, writers
-from surgeval.datasets._video import VideoIndex, video_index
-from surgeval.datasets._writing import Output, Writer
+from surgeval.datasets._registry import dataset_formats, open_dataset, open_video, writers
+from surgeval.datasets.formats._focus import focus_rows, has_focus_columns, read_focus_pair
+from surgeval.datasets.formats._intent import media_paths
+from surgeval.datasets.formats._mapping import BoxMap
+from surgeval.datasets.formats._writing import Output, Writer
+from surgeval.datasets.io._images import image_size, read_image
+from surgeval.datasets.io._letterbox import Letterbox
+from surgeval.datasets.io._outline import instance_mask
+from surgeval.datasets.io._video import VideoIndex, video_index
+from surgeval.datasets.tools._check import CheckReport, check
+from surgeval.datasets.tools._convert import ConvertReport, convert
+from surgeval.datasets.tools._cut import clip_video, clock, cut_frames, with_clock
+from surgeval.datasets.tools._draw import contact_sheet, draw_frame
+from surgeval.datasets.tools._fingerprint import dataset_fingerprint
+from surgeval.datasets.tools._join_boxes import JoinCounts, JoinedBoxes, join_boxes
+from surgeval.datasets.tools._merge import Merge, MergeMap, merged
+from surgeval.datasets.tools._quality import FrameQuality, Proposal, QualityLimits, frame_quality, propose_drops
 
 __all__ = [
     "BoxMap",
@@ -50,9 +51,11 @@ __all__ = [
     "convert",
     "cut_frames",
     "dataset_fingerprint",
+    "dataset_formats",
     "draw_frame",
-    "formats",
+    "focus_rows",
     "frame_quality",
+    "has_focus_columns",
     "image_size",
     "instance_mask",
     "join_boxes",
@@ -62,7 +65,9 @@ __all__ = [
     "open_video",
     "propose_drops",
     "raise_errors",
+    "read_focus_pair",
     "read_image",
     "video_index",
+    "with_clock",
     "writers",
 ]

@@ -17,9 +17,9 @@ __all__ = ["MemoryDataset"]
 class MemoryDataset:
     """Frames and questions held in memory.
 
-    >>> from surgeval.vocab import load
+    >>> from surgeval.vocab import load_labels
     >>> frame = Frame("V1", "000001", 1, None, None, 640, 480)
-    >>> [video.name for video in MemoryDataset(load("cholec80"), [frame]).videos()]
+    >>> [video.name for video in MemoryDataset(load_labels("cholec80"), [frame]).videos()]
     ['V1']
     """
 

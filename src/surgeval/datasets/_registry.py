@@ -11,27 +11,27 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 from surgeval.datasets._base import Dataset, Format
-from surgeval.datasets._box_table import TableFormat
-from surgeval.datasets._cholec80_bbox import Cholec80BboxFormat
-from surgeval.datasets._cholect45 import CholecT45Format
-from surgeval.datasets._cholect50 import CholecT50Format
-from surgeval.datasets._coco import CocoFormat
-from surgeval.datasets._copesd import CopesdFormat
-from surgeval.datasets._files import NOT_REGULAR
-from surgeval.datasets._focus import FocusFormat
-from surgeval.datasets._intent import IntentFormat
-from surgeval.datasets._join_boxes import join_boxes
-from surgeval.datasets._labelme import LabelmeFormat
-from surgeval.datasets._mp4 import Mp4Writer
-from surgeval.datasets._phantom import PhantomFormat
-from surgeval.datasets._video import VideoDataset, VideoFormat
-from surgeval.datasets._voc import VocFormat
-from surgeval.datasets._writing import Writer
-from surgeval.datasets._yolo import YoloFormat
+from surgeval.datasets.formats._box_table import TableFormat
+from surgeval.datasets.formats._cholec80_bbox import Cholec80BboxFormat
+from surgeval.datasets.formats._cholect45 import CholecT45Format
+from surgeval.datasets.formats._cholect50 import CholecT50Format
+from surgeval.datasets.formats._coco import CocoFormat
+from surgeval.datasets.formats._copesd import CopesdFormat
+from surgeval.datasets.formats._focus import FocusFormat
+from surgeval.datasets.formats._intent import IntentFormat
+from surgeval.datasets.formats._labelme import LabelmeFormat
+from surgeval.datasets.formats._mp4 import Mp4Writer
+from surgeval.datasets.formats._phantom import PhantomFormat
+from surgeval.datasets.formats._voc import VocFormat
+from surgeval.datasets.formats._writing import Writer
+from surgeval.datasets.formats._yolo import YoloFormat
+from surgeval.datasets.io._files import NOT_REGULAR
+from surgeval.datasets.io._video import VideoDataset, VideoFormat
+from surgeval.datasets.tools._join_boxes import join_boxes
 from surgeval.errors import BadInput
-from surgeval.vocab import LabelSpace, load
+from surgeval.vocab import LabelSpace, load_labels
 
-__all__ = ["formats", "open_dataset", "open_video", "writers"]
+__all__ = ["dataset_formats", "open_dataset", "open_video", "writers"]
 
 GROUP = "surgeval.datasets"
 
@@ -44,10 +44,10 @@ def _builtin() -> dict[str, Format]:
     return {format.name: format for format in known}
 
 
-def formats() -> dict[str, Format]:
+def dataset_formats() -> dict[str, Format]:
     """The formats that can be read, by name: the built-in ones, then those of other packages.
 
-    >>> list(formats())[:3]
+    >>> list(dataset_formats())[:3]
     ['phantom', 'cholect50', 'voc']
     """
     result = dict(_builtin())
@@ -72,7 +72,7 @@ def writers() -> dict[str, Writer]:
                                    LabelmeFormat(), CocoFormat(), FocusFormat(), IntentFormat(),
                                    Mp4Writer())  # fmt: skip
     result = {writer.name: writer for writer in builtin}
-    others = {name: format for name, format in formats().items() if name not in _builtin()}
+    others = {name: format for name, format in dataset_formats().items() if name not in _builtin()}
     return result | {name: format for name, format in others.items() if isinstance(format, Writer)}
 
 
@@ -91,7 +91,7 @@ def open_dataset(
     instances take, by video number, time and instrument (`join_boxes`).
     """
     target = _existing(path, "a dataset")
-    space = load(labels) if isinstance(labels, str | Path) else labels
+    space = load_labels(labels) if isinstance(labels, str | Path) else labels
     if mapping is not None:
         if format not in (None, "table"):
             raise BadInput(
@@ -116,7 +116,7 @@ def _existing(path: str | Path, what: str) -> Path:
 
 def _found(path: Path, format: str | None) -> Format:
     """The format that is named, else the one that fits."""
-    known = formats()
+    known = dataset_formats()
     if format is not None:
         if format not in known:
             raise BadInput(f"format {format!r}: expected one of {', '.join(known)}")

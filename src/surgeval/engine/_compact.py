@@ -15,10 +15,10 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from surgeval.engine._columns import BASE, Schema, common_type, fit
-from surgeval.engine._files import atomic_file
 from surgeval.engine._parts import Damaged, inspect, part_path, read_frame, read_part, read_schema
 from surgeval.engine._units import Job
 from surgeval.errors import RunError
+from surgeval.files import atomic_file
 
 __all__ = ["RunSchema", "compact"]
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import polars as pl
 
-from surgeval.engine._files import make_folder, remove_temporary
 from surgeval.engine._lock import LOCK, folder_lock
-from surgeval.engine._manifest import COMPLETE, Manifest, differences, load_run
+from surgeval.engine._manifest import COMPLETE, Manifest, differences, load_record
 from surgeval.engine._parts import Damaged, inspect, read_part
 from surgeval.errors import RunError
+from surgeval.files import make_folder, remove_temporary
 
 __all__ = ["load_cases", "load_units", "open_folder"]
 
@@ -41,7 +41,7 @@ def load_cases(folder: str | Path) -> pl.LazyFrame:
     A run that is not complete is refused: numbers over the units that happened to finish are not the run's numbers.
     """
     folder = Path(folder)
-    record = load_run(folder)
+    record = load_record(folder)
     if record.status not in COMPLETE:
         raise RunError(f"{folder}: found a run that is {record.status}, expected a complete one; run it again first")
     path = folder / "cases.parquet"
@@ -81,7 +81,7 @@ def _refuse_link(parts: Path) -> None:
 
 
 def _refuse_other(folder: Path, manifest: Manifest) -> None:
-    changed = differences(load_run(folder).manifest, manifest)
+    changed = differences(load_record(folder).manifest, manifest)
     if changed:
         more = f"; and {len(changed) - _MOST_KEYS} more" if len(changed) > _MOST_KEYS else ""
         raise RunError(

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from surgeval.engine._files import NONBLOCK, NotRegular, check_regular
 from surgeval.errors import RunError
+from surgeval.files import NONBLOCK, NotRegular, check_regular
 
 __all__ = ["LOCK", "folder_lock"]
 

@@ -9,16 +9,18 @@ import json
 import platform
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from surgeval._version import __version__
 from surgeval.engine._canonical import canonical_json, plain
-from surgeval.engine._files import NotRegular, read_regular, write_atomically
 from surgeval.errors import DataError
+from surgeval.files import NotRegular, make_folder, read_regular, write_atomically
 
-__all__ = ["COMPLETE", "FORMAT", "Manifest", "RunRecord", "differences", "library_versions", "load_run", "save_run"]
+__all__ = ["COMPLETE", "FORMAT", "Manifest", "RunRecord", "differences", "library_versions", "load_record",
+           "save_record", "save_scored"]  # fmt: skip
 
 FORMAT = 1
 COMPLETE = ("done", "failed")  # the statuses of a run whose cases.parquet holds every unit
@@ -78,11 +80,20 @@ class RunRecord:
     seconds: float
 
 
-def save_run(folder: Path, record: RunRecord) -> None:
+def save_record(folder: Path, record: RunRecord) -> None:
     """Write run.json in one step."""
     state = {key: getattr(record, key) for key in _STATE}
     text = json.dumps({"format": FORMAT, **record.manifest.identity(), **state}, indent=2, allow_nan=False)
     write_atomically(folder / "run.json", (text + "\n").encode())
+
+
+def save_scored(folder: Path, manifest: Manifest, *, cases: int, seconds: float = 0.0) -> RunRecord:
+    """Write run.json for cases that were scored in one go, without units of work; the folder is made where absent."""
+    make_folder(folder)
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    record = RunRecord(manifest, "done", 1, 1, 0, cases, now, now, seconds)
+    save_record(folder, record)
+    return record
 
 
 _STATE: dict[str, type | tuple[type, ...]] = {
@@ -94,7 +105,7 @@ _IDENTITY: dict[str, type | tuple[type, ...]] = {
 }  # fmt: skip
 
 
-def load_run(folder: str | Path) -> RunRecord:
+def load_record(folder: str | Path) -> RunRecord:
     """Read and check run.json."""
     path = Path(folder) / "run.json"
     try:

@@ -18,7 +18,7 @@ from pathlib import Path
 import polars as pl
 
 from surgeval.engine._columns import Schema, case_frame
-from surgeval.engine._files import NotRegular, read_regular
+from surgeval.files import NotRegular, read_regular
 from surgeval.records import Case
 
 __all__ = ["Damaged", "Failure", "PartInfo", "encode", "inspect", "part_path", "read_frame", "read_part",

@@ -17,9 +17,8 @@ from pathlib import Path
 from surgeval.engine._compact import RunSchema, compact
 from surgeval.engine._evaluate import Worker
 from surgeval.engine._executors import Executor, serial
-from surgeval.engine._files import NO_ROOM, write_atomically
 from surgeval.engine._folder import open_folder
-from surgeval.engine._manifest import Manifest, RunRecord, save_run
+from surgeval.engine._manifest import Manifest, RunRecord, save_record
 from surgeval.engine._parts import Damaged, PartInfo, inspect, part_path, read_part, read_schema
 from surgeval.engine._processes import processes as processes_executor
 from surgeval.engine._progress import Progress
@@ -28,6 +27,7 @@ from surgeval.engine._summary import RunInterrupted, RunSummary
 from surgeval.engine._tally import Tally
 from surgeval.engine._units import Job, Unit, name_jobs
 from surgeval.errors import BadInput, RunError
+from surgeval.files import NO_ROOM, write_atomically
 
 __all__ = ["run"]
 
@@ -154,7 +154,7 @@ class _Record:
 
     def _save(self) -> None:
         tally = self._tally
-        save_run(
+        save_record(
             self._folder,
             RunRecord(
                 self._manifest, self.status, tally.units, tally.finished, tally.failed, tally.cases,

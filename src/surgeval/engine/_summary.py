@@ -54,7 +54,7 @@ class RunSummary:
         """0, or 1 when any case failed."""
         return 1 if self.failed else 0
 
-    def table(self) -> pl.DataFrame:
+    def to_frame(self) -> pl.DataFrame:
         """The failures by reason, the most frequent first."""
         rows = [(group.status, group.reason, group.cases, group.units, group.example) for group in self.failures]
         schema = {"status": pl.String, "reason": pl.String, "cases": pl.Int64, "units": pl.Int64, "example": pl.String}

@@ -6,8 +6,9 @@ labels, `occlusion` and `sanity` ask whether region and map mean anything. Names
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from surgeval._lazy import lazy_exports
 
 if TYPE_CHECKING:
     from surgeval.explain._maps import Maps, Method, MethodRecord
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from surgeval.explain.sanity import Cascade, map_correlation, prompt_randomisation, weight_randomisation
 
 # A function named as its module (heatmaps, rollout, gradcam, occlusion) is not here: the module would shadow it.
-_MODULES = {
+_HOMES = {
     "_maps": ("Maps", "Method", "MethodRecord"),
     "_paste": ("Paste", "whole"),
     "baselines": ("BASELINES", "baseline"),
@@ -40,7 +41,6 @@ _MODULES = {
     "rollout": ("rollout_rows",),
     "sanity": ("Cascade", "map_correlation", "prompt_randomisation", "weight_randomisation"),
 }
-_HOME = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
     "BASELINES",
@@ -82,11 +82,4 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(f"surgeval.explain.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'surgeval.explain' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_exports(__name__, _HOMES)

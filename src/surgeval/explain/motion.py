@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from surgeval.errors import BadInput
-from surgeval.explain._flow_view import round_field
 from surgeval.explain.camera import corrected_flow, fit_camera, fit_camera_robust
-from surgeval.explain.flow import DisFlow, FlowMethod, FlowPair, Image
+from surgeval.explain.flow import DisFlow, FlowMethod, FlowPair
+from surgeval.explain.flow._estimate import Image
+from surgeval.explain.flow._view import round_field
 from surgeval.records import CameraMotion
 
 __all__ = ["FLOOR", "CameraChoice", "Motion", "MotionMask", "MotionSettings", "find_motion", "flow_magnitude",

@@ -13,7 +13,7 @@ from surgeval.errors import BadInput
 from surgeval.metrics._jit import kernel
 from surgeval.metrics._match import BoolArray
 from surgeval.metrics._mean import FloatArray, IntArray
-from surgeval.metrics._rank import Ranked
+from surgeval.metrics._visit import Ranked
 
 __all__ = ["STYLES", "global_ap", "pooled", "video_ap", "video_pooled", "weighted_ap", "weighted_recall"]
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from surgeval.errors import BadInput
 from surgeval.metrics._jit import kernel
 from surgeval.metrics._mean import FloatArray, IntArray
-from surgeval.metrics._rank import Ranked
+from surgeval.metrics._visit import Ranked
 
 __all__ = ["OperatingPoint", "operating_point"]
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from surgeval.errors import BadInput
-from surgeval.metrics._rank import Convention
+from surgeval.metrics._visit import Convention
 from surgeval.metrics.boxes import Boxes, DetectionSet
 from surgeval.metrics.detection import DetectionResult, evaluate
 from surgeval.metrics.recognition import RecognitionResult, evaluate_recognition

@@ -15,7 +15,7 @@ import numpy as np
 
 from surgeval.metrics._match import count_associations
 from surgeval.metrics._mean import FloatArray, IntArray, mean_along
-from surgeval.metrics._rank import Convention, Visits, visits
+from surgeval.metrics._visit import Convention, Visits, visits
 from surgeval.metrics.boxes import DetectionSet
 
 __all__ = ["ASSOCIATION_COUNTS", "Association", "associate"]

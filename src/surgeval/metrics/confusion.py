@@ -15,7 +15,7 @@ import numpy as np
 from surgeval.errors import BadInput
 from surgeval.metrics._match import match_class_free
 from surgeval.metrics._mean import FloatArray, IntArray
-from surgeval.metrics._rank import visits
+from surgeval.metrics._visit import visits
 from surgeval.metrics.boxes import DetectionSet
 
 __all__ = ["Confusion", "confusion_matrix", "match_boxes"]

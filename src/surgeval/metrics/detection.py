@@ -18,7 +18,7 @@ import numpy.typing as npt
 from surgeval.metrics._ap import pooled, video_pooled
 from surgeval.metrics._mean import FloatArray, IntArray, mean_along, mean_of
 from surgeval.metrics._operating import operating_point
-from surgeval.metrics._rank import Convention, Ranked, rank, visits
+from surgeval.metrics._visit import Convention, Ranked, rank, visits
 from surgeval.metrics.association import Association, associate
 from surgeval.metrics.boxes import DetectionSet
 
@@ -146,7 +146,7 @@ class DetectionResult:
     def __getitem__(self, component: str) -> ComponentResult:
         return self.components[component]
 
-    def table(self) -> pl.DataFrame:
+    def to_frame(self) -> pl.DataFrame:
         """One row per component and scope with the headline means; the convention stands in every row."""
         import polars as pl
 

@@ -88,8 +88,8 @@ def video_average_precision(targets: npt.ArrayLike, scores: npt.ArrayLike, video
 def component_max(values: npt.NDArray[Any], component: str, space: LabelSpace) -> npt.NDArray[Any]:
     """Labels or scores of a component from those of the triplets (frames × triplets): the maximum over its triplets.
 
-    >>> from surgeval.vocab import load
-    >>> component_max(np.eye(100)[[17]], "i", load("cholect50")).tolist()
+    >>> from surgeval.vocab import load_labels
+    >>> component_max(np.eye(100)[[17]], "i", load_labels("cholect50")).tolist()
     [[1.0, 0.0, 0.0, 0.0, 0.0, 0.0]]
     """
     if values.ndim != 2 or values.shape[1] != len(space.triplets):

@@ -5,8 +5,9 @@ Start with `open_contrastive`. Names are imported when they are used, so importi
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from surgeval._lazy import lazy_exports
 
 if TYPE_CHECKING:
     from surgeval.models._check import ModelCheck, check_model
@@ -39,14 +40,4 @@ _HOMES = {
     "contrastive": ("AttentionTower", "Contrastive", "ConvTower", "CrossAttention", "TextBank"),
     "preparation": ("Preparation", "View"),
 }
-_HOME = {name: module for module, names in _HOMES.items() for name in names}
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_exports(__name__, _HOMES)

@@ -6,24 +6,24 @@ questions, `write_edition("phantom-v1", folder)` the fixed one that results are 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from surgeval.phantom._anatomy import Anatomy, build_anatomy
-from surgeval.phantom._corruptions import corrupt
-from surgeval.phantom._edition import EDITIONS, Edition, VideoPlan, edition, plan_videos
-from surgeval.phantom._focus_questions import make_focus_questions
-from surgeval.phantom._footage import Footage
-from surgeval.phantom._gaze import make_gaze
-from surgeval.phantom._graph import SceneGraph, graph_from_json
-from surgeval.phantom._intent_questions import make_intent_questions
-from surgeval.phantom._looks import LOOKS
-from surgeval.phantom._pins import PHANTOM_V1_FRAMES, PHANTOM_V1_SHA256, PHANTOM_V1_VIDEOS
-from surgeval.phantom._procedures import PLAUSIBLE, PROCEDURES
-from surgeval.phantom._render import Rendered, Renderer
-from surgeval.phantom._script import FPS, Procedure, make_procedure
-from surgeval.phantom._sheet import contact_sheet
-from surgeval.phantom._state import (
+from surgeval._lazy import lazy_exports
+from surgeval.phantom.dataset._edition import EDITIONS, Edition, VideoPlan, edition, plan_videos
+from surgeval.phantom.dataset._graph import SceneGraph, graph_from_json
+from surgeval.phantom.dataset._pins import PHANTOM_V1_FRAMES, PHANTOM_V1_SHA256, PHANTOM_V1_VIDEOS
+from surgeval.phantom.questions._focus_questions import make_focus_questions
+from surgeval.phantom.questions._intent_questions import make_intent_questions
+from surgeval.phantom.scene._corruptions import corrupt
+from surgeval.phantom.scene._footage import Footage
+from surgeval.phantom.scene._looks import LOOKS
+from surgeval.phantom.scene._render import Rendered, Renderer
+from surgeval.phantom.scene._sheet import contact_sheet
+from surgeval.phantom.script._anatomy import Anatomy, build_anatomy
+from surgeval.phantom.script._gaze import make_gaze
+from surgeval.phantom.script._procedure import FPS, Procedure, make_procedure
+from surgeval.phantom.script._procedures import PLAUSIBLE, PROCEDURES
+from surgeval.phantom.script._state import (
     CameraPose,
     Corruption,
     Look,
@@ -37,18 +37,15 @@ from surgeval.phantom._state import (
 )
 
 if TYPE_CHECKING:
-    from surgeval.phantom._detectors import simulate_detector
-    from surgeval.phantom._film import truth_film, video_mp4
-    from surgeval.phantom._write import edition_hash, write_edition, write_phantom
+    from surgeval.phantom.dataset._detectors import simulate_detector
+    from surgeval.phantom.dataset._film import truth_film, video_mp4
+    from surgeval.phantom.dataset._write import edition_hash, write_edition, write_phantom
 
 # Tables (polars) and video files (av) load on first use: a machine that only renders and trains needs neither.
-_LAZY = {
-    "edition_hash": "_write",
-    "simulate_detector": "_detectors",
-    "truth_film": "_film",
-    "video_mp4": "_film",
-    "write_edition": "_write",
-    "write_phantom": "_write",
+_HOMES = {
+    "dataset._detectors": ("simulate_detector",),
+    "dataset._film": ("truth_film", "video_mp4"),
+    "dataset._write": ("edition_hash", "write_edition", "write_phantom"),
 }
 
 __all__ = [
@@ -61,11 +58,4 @@ __all__ = [
 ]  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        return getattr(import_module(f"surgeval.phantom.{_LAZY[name]}"), name)
-    raise AttributeError(f"module 'surgeval.phantom' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_exports(__name__, _HOMES)

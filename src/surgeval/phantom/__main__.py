@@ -13,7 +13,7 @@ from pathlib import Path
 
 from surgeval.errors import SurgevalError
 from surgeval.phantom import Footage, edition_hash, make_procedure, plan_videos, write_edition
-from surgeval.phantom._edition import EDITIONS
+from surgeval.phantom.dataset._edition import EDITIONS
 
 PINNED_FRAME = 625  # 25 s into every video
 

@@ -1,1 +1,6 @@
-"""Each protocol reads like its paper's method section: `surgxbench`, `triplets`, `focus`, `intent`, `robustness`."""
+"""Protocols: each asks a model about a dataset, or scores what a model said, and leaves a run folder.
+
+One package per protocol, all with the same rooms: `method` (reads like its paper), `result` (what is loaded from a
+run), `tables`, `figures`, `page`, `command`, `demo`. `contract` says what the rest of surgeval expects of them,
+`registry` which ones are installed.
+"""

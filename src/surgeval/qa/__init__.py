@@ -1,17 +1,14 @@
 """Answer formats, choice parsing, judges, injection screening, gaze drawing, question making."""
 
+from surgeval.qa.chat import Chat, ChatError, Price
 from surgeval.qa.formats import AnswerFormat, Verdict, check_reference, judge_format
-from surgeval.qa.injection import FlagPolicy, Screening, disqualifies, measure_screening, sample_suite, screen
-from surgeval.qa.judge import (
-    Chat,
-    ChatError,
+from surgeval.qa.judging import (
     ChatJudge,
     Judge,
     JudgeItem,
     ManualJudge,
     Panel,
     PanelVerdict,
-    Price,
     TableJudge,
     VerdictCache,
     Vote,
@@ -21,6 +18,7 @@ from surgeval.qa.judge import (
     summarise_verdicts,
     vote_table,
 )
+from surgeval.qa.screening import FlagPolicy, Screening, disqualifies, measure_screening, sample_suite, screen
 
 __all__ = [
     "AnswerFormat",

@@ -52,7 +52,7 @@ class Agreement:
     def __str__(self) -> str:
         return f"{self.coefficient} undefined: {self.reason}" if self.reason else f"{self.coefficient} {self.interval}"
 
-    def table(self) -> pl.DataFrame:
+    def to_frame(self) -> pl.DataFrame:
         """One row: the interval's fields and the disagreements; NaN as null."""
         more = {
             "coefficient": [self.coefficient], "observed": [self.observed], "expected": [self.expected],
@@ -60,10 +60,10 @@ class Agreement:
             "reason": [self.reason],
         }  # fmt: skip
         extra = pl.DataFrame(more).with_columns(pl.col("observed", "expected").fill_nan(None))
-        return pl.concat([self.interval.table(), extra], how="horizontal")
+        return pl.concat([self.interval.to_frame(), extra], how="horizontal")
 
     def _repr_html_(self) -> str:
-        return str(self.table()._repr_html_())
+        return str(self.to_frame()._repr_html_())
 
 
 @dataclass(frozen=True, slots=True)

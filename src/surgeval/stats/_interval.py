@@ -59,12 +59,35 @@ class Interval:
         flag = f" (few clusters: {self.clusters})" if self.few_clusters else ""
         return f"{self.estimate:.3f} [{ends}]{flag}"
 
-    def table(self) -> pl.DataFrame:
+    def cell(self, places: int = 3) -> str:
+        """For a table: number and ends in one cell, a dash where there is no number.
+
+        >>> Interval(0.5124, 0.43, 0.601).cell(), Interval(0.5, math.nan, math.nan).cell(2)
+        ('0.512 [0.430, 0.601]', '0.50')
+        """
+        if math.isnan(self.estimate):
+            return "–"
+        ends = "" if math.isnan(self.low) else f" [{self.low:.{places}f}, {self.high:.{places}f}]"
+        return f"{self.estimate:.{places}f}{ends}"
+
+    def ends(self, places: int = 3) -> str:
+        """The ends in words, for the remark under a number: `95 % interval 0.430 to 0.601`."""
+        if math.isnan(self.low):
+            return "no interval"
+        return f"{100 * self.level:g} % interval {self.low:.{places}f} to {self.high:.{places}f}"
+
+    def to_json(self) -> dict[str, float | int | None]:
+        """Plain values; NaN, which is no JSON, as null."""
+        ends = {key: getattr(self, key) for key in ("estimate", "low", "high")}
+        known = {key: value if math.isfinite(value) else None for key, value in ends.items()}
+        return {**known, "n": self.n, "videos": self.clusters}
+
+    def to_frame(self) -> pl.DataFrame:
         """One row with every field and the flag; NaN as null."""
         return _table([self])
 
     def _repr_html_(self) -> str:
-        return str(self.table()._repr_html_())
+        return str(self.to_frame()._repr_html_())
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +111,12 @@ class Intervals:
     def __str__(self) -> str:
         return "\n".join(f"{item.name}: {item}" for item in self.items)
 
-    def table(self) -> pl.DataFrame:
+    def to_frame(self) -> pl.DataFrame:
         """One row per interval; NaN as null."""
         return _table(list(self.items))
 
     def _repr_html_(self) -> str:
-        return str(self.table()._repr_html_())
+        return str(self.to_frame()._repr_html_())
 
 
 def _table(items: list[Interval]) -> pl.DataFrame:

@@ -47,13 +47,13 @@ class Difference:
         p = f"p = {self.p:.4f}" if self.testable else "not testable"
         return f"{self.a:.3f} − {self.b:.3f} = {self.interval}, {p}"
 
-    def table(self) -> pl.DataFrame:
+    def to_frame(self) -> pl.DataFrame:
         """One row: both values, the p-value and the fields of the interval; NaN as null."""
         pair = pl.DataFrame({"a": [self.a], "b": [self.b], "p": [self.p]}).with_columns(pl.all().fill_nan(None))
-        return pl.concat([self.interval.table(), pair], how="horizontal")
+        return pl.concat([self.interval.to_frame(), pair], how="horizontal")
 
     def _repr_html_(self) -> str:
-        return str(self.table()._repr_html_())
+        return str(self.to_frame()._repr_html_())
 
 
 def paired_difference(

@@ -1,11 +1,11 @@
 """Label spaces, splits and taxonomies as packaged data, and the user's own from one JSON file.
 
-`load("cholect50")`, `load("prostatd")`, `load("cholec80")`, `load("phantom")`, or `load("my_labels.json")`.
+`load_labels(name)` opens a packaged one (cholect50, prostatd, cholec80, phantom) or `my_labels.json`.
 A label space names instruments, verbs and targets and says which combinations are classes; ids are positions.
 """
 
 from surgeval.vocab._focus import Capability, ForeignObject, capabilities, foreign_objects, track_limits
-from surgeval.vocab._space import LabelSpace, from_json, load, names
+from surgeval.vocab._space import LabelSpace, from_json, load_labels, names
 from surgeval.vocab._splits import Split, fold_names, folds
 
 __all__ = [
@@ -18,7 +18,7 @@ __all__ = [
     "folds",
     "foreign_objects",
     "from_json",
-    "load",
+    "load_labels",
     "names",
     "track_limits",
 ]

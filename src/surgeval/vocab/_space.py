@@ -25,7 +25,7 @@ COMPONENTS = ("i", "v", "t", "iv", "it", "vt", "ivt")
 class LabelSpace:
     """Instruments, verbs, targets and the triplets among them.
 
-    >>> space = load("cholect50")
+    >>> space = load_labels("cholect50")
     >>> len(space.triplets), space.triplet_name(17)
     (100, 'grasper,retract,gallbladder')
     >>> space.triplet_id("hook", "dissect", "gallbladder") == space.triplet_names.index("hook,dissect,gallbladder")
@@ -134,7 +134,7 @@ def names() -> tuple[str, ...]:
     return ("cholect50", "cholec80", "prostatd", "phantom")
 
 
-def load(name: str | Path) -> LabelSpace:
+def load_labels(name: str | Path) -> LabelSpace:
     """A packaged label space by name, or the user's own from a JSON file (see `from_json`)."""
     if str(name) in names():
         return _packaged_space(str(name))

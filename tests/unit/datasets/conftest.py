@@ -23,7 +23,7 @@ from surgeval.records import (
     Video,
     VqaQuestion,
 )
-from surgeval.vocab import LabelSpace, load
+from surgeval.vocab import LabelSpace, load_labels
 
 WIDTH, HEIGHT = 96, 64
 
@@ -43,7 +43,7 @@ def square_mask(x: int, y: int, w: int, h: int) -> Mask:
 
 @pytest.fixture
 def space() -> LabelSpace:
-    return load("cholect50")
+    return load_labels("cholect50")
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def phantom(tmp_path: Path) -> Path:
 
 
 def write_phantom(root: Path) -> Path:
-    space = load("phantom")
+    space = load_labels("phantom")
     names = ("PA1", "PB1")
     manifest = {
         "format": "surgeval-phantom", "version": 1, "edition": None, "seed": 7, "size": [WIDTH, HEIGHT], "fps": 25,

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from surgeval.datasets import BoxMap, Dataset, Problem, check, dataset_fingerprint, formats, open_dataset
+from surgeval.datasets import BoxMap, Dataset, Problem, check, dataset_fingerprint, dataset_formats, open_dataset
 from surgeval.errors import BadInput, DataError, SurgevalError
 from surgeval.records import Box
-from surgeval.vocab import load
+from surgeval.vocab import load_labels
 
 HEADER = "Surgery_num;Dir;FrameName;NumBBox_inFrame;ToolName;BBox_X;BBox_Y;BBox_Width;BBox_Height"
 MAPPING = {
@@ -57,7 +57,7 @@ def problems(dataset: Dataset) -> list[Problem]:
 
 def test_cholec80_bbox_is_recognised_with_an_empty_frame_for_an_image_without_row(tmp_path: Path) -> None:
     dataset = open_dataset(write_bbox(tmp_path / "bbox"))
-    assert (dataset.format, dataset.space) == ("cholec80-bbox", load("cholec80"))
+    assert (dataset.format, dataset.space) == ("cholec80-bbox", load_labels("cholec80"))
     assert [video.name for video in dataset.videos()] == ["video41", "video42"]
     frames = list(dataset.frames("video42"))
     assert [frame.name for frame in frames] == ["Video_42_00001", "Video_42_00002", "Video_42_00003"]
@@ -281,8 +281,8 @@ def test_the_fingerprint_counts_a_mapping_from_elsewhere(tmp_path: Path) -> None
 def test_no_other_format_takes_these_folders(tmp_path: Path) -> None:
     bbox = write_bbox(tmp_path / "bbox")
     table = write_table(tmp_path / "d", "op,file,tool,a,b,c,d\nA,1.png,hook,1,2,11,22\n")
-    assert [name for name, one in formats().items() if one.detect(bbox)] == ["cholec80-bbox"]
-    assert [name for name, one in formats().items() if one.detect(table)] == ["table"]
+    assert [name for name, one in dataset_formats().items() if one.detect(bbox)] == ["cholec80-bbox"]
+    assert [name for name, one in dataset_formats().items() if one.detect(table)] == ["table"]
     assert BoxMap.load(table / "mapping.json").layout == "xyxy"
 
 

@@ -14,7 +14,7 @@ from PIL import Image
 from surgeval.datasets import MemoryDataset, Problem, check, dataset_fingerprint, open_dataset, read_image
 from surgeval.errors import DataError
 from surgeval.records import Frame, ImageRef
-from surgeval.vocab import load
+from surgeval.vocab import load_labels
 
 Export = Callable[[str], Path]
 FORMATS = ["cholect50", "voc", "yolo5", "yolo8", "labelme", "coco"]
@@ -65,7 +65,7 @@ def test_a_file_that_is_no_image_is_named(exported: Export) -> None:
 
 def test_a_frame_met_twice_is_named() -> None:
     frame = Frame("v", "000001", 1, None, None, 8, 8)
-    report = check(MemoryDataset(load("cholec80"), [frame, frame]))
+    report = check(MemoryDataset(load_labels("cholec80"), [frame, frame]))
     assert report.counts == {"frame-duplicate": 1}
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from surgeval.datasets import Dataset, MemoryDataset, Problem, check, convert, open_dataset
 from surgeval.errors import DataError
-from surgeval.vocab import LabelSpace, load
+from surgeval.vocab import LabelSpace, load_labels
 
 Make = Callable[[], MemoryDataset]
 
@@ -56,7 +56,7 @@ def problems(dataset: Dataset) -> list[Problem]:
 
 def test_cholect45_is_recognised_and_has_the_triplets_of_its_flags(t45: Path, make: Make, space: LabelSpace) -> None:
     dataset = open_dataset(t45)
-    assert (dataset.format, dataset.space) == ("cholect45", load("cholect50"))
+    assert (dataset.format, dataset.space) == ("cholect45", load_labels("cholect50"))
     assert [(video.name, video.fps) for video in dataset.videos()] == [("VID01", 1.0), ("VID02", 1.0)]
     for frame, original in zip(dataset.frames("VID01"), make().frames("VID01"), strict=True):
         assert (frame.index, frame.name, frame.time) == (original.index, f"{original.index:06d}", float(original.index))

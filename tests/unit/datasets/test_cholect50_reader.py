@@ -11,9 +11,9 @@ from PIL import Image
 from surgeval.datasets import open_dataset
 from surgeval.errors import DataError
 from surgeval.records import Box, Triplet
-from surgeval.vocab import load
+from surgeval.vocab import load_labels
 
-SPACE = load("cholect50")
+SPACE = load_labels("cholect50")
 _NO_BOX = [-1.0] * 4
 
 
@@ -161,7 +161,7 @@ def test_a_video_without_label_file_is_named(write: Callable[..., Path], heard: 
 
 def test_the_file_s_own_categories_make_the_label_space(tmp_path: Path, exported: Callable[[str], Path]) -> None:
     root = exported("cholect50")
-    assert open_dataset(root).space is load("cholect50")
+    assert open_dataset(root).space is load_labels("cholect50")
     for path in (root / "labels").glob("*.json"):
         data = json.loads(path.read_text())
         data["categories"]["instrument"]["0"] = "tweezers"
@@ -171,4 +171,4 @@ def test_the_file_s_own_categories_make_the_label_space(tmp_path: Path, exported
         path.write_text(json.dumps(data))
     space = open_dataset(root).space
     assert space.instruments[0] == "tweezers"
-    assert space.triplets == load("cholect50").triplets
+    assert space.triplets == load_labels("cholect50").triplets

@@ -9,12 +9,12 @@ import pytest
 from PIL import Image
 
 from surgeval.datasets import open_dataset
-from surgeval.datasets._outline import decode_counts, encode_counts
+from surgeval.datasets.io._outline import decode_counts, encode_counts
 from surgeval.errors import BadInput
 from surgeval.records import Box, Mask, Triplet
-from surgeval.vocab import load
+from surgeval.vocab import load_labels
 
-PROSTATD = load("prostatd")
+PROSTATD = load_labels("prostatd")
 
 
 def document(**changes: Any) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from surgeval.datasets import (
 )
 from surgeval.errors import BadInput, DataError
 from surgeval.records import Box, Frame, ImageRef, Instance, Mask, Triplet, VqaQuestion
-from surgeval.vocab import LabelSpace, load
+from surgeval.vocab import LabelSpace, load_labels
 
 FORMATS = ["cholect50", "voc", "yolo5", "yolo8", "labelme", "coco"]
 Make = Callable[[], MemoryDataset]
@@ -130,7 +130,7 @@ def test_a_phase_of_an_empty_frame_survives_cholect50(make: Make, tmp_path: Path
 
 def test_underscores_in_frame_names_are_replaced_and_said(make: Make, tmp_path: Path) -> None:
     frame = replace(next(iter(make().frames("VID01"))), name="t80_VID03_000030")
-    report = convert(MemoryDataset(load("cholect50"), [frame]), tmp_path / "out", "yolo8")
+    report = convert(MemoryDataset(load_labels("cholect50"), [frame]), tmp_path / "out", "yolo8")
     assert "yolo8: underscores in the names of 1 frames became dashes" in report.losses
     assert frames_of(open_dataset(tmp_path / "out"))[0].name == "t80-VID03-000030"
 
@@ -252,7 +252,7 @@ def test_a_mask_moves_with_its_box() -> None:
 
 
 def test_motion_moves_with_the_square(tmp_path: Path, phantom: Path) -> None:
-    from surgeval.datasets._convert import _Squared
+    from surgeval.datasets.tools._convert import _Squared
 
     source = open_dataset(phantom)
     frame = next(iter(source.frames("PA1")))
@@ -282,7 +282,7 @@ def test_each_frame_is_written_before_the_next_is_read(tmp_path: Path) -> None:
 
     box = Instance(Triplet(0), Box(1, 1, 9, 9))
     frames = [Frame("V", f"{n:06d}", n, None, None, 64, 64, (box,)) for n in range(20)]
-    assert convert(Watching(load("cholec80"), frames), tmp_path / "out", "yolo5").frames == 20
+    assert convert(Watching(load_labels("cholec80"), frames), tmp_path / "out", "yolo5").frames == 20
 
 
 def test_video_frames_become_images(exported: Callable[[str], Path], tmp_path: Path) -> None:

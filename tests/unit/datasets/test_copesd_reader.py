@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from surgeval.datasets import Dataset, Problem, check, formats, open_dataset
+from surgeval.datasets import Dataset, Problem, check, dataset_formats, open_dataset
 from surgeval.errors import BadInput
 
 HOME = "D:/lab/ESD/high_light_images"
@@ -59,7 +59,7 @@ def test_boxes_are_read_out_of_the_sentences(copesd: Path) -> None:
 
 
 def test_no_other_format_takes_it_and_one_file_is_enough(copesd: Path) -> None:
-    assert [name for name, one in formats().items() if one.detect(copesd)] == ["copesd"]
+    assert [name for name, one in dataset_formats().items() if one.detect(copesd)] == ["copesd"]
     dataset = open_dataset(copesd / "annotations" / "smllm" / "smllm_test.json")
     assert dataset.format == "copesd"
     assert [frame.image for frame in dataset.frames("023521")] == [None, None]
@@ -107,6 +107,6 @@ def test_a_broken_record_is_named(copesd: Path, value: Any, kind: str) -> None:
 
 def test_conversations_without_boxes_are_another_dataset(tmp_path: Path) -> None:
     write(tmp_path, [record("a/b/c.jpg", "no box here")])
-    assert not formats()["copesd"].detect(tmp_path)
+    assert not dataset_formats()["copesd"].detect(tmp_path)
     with pytest.raises(BadInput, match="expected smllm_train"):
         open_dataset(tmp_path, "copesd")

@@ -20,9 +20,9 @@ from surgeval.datasets import (
 )
 from surgeval.errors import BadInput
 from surgeval.records import Box, Frame, Instance, Triplet, Video
-from surgeval.vocab import LabelSpace, load
+from surgeval.vocab import LabelSpace, load_labels
 
-T50, C80 = load("cholect50"), load("cholec80")
+T50, C80 = load_labels("cholect50"), load_labels("cholec80")
 GRASPER, HOOK = Triplet(*T50.triplets[17]), Triplet(*T50.triplets[60])
 GRASP = Triplet(*T50.triplets[7])  # another triplet of the grasper
 A, B, C = Box(8, 16, 24, 32), Box(40, 8, 20, 30), Box(1, 2, 10, 11)

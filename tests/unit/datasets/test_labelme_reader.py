@@ -10,9 +10,9 @@ from PIL import Image
 
 from surgeval.datasets import instance_mask, open_dataset
 from surgeval.records import Box, Triplet
-from surgeval.vocab import load
+from surgeval.vocab import load_labels
 
-PROSTATD = load("prostatd")
+PROSTATD = load_labels("prostatd")
 
 
 def shape(**changes: Any) -> dict[str, Any]:

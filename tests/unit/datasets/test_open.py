@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from surgeval.datasets import Dataset, convert, formats, open_dataset, writers
+from surgeval.datasets import Dataset, convert, dataset_formats, open_dataset, writers
 from surgeval.errors import BadInput, SurgevalError
-from surgeval.vocab import load
+from surgeval.vocab import load_labels
 
 Export = Callable[[str], Path]
 
@@ -52,7 +52,7 @@ def test_a_file_of_the_wrong_kind_is_one_sentence(tmp_path: Path, name: str) -> 
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("format", list(formats()))
+@pytest.mark.parametrize("format", list(dataset_formats()))
 def test_a_forced_wrong_format_never_crashes(tmp_path: Path, format: str) -> None:
     path = tmp_path / "picture.jpg"
     Image.new("RGB", (8, 8)).save(path)
@@ -85,9 +85,9 @@ def test_labels_replace_the_label_space(exported: Export, tmp_path: Path) -> Non
     (root / "labels.json").unlink()
     (root / "data.yaml").unlink()
     assert open_dataset(root).space.name == "prostatd"  # eight fields are ProstaTD's
-    assert open_dataset(root, labels="cholect50").space is load("cholect50")
+    assert open_dataset(root, labels="cholect50").space is load_labels("cholect50")
     own = tmp_path / "own.json"
-    own.write_text(json.dumps(load("cholect50").to_json() | {"name": "own"}))
+    own.write_text(json.dumps(load_labels("cholect50").to_json() | {"name": "own"}))
     assert open_dataset(root, labels=own).space.name == "own"
     with pytest.raises(BadInput, match="cholect51"):
         open_dataset(root, labels="cholect51")
@@ -101,7 +101,7 @@ def test_an_unknown_video_is_refused_by_name(exported: Export, phantom: Path) ->
 
 
 def test_formats_and_writers_have_titles_and_what_they_keep() -> None:
-    assert all(format.title for format in formats().values())
+    assert all(format.title for format in dataset_formats().values())
     assert all(isinstance(writer.keeps, frozenset) for writer in writers().values())
 
 
@@ -109,12 +109,12 @@ def test_another_package_adds_a_format_by_entry_point(tmp_path: Path, monkeypatc
     (tmp_path / "mylab.py").write_text(
         "from surgeval.datasets import MemoryDataset\n"
         "from surgeval.records import Frame\n"
-        "from surgeval.vocab import load\n"
+        "from surgeval.vocab import load_labels\n"
         "class MyFormat:\n"
         "    name, title, keeps = 'mylab', 'my lab', frozenset()\n"
         "    def detect(self, path): return path.suffix == '.mylab'\n"
         "    def open(self, path, labels=None):\n"
-        "        return MemoryDataset(load('cholec80'), [Frame('v', '1', 1, None, None, 8, 8)])\n"
+        "        return MemoryDataset(load_labels('cholec80'), [Frame('v', '1', 1, None, None, 8, 8)])\n"
         "    def write(self, out): (out.folder / 'x.mylab').write_text('hello')\n"
     )
     info = tmp_path / "mylab-1.dist-info"
@@ -130,7 +130,7 @@ def test_another_package_adds_a_format_by_entry_point(tmp_path: Path, monkeypatc
     assert (tmp_path / "out" / "x.mylab").read_text() == "hello"
     (info / "entry_points.txt").write_text("[surgeval.datasets]\nmylab = mylab:Gone\n")
     with pytest.raises(BadInput, match=r"surgeval\.datasets\.mylab: found mylab:Gone"):
-        formats()
+        dataset_formats()
 
 
 def test_the_documentation_names_every_kind_of_problem() -> None:

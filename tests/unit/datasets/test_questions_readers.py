@@ -10,9 +10,9 @@ import pytest
 
 from surgeval.datasets import MemoryDataset, check, convert, media_paths, open_dataset
 from surgeval.records import IntentQuestion, VqaQuestion
-from surgeval.vocab import load
+from surgeval.vocab import load_labels
 
-SPACE = load("cholec80")
+SPACE = load_labels("cholec80")
 
 
 def pair(root: Path, request: dict[str, Any] | None = None, reference: dict[str, Any] | None = None) -> Path:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from surgeval.datasets import check, open_dataset
-from surgeval.vocab import load
+from surgeval.vocab import load_labels
 
 
 def coco(root: Path, frames: int) -> Path:
@@ -29,7 +29,7 @@ def coco(root: Path, frames: int) -> Path:
 def yolo(root: Path, frames: int) -> Path:
     folder = root / f"yolo{frames}"
     (folder / "labels").mkdir(parents=True)
-    (folder / "labels.json").write_text(json.dumps(load("cholec80").to_json()))
+    (folder / "labels.json").write_text(json.dumps(load_labels("cholec80").to_json()))
     for n in range(frames):
         (folder / "labels" / f"V{n // 150}_{n:06d}.txt").write_text("1 0.5 0.5 0.2 0.2\n" * 3)
     return folder

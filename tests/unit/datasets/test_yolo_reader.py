@@ -9,9 +9,9 @@ from PIL import Image
 
 from surgeval.datasets import open_dataset
 from surgeval.records import Box, Triplet
-from surgeval.vocab import load
+from surgeval.vocab import load_labels
 
-PROSTATD = load("prostatd")
+PROSTATD = load_labels("prostatd")
 
 
 def put(root: Path, text: str | bytes, stem: str = "pwhv1_000100", split: str = "train") -> Path:

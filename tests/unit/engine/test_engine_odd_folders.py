@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 from tests.unit.engine import engine_workers as w
 
-from surgeval.engine import Manifest, RunSummary, load_cases, load_run, load_units, run
-from surgeval.engine._files import read_regular, write_atomically
+from surgeval.engine import Manifest, RunSummary, load_cases, load_record, load_units, run
 from surgeval.errors import DataError, RunError
+from surgeval.files import read_regular, write_atomically
 
 MANIFEST = Manifest("triplets", {"iou": 0.5})
 
@@ -138,7 +138,7 @@ def test_a_record_that_is_no_file_is_named(tmp_path: Path) -> None:
     for folder, found in ((pipe, "a named pipe, a device or the like"), (inner, "a folder")):
         message = f"{folder / 'run.json'}: found {found}, expected the record of a run"
         with pytest.raises(DataError) as error:
-            load_run(folder)
+            load_record(folder)
         assert str(error.value) == message
         with pytest.raises(DataError) as error:
             go(folder)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from surgeval.engine._columns import case_frame, common_type, fit
 from surgeval.engine._compact import RunSchema
-from surgeval.engine._files import atomic_file, remove_temporary, write_atomically
 from surgeval.engine._parts import Damaged, encode, inspect, read_frame
 from surgeval.errors import BadInput, RunError
+from surgeval.files import atomic_file, remove_temporary, write_atomically
 from surgeval.records import Case
 
 NAME = "0" * 32

@@ -56,7 +56,7 @@ def test_reasons_are_bounded_and_sorted_by_their_number() -> None:
     summary = tally.summary(Path("runs/x"), 3661.0)
     assert len(summary.failures) == 201
     assert (summary.failures[0].reason, summary.failures[0].cases) == ("other reasons", 800)
-    assert summary.table()["cases"].sum() == summary.failed_cases == 1000
+    assert summary.to_frame()["cases"].sum() == summary.failed_cases == 1000
     text = str(summary)
     assert text.startswith("runs/x: 1,000 units, 1,000 cases in 1:01:01\n")
     assert text.endswith("and 196 more reasons")
@@ -65,4 +65,4 @@ def test_reasons_are_bounded_and_sorted_by_their_number() -> None:
 def test_a_summary_without_failures_is_one_line_and_an_empty_table() -> None:
     summary = RunSummary(Path("runs/x"), 1, 0, 1, 0, 0, 1, 0, 0.2)
     assert str(summary) == "runs/x: 1 unit (1 were there already), 1 case in 0:00:00"
-    assert summary.table().is_empty() and summary.exit_code == 0
+    assert summary.to_frame().is_empty() and summary.exit_code == 0

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from tests.unit.engine import engine_workers as w
 
-from surgeval.engine import Job, Manifest, RunSummary, Unit, Worker, load_cases, load_run, load_units, run
+from surgeval.engine import Job, Manifest, RunSummary, Unit, Worker, load_cases, load_record, load_units, run
 from surgeval.engine._executors import serial
 from surgeval.engine._lock import folder_lock
 from surgeval.errors import BadInput, RunError
@@ -50,8 +50,8 @@ def test_cases_come_in_the_order_of_the_units_with_no_time_in_them(tmp_path: Pat
     assert frame.columns == ["id", "cluster", "status", "reason", "unit", "score", "rank"]
     assert frame["unit"].to_list() == ["VID00"] * 3 + ["VID01"] * 3 + ["VID02"] * 3
     assert (summary.units, summary.done, summary.resumed, summary.cases, summary.exit_code) == (3, 3, 0, 9, 0)
-    assert load_run(tmp_path / "r").status == "done"
-    assert load_run(tmp_path / "r").manifest.config == {"iou": 0.5}
+    assert load_record(tmp_path / "r").status == "done"
+    assert load_record(tmp_path / "r").manifest.config == {"iou": 0.5}
 
 
 def test_the_bytes_do_not_depend_on_the_order_in_which_units_finish(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_other_settings_are_refused_by_key_and_change_nothing(tmp_path: Path) ->
     with pytest.raises(RunError, match=r'config\.iou: 0\.5 → 0\.7; model: "" → "clip"'):
         go(tmp_path, abc(), Counting(), manifest=other)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*.parquet")} == before
-    assert load_run(tmp_path).status == "done"
+    assert load_record(tmp_path).status == "done"
 
 
 def test_a_failed_unit_keeps_its_cases_in_their_places_and_the_run_goes_on(tmp_path: Path) -> None:
@@ -103,9 +103,9 @@ def test_a_failed_unit_keeps_its_cases_in_their_places_and_the_run_goes_on(tmp_p
         ("c/0", "c", "ok", "", 1.0),
     ]
     assert (summary.failed, summary.failed_cases, summary.exit_code) == (1, 2, 1)
-    assert summary.table().rows() == [("error", "ValueError: no answer for b", 2, 1, "b")]
+    assert summary.to_frame().rows() == [("error", "ValueError: no answer for b", 2, 1, "b")]
     assert "2 × error: ValueError: no answer for b (first in b)" in str(summary)
-    assert load_run(tmp_path).status == "failed"
+    assert load_record(tmp_path).status == "failed"
 
 
 def test_retry_does_only_the_units_with_failures(tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_units_that_disagree_about_a_column_stop_the_run_at_once(tmp_path: Path)
     with pytest.raises(RunError, match="n: found String in unit b, expected Int64 as in unit a"):
         go(tmp_path, units, worker)
     assert len(seen) == 2
-    assert load_run(tmp_path).status == "stopped"
+    assert load_record(tmp_path).status == "stopped"
 
 
 def test_numbers_over_half_a_run_are_not_handed_out(tmp_path: Path) -> None:

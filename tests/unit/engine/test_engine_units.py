@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surgeval.engine import Manifest, Unit, canonical_json, fingerprint, library_versions, load_run, unit_name
-from surgeval.engine._manifest import RunRecord, differences, save_run
+from surgeval.engine import Manifest, Unit, canonical_json, fingerprint, library_versions, load_record, unit_name
+from surgeval.engine._manifest import RunRecord, differences, save_record
 from surgeval.engine._units import name_jobs
 from surgeval.errors import BadInput, DataError
 
@@ -105,8 +105,8 @@ def record(manifest: Manifest) -> RunRecord:
 
 
 def test_run_json_is_read_back_as_written(tmp_path: Path) -> None:
-    save_run(tmp_path, record(BASE))
-    assert load_run(tmp_path) == record(BASE)
+    save_record(tmp_path, record(BASE))
+    assert load_record(tmp_path) == record(BASE)
 
 
 @pytest.mark.parametrize(
@@ -122,18 +122,18 @@ def test_run_json_is_read_back_as_written(tmp_path: Path) -> None:
 def test_a_broken_run_json_is_named(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "run.json").write_text(text)
     with pytest.raises(DataError, match=message):
-        load_run(tmp_path)
+        load_record(tmp_path)
 
 
 @pytest.mark.parametrize(("key", "value"), [("config", []), ("units", True), ("status", None), ("seconds", "1")])
 def test_a_field_of_the_wrong_type_is_named(tmp_path: Path, key: str, value: object) -> None:
-    save_run(tmp_path, record(BASE))
+    save_record(tmp_path, record(BASE))
     content = json.loads((tmp_path / "run.json").read_text())
     (tmp_path / "run.json").write_text(json.dumps({**content, key: value}))
     with pytest.raises(DataError, match=f"run.json: {key}: found {type(value).__name__}"):
-        load_run(tmp_path)
+        load_record(tmp_path)
 
 
 def test_a_folder_without_a_run_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="found no such file, expected the record of a run"):
-        load_run(tmp_path)
+        load_record(tmp_path)

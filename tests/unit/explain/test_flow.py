@@ -16,8 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from surgeval.errors import BadInput, DataError, SurgevalError
-from surgeval.explain._flow_files import read_flo, write_flo
-from surgeval.explain._flow_view import round_field
 from surgeval.explain.flow import (
     DisFlow,
     FarnebackFlow,
@@ -27,6 +25,8 @@ from surgeval.explain.flow import (
     forward_backward_error,
     open_flow,
 )
+from surgeval.explain.flow._files import read_flo, write_flo
+from surgeval.explain.flow._view import round_field
 
 
 @pytest.fixture(scope="module")

@@ -280,7 +280,7 @@ def test_videos_that_do_not_exist_cannot_be_selected() -> None:
 
 def test_tables_name_convention_scope_and_class() -> None:
     result = evaluate(_set([0], [(0, 0, BOX)], [(0, 0, 0.9, BOX)]), {"i": 2}, convention="ivtd")
-    table = result.table()
+    table = result.to_frame()
     assert table["convention"].unique().to_list() == ["ivtd"]
     assert table["scope"].to_list() == ["global", "video (class-first)", "video (video-first)"]
     classes = result["i"].table(["grasper", "hook"])

@@ -17,7 +17,7 @@ from surgeval.metrics import (
     video_average_precision,
     weighted_average_precision,
 )
-from surgeval.vocab import load
+from surgeval.vocab import load_labels
 
 
 def test_average_precision_of_a_hand_ranking() -> None:
@@ -51,7 +51,7 @@ def test_single_precision_scores_rank_like_themselves() -> None:
 
 @pytest.mark.parametrize(("space", "sizes"), [("cholect50", (6, 10, 15, 26, 59)), ("prostatd", (7, 10, 10, 25, 51))])
 def test_components_have_the_compact_classes_of_the_label_space(space: str, sizes: tuple[int, ...]) -> None:
-    labels = load(space)
+    labels = load_labels(space)
     scores = np.random.default_rng(0).random((3, len(labels.triplets)))
     for component, size in zip(("i", "v", "t", "iv", "it"), sizes, strict=True):
         value = component_max(scores, component, labels)
@@ -61,7 +61,7 @@ def test_components_have_the_compact_classes_of_the_label_space(space: str, size
 
 
 def test_an_instrument_without_triplets_is_a_class_without_positives() -> None:
-    phantom = load("phantom")
+    phantom = load_labels("phantom")
     labels = np.zeros((2, len(phantom.triplets)), int)
     labels[0, 3] = 1
     result = evaluate_recognition(labels, labels + 0.0, [0, 0], space=phantom, components=["i"])["i"]
@@ -116,8 +116,8 @@ def test_streaming_batches_give_the_same_as_one_call() -> None:
     random = np.random.default_rng(6)
     labels, scores = (random.random((30, 100)) < 0.1).astype(int), random.random((30, 100))
     video = np.repeat([0, 1, 2], 10)
-    whole = evaluate_recognition(labels, scores, video, space=load("cholect50"), components=["i", "ivt"])
-    metric = RecognitionAccumulator(load("cholect50"), ["i", "ivt"])
+    whole = evaluate_recognition(labels, scores, video, space=load_labels("cholect50"), components=["i", "ivt"])
+    metric = RecognitionAccumulator(load_labels("cholect50"), ["i", "ivt"])
     for batch in np.array_split(np.arange(30), 9):
         for v in np.unique(video[batch]):
             rows = batch[video[batch] == v]
@@ -139,6 +139,6 @@ def test_ill_formed_input_is_refused_by_name() -> None:
     with pytest.raises(BadInput, match="label space"):
         evaluate_recognition(np.zeros((1, 5)), np.zeros((1, 5)), [0], components=["i"])
     with pytest.raises(BadInput, match="100 triplets of cholect50"):
-        component_max(np.zeros((1, 5)), "i", load("cholect50"))
+        component_max(np.zeros((1, 5)), "i", load_labels("cholect50"))
     with pytest.raises(BadInput, match="update"):
         RecognitionAccumulator().compute()

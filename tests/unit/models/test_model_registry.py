@@ -23,7 +23,7 @@ from surgeval.models import EMBEDDED, KINDS, check_model, open_contrastive, plug
 from surgeval.models._embedded import embedded_folder
 from surgeval.phantom import edition, plan_videos
 from surgeval.phantom.training._data import Shoot, film
-from surgeval.vocab import load
+from surgeval.vocab import load_labels
 
 PLUGIN = '''
 from surgeval.models import Preparation
@@ -181,7 +181,7 @@ def test_the_shortcut_is_right_only_where_the_tint_betrays_the_instrument(tint: 
     plan = next(plan for plan in plan_videos(fixed.seed, fixed.videos) if plan.split == "test")
     frames = film(Shoot(plan, 0, tint, every=125))
     shown = (frames.instrument >= 0).any(1)
-    prompts = [f"The {instrument} is in the image" for instrument in load("phantom").instruments]
+    prompts = [f"The {instrument} is in the image" for instrument in load_labels("phantom").instruments]
     hits = {}
     for name in EMBEDDED:
         model = open_contrastive(name)

@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pytest
 
 from surgeval.phantom import EDITIONS, FPS, Procedure, SceneGraph, VideoPlan, make_gaze, make_procedure, plan_videos
-from surgeval.phantom._graph import build_graph, known_things
-from surgeval.phantom._state import CameraPose, SceneState, ToolState
-from surgeval.phantom._truth import Labelled, label
+from surgeval.phantom.dataset._graph import build_graph, known_things
+from surgeval.phantom.dataset._truth import Labelled, label
+from surgeval.phantom.script._state import CameraPose, SceneState, ToolState
 from surgeval.records import Gaze
 
 WIDTH, HEIGHT = 224, 128

@@ -33,7 +33,7 @@ from surgeval.phantom import (
 )
 from surgeval.phantom.__main__ import PINNED_FRAME, frame_hash
 from surgeval.records import Mask
-from surgeval.vocab import load
+from surgeval.vocab import load_labels
 
 SMALL: dict[str, Any] = {"seed": 7, "videos": 2, "seconds": 4, "width": 224, "height": 128}
 
@@ -104,7 +104,7 @@ def test_labels_are_one_a_second_each_with_a_successor(small: Path) -> None:
 def test_the_index_names_format_size_label_space_and_videos(small: Path) -> None:
     index = json.loads((small / "phantom.json").read_text(encoding="utf-8"))
     assert (index["format"], index["version"], index["fps"], index["size"]) == ("surgeval-phantom", 1, 25, [224, 128])
-    assert index["label_space"] == load("phantom").to_json()
+    assert index["label_space"] == load_labels("phantom").to_json()
     keys = {"name", "source", "split", "procedure", "seconds", "sha256"}
     assert [row["name"] for row in index["videos"]] == ["A1", "B1"]
     assert all(set(row) == keys for row in index["videos"])
@@ -112,7 +112,7 @@ def test_the_index_names_format_size_label_space_and_videos(small: Path) -> None
 
 
 def test_truth_has_one_frame_per_line_and_instances_in_the_promised_form(small: Path) -> None:
-    space = load("phantom")
+    space = load_labels("phantom")
     lines = (small / "truth" / "A1.json").read_text(encoding="utf-8").splitlines()
     assert sum(line.startswith('{"name"') for line in lines) == 4
     seen = 0

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surgeval.errors import BadInput
-from surgeval.phantom._anatomy import build_anatomy
-from surgeval.phantom._corruptions import KINDS, corrupt
-from surgeval.phantom._looks import LOOKS
-from surgeval.phantom._render import Renderer
-from surgeval.phantom._state import CameraPose, Corruption, SceneState
+from surgeval.phantom.scene._corruptions import KINDS, corrupt
+from surgeval.phantom.scene._looks import LOOKS
+from surgeval.phantom.scene._render import Renderer
+from surgeval.phantom.script._anatomy import build_anatomy
+from surgeval.phantom.script._state import CameraPose, Corruption, SceneState
 
 
 @pytest.fixture(scope="module")

@@ -12,11 +12,11 @@ import cv2
 import numpy as np
 import pytest
 
-from surgeval.phantom._anatomy import build_anatomy
-from surgeval.phantom._corruptions import KINDS, corrupt
-from surgeval.phantom._looks import LOOKS
-from surgeval.phantom._render import Renderer
-from surgeval.phantom._state import (
+from surgeval.phantom.scene._corruptions import KINDS, corrupt
+from surgeval.phantom.scene._looks import LOOKS
+from surgeval.phantom.scene._render import Renderer
+from surgeval.phantom.script._anatomy import build_anatomy
+from surgeval.phantom.script._state import (
     CameraPose,
     Corruption,
     Mark,

@@ -9,13 +9,13 @@ import pytest
 
 from surgeval import vocab
 from surgeval.errors import BadInput
-from surgeval.phantom._anatomy import PROCEDURES, REACH, build_anatomy, visible_organ
-from surgeval.phantom._instruments import INSTRUMENTS
-from surgeval.phantom._looks import LOOKS
-from surgeval.phantom._render import Renderer
-from surgeval.phantom._sheet import contact_sheet
-from surgeval.phantom._state import CameraPose, Mark, ObjectState, SceneState, Spot, ToolState
-from surgeval.phantom._tissue import ORGANS
+from surgeval.phantom.scene._instruments import INSTRUMENTS
+from surgeval.phantom.scene._looks import LOOKS
+from surgeval.phantom.scene._render import Renderer
+from surgeval.phantom.scene._sheet import contact_sheet
+from surgeval.phantom.scene._tissue import ORGANS
+from surgeval.phantom.script._anatomy import PROCEDURES, REACH, build_anatomy, visible_organ
+from surgeval.phantom.script._state import CameraPose, Mark, ObjectState, SceneState, Spot, ToolState
 from surgeval.records import Point
 
 ANATOMY = build_anatomy(2)
@@ -41,7 +41,7 @@ def tool(track: int, instrument: str, tip: Point, entry: Point, *, jaw: float = 
 @pytest.mark.parametrize("seed", [0, 1, 17, 400])
 def test_every_tissue_target_has_two_sites_that_lie_on_it_and_in_reach(seed: int, procedure: str) -> None:
     anatomy = build_anatomy(seed, procedure)
-    for target in set(vocab.load("cholect50").targets) - DYNAMIC:
+    for target in set(vocab.load_labels("cholect50").targets) - DYNAMIC:
         sites = anatomy.sites[target]
         assert len(sites) >= 2
         for x, y in sites:

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from surgeval.errors import BadInput
 from surgeval.phantom import FPS, PLAUSIBLE, PROCEDURES, Procedure, make_procedure
-from surgeval.phantom._actions import MOMENTARY
-from surgeval.phantom._render import Renderer
-from surgeval.phantom._state import displaced
-from surgeval.vocab import load
+from surgeval.phantom.scene._render import Renderer
+from surgeval.phantom.script._actions import MOMENTARY
+from surgeval.phantom.script._state import displaced
+from surgeval.vocab import load_labels
 
 SEEDS = st.integers(0, 10_000)
 KINDS = st.sampled_from(sorted(PROCEDURES))
@@ -27,7 +27,7 @@ def procedures(seeds: int = 4) -> list[Procedure]:
 
 @given(SEEDS, KINDS, st.floats(0, 60))
 def test_every_triplet_is_a_class_and_plausible(seed: int, kind: str, t: float) -> None:
-    space = load("phantom")
+    space = load_labels("phantom")
     for tool in make_procedure(seed, 60.0, kind).state(t).tools:
         if tool.instrument == "specimen_bag":
             assert (tool.verb, tool.target) == ("null_verb", "null_target")
@@ -96,7 +96,7 @@ def test_one_trocar_holds_one_instrument(seed: int, kind: str) -> None:
 
 
 def test_phases_follow_cholec80_and_fill_the_time() -> None:
-    order = load("phantom").phases
+    order = load_labels("phantom").phases
     for procedure in procedures(2):
         names = [span.name for span in procedure.phases]
         assert names == sorted(names, key=order.index)

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from surgeval.phantom import FPS
-from surgeval.phantom._graph import graph_from_json
-from surgeval.vocab import foreign_objects, load
+from surgeval.phantom.dataset._graph import graph_from_json
+from surgeval.vocab import foreign_objects, load_labels
 
 
 def test_every_verb_instrument_phase_and_foreign_object_occurs(sketched: Any) -> None:
-    space = load("phantom")
+    space = load_labels("phantom")
     tools = [tool for video in sketched for item in video.labelled for tool in item.view.tools]
     assert {tool.verb for tool in tools} == set(space.verbs)
     assert {tool.instrument for tool in tools} == set(space.instruments)

@@ -11,9 +11,9 @@ import pytest
 from surgeval.datasets import MemoryDataset
 from surgeval.datasets.predictions import GroundTruth, ground_truth
 from surgeval.records import Box, Frame, Instance, Triplet
-from surgeval.vocab import LabelSpace, load
+from surgeval.vocab import LabelSpace, load_labels
 
-SPACE = load("cholect50")
+SPACE = load_labels("cholect50")
 WIDTH, HEIGHT = 854, 480
 
 

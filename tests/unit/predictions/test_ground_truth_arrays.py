@@ -10,7 +10,7 @@ from surgeval.datasets.predictions import GroundTruth, ground_truth
 from surgeval.errors import BadInput, DataError
 from surgeval.metrics import Boxes
 from surgeval.records import Box, Frame, Instance, Triplet
-from surgeval.vocab import LabelSpace, load
+from surgeval.vocab import LabelSpace, load_labels
 
 
 def test_instances_without_a_box_count_for_recognition_and_not_for_detection(truth: GroundTruth) -> None:
@@ -54,7 +54,7 @@ def test_two_frames_of_one_name_cannot_be_joined_to(space: LabelSpace) -> None:
 
 def test_a_space_of_instruments_is_scored_by_instrument() -> None:
     frames = [Frame("v", "1", 1, None, None, 64, 64, (Instance(Triplet(3), Box(1, 2, 3, 4)),))]
-    truth = ground_truth(MemoryDataset(load("cholec80"), frames))
+    truth = ground_truth(MemoryDataset(load_labels("cholec80"), frames))
     assert truth.class_kind == "instrument"
     assert np.argwhere(truth.labels).tolist() == [[0, 3]]
     assert {component: ids.tolist() for component, ids in truth.boxes.classes.items()} == {"i": [3]}

@@ -22,7 +22,7 @@ from surgeval.datasets.predictions import (
 )
 from surgeval.errors import BadInput, DataError
 from surgeval.records import Box, Frame, Instance, Triplet
-from surgeval.vocab import load
+from surgeval.vocab import load_labels
 
 Lines = Callable[..., Path]
 PLACES = {"table": "found.csv", "coco": "found.json", "yolo": "found", "cholect50": "found", "rows": "found.json"}
@@ -121,7 +121,7 @@ def test_yolo_lines_without_a_score_pass_only_when_one_is_assumed(truth: GroundT
 
 def test_a_file_name_that_fits_two_frames_is_refused(lines: Lines) -> None:
     frames = [Frame("a", "b_1", 1, None, None, 64, 64), Frame("a_b", "1", 1, None, None, 64, 64)]
-    truth = ground_truth(MemoryDataset(load("cholect50"), frames))
+    truth = ground_truth(MemoryDataset(load_labels("cholect50"), frames))
     with pytest.raises(DataError, match=r"'a_b_1.txt', which could be frame b_1 of a or frame 1 of a_b"):
         read_detections(lines(a_b_1="17 0.5 0.25 0.1 0.2 0.9"), truth)
     found = pl.DataFrame({"video": ["a"], "frame": ["b_1"], "triplet": [1], "score": [0.5], "x": [1.0], "y": [2.0],
@@ -297,7 +297,7 @@ def test_nothing_is_left_behind_when_writing_fails(truth: GroundTruth, found: pl
 
 def test_boxes_in_pixels_are_doubted_where_no_image_told_the_size(tmp_path: Path) -> None:
     heard: list[Problem] = []
-    space = load("cholect50")
+    space = load_labels("cholect50")
     instance = Instance(Triplet(*space.triplets[17]), Box(10, 20, 30, 40))
     frame = Frame("VID68", "000012", 12, None, None, 854, 480, (instance,))
     convert(MemoryDataset(space, [frame]), tmp_path / "yolo", "yolo5", images=False)

@@ -13,7 +13,7 @@ from surgeval.datasets import MemoryDataset, open_dataset
 from surgeval.datasets.predictions import ground_truth, join, read_detections, write_detections
 from surgeval.metrics import evaluate, global_ap
 from surgeval.records import Box, Frame, Instance, Triplet
-from surgeval.vocab import load
+from surgeval.vocab import load_labels
 
 
 def _nine_columns(golden: Path) -> list[Path]:
@@ -28,7 +28,7 @@ def _dataset(videos: list[dict[str, Any]]) -> MemoryDataset:
               tuple(Instance(Triplet(int(row[1]), int(row[3]), int(row[4])), Box(*row[5:])) for row in frame["gt"]))
         for video in videos for number, frame in enumerate(video["frames"])
     ]  # fmt: skip
-    return MemoryDataset(load("prostatd"), frames)
+    return MemoryDataset(load_labels("prostatd"), frames)
 
 
 def test_rows_of_the_golden_files_arrive_unchanged_in_the_metrics(golden: Path) -> None:

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from surgeval.asking import Oracle, PriorAnswerer, RandomAnswerer, Replay, Unanswered
+from surgeval.asking._guess import options_of, random_answer
+from surgeval.asking._pattern import text_matching
 from surgeval.errors import DataError
-from surgeval.protocols._focus.guess import options_of, random_answer
-from surgeval.protocols._focus.pattern import text_matching
-from surgeval.protocols.focus import Oracle, PriorAnswerer, RandomAnswerer, Replay, Unanswered
 from surgeval.qa.formats import formats, judge_format
-from surgeval.qa.judge import ExactJudge, JudgeItem, Panel, open_judges
+from surgeval.qa.judging import ExactJudge, JudgeItem, Panel, open_judges
 from surgeval.records import VqaQuestion
 
 PLACES = "Where is it? A) upper left B) upper right C) lower left D) lower right"

@@ -11,11 +11,11 @@ import cv2
 import numpy as np
 import pytest
 
-from surgeval.models._local_chat import LocalChat
-from surgeval.protocols._focus.chat_answerer import ChatAnswerer
-from surgeval.protocols._focus.prompt import question_messages
-from surgeval.protocols.focus import Picture
-from surgeval.qa.judge import ChatError
+from surgeval.asking import Picture
+from surgeval.asking._chat_answerer import ChatAnswerer
+from surgeval.models.chat._local import LocalChat
+from surgeval.protocols.focus._prompt import question_messages
+from surgeval.qa.chat import ChatError
 from surgeval.records import VqaQuestion
 
 HAVE = importlib.util.find_spec("transformers") is not None and importlib.util.find_spec("torch") is not None
@@ -84,9 +84,9 @@ def test_an_image_text_model_sees_every_frame(tmp_path: Path) -> None:
     head = len("Frame at 00:00:01:")
     assert two.prompt_tokens - one.prompt_tokens == head + 4  # 28 × 28 pixels are four patches
     assert two.seconds > 0
-    answered = ChatAnswerer(chat).answer(QUESTION, [picture(1)])
+    answered = ChatAnswerer(chat, question_messages).answer(QUESTION, [picture(1)])
     assert answered.prompt_tokens == one.prompt_tokens and answered.requests == 1
-    assert ChatAnswerer(chat).looks
+    assert ChatAnswerer(chat, question_messages).looks
 
 
 def test_a_picture_is_never_fetched(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_a_language_model_is_asked_in_text(tmp_path: Path) -> None:
     words = tokenizer()
     words.save_pretrained(tmp_path)
     transformers.LlamaForCausalLM(text_config(len(words), words.eos_token_id)).save_pretrained(tmp_path)
-    answerer = ChatAnswerer(LocalChat(tmp_path, max_tokens=4))
+    answerer = ChatAnswerer(LocalChat(tmp_path, max_tokens=4), question_messages)
     assert not answerer.looks
     with_pictures, without = answerer.answer(QUESTION, [picture(1)]), answerer.answer(QUESTION)
     assert (with_pictures.content, with_pictures.prompt_tokens) == (without.content, without.prompt_tokens)

@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from surgeval.asking import Answered, Picture
+from surgeval.asking._media import DatasetFrames, Shown, VideoFiles, pictures
 from surgeval.datasets import MemoryDataset
 from surgeval.errors import BadInput, DataError
-from surgeval.protocols._focus.media import DatasetFrames, Shown, VideoFiles, pictures
-from surgeval.protocols.focus import Answered, Picture, run_focus
+from surgeval.protocols.focus import run_focus
 from surgeval.records import Frame, ImageRef, VqaQuestion
 from surgeval.vocab import LabelSpace
 

@@ -31,7 +31,7 @@ def test_spoiled_frames_are_proposed_and_an_unreadable_one_is_a_failed_case(phan
     assert found["A1", "000050"] == "too bright"
     assert done.summary.failed_cases == 1
     assert done.summary.cases == 16
-    assert done.table().columns[:3] == ["video", "frame", "reason"]
+    assert done.to_frame().columns[:3] == ["video", "frame", "reason"]
 
 
 def test_a_finished_run_is_resumed_without_measuring_again(phantom: Path, tmp_path: Path) -> None:

@@ -18,11 +18,6 @@ from surgeval.engine import load_cases
 from surgeval.errors import RunError
 from surgeval.metrics.grounding import ars_table, prediction_sets, triplet_match
 from surgeval.models import open_contrastive
-from surgeval.protocols._surgxbench import tables
-from surgeval.protocols._surgxbench.examples import flow_pipeline
-from surgeval.protocols._surgxbench.frames import Reader, Seen, batches
-from surgeval.protocols._surgxbench.instruments import instrument_cases, predicted_classes
-from surgeval.protocols._surgxbench.worker import Look
 from surgeval.protocols.surgxbench import (
     Settings,
     SurgXRun,
@@ -30,7 +25,12 @@ from surgeval.protocols.surgxbench import (
     load_surgxbench,
     profile_settings,
     run_surgxbench,
+    tables,
 )
+from surgeval.protocols.surgxbench._examples import flow_pipeline
+from surgeval.protocols.surgxbench._frames import Reader, Seen, batches
+from surgeval.protocols.surgxbench._instruments import instrument_cases, predicted_classes
+from surgeval.protocols.surgxbench._worker import Look
 from surgeval.records import Triplet
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -362,7 +362,7 @@ def test_a_frame_whose_successor_is_unreadable_loses_its_motion_only(filmed: Pat
 
 
 def test_a_run_in_which_no_frame_can_be_read_still_gives_a_page(filmed: Path, tmp_path: Path) -> None:
-    from surgeval.report import write_surgxbench_report
+    from surgeval.protocols.surgxbench.page import write_surgxbench_report
 
     data = tmp_path / "data"
     shutil.copytree(filmed, data)

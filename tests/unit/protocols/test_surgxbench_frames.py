@@ -19,16 +19,16 @@ from tests.unit.explain.small_models import Small
 
 from surgeval.datasets import MemoryDataset
 from surgeval.errors import BadInput
-from surgeval.explain._flow_files import write_flo
 from surgeval.explain.flow import DisFlow, StoredFlow
+from surgeval.explain.flow._files import write_flo
 from surgeval.models.contrastive import TextBank
 from surgeval.models.preparation import Preparation, View
-from surgeval.protocols._surgxbench.frames import Follower, Reader, Seen, batches, followed
-from surgeval.protocols._surgxbench.hide import hidden_scores
-from surgeval.protocols._surgxbench.instruments import instrument_cases
-from surgeval.protocols._surgxbench.prompts import TripletPrompts
-from surgeval.protocols._surgxbench.triplets import triplet_cases
 from surgeval.protocols.surgxbench import Settings
+from surgeval.protocols.surgxbench._frames import Follower, Reader, Seen, batches, followed
+from surgeval.protocols.surgxbench._hide import hidden_scores
+from surgeval.protocols.surgxbench._instruments import instrument_cases
+from surgeval.protocols.surgxbench._prompts import TripletPrompts
+from surgeval.protocols.surgxbench._triplets import triplet_cases
 from surgeval.records import Box, Frame, ImageRef, Instance, Triplet
 from surgeval.vocab import LabelSpace
 

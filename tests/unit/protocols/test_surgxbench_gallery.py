@@ -16,10 +16,10 @@ from PIL import Image
 
 from surgeval.cli._main import run
 from surgeval.models import Preparation
-from surgeval.protocols._surgxbench.frames import Seen
-from surgeval.protocols._surgxbench.gallery import _choose, side_by_side
-from surgeval.protocols._surgxbench.labels import _font, fold, line_height, name_patches
 from surgeval.protocols.surgxbench import explain_image
+from surgeval.protocols.surgxbench._frames import Seen
+from surgeval.protocols.surgxbench._gallery import _choose, side_by_side
+from surgeval.protocols.surgxbench._labels import _font, fold, line_height, name_patches
 from surgeval.records import Box, Frame, Instance, Triplet
 
 pytestmark = pytest.mark.usefixtures("one_thread")

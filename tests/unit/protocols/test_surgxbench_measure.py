@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from surgeval.metrics.grounding import ground, pixel_window
 from surgeval.models.preparation import View
-from surgeval.protocols._surgxbench.frames import Seen
-from surgeval.protocols._surgxbench.measure import Scene
 from surgeval.protocols.surgxbench import Settings, profile_settings
+from surgeval.protocols.surgxbench._frames import Seen
+from surgeval.protocols.surgxbench._measure import Scene
 from surgeval.records import Box, Frame, ImageRef, Instance, Triplet
 
 HEIGHT, WIDTH, CLASSES = 12, 18, 3

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from surgeval.protocols._surgxbench.ratios import Ratio, mean_of, ratios, share_of
+from surgeval.protocols.surgxbench._ratios import Ratio, mean_of, ratios, share_of
 from surgeval.stats import bootstrap_mean, wilson
 
 EVERY = pl.lit(True)

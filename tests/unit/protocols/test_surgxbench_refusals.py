@@ -15,7 +15,7 @@ from PIL import Image
 from surgeval.datasets import dataset_fingerprint, open_dataset
 from surgeval.engine import load_cases
 from surgeval.errors import BadInput, DataError, RunError
-from surgeval.explain._flow_files import write_flo
+from surgeval.explain.flow._files import write_flo
 from surgeval.protocols.surgxbench import Settings, SurgXRun, join_runs, load_surgxbench, run_surgxbench
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from surgeval.errors import BadInput
-from surgeval.protocols._surgxbench.prompts import instrument_prompts, spoken, triplet_prompts, verb_prompt
 from surgeval.protocols.surgxbench import Settings, profile_settings
+from surgeval.protocols.surgxbench._prompts import instrument_prompts, spoken, triplet_prompts, verb_prompt
 from surgeval.records import Triplet
-from surgeval.vocab import LabelSpace, load
+from surgeval.vocab import LabelSpace, load_labels
 
 SPACE = LabelSpace(
     "toy", ("hook", "specimen_bag"), ("grasp", "null_verb"), ("cystic_duct", "CysticPlate"), ((0, 0, 0), (1, 1, 1))
@@ -48,7 +48,7 @@ def test_a_label_space_without_triplets_has_no_triplet_prompts() -> None:
 
 
 def test_the_phantoms_prompts_are_as_many_as_its_classes() -> None:
-    space = load("phantom")
+    space = load_labels("phantom")
     assert len(instrument_prompts(space, "surgxbench")) == len(space.instruments)
     assert len(triplet_prompts(space, "valid").texts) == len(space.triplets)
 

@@ -17,14 +17,13 @@ from tests.unit.models.conftest import TEXT, write_processor, write_tokenizer
 from transformers import CLIPConfig, CLIPModel
 
 from surgeval.cli._main import run as command
-from surgeval.cli._run_surgxbench import _print
 from surgeval.datasets import MemoryDataset, convert
 from surgeval.errors import RunError
-from surgeval.explain._flow_files import write_flo
+from surgeval.explain.flow._files import write_flo
 from surgeval.metrics.grounding import FLAGS
-from surgeval.protocols._surgxbench import tables
-from surgeval.protocols._surgxbench.result import _complete
-from surgeval.protocols.surgxbench import Settings, SurgXRun, SurgXScores, load_surgxbench, run_surgxbench
+from surgeval.protocols.surgxbench import Settings, SurgXRun, SurgXScores, load_surgxbench, run_surgxbench, tables
+from surgeval.protocols.surgxbench.command import _print
+from surgeval.protocols.surgxbench.result import _complete
 from surgeval.records import UNKNOWN, Box, Frame, ImageRef, Instance, Triplet, Video
 from surgeval.vocab import LabelSpace
 

@@ -23,7 +23,7 @@ def score(dataset: MemoryDataset, table: pl.DataFrame, name: str, **options: Any
 
 def test_a_score_does_not_differ_from_itself(theatre: MemoryDataset, good: pl.DataFrame, tmp_path: Path) -> None:
     score(theatre, good, "mine").save(tmp_path / "a")
-    table = compare_triplets(tmp_path / "a", tmp_path / "a").table()
+    table = compare_triplets(tmp_path / "a", tmp_path / "a").to_frame()
     defined = table.filter(pl.col("difference").is_not_null())
     assert len(defined) > 70
     for column in ("difference", "low", "high"):
@@ -57,7 +57,7 @@ def test_swapping_the_sides_turns_the_sign(theatre: MemoryDataset, good: pl.Data
 
 def test_two_videos_give_no_test(tiny: MemoryDataset, half: pl.DataFrame) -> None:
     a = score(tiny, half, "a")
-    table = compare_triplets(a, a).table()
+    table = compare_triplets(a, a).to_frame()
     assert table["p"].is_null().all()
     assert table["few_clusters"].all()
 

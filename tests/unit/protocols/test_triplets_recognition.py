@@ -14,9 +14,9 @@ from surgeval.datasets import MemoryDataset
 from surgeval.datasets.predictions import ground_truth
 from surgeval.errors import BadInput
 from surgeval.metrics import RecognitionAccumulator, evaluate_recognition
-from surgeval.protocols._triplets.inputs import find_task
 from surgeval.protocols.triplets import score_recognition, score_triplets
-from surgeval.report import write_triplets_report
+from surgeval.protocols.triplets._inputs import find_task
+from surgeval.protocols.triplets.page import write_triplets_report
 
 
 def noisy(dataset: MemoryDataset, seed: int = 0) -> pl.DataFrame:
@@ -80,7 +80,7 @@ def test_the_report_of_recognition_has_no_boxes(theatre: MemoryDataset, tmp_path
     text = write_triplets_report(scores, tmp_path).read_text()
     assert "share of frames: that column is the floor" in text
     assert not [name for name in scores.figures() if name.startswith("confusion")]
-    assert "top" in scores.tables()
+    assert "top" in scores.tables
 
 
 @pytest.mark.parametrize(

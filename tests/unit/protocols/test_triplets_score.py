@@ -15,9 +15,9 @@ from surgeval.datasets import MemoryDataset
 from surgeval.datasets.predictions import ground_truth, join
 from surgeval.errors import BadInput, DataError, SurgevalError
 from surgeval.metrics import cost_aware_f1, evaluate
-from surgeval.protocols._triplets.result import load_scores
 from surgeval.protocols.triplets import TripletScores, score_triplets
-from surgeval.report import write_triplets_report
+from surgeval.protocols.triplets.page import write_triplets_report
+from surgeval.protocols.triplets.result import load_scores
 
 if TYPE_CHECKING:
     from tests.unit.protocols.conftest import Oracle
@@ -112,8 +112,8 @@ def test_intervals_contain_their_estimates_and_follow_the_seed(theatre: MemoryDa
         assert interval.low < interval.high
         assert interval.estimate in interval
         assert not interval.few_clusters
-    assert score(theatre, poor, resamples=200).table().equals(scores.table())
-    assert not score(theatre, poor, resamples=200, seed=1).table().equals(scores.table())
+    assert score(theatre, poor, resamples=200).to_frame().equals(scores.to_frame())
+    assert not score(theatre, poor, resamples=200, seed=1).to_frame().equals(scores.to_frame())
 
 
 def test_one_video_gets_no_interval_and_few_videos_are_flagged(tiny: MemoryDataset, half: pl.DataFrame) -> None:
@@ -121,7 +121,7 @@ def test_one_video_gets_no_interval_and_few_videos_are_flagged(tiny: MemoryDatas
     assert alone.number().estimate == pytest.approx(1)
     assert math.isnan(alone.number().low)
     assert any("one video has no interval" in note for note in alone.notes)
-    assert score(tiny, half).table()["few_clusters"].all()
+    assert score(tiny, half).to_frame()["few_clusters"].all()
 
 
 def test_rare_classes_are_counted_in_the_whole_dataset_or_in_training(
@@ -180,10 +180,10 @@ def test_the_report_holds_every_table_and_figure(theatre: MemoryDataset, good: p
     text = page.read_text()
     assert "chosen on the scored data" in text
     assert "disagree by more than 0.01" in text
-    assert {p.stem for p in (tmp_path / "tables").glob("*.csv")} == set(scores.tables())
+    assert {p.stem for p in (tmp_path / "tables").glob("*.csv")} == set(scores.tables)
     assert {p.stem for p in (tmp_path / "figures").glob("*.svg")} == set(scores.figures())
     assert {"curves_ivt", "confusion_i", "ap_by_frequency", "conventions"} <= set(scores.figures())
-    for table in scores.tables():
+    for table in scores.tables:
         if not table.startswith(("confusion", "headline", "thresholds")):
             assert f"tables/{table}.csv" in text
     assert scores._repr_html_().startswith("<div>")
@@ -243,7 +243,7 @@ def test_a_file_of_folds_gives_the_same_as_a_mapping(tiny: MemoryDataset, half: 
     path = tmp_path / "folds.json"
     path.write_text('{"a": ["v1"], "b": {"train": ["v1"], "test": ["v2"]}}')
     mapping = score(tiny, half, folds={"a": ["v1"], "b": ["v2"]})
-    assert score(tiny, half, folds=path).table().equals(mapping.table())
+    assert score(tiny, half, folds=path).to_frame().equals(mapping.to_frame())
 
 
 def test_an_unknown_number_or_figure_is_refused(tiny: MemoryDataset, half: pl.DataFrame) -> None:

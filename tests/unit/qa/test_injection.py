@@ -9,9 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surgeval.qa._injection_rules import FOREIGN, RULES
-from surgeval.qa._injection_views import readings
-from surgeval.qa.injection import (
+from surgeval.qa.screening import (
     JUDGED_FORMATS,
     FlagPolicy,
     Sample,
@@ -21,6 +19,8 @@ from surgeval.qa.injection import (
     sample_suite,
     screen,
 )
+from surgeval.qa.screening._rules import FOREIGN, RULES
+from surgeval.qa.screening._views import readings
 
 TUNED = [sample for sample in sample_suite() if not sample.held_out]
 HELD_OUT = [sample for sample in sample_suite() if sample.held_out]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from surgeval.qa.injection import screen
+from surgeval.qa.screening import screen
 
 
 @pytest.mark.real

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from surgeval.errors import DataError, RunError
-from surgeval.qa.judge import ChatError, ChatJudge, JudgeItem, Message, Panel, Reply, VerdictCache, Vote
+from surgeval.qa.chat import ChatError, Message, Reply
+from surgeval.qa.judging import ChatJudge, JudgeItem, Panel, VerdictCache, Vote
 
 
 class Scripted:
@@ -112,7 +113,7 @@ def test_threads_share_a_cache_and_lose_nothing(tmp_path: Path) -> None:
 
 WRITER = """
 import sys
-from surgeval.qa.judge import VerdictCache, Vote
+from surgeval.qa.judging import VerdictCache, Vote
 with VerdictCache(sys.argv[1]) as cache:
     for n in range(60):
         cache.store(f"{sys.argv[2]} {n}", f"q{n}", Vote("judge", "correct"))

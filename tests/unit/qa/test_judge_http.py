@@ -20,16 +20,8 @@ from pathlib import Path
 import pytest
 
 from surgeval.models.chat import ChatOptions, OpenAIChat, open_chat
-from surgeval.qa.judge import (
-    ChatError,
-    ChatJudge,
-    JudgeItem,
-    Panel,
-    VerdictCache,
-    open_judges,
-    parse_judge,
-    summarise_verdicts,
-)
+from surgeval.qa.chat import ChatError
+from surgeval.qa.judging import ChatJudge, JudgeItem, Panel, VerdictCache, open_judges, summarise_verdicts
 
 NUMBER = re.compile(r"\| question (\d+)\?")
 OPTIONS = ChatOptions(timeout=5.0, backoff=0.01, max_wait=0.05, tries=4)
@@ -276,7 +268,7 @@ def test_five_hundred_questions_to_a_flaky_server_end_with_the_right_verdicts(se
 RUN = """
 import sys
 from surgeval.models.chat import ChatOptions, OpenAIChat
-from surgeval.qa.judge import ChatJudge, JudgeItem, Panel, VerdictCache
+from surgeval.qa.judging import ChatJudge, JudgeItem, Panel, VerdictCache
 url, path, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 items = [JudgeItem(f"q{n}", f"question {n}?", "clip", "a clip") for n in range(count)]
 chat = OpenAIChat("tiny", url, ChatOptions(backoff=0.01))
@@ -317,4 +309,4 @@ def test_after_a_kill_no_stored_verdict_is_asked_again(server: Server, tmp_path:
 
 def test_a_name_that_is_no_model_is_refused() -> None:
     with pytest.raises(Exception, match="expected openai or hf"):
-        open_chat(parse_judge("table:x.json"))
+        open_chat("table:x.json")

@@ -10,7 +10,7 @@ import pytest
 
 from surgeval.errors import BadInput, DataError
 from surgeval.models.chat import open_chat
-from surgeval.qa.judge import ChatJudge, JudgeItem, Panel, judge_messages, open_judges, parse_judge
+from surgeval.qa.judging import ChatJudge, JudgeItem, Panel, judge_messages, open_judges
 
 HAVE = importlib.util.find_spec("transformers") is not None and importlib.util.find_spec("torch") is not None
 needs_models = pytest.mark.skipif(not HAVE, reason="transformers and torch are not installed: surgeval[models]")
@@ -75,32 +75,32 @@ def test_a_candidate_cannot_open_a_turn_of_the_chat(tmp_path: Path) -> None:
 def test_other_weights_are_another_judge_and_a_copy_is_the_same(tmp_path: Path) -> None:
     make_model(tmp_path / "a")
     make_model(tmp_path / "b")
-    chat = open_chat(parse_judge(f"hf:{tmp_path / 'a'}"))
-    assert chat.identity == open_chat(parse_judge(f"hf:{tmp_path / 'b'}")).identity
+    chat = open_chat(f"hf:{tmp_path / 'a'}")
+    assert chat.identity == open_chat(f"hf:{tmp_path / 'b'}").identity
     (tmp_path / "b" / "generation_config.json").write_text("{}")
-    assert chat.identity != open_chat(parse_judge(f"hf:{tmp_path / 'b'}")).identity
+    assert chat.identity != open_chat(f"hf:{tmp_path / 'b'}").identity
 
 
 @needs_models
 def test_a_model_without_chat_template_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="without chat template"):
-        open_chat(parse_judge(f"hf:{make_model(tmp_path, None)}"))
+        open_chat(f"hf:{make_model(tmp_path, None)}")
 
 
 @needs_models
 def test_a_prompt_longer_than_the_context_is_an_error_not_a_crash(tmp_path: Path) -> None:
     make_model(tmp_path)
-    vote = ChatJudge("local", open_chat(parse_judge(f"hf:{tmp_path}"))).vote(item("clip " * 4000))
+    vote = ChatJudge("local", open_chat(f"hf:{tmp_path}")).vote(item("clip " * 4000))
     assert vote.state in ("error", "unparsed") and vote.reason
 
 
 def test_a_folder_without_a_model_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"found no config\.json"):
-        open_chat(parse_judge(f"hf:{tmp_path}"))
+        open_chat(f"hf:{tmp_path}")
 
 
 @pytest.mark.skipif(HAVE, reason="transformers is installed")
 def test_without_transformers_the_missing_extra_is_named(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(BadInput, match=r"surgeval\[models\]"):
-        open_chat(parse_judge(f"hf:{tmp_path}"))
+        open_chat(f"hf:{tmp_path}")

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from surgeval.errors import BadInput, DataError
-from surgeval.qa.judge import (
+from surgeval.qa.chat import Price
+from surgeval.qa.judging import (
     JudgeItem,
     Panel,
     PanelVerdict,
-    Price,
     TableJudge,
     Vote,
     open_judges,
@@ -120,7 +120,7 @@ def test_tokens_and_cost_are_of_this_run_and_cached_ones_are_listed_apart() -> N
     assert a.cost == pytest.approx((100 * 2 + 2 * 10) / 1e6) and b.unparsed == 1
     assert report.cost == pytest.approx((200 + 20 + 10 + 10) / 1e6)
     assert report.failure_share == pytest.approx(1 / 3)
-    assert report.table().height == 2
+    assert report.to_frame().height == 2
 
 
 def test_a_cost_is_never_invented() -> None:

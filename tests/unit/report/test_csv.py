@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from surgeval.errors import BadInput
+from surgeval.pages import save_tables
 from surgeval.records import Video
-from surgeval.report import dataset_statistics, save_tables
+from surgeval.report import dataset_statistics
 
 
 def rows(path: Path) -> list[list[str]]:
@@ -46,7 +47,7 @@ def test_classes_and_sources_named_like_our_columns_or_like_patterns_stay_apart(
     content = {
         Video(str(k), source): [moment(0, (0, 0, 0))] for k, source in enumerate(["total", "triplet", "^.*$", ""])
     }
-    tables = dataset_statistics(make(content)).tables()
+    tables = dataset_statistics(make(content)).tables
     assert tables["triplets"].columns == ["id", "triplet", "total (2)", "triplet (2)", "^.*$", "(no source)", "total"]
     assert tables["triplets"].row(0) == (0, "grasper,grasp,liver", 1, 1, 1, 1, 4)
     save_tables(tables, tmp_path)
@@ -54,7 +55,7 @@ def test_classes_and_sources_named_like_our_columns_or_like_patterns_stay_apart(
 
 
 def test_a_file_name_that_is_not_utf8_can_be_written(make: Any, moment: Any, tmp_path: Path) -> None:
-    tables = dataset_statistics(make({Video("\udcff.mp4"): [moment(0)]})).tables()
+    tables = dataset_statistics(make({Video("\udcff.mp4"): [moment(0)]})).tables
     save_tables(tables, tmp_path)
     assert rows(tmp_path / "videos.csv")[1][0] == "\ufffd.mp4"
 

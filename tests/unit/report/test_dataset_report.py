@@ -16,7 +16,7 @@ from surgeval.datasets import Problem
 from surgeval.errors import BadInput, DataError
 from surgeval.records import Video
 from surgeval.report import dataset_sections, dataset_statistics, write_dataset_report
-from surgeval.vocab import load
+from surgeval.vocab import load_labels
 
 A, B, C = (0, 0, 0), (0, 0, 1), (1, 1, 1)
 
@@ -98,7 +98,7 @@ def test_an_empty_dataset_still_gives_a_page(make: Any, tmp_path: Path) -> None:
 
 
 def test_instruments_alone_give_a_report_without_triplets(make: Any, moment: Any, tmp_path: Path) -> None:
-    dataset = make({Video("v"): [moment(None, (0, -1, -1), (2, -1, -1))] * 3}, load("cholec80"))
+    dataset = make({Video("v"): [moment(None, (0, -1, -1), (2, -1, -1))] * 3}, load_labels("cholec80"))
     html = write_dataset_report(dataset, tmp_path).read_text("utf-8")
     assert "Instruments" in html
     assert "riplet" not in re.sub(r"<script>.*?</script>", "", html, flags=re.S)

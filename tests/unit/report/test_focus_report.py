@@ -12,23 +12,14 @@ import polars as pl
 import pytest
 
 from surgeval.errors import BadInput, DataError
-from surgeval.protocols.focus import FocusScores, score_focus
-from surgeval.qa.judge import Panel, PanelVerdict, Price, TableJudge, Vote, summarise_verdicts
-from surgeval.report import (
-    FocusReport,
-    focus_json,
-    focus_sections,
-    judge_table,
-    ranking_sections,
-    read_results,
-    read_results_of,
-    render_page,
-    save_tables,
-    study_ranking,
-    write_focus_report,
-    write_ranking_report,
-)
-from surgeval.report._ranking import _lead as _ranking_lead
+from surgeval.pages import render_page, save_tables
+from surgeval.protocols.focus import FocusScores, read_results, score_focus
+from surgeval.protocols.focus.page import focus_sections, write_focus_report
+from surgeval.protocols.focus.tables import FocusReport, focus_json, judge_table
+from surgeval.qa.chat import Price
+from surgeval.qa.judging import Panel, PanelVerdict, TableJudge, Vote, summarise_verdicts
+from surgeval.report import ranking_sections, read_outcomes_of, study_ranking, write_ranking_report
+from surgeval.report.ranking._page import _lead as _ranking_lead
 from surgeval.stats import rank, stream
 
 HOSTILE = "</script><b>=1+1"
@@ -140,13 +131,13 @@ def test_models_of_one_name_are_refused(tmp_path: Path) -> None:
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "net.csv").write_text("qID,video,group,ood,correctness\nq,v,g,0,1\n")
     with pytest.raises(BadInput, match="found the name 'net' twice"):
-        read_results_of([tmp_path / "a" / "net.csv", tmp_path / "b" / "net.csv"])
+        read_outcomes_of([tmp_path / "a" / "net.csv", tmp_path / "b" / "net.csv"])
 
 
 @pytest.mark.parametrize("name", ["net[1]*?.csv", os.fsdecode(b"net\xff.csv"), "Überblick v0.2.csv"])
 def test_a_file_may_be_called_anything(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("qID,video,group,ood,correctness\nq,v,g,0,1\n")
-    ((model, table),) = read_results_of([tmp_path / name]).items()
+    ((model, table),) = read_outcomes_of([tmp_path / name]).items()
     assert model.encode()  # a table and a page can hold it
     assert table["qID"].to_list() == ["q"]
 

@@ -19,8 +19,8 @@ from PIL import Image
 
 from surgeval.errors import BadInput
 from surgeval.figures import Bars, Series
-from surgeval.report import Fact, Picture, Plot, Section, Table, render_page, write_page
-from surgeval.report._safety import inline, script_data
+from surgeval.pages import Fact, Picture, Plot, Section, Table, render_page, write_page
+from surgeval.pages._safety import inline, script_data
 
 EVIL = "</script><img src=x onerror=alert(1)>\u2028<!--<script>"
 

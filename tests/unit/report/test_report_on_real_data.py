@@ -23,7 +23,7 @@ def test_cholect50_counts_agree_with_a_plain_count_of_the_label_files(real_data:
         for row in frame
     ]
     s = dataset_statistics(open_dataset(folder), on_problem=lambda problem: None)
-    table = s.tables()["triplets"]
+    table = s.tables["triplets"]
     for number in range(100):
         assert table["total"][number] == sum(row[0] == number for row in rows)
     assert s.total == sum(row[1] >= 0 for row in rows)
@@ -34,7 +34,7 @@ def test_cholect50_counts_agree_with_a_plain_count_of_the_label_files(real_data:
 def test_m2cai16_instruments_add_up_to_its_boxes(real_data: Path) -> None:
     s = dataset_statistics(open_dataset(real_data / "m2cai16-tool-locations", "voc"), on_problem=lambda problem: None)
     assert s.labelled == 2248
-    assert s.boxes == s.total == s.tables()["instruments"]["total"].sum() == sum(map(sum, s.box_sizes.values()))
+    assert s.boxes == s.total == s.tables["instruments"]["total"].sum() == sum(map(sum, s.box_sizes.values()))
 
 
 def test_a_real_dataset_gives_a_whole_report(real_data: Path, tmp_path: Path) -> None:

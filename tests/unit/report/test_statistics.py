@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from surgeval.errors import DataError
 from surgeval.records import Box, Frame, Instance, IntentQuestion, Triplet, Video, VqaQuestion
 from surgeval.report import dataset_statistics
-from surgeval.report._margins import component_counts, pair_counts, together_counts, triplet_counts
-from surgeval.vocab import load
+from surgeval.report.dataset._margins import component_counts, pair_counts, together_counts, triplet_counts
+from surgeval.vocab import load_labels
 
 A, B, C = (0, 0, 0), (0, 0, 1), (1, 1, 1)  # grasper grasps liver, grasper grasps gallbladder, hook dissects gallbladder
 
@@ -35,7 +35,7 @@ def test_every_class_table_adds_up_to_the_same_instances(make: Any, moment: Any)
 
 
 def test_table_6_comes_out_as_published_from_the_published_instances(make: Any) -> None:
-    space = load("prostatd")
+    space = load_labels("prostatd")
     sources = ("ESAD", "PSI-AVA", "PWH")
 
     def frames(source: str) -> Iterator[Frame]:
@@ -44,7 +44,7 @@ def test_table_6_comes_out_as_published_from_the_published_instances(make: Any) 
             yield Frame(source, str(number), number, float(number), None, 100, 100, (instance,) * count)
 
     content = {Video(source, source): list(frames(source)) for source in sources}
-    table = dataset_statistics(make(content, space)).tables()["triplets"]
+    table = dataset_statistics(make(content, space)).tables["triplets"]
     for source in (*sources, "total"):
         assert table[source].to_list() == table[f"published {source}"].to_list()
     assert table["total"].sum() == 196490
@@ -52,7 +52,7 @@ def test_table_6_comes_out_as_published_from_the_published_instances(make: Any) 
 
 def test_instances_per_frame_are_percentages_of_labelled_frames(make: Any, moment: Any) -> None:
     frames = [moment(0), moment(1, A), moment(2, A, B), moment(3, *[A] * 9), moment(4, labelled=False)]
-    row = dataset_statistics(make({Video("v"): frames})).tables()["instances_per_frame"].row(0, named=True)
+    row = dataset_statistics(make({Video("v"): frames})).tables["instances_per_frame"].row(0, named=True)
     assert row["labelled frames"] == 4
     assert [row[k] for k in ("0", "1", "2", "3", "4", "5", "6+")] == [25, 25, 25, 0, 0, 0, 25]
 
@@ -64,14 +64,14 @@ def test_an_instrument_without_a_triplet_class_is_no_triplet_instance(make: Any,
 
 
 def test_without_triplets_in_the_label_space_all_instances_count_per_frame(make: Any, moment: Any) -> None:
-    s = dataset_statistics(make({Video("v"): [moment(0, (0, -1, -1), (1, -1, -1))]}, load("cholec80")))
+    s = dataset_statistics(make({Video("v"): [moment(0, (0, -1, -1), (1, -1, -1))]}, load_labels("cholec80")))
     assert s.per_frame == ((0, 0, 1, 0, 0, 0, 0),)
-    assert "triplets" not in s.tables()
-    assert "actions" not in s.tables()
+    assert "triplets" not in s.tables
+    assert "actions" not in s.tables
 
 
 def test_the_published_row_of_table_2_stands_beside_cholect50(make: Any, moment: Any) -> None:
-    table = dataset_statistics(make({Video("v"): [moment(0)]}, load("cholect50"))).tables()["instances_per_frame"]
+    table = dataset_statistics(make({Video("v"): [moment(0)]}, load_labels("cholect50"))).tables["instances_per_frame"]
     assert table.row(1) == ("cholect50 as published", None, 10.97, 35.18, 47.1, 6.75, 0.0, 0.0, 0.0)
 
 
@@ -126,7 +126,7 @@ def test_frames_without_a_time_are_counted_but_not_timed(make: Any, moment: Any,
     frames = [Frame("v", "x", 0, time, None, 100, 100, f.instances, True, 0) for f in frames]
     s = dataset_statistics(make({Video("v"): frames}))
     assert (s.total, s.seconds, s.actions, s.phases) == (3, None, {}, {})
-    assert "phases" not in s.tables()
+    assert "phases" not in s.tables
 
 
 def test_no_box_and_a_bad_box_are_told_apart(make: Any, moment: Any) -> None:
@@ -156,7 +156,7 @@ def test_a_thousand_made_up_skills_do_not_make_a_thousand_rows(make: Any) -> Non
 
 def test_an_empty_dataset_has_an_overview_of_zeros(make: Any) -> None:
     s = dataset_statistics(make({}))
-    assert set(s.tables()) == {"overview", "triplets", "instruments", "verbs", "targets"}
+    assert set(s.tables) == {"overview", "triplets", "instruments", "verbs", "targets"}
     assert (s.frames, s.total, s.seconds) == (0, 0, None)
 
 
@@ -198,7 +198,7 @@ def test_any_labels_are_counted_once_in_every_table(make: Any, moment: Any, vide
     s = dataset_statistics(make(content))
     total = sum(len(triplets) for frames in videos for triplets in frames)
     assert s.total == total
-    tables = s.tables()
+    tables = s.tables
     for name in ("triplets", "instruments", "verbs", "targets"):
         assert tables[name]["total"].sum() == total
         if len(s.sources) > 1:

@@ -15,11 +15,11 @@ import pytest
 
 from surgeval.engine import Manifest, RunRecord
 from surgeval.errors import BadInput
-from surgeval.protocols._surgxbench.item import Extras, Hiding, Item
-from surgeval.protocols._surgxbench.result import SurgXScores, _complete, _scores
 from surgeval.protocols.surgxbench import profile_settings
-from surgeval.report import write_surgxbench_report
-from surgeval.report._surgxbench_figures import surgxbench_figures
+from surgeval.protocols.surgxbench._item import Extras, Hiding, Item
+from surgeval.protocols.surgxbench.figures import surgxbench_figures
+from surgeval.protocols.surgxbench.page import write_surgxbench_report
+from surgeval.protocols.surgxbench.result import SurgXScores, _complete, _scores
 
 BAD = "<img src=x onerror=alert(1)>"
 CLASSES = ("hook", BAD, "bag")

@@ -188,7 +188,7 @@ def test_slices_are_the_single_intervals_and_do_not_move_each_other() -> None:
     fewer = dict(list(skills.items())[:0:-1])
     for item in bootstrap_slices(scores, videos, fewer, scheme="two_level", seed=9):
         assert item == together[item.name]
-    assert together.table().height == len(together) == 3
+    assert together.to_frame().height == len(together) == 3
 
 
 @pytest.mark.parametrize(("scheme", "binary"), list(product(["cluster", "two_level", "plain"], [True, False])))

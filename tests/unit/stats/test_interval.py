@@ -41,11 +41,11 @@ def test_an_interval_prints_as_it_is_quoted_in_a_paper() -> None:
 
 
 def test_tables_carry_the_flag_and_null_for_a_missing_interval() -> None:
-    row = bootstrap_mean([0.3, 0.4], ["v", "v"], name="overall").table().row(0, named=True)
+    row = bootstrap_mean([0.3, 0.4], ["v", "v"], name="overall").to_frame().row(0, named=True)
     assert (row["name"], row["low"], row["few_clusters"], row["n"], row["clusters"]) == ("overall", None, True, 2, 1)
-    row = paired_difference([1, 0], [0, 0], ["v", "w"]).table().row(0, named=True)
+    row = paired_difference([1, 0], [0, 0], ["v", "w"]).to_frame().row(0, named=True)
     assert (row["a"], row["b"], row["p"], row["estimate"]) == (0.5, 0.0, None, 0.5)
-    row = cohen_kappa("aa", "aa").table().row(0, named=True)
+    row = cohen_kappa("aa", "aa").to_frame().row(0, named=True)
     assert row["estimate"] is None and row["reason"].startswith("only one category")
 
 

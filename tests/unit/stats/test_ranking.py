@@ -12,8 +12,8 @@ import pytest
 
 from surgeval.errors import BadInput
 from surgeval.stats import Outcomes, Ranking, multiplicities, rank, stream, two_sided_p
-from surgeval.stats._ranking_options import Collapse, RankOptions, RankScheme, WinTies
-from surgeval.stats._ranking_order import bucket_ranks, copeland
+from surgeval.stats.ranking._options import Collapse, RankOptions, RankScheme, WinTies
+from surgeval.stats.ranking._order import bucket_ranks, copeland
 
 VIDEOS = [f"v{v:02d}" for v in range(12) for _ in range(5)]
 ONE = ["verb|id"] * len(VIDEOS)
@@ -226,7 +226,7 @@ def test_the_gate_asks_for_a_strictly_better_place_than_every_baseline() -> None
     assert found.gate.final == {"net": True, "twin": False}
     assert found.gate.pre_evaluation == {"net": True, "twin": False}
     assert found.gate.dominates == {"net": True, "twin": False}
-    assert found.table()["beats_baselines"].to_list() == [True, None, False, None]
+    assert found.to_frame()["beats_baselines"].to_list() == [True, None, False, None]
     with pytest.raises(BadInput, match="baselines: found 'nobody', expected one of net, twin, prior, random"):
         rank(answers, ONE, VIDEOS, n_boot=200, baselines=("nobody",))
 
@@ -239,7 +239,7 @@ def test_the_json_has_the_golden_names_and_is_plain() -> None:
 
 def test_the_tables_agree_with_the_arrays() -> None:
     found = two_buckets()
-    table = found.table()
+    table = found.to_frame()
     assert table["place"].is_sorted() and table.height == 4
     buckets = found.bucket_table().filter(pl.col("bucket") == "b|ood")
     assert buckets["accuracy"].to_list() == found.accuracy[1].tolist()

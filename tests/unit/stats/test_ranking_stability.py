@@ -20,8 +20,8 @@ from surgeval.stats import (
     stability,
     stream,
 )
-from surgeval.stats._ranking_stability import _strata
-from surgeval.stats._ranking_tests import buckets_of
+from surgeval.stats.ranking._stability import _strata
+from surgeval.stats.ranking._tests import buckets_of
 
 BUCKETS = ("a|id", "b|id", "c|ood", "d|ood")
 
@@ -46,7 +46,7 @@ def test_equal_models_change_places_and_the_table_says_so() -> None:
     assert (found.share[:3, 0] < 1).all() and found.share[3, 3] == 1
     assert found.share.sum(axis=1) == pytest.approx(np.ones(4))
     assert found.mean_tau < 1
-    table = found.table()
+    table = found.to_frame()
     assert table["model"].to_list()[-1] == "m3" and table["low"].to_list()[-1] == table["high"].to_list()[-1] == 4
     assert json.loads(json.dumps(found.to_json(), allow_nan=False)) == found.to_json()
 
@@ -92,7 +92,7 @@ def test_leaving_a_bucket_out_is_ranking_without_its_questions() -> None:
         names = [ranking.outcomes.buckets[b] for b in ranking.outcomes.bucket[rows]]
         videos = [ranking.outcomes.videos[v] for v in ranking.outcomes.video[rows]]
         assert rank(fewer, names, videos, n_boot=300).final_rank.tolist() == found.final_rank[k].tolist(), name
-    assert found.table().columns[:3] == ["without_bucket", "tau", "swaps"]
+    assert found.to_frame().columns[:3] == ["without_bucket", "tau", "swaps"]
 
 
 @pytest.mark.parametrize("correction", ["none", "holm"])
@@ -107,7 +107,7 @@ def test_leaving_a_model_out_is_ranking_without_it(correction: str) -> None:
         direct = rank(rest, names, videos, n_boot=300, correction=correction)  # type: ignore[arg-type]
         assert [int(r) for r in found.final_rank[m] if r] == direct.final_rank.tolist()
         assert found.final_rank[m, m] == 0
-    assert found.table()["place m0"].to_list()[0] is None
+    assert found.to_frame()["place m0"].to_list()[0] is None
     assert json.loads(json.dumps(found.to_json(), allow_nan=False)) == found.to_json()
 
 

@@ -12,7 +12,7 @@ from surgeval.errors import BadInput, DataError
 
 
 def test_component_classes_are_as_many_as_the_reference_metrics_count() -> None:
-    cholect50, prostatd = vocab.load("cholect50"), vocab.load("prostatd")
+    cholect50, prostatd = vocab.load_labels("cholect50"), vocab.load_labels("prostatd")
     assert [cholect50.num_classes(c) for c in ("i", "v", "t", "iv", "it", "ivt")] == [6, 10, 15, 26, 59, 100]
     assert [prostatd.num_classes(c) for c in ("i", "v", "t", "iv", "it", "ivt")] == [7, 10, 10, 25, 51, 89]
 
@@ -21,7 +21,7 @@ def test_pair_ids_follow_the_published_map() -> None:
     from surgeval.vocab._data import packaged
 
     table = packaged("cholect50_map")
-    space = vocab.load("cholect50")
+    space = vocab.load_labels("cholect50")
     for component, present in (("iv", table["iv_ids_present"]), ("it", table["it_ids_present"])):
         compact = space.component_ids(component)
         published = np.array([present.index(row[component]) for row in table["triplets"]])
@@ -31,11 +31,13 @@ def test_pair_ids_follow_the_published_map() -> None:
 def test_names_of_triplets_are_the_published_ones() -> None:
     from surgeval.vocab._data import packaged
 
-    assert list(vocab.load("cholect50").triplet_names) == [row["name"] for row in packaged("cholect50_map")["triplets"]]
+    assert list(vocab.load_labels("cholect50").triplet_names) == [
+        row["name"] for row in packaged("cholect50_map")["triplets"]
+    ]
 
 
 def test_prostatd_counts_add_up_to_the_published_totals() -> None:
-    counts = vocab.load("prostatd").counts
+    counts = vocab.load_labels("prostatd").counts
     assert {source: sum(values) for source, values in counts.items()} == {
         "ESAD": 44061,
         "PSI-AVA": 71250,
@@ -47,10 +49,10 @@ def test_prostatd_counts_add_up_to_the_published_totals() -> None:
 
 
 def test_the_bag_of_the_phantom_is_an_instrument_without_triplets() -> None:
-    space = vocab.load("phantom")
+    space = vocab.load_labels("phantom")
     bag = space.id("instrument", "specimen_bag")
     assert all(triplet[0] != bag for triplet in space.triplets)
-    assert space.triplets == vocab.load("cholect50").triplets
+    assert space.triplets == vocab.load_labels("cholect50").triplets
 
 
 @pytest.mark.parametrize("name", vocab.fold_names())
@@ -89,7 +91,7 @@ def test_a_users_own_label_space_comes_from_one_file(tmp_path: Path) -> None:
             }
         )
     )
-    space = vocab.load(path)
+    space = vocab.load_labels(path)
     assert space.name == "mine"
     assert space.triplet_names == ("scissors,cut,thread", "needle driver,null,null")
     assert space.triplet_id("Needle-Driver", "null", "NULL") == 1
@@ -99,7 +101,7 @@ def test_a_users_own_label_space_comes_from_one_file(tmp_path: Path) -> None:
 def test_all_combinations_can_be_classes(tmp_path: Path) -> None:
     path = tmp_path / "all.json"
     path.write_text('{"instruments": ["a", "b"], "verbs": ["x"], "targets": ["p", "q"], "triplets": "all"}')
-    assert len(vocab.load(path).triplets) == 4
+    assert len(vocab.load_labels(path).triplets) == 4
 
 
 @pytest.mark.parametrize(
@@ -123,7 +125,7 @@ def test_a_bad_label_space_is_named_in_one_sentence(tmp_path: Path, content: str
     path = tmp_path / "bad.json"
     path.write_text(content)
     with pytest.raises(DataError, match=r"bad\.json") as caught:
-        vocab.load(path)
+        vocab.load_labels(path)
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -131,12 +133,12 @@ def test_a_bad_label_space_is_named_in_one_sentence(tmp_path: Path, content: str
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda: vocab.load("cholect51"),
-        lambda: vocab.load(Path(__file__).parent),
+        lambda: vocab.load_labels("cholect51"),
+        lambda: vocab.load_labels(Path(__file__).parent),
         lambda: vocab.folds("nonsense"),
-        lambda: vocab.load("cholect50").id("verb", "tickle"),
-        lambda: vocab.load("cholect50").triplet_id("clipper", "irrigate", "liver"),
-        lambda: vocab.load("cholect50").component_ids("x"),
+        lambda: vocab.load_labels("cholect50").id("verb", "tickle"),
+        lambda: vocab.load_labels("cholect50").triplet_id("clipper", "irrigate", "liver"),
+        lambda: vocab.load_labels("cholect50").component_ids("x"),
     ],
 )
 def test_unknown_names_say_what_would_be_right(ask: Any) -> None:

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from surgeval.datasets._json import NOTHING, read_json
-from surgeval.datasets._layout import names, printable
-from surgeval.datasets._place import Place, shown
+from surgeval.datasets.io._json import NOTHING, read_json
+from surgeval.datasets.io._layout import names, printable
+from surgeval.datasets.io._values import Place, shown
 from surgeval.datasets.predictions._raw import RawTable, Tally
 from surgeval.datasets.predictions._rows import RowCollector
 from surgeval.datasets.predictions._truth import GroundTruth

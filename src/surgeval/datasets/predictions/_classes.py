@@ -23,8 +23,8 @@ COMPONENTS = ("ivt", "i", "v", "t", "iv", "it", "vt")  # in the order in which t
 def class_columns(space: LabelSpace, triplet: Ids, instrument: Ids, verb: Ids, target: Ids) -> dict[str, Ids]:
     """The classes of every component that the label space has, from ids that already agree.
 
-    >>> from surgeval.vocab import load
-    >>> space, unknown = load("cholect50"), np.array([-1])
+    >>> from surgeval.vocab import load_labels
+    >>> space, unknown = load_labels("cholect50"), np.array([-1])
     >>> {c: ids.tolist() for c, ids in class_columns(space, unknown, np.array([0]), np.array([2]), unknown).items()}
     {'ivt': [-1], 'i': [0], 'v': [2], 't': [-1], 'iv': [2], 'it': [-1], 'vt': [-1]}
     """

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from surgeval.datasets._coco import Coco
-from surgeval.datasets._coco_index import id_of
-from surgeval.datasets._json import Members
-from surgeval.datasets._labels import _key
-from surgeval.datasets._layout import printable
-from surgeval.datasets._place import Place, shown
+from surgeval.datasets.formats._coco import Coco
+from surgeval.datasets.formats._coco_index import id_of
+from surgeval.datasets.formats._labels import _key
+from surgeval.datasets.io._json import Members
+from surgeval.datasets.io._layout import printable
+from surgeval.datasets.io._values import Place, shown
 from surgeval.datasets.predictions._names import FrameNames
 from surgeval.datasets.predictions._raw import Column, RawTable, Source, Tally
 from surgeval.datasets.predictions._truth import GroundTruth

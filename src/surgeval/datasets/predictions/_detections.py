@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from surgeval.datasets._place import Place
+from surgeval.datasets.io._values import Place
 from surgeval.datasets.predictions._boxes import box_columns
 from surgeval.datasets.predictions._classes import PARTS, agree
 from surgeval.datasets.predictions._hint import nearest

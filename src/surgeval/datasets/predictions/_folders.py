@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from surgeval.datasets._place import Place
+from surgeval.datasets.io._values import Place
 from surgeval.datasets.predictions._cholect50 import frame_name
 from surgeval.datasets.predictions._names import FrameNames
 from surgeval.datasets.predictions._truth import GroundTruth

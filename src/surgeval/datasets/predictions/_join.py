@@ -135,8 +135,8 @@ def join(
     >>> from surgeval.datasets import MemoryDataset
     >>> from surgeval.metrics import evaluate
     >>> from surgeval.records import Box, Frame, Instance, Triplet
-    >>> from surgeval.vocab import load
-    >>> space = load("cholect50")
+    >>> from surgeval.vocab import load_labels
+    >>> space = load_labels("cholect50")
     >>> seen = Instance(Triplet(*space.triplets[17]), Box(100, 120, 60, 80))
     >>> frames = [Frame("VID68", name, 0, None, None, 854, 480, (seen,)) for name in ("000016", "000023")]
     >>> found = pl.DataFrame({"video": ["VID68"], "frame": ["000016"], "triplet": [17], "score": [0.9],

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from surgeval.datasets._place import Place, shown
+from surgeval.datasets.io._values import Place, shown
 from surgeval.datasets.predictions._hint import did_you_mean
 from surgeval.datasets.predictions._raw import Ids, RawTable
 from surgeval.datasets.predictions._truth import GroundTruth

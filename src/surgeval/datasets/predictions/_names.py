@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from surgeval.datasets._coco_index import _COMMON
-from surgeval.datasets._images import SUFFIXES
-from surgeval.datasets._place import Place, shown
+from surgeval.datasets.formats._coco_index import _COMMON
+from surgeval.datasets.io._images import SUFFIXES
+from surgeval.datasets.io._values import Place, shown
 from surgeval.datasets.predictions._hint import nearest
 from surgeval.datasets.predictions._truth import GroundTruth
 

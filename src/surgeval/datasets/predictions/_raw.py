@@ -17,7 +17,7 @@ import numpy.typing as npt
 import polars as pl
 
 from surgeval.datasets._base import OnProblem, Problem
-from surgeval.datasets._place import Place, as_float, shown
+from surgeval.datasets.io._values import Place, as_float, shown
 
 __all__ = ["Column", "RawTable", "Source", "Tally"]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Literal
 
 from surgeval.datasets._base import OnProblem, raise_errors
-from surgeval.datasets._json import Members
-from surgeval.datasets._layout import names
-from surgeval.datasets._place import Place
+from surgeval.datasets.io._json import Members
+from surgeval.datasets.io._layout import names
+from surgeval.datasets.io._values import Place
 from surgeval.datasets.predictions._cholect50 import json_files, read_cholect50
 from surgeval.datasets.predictions._coco import read_coco
 from surgeval.datasets.predictions._detections import Detections, checked

@@ -17,9 +17,9 @@ import numpy.typing as npt
 import polars as pl
 
 from surgeval.datasets._base import OnProblem, raise_errors
-from surgeval.datasets._json import NOTHING, Members, read_json
-from surgeval.datasets._layout import printable
-from surgeval.datasets._place import Place, shown
+from surgeval.datasets.io._json import NOTHING, Members, read_json
+from surgeval.datasets.io._layout import printable
+from surgeval.datasets.io._values import Place, shown
 from surgeval.datasets.predictions._cholect50 import frame_name, json_files
 from surgeval.datasets.predictions._locate import ELSEWHERE, locate
 from surgeval.datasets.predictions._raw import Floats, RawTable, Source, Tally, as_floats
@@ -226,11 +226,11 @@ def join_recognition(
 
     >>> from surgeval.datasets import MemoryDataset
     >>> from surgeval.records import Frame, Instance, Triplet
-    >>> from surgeval.vocab import load
+    >>> from surgeval.vocab import load_labels
     >>> seen = Instance(Triplet(1))
     >>> frames = [Frame("v1", name, 0, None, None, 640, 480, (seen,)) for name in ("000001", "000002")]
     >>> table = pl.DataFrame({"video": ["v1"], "frame": ["000002"], "scores": [[0.1, 0.8] + [0.0] * 5]})
-    >>> joined = join_recognition(MemoryDataset(load("cholec80"), frames), table)
+    >>> joined = join_recognition(MemoryDataset(load_labels("cholec80"), frames), table)
     >>> joined.targets[:, :2].tolist(), joined.scores[:, 1].tolist(), joined.answered.tolist()
     ([[False, True], [False, True]], [-1.0, 0.8], [False, True])
     """

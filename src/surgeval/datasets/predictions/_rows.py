@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from surgeval.datasets._json import NOTHING, read_json
-from surgeval.datasets._layout import printable
-from surgeval.datasets._place import Place, shown
+from surgeval.datasets.io._json import NOTHING, read_json
+from surgeval.datasets.io._layout import printable
+from surgeval.datasets.io._values import Place, shown
 from surgeval.datasets.predictions._raw import Column, RawTable, Source, Tally
 from surgeval.datasets.predictions._truth import GroundTruth
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import polars as pl
 
-from surgeval.datasets._json import MAX_BYTES
-from surgeval.datasets._place import Place
+from surgeval.datasets.io._json import MAX_BYTES
+from surgeval.datasets.io._values import Place
 from surgeval.datasets.predictions._detections import known_columns
 from surgeval.datasets.predictions._raw import RawTable, Source, Tally
 

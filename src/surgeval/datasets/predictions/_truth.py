@@ -16,7 +16,7 @@ import numpy.typing as npt
 import polars as pl
 
 from surgeval.datasets._base import Dataset, OnProblem, raise_errors
-from surgeval.datasets._place import Place, shown
+from surgeval.datasets.io._values import Place, shown
 from surgeval.datasets.predictions._classes import class_columns
 from surgeval.datasets.predictions._hint import did_you_mean
 from surgeval.errors import BadInput
@@ -118,8 +118,8 @@ def ground_truth(
 
     >>> from surgeval.datasets import MemoryDataset
     >>> from surgeval.records import Box, Frame, Instance, Triplet
-    >>> from surgeval.vocab import load
-    >>> space = load("cholect50")
+    >>> from surgeval.vocab import load_labels
+    >>> space = load_labels("cholect50")
     >>> seen = Instance(Triplet(*space.triplets[17]), Box(10, 20, 30, 40))
     >>> frame = Frame("VID68", "000016", 16, None, None, 854, 480, (seen, Instance(seen.triplet)))
     >>> truth = ground_truth(MemoryDataset(space, [frame]))

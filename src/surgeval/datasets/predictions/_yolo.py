@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from surgeval.datasets._json import read_text
-from surgeval.datasets._layout import names
-from surgeval.datasets._place import Place
+from surgeval.datasets.io._json import read_text
+from surgeval.datasets.io._layout import names
+from surgeval.datasets.io._values import Place
 from surgeval.datasets.predictions._names import FrameNames
 from surgeval.datasets.predictions._raw import Column, RawTable, Source, Tally
 from surgeval.datasets.predictions._truth import GroundTruth

@@ -7,32 +7,22 @@ a machine with little more than torch on it. Training never sees a test video; `
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from surgeval._lazy import lazy_exports
 
 if TYPE_CHECKING:
     from surgeval.phantom.training._embedded import train_embedded
     from surgeval.phantom.training._published import Examined, examine_embedded
     from surgeval.phantom.training._recipes import NAMES, RECIPES, Recipe, recipe_for
 
-_LAZY = {
-    "NAMES": "_recipes",
-    "RECIPES": "_recipes",
-    "Examined": "_published",
-    "Recipe": "_recipes",
-    "examine_embedded": "_published",
-    "recipe_for": "_recipes",
-    "train_embedded": "_embedded",
+_HOMES = {
+    "_embedded": ("train_embedded",),
+    "_published": ("Examined", "examine_embedded"),
+    "_recipes": ("NAMES", "RECIPES", "Recipe", "recipe_for"),
 }
 
 __all__ = ["NAMES", "RECIPES", "Examined", "Recipe", "examine_embedded", "recipe_for", "train_embedded"]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        return getattr(import_module(f"surgeval.phantom.training.{_LAZY[name]}"), name)
-    raise AttributeError(f"module 'surgeval.phantom.training' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_exports(__name__, _HOMES)

@@ -16,14 +16,14 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from surgeval.phantom._edition import VideoPlan, plan_videos
-from surgeval.phantom._footage import Footage
-from surgeval.phantom._instruments import INSTRUMENTS
-from surgeval.phantom._render import Rendered
-from surgeval.phantom._script import FPS, make_procedure
-from surgeval.phantom._state import BASE_HEIGHT, BASE_WIDTH, ToolState
-from surgeval.phantom._truth import MIN_TOOL
-from surgeval.vocab import load
+from surgeval.phantom.dataset._edition import VideoPlan, plan_videos
+from surgeval.phantom.dataset._truth import MIN_TOOL
+from surgeval.phantom.scene._footage import Footage
+from surgeval.phantom.scene._instruments import INSTRUMENTS
+from surgeval.phantom.scene._render import Rendered
+from surgeval.phantom.script._procedure import FPS, make_procedure
+from surgeval.phantom.script._state import BASE_HEIGHT, BASE_WIDTH, ToolState
+from surgeval.vocab import load_labels
 
 SIZE = 128
 FRAME = (BASE_HEIGHT, BASE_WIDTH)
@@ -82,7 +82,7 @@ def film(shoot: Shoot) -> Frames:
     """All frames of one video."""
     procedure = make_procedure(shoot.plan.seed, SECONDS, shoot.plan.procedure)
     footage = Footage(procedure, shoot.plan.source, tint=shoot.tint)
-    space = load("phantom")
+    space = load_labels("phantom")
     rows = []
     plates = []
     for position, index in enumerate(range(0, round(SECONDS * FPS), shoot.every)):
@@ -152,7 +152,7 @@ def _visible(tool: ToolState, shot: Rendered) -> bool:
 
 
 def _triplet(tool: ToolState) -> int:
-    space = load("phantom")
+    space = load_labels("phantom")
     return space.find(space.id("instrument", tool.instrument), space.id("verb", tool.verb),
                       space.id("target", tool.target))  # fmt: skip
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from surgeval.errors import DataError
 from surgeval.phantom.training._data import SIZE, SLOTS, Frames
-from surgeval.vocab import load
+from surgeval.vocab import load_labels
 
 __all__ = ["load_frames", "save_frames"]
 
@@ -76,7 +76,7 @@ def _check_forms(path: Path, arrays: Mapping[str, Any]) -> None:
 
 
 def _check_values(path: Path, arrays: Mapping[str, Any]) -> None:
-    space = load("phantom")
+    space = load_labels("phantom")
     first = arrays["video"] == 0  # the one that every training uses
     for name in ("instrument", "tint"):
         if not (arrays[name][first] >= 0).any():

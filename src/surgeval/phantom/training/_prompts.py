@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
-from surgeval.vocab import LabelSpace, load
+from surgeval.vocab import LabelSpace, load_labels
 
 LENGTH = 24  # tokens, begin and end included
 PAD, UNKNOWN, BEGIN, END = "<pad>", "<unk>", "<s>", "</s>"
@@ -60,7 +60,7 @@ class Sentences:
 
 def space() -> LabelSpace:
     """The label space that the models speak."""
-    return load("phantom")
+    return load_labels("phantom")
 
 
 def benchmark_sentences(profile: str = "surgxbench") -> Sentences:

@@ -1,0 +1,48 @@
+"""Asking models questions: answerers and reference rows, answers that are stored at once, the frames that are shown.
+
+`open_answerer(name, …)` opens a chat model or a reference row, `Asking` is the worker of an engine run that asks blocks
+of questions (`question_units`), `DatasetFrames` and `VideoFiles` hold the pictures.
+"""
+
+from surgeval.asking._answerers import (
+    Answered,
+    Answerer,
+    Oracle,
+    Picture,
+    PriorAnswerer,
+    RandomAnswerer,
+    Replay,
+    Unanswered,
+)
+from surgeval.asking._blocks import BLOCK, Asking, question_units
+from surgeval.asking._chat_answerer import ChatAnswerer, Prompt
+from surgeval.asking._guess import class_names, options_of, random_answer
+from surgeval.asking._media import DatasetFrames, Media, Shown, VideoFiles, pictures
+from surgeval.asking._model_spec import open_answerer
+from surgeval.asking._store import AnswerStore
+
+__all__ = [
+    "BLOCK",
+    "AnswerStore",
+    "Answered",
+    "Answerer",
+    "Asking",
+    "ChatAnswerer",
+    "DatasetFrames",
+    "Media",
+    "Oracle",
+    "Picture",
+    "PriorAnswerer",
+    "Prompt",
+    "RandomAnswerer",
+    "Replay",
+    "Shown",
+    "Unanswered",
+    "VideoFiles",
+    "class_names",
+    "open_answerer",
+    "options_of",
+    "pictures",
+    "question_units",
+    "random_answer",
+]

@@ -1,0 +1,64 @@
+"""A chat model as answerer: the reply is the answer, and no reply is never an answer.
+
+After `give_up_after` questions in a row without a reply the server counts as down and the rest fail at once, so that a
+dead server costs a minute and not a time-out per question. `--retry` asks them again.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from surgeval.asking._answerers import Answered, Picture, Unanswered
+from surgeval.errors import printable
+from surgeval.qa.chat import ChatError, Message, Reply, SeeingChat
+from surgeval.records import VqaQuestion
+
+__all__ = ["ChatAnswerer", "Prompt"]
+
+Prompt: TypeAlias = Callable[[VqaQuestion, Sequence[Picture]], Sequence[Message]]
+
+_THOUGHT = re.compile(r"\s*<think>.*?</think>\s*", re.DOTALL)
+
+
+class ChatAnswerer:
+    """Asks a chat model; safe to call from many threads when the model is."""
+
+    costly = True
+
+    def __init__(self, chat: SeeingChat, prompt: Prompt, *, give_up_after: int = 20) -> None:
+        self._chat, self._prompt, self._give_up_after = chat, prompt, give_up_after
+        self._failures, self._lock = 0, threading.Lock()
+        self.identity, self.looks = chat.identity, chat.sees
+
+    def answer(self, question: VqaQuestion, pictures: Sequence[Picture] = ()) -> Answered:
+        """The model's reply, without what it thought aloud."""
+        if self._failures >= self._give_up_after:
+            raise Unanswered(f"not asked: the model failed {self._failures} times in a row")
+        try:
+            reply = self._chat.complete(self._prompt(question, pictures if self.looks else ()))
+            text = _final(reply)
+        except (ChatError, Unanswered) as error:
+            self._count(failed=True)
+            raise Unanswered(str(error)) from None
+        self._count(failed=False)
+        return Answered(printable(text), reply.seconds, reply.requests, reply.prompt_tokens, reply.completion_tokens)
+
+    def _count(self, *, failed: bool) -> None:
+        with self._lock:
+            self._failures = self._failures + 1 if failed else 0
+
+
+def _final(reply: Reply) -> str:
+    """The text after any thinking; a reply that has none because it was cut off is a failure, not an empty answer."""
+    if reply.text is None:
+        raise Unanswered("the reply has no text")
+    thought = _THOUGHT.match(reply.text)
+    text = reply.text[thought.end() :] if thought else reply.text
+    if reply.finish == "length" and (not text.strip() or text.lstrip().startswith("<think>")):
+        raise Unanswered(
+            "the reply was cut off at the token limit before its answer; a new run may allow more (--max-tokens)"
+        )
+    return text

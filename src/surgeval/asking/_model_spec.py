@@ -1,0 +1,51 @@
+"""Models by name: `openai:MODEL@URL`, `hf:PATH`, `replay:FILE`, `prior[:TRAIN]`, `random[:SEED]`, `oracle`.
+
+The server is always named: a frame of an operation never goes to a default address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from surgeval.asking._answerers import Answerer, Oracle, PriorAnswerer, RandomAnswerer, Replay
+from surgeval.asking._chat_answerer import ChatAnswerer, Prompt
+from surgeval.errors import BadInput
+from surgeval.models.chat import ChatOptions, open_chat
+from surgeval.records import VqaQuestion
+
+__all__ = ["open_answerer"]
+
+_EXPECTED = "openai:MODEL@URL, hf:PATH, replay:FILE, prior[:TRAIN], random[:SEED] or oracle"
+
+
+def open_answerer(
+    text: str, prompt: Prompt, train: Callable[[str], Iterable[VqaQuestion]], options: ChatOptions | None = None
+) -> Answerer:
+    """The answerer that a name stands for.
+
+    `prompt` says how a chat model is asked, `train(place)` gives the questions `prior` learns from ("" where no place
+    was named).
+
+    >>> open_answerer("random:3", lambda question, pictures: (), lambda place: ()).identity
+    'random seed=3'
+    """
+    kind, colon, rest = text.partition(":")
+    if kind in ("openai", "hf", "replay") and colon and not rest:
+        raise BadInput(f"model {text!r}: found nothing after the colon, expected {_EXPECTED}")
+    if kind in ("openai", "hf") and colon:
+        return ChatAnswerer(open_chat(text, options), prompt)
+    if kind == "replay" and colon:
+        return Replay(rest)
+    if kind == "prior":
+        return PriorAnswerer(train(rest))
+    if kind == "random":
+        return RandomAnswerer(_seed(text, rest) if colon else 0)
+    if text == "oracle":
+        return Oracle()
+    raise BadInput(f"model {text!r}: found {f'the kind {kind!r}' if colon else 'no known name'}, expected {_EXPECTED}")
+
+
+def _seed(text: str, rest: str) -> int:
+    if not (rest.isascii() and rest.isdigit() and len(rest) < 19):
+        raise BadInput(f"model {text!r}: found the seed {rest!r}, expected a whole number")
+    return int(rest)

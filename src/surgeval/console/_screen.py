@@ -1,0 +1,133 @@
+"""How the command line looks: one console, aligned tables, progress with rate and remaining time.
+
+A reader can close the pipe (`surgeval … | head`) or there may be none (`>&-`): inside `standard_streams` printing then
+goes nowhere, and the command still ends with its own exit code.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO, cast
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from surgeval.errors import visible
+
+if TYPE_CHECKING:
+    import polars as pl
+    from rich.progress import Progress
+
+
+@contextmanager
+def standard_streams() -> Iterator[None]:
+    """Standard output and error that survive their readers; an output that cannot be stored is still an error."""
+    output = _Outlet(sys.stdout or Path(os.devnull).open("w"), BrokenPipeError)  # noqa: SIM115 - as long-lived as stdout
+    errors = _Outlet(sys.stderr or Path(os.devnull).open("w"), OSError)  # noqa: SIM115 - nobody is left to be told
+    with redirect_stdout(cast(TextIO, output)), redirect_stderr(cast(TextIO, errors)):
+        yield
+    output.flush()
+    errors.flush()
+
+
+class _Outlet:
+    """A stream that writes to nowhere from the first of the given errors on."""
+
+    def __init__(self, stream: TextIO, unread: type[OSError]) -> None:
+        self._stream, self._unread = stream, unread
+
+    def write(self, text: str) -> int:
+        try:
+            return self._stream.write(text)
+        except self._unread:
+            self._give_up()
+            return len(text)
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except self._unread:
+            self._give_up()
+
+    def _give_up(self) -> None:
+        # The descriptor itself: Python flushes once more at its end, and what it could not write is still held.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self._stream.fileno())
+        os.close(nowhere)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def console() -> Console:
+    """Standard output; markup is off because names come from files."""
+    return Console(markup=False, highlight=False, emoji=False, soft_wrap=not sys.stdout.isatty())
+
+
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """An aligned table; numbers go to the right."""
+    rows = [list(row) for row in rows]
+    numeric = [bool(rows) and all(isinstance(row[k], int | float) for row in rows) for k in range(len(columns))]
+    table = Table(title=Text(title), title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for name, right in zip(columns, numeric, strict=True):
+        table.add_column(Text(name), justify="right" if right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(_cell(value)) for value in row))
+    console().print(table)
+
+
+def print_frame(title: str, frame: pl.DataFrame) -> None:
+    """A polars table, printed."""
+    print_table(title, frame.columns, frame.iter_rows())
+
+
+def print_pieces(title: str, frame: pl.DataFrame) -> None:
+    """A table in pieces that fit the screen, each with the first column; a broken row cannot be read."""
+    room = console().width
+    widths = {column.name: max(len(column.name), *(len(str(value)) for value in column.to_list()), 1) + 2
+              for column in frame.get_columns()}  # fmt: skip
+    first, *others = frame.columns
+    pieces: list[list[str]] = [[first]]
+    for name in others:
+        if len(pieces[-1]) > 1 and sum(widths[one] for one in [*pieces[-1], name]) - 2 > room:
+            pieces.append([first])
+        pieces[-1].append(name)
+    for number, names in enumerate(pieces):
+        print_frame(title if number == 0 else "", frame.select(names))
+        console().print()
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.3f}".rstrip("0").rstrip(".") if value == value else "nan"
+    return visible(str(value))
+
+
+def print_json(value: Any) -> None:
+    """One JSON object on standard output and nothing else."""
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def progress(unit: str) -> Progress:
+    """A progress bar on standard error with rate and remaining time; silent when that is not a terminal."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    screen = Console(stderr=True, markup=False)
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn(unit),
+        TimeRemainingColumn(),
+        console=screen,
+        disable=not screen.is_terminal,
+        transient=True,
+    )

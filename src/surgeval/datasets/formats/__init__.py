@@ -1,0 +1,1 @@
+"""One module per source format: its reader, and its writer where it has one."""

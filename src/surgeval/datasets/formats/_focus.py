@@ -1,0 +1,303 @@
+"""FOCUS questions: the challenge's requests + references files, and the published dataset rows.
+
+The two files are joined by `qID`. Capabilities are accepted as value, name or code in any case, as the challenge does,
+and become the taxonomy's value.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+import polars as pl
+
+from surgeval.datasets._base import OnProblem, raise_errors
+from surgeval.datasets.formats._writing import Output
+from surgeval.datasets.io._files import NotRegularError, ends, is_there, open_regular, tell_unreadable
+from surgeval.datasets.io._json import NOTHING, parse_json, read_json, read_lines
+from surgeval.datasets.io._layout import names
+from surgeval.datasets.io._values import Place, shown
+from surgeval.errors import BadInput
+from surgeval.qa.formats import formats
+from surgeval.records import Frame, Question, Video, VqaQuestion
+from surgeval.vocab import LabelSpace, capabilities
+
+_REQUEST = ("qID", "videoID", "start_time", "end_time", "procedure_type", "question")
+_CLOCK = re.compile(r"([0-9]{1,2}):([0-5][0-9]):([0-5][0-9])")
+_BATCH = 2048
+
+
+@cache
+def _leaves() -> dict[str, str]:
+    """Spelling → value, for leaves."""
+    return {_spelling(text): leaf.value for leaf in capabilities() for text in (leaf.value, leaf.code)}
+
+
+@cache
+def _groups() -> dict[str, str]:
+    return {_spelling(text): leaf.group for leaf in capabilities() for text in (leaf.group, leaf.group_code)}
+
+
+def _spelling(text: str) -> str:
+    return text.strip().casefold().replace("-", "_").replace(" ", "_")
+
+
+def _primary(value: Any, place: Place, field: str) -> str | None:
+    text = place.text(value, field)
+    if text is None:
+        return None
+    found = _leaves().get(_spelling(text))
+    if found is None and _spelling(text) in _groups():
+        place.warn("capability-group", shown(text), "a leaf of the taxonomy", field)
+        return _groups()[_spelling(text)]
+    if found is None:
+        place.report("capability-unknown", shown(text), "a capability of the taxonomy", field)
+    return found
+
+
+def _secondaries(value: Any, place: Place, field: str) -> tuple[str, ...]:
+    result = []
+    for item in (place.items(value, field) or ()) if value is not None else ():
+        found = _leaves().get(_spelling(item)) if isinstance(item, str) else None
+        if found is None:
+            place.warn("capability-unknown", shown(item), "a capability of the taxonomy", field)
+        else:
+            result.append(found)
+    return tuple(result)
+
+
+def _format(value: Any, place: Place, field: str) -> str | None:
+    if isinstance(value, str) and value in formats():
+        return value
+    place.report("format-unknown", shown(value), f"one of {', '.join(formats())}", field)
+    return None
+
+
+def _id(value: Any, place: Place) -> str | None:
+    if isinstance(value, int) and not isinstance(value, bool):
+        place.warn("id-not-text", shown(value), "text", "qID")
+        return str(value)
+    return place.text(value, "qID")
+
+
+def _by_id(path: Path, tell: OnProblem) -> dict[str, dict[str, Any]]:
+    """The records of one file by question id; a repeated id is told and the first kept."""
+    data = read_json(path, tell)
+    place = Place(str(path), tell)
+    result: dict[str, dict[str, Any]] = {}
+    for number, item in enumerate((place.items(data) or ()) if data is not NOTHING else ()):
+        here = place.at(f"record {number}")
+        record = here.mapping(item)
+        name = _id(record.get("qID"), here) if record is not None else None
+        if record is not None and name is not None:
+            if name in result:
+                here.report("id-duplicate", shown(name), "each question once", "qID")
+            else:
+                result[name] = record
+    return result
+
+
+def read_focus_pair(requests: Path, references: Path, tell: OnProblem) -> Iterator[VqaQuestion]:
+    """The questions of a requests and a references file, in the order of the requests."""
+    asked, known = _by_id(requests, tell), _by_id(references, tell)
+    for name in known.keys() - asked.keys():
+        place = Place(str(references), tell, f"question {name}")
+        place.report("request-missing", "a reference without request", f"the question in {requests.name}", "qID")
+    for name, request in asked.items():
+        place = Place(str(requests), tell, f"question {name}")
+        if name not in known:
+            place.report("reference-missing", "a request without reference", f"its answer in {references.name}", "qID")
+            continue
+        unknown = request.keys() - set(_REQUEST)
+        if unknown:
+            place.warn("key-unknown", shown(min(unknown)), f"only the keys {', '.join(_REQUEST)}")
+        question = _joined(name, request, known[name], place, Place(str(references), tell, f"question {name}"))
+        if question:
+            yield question
+
+
+def _joined(
+    name: str, request: dict[str, Any], reference: dict[str, Any], place: Place, other: Place
+) -> VqaQuestion | None:
+    video = place.text(request.get("videoID"), "videoID")
+    times = [place.number(request.get(key), key) for key in ("start_time", "end_time")]
+    procedure = place.text(request.get("procedure_type"), "procedure_type", empty=True)
+    text = place.text(request.get("question"), "question")
+    primary = _primary(reference.get("primary"), other, "primary")
+    style = _format(reference.get("format"), other, "format")
+    answer = other.text(reference.get("answer"), "answer", empty=True)
+    options = other.mapping(reference.get("format_kwargs", {}), "format_kwargs")
+    flags = [reference.get(key, False) for key in ("ood", "clinical")]
+    if not all(isinstance(flag, bool) for flag in flags):
+        other.report("not-a-flag", shown(flags), "true or false", "ood, clinical")
+        return None
+    start, end = times
+    if None in (video, start, end, procedure, text, primary, style, answer) or options is None:
+        return None
+    if start is not None and end is not None and not 0 <= start <= end:
+        place.report("time-order", f"{start:g} to {end:g} s", "0 ≤ start_time ≤ end_time", "start_time")
+        return None
+    return VqaQuestion(
+        name, str(video), float(start or 0), float(end or 0), str(procedure), str(text), str(primary), str(style),
+        str(answer), options, _secondaries(reference.get("secondaries"), other, "secondaries"), flags[0], flags[1],
+    )  # fmt: skip
+
+
+def focus_rows(path: Path, tell: OnProblem) -> Iterator[VqaQuestion]:
+    """The questions of the published dataset: rows in Parquet, a JSON list, or JSON lines."""
+    seen: set[str] = set()
+    for number, row in enumerate(_rows(path, tell)):
+        place = Place(str(path), tell, f"row {number}")
+        record = place.mapping(row)
+        question = _published(record, place) if record is not None else None
+        if question and question.id in seen:
+            place.report("id-duplicate", shown(question.id), "each question once", "id")
+        elif question:
+            seen.add(question.id)
+            yield question
+
+
+def _rows(path: Path, tell: OnProblem) -> Iterator[Any]:
+    place = Place(str(path), tell)
+    if path.suffix == ".parquet":
+        try:
+            open_regular(path).close()
+            frame = pl.scan_parquet(path, glob=False)
+            total = int(frame.select(pl.len()).collect().item())
+            for start in range(0, total, _BATCH):
+                yield from frame.slice(start, _BATCH).collect().iter_rows(named=True)
+        except NotRegularError as error:
+            tell_unreadable(place, error)
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+            found = (str(error).splitlines() or [type(error).__name__])[0]
+            place.report("parquet-broken", found[:120], "a readable Parquet file")
+    elif path.suffix == ".jsonl":
+        for number, line in read_lines(path, tell):
+            value = parse_json(line, place.at(f"line {number}"))
+            if value is not NOTHING:
+                yield value
+    else:
+        data = read_json(path, tell)
+        yield from (place.items(data) or ()) if data is not NOTHING else ()
+
+
+def _published(row: dict[str, Any], place: Place) -> VqaQuestion | None:
+    name = _id(row.get("id"), place)
+    video = place.text(row.get("video"), "video")
+    start, end = (_seconds(row.get(f"timestamp_{key}"), place, f"timestamp_{key}") for key in ("start", "end"))
+    procedure = place.text(row.get("procedure_type"), "procedure_type", empty=True)
+    text = place.text(row.get("question"), "question")
+    primary = _primary(row.get("primary_capability"), place, "primary_capability")
+    style = _format(row.get("answer_format"), place, "answer_format")
+    answer = place.text(row.get("answer"), "answer", empty=True)
+    if None in (name, video, procedure, text, primary, style, answer) or start is None or end is None:
+        return None
+    if start > end:
+        place.report("time-order", f"{start:g} to {end:g} s", "a start before the end", "timestamp_start")
+        return None
+    # The challenge's loader widens the tolerance with the window: 1 s for a frame, at most 5 s.
+    options: dict[str, object] = {}
+    if style == "time":
+        options["threshold_seconds"] = min(5.0, 1 + (end - start) * 4 / 360)
+    extra = _secondaries(row.get("secondary_capabilities"), place, "secondary_capabilities")
+    return VqaQuestion(str(name), str(video), start, end, str(procedure), str(text), str(primary), str(style),
+                       str(answer), options, extra, clinical=bool(row.get("clinical_relevance")))  # fmt: skip
+
+
+def _seconds(value: Any, place: Place, field: str) -> float | None:
+    match = _CLOCK.fullmatch(value.strip()) if isinstance(value, str) else None
+    if not match:
+        place.report("not-a-time", shown(value), "hh:mm:ss", field)
+        return None
+    return float(int(match[1]) * 3600 + int(match[2]) * 60 + int(match[3]))
+
+
+class Focus:
+    """Questions only: its videos are those that the questions name, and have no frames here."""
+
+    format: ClassVar[str] = "focus"
+
+    def __init__(self, path: Path, files: tuple[Path, ...], labels: LabelSpace | None = None) -> None:
+        self.root, self._files = path, files
+        self.space = labels or LabelSpace("none", ("instrument",))
+
+    def questions(self, on_problem: OnProblem = raise_errors) -> Iterator[Question]:
+        """The questions in file order."""
+        if len(self._files) == 2:
+            return read_focus_pair(self._files[0], self._files[1], on_problem)
+        return focus_rows(self._files[0], on_problem)
+
+    def videos(self, on_problem: OnProblem = raise_errors) -> tuple[Video, ...]:
+        """The videos that the questions are about (problems are told by `questions`)."""
+        found = {question.video: question.procedure for question in self.questions(lambda _: None)
+                 if isinstance(question, VqaQuestion)}  # fmt: skip
+        return tuple(Video(name, procedure=procedure) for name, procedure in found.items())
+
+    def frames(self, video: str, on_problem: OnProblem = raise_errors) -> Iterator[Frame]:
+        """None."""
+        return iter(())
+
+
+def focus_files(path: Path) -> tuple[Path, ...]:
+    """Requests and references, or one file of published rows; () where there is neither."""
+    folder = path if path.is_dir() else path.parent
+    listed = names(folder) if path.is_dir() else [path.name]
+    for name in listed:
+        if "requests" in name and name.endswith(".json"):
+            other = folder / name.replace("requests", "references")
+            if is_there(other) or path.is_file():
+                return folder / name, other
+    rows = [folder / name for name in listed if name.endswith((".parquet", ".json", ".jsonl"))]
+    rows = [file for file in rows if has_focus_columns(file)]
+    return (rows[0],) if len(rows) == 1 else ()
+
+
+def has_focus_columns(path: Path) -> bool:
+    head, tail = ends(path, 1 << 14, 1 << 16)
+    if path.suffix == ".parquet":
+        return head.startswith(b"PAR1") and b"timestamp_start" in tail and b"answer_format" in tail
+    return b'"timestamp_start"' in head and b'"answer_format"' in head
+
+
+class FocusFormat:
+    """FOCUS challenge files."""
+
+    name = "focus"
+    title = "FOCUS questions: *requests.json with *references.json, or published rows (Parquet, JSON)"
+    keeps = frozenset({"questions"})
+
+    def detect(self, path: Path) -> bool:
+        """By the files' names, or the columns of a rows file."""
+        return bool(focus_files(path))
+
+    def open(self, path: Path, labels: LabelSpace | None = None) -> Focus:
+        """Open a folder, the requests file, or a rows file."""
+        files = focus_files(path)
+        if not files:
+            raise BadInput(f"{path}: found no requests.json with references.json and no rows file")
+        return Focus(path, files, labels)
+
+    def write(self, out: Output) -> None:
+        """`requests.json` and `references.json`."""
+        requests, references = [], []
+        for question in out.source.questions(out.tell):
+            if not isinstance(question, VqaQuestion):
+                out.lost("{n} questions of another kind were left out")
+                continue
+            out.counts["questions"] += 1
+            requests.append({
+                "qID": question.id, "videoID": question.video, "start_time": question.start, "end_time": question.end,
+                "procedure_type": question.procedure, "question": question.text,
+            })  # fmt: skip
+            references.append({
+                "qID": question.id, "primary": question.primary, "format": question.format,
+                "format_kwargs": dict(question.format_options), "answer": question.answer,
+                "secondaries": list(question.secondaries), "ood": question.ood, "clinical": question.clinical,
+            })  # fmt: skip
+        for name, rows in (("requests", requests), ("references", references)):
+            text = json.dumps(rows, indent=1, ensure_ascii=False)
+            (out.folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")

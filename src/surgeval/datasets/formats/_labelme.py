@@ -1,0 +1,310 @@
+"""Labelme JSON: ProstaTD's rectangles with `attributes.Action` / `attributes.Target`, and plain polygons.
+
+Layouts: `VIDEO/frame.json` beside `frame.jpg`, or `VIDEO/ann_dir` with `VIDEO/img_dir`. Polygons of one label and one
+`group_id` are parts of one instance. `restore=True` undoes a 640-pixel export by its `transformInfo`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from surgeval.datasets._base import Level, OnProblem, Problem, raise_errors
+from surgeval.datasets.formats import _labelme_write
+from surgeval.datasets.formats._labels import null_of, packaged_with, space_beside, space_of_names, space_seen
+from surgeval.datasets.formats._writing import Output
+from surgeval.datasets.io._files import ends
+from surgeval.datasets.io._images import image_size
+from surgeval.datasets.io._json import NOTHING, read_json
+from surgeval.datasets.io._layout import (
+    IMAGES,
+    SPLITS,
+    find_image,
+    folders,
+    inside,
+    is_file,
+    is_odd,
+    names,
+    natural,
+    number_of,
+)
+from surgeval.datasets.io._letterbox import Letterbox
+from surgeval.datasets.io._outline import Polygon, bounds, outline_fields, read_points
+from surgeval.datasets.io._values import Place, shown
+from surgeval.errors import BadInput
+from surgeval.records import UNKNOWN, Frame, ImageRef, Instance, Question, Triplet, Video
+from surgeval.vocab import LabelSpace
+
+_LABEL_FOLDERS = ("ann_dir", "annotations", "labels", "json")
+_IMAGE_FOLDERS = ("img_dir", "images", "frames")
+_PEEK = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The label files of one video."""
+
+    video: str
+    split: str
+    labels: Path
+    images: Path
+    stems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    triplet: Triplet
+    points: Polygon
+    rectangle: bool
+    group: int | str | None
+    original: Polygon  # before padding, where the file keeps it
+    record: str
+
+
+class Labelme:
+    """A folder of labelme files. Names are listed once; each file is read when its frame is reached."""
+
+    format: ClassVar[str] = "labelme"
+
+    def __init__(self, root: Path, labels: LabelSpace | None = None, *, restore: bool = False) -> None:
+        self.root, self.restore = root, restore
+        self._early: list[Problem] = []
+        self._groups: dict[str, _Group] = {}
+        for group in _groups(root):
+            if group.video in self._groups:
+                place = Place(str(group.labels), self._early.append)
+                place.report("video-duplicate", f"a second video {group.video}", "distinct names")
+            else:
+                self._groups[group.video] = group
+        self.space = labels or space_beside(root, self._early.append) or self._space()
+
+    def restored(self) -> Labelme:
+        """The same dataset read back in the original geometry."""
+        return Labelme(self.root, self.space, restore=True)
+
+    def _space(self) -> LabelSpace:
+        files = [group.labels / f"{stem}.json" for group in self._groups.values() for stem in group.stems]
+        for some in (files[:: max(1, len(files) // _PEEK)], files):  # a look at a few names, then at all
+            seen = {triple for file in some for triple in _named(file)}
+            tools, verbs, targets = ({row[k] for row in seen if row[k]} for k in range(3))
+            acting = bool(verbs or targets)
+            candidates = ("prostatd", "cholect50", "phantom") if acting else ("cholec80", "prostatd")
+            known = packaged_with(tools, verbs, targets, candidates)
+            if known:
+                return known
+        if acting:
+            return space_seen(self.root.name, [row for row in seen if row[1] and row[2]], tools)
+        return space_of_names(self.root.name or "labelme", sorted(tools))
+
+    def videos(self, on_problem: OnProblem = raise_errors) -> tuple[Video, ...]:
+        """One per folder."""
+        for problem in self._early:
+            on_problem(problem)
+        if not self._groups:
+            Place(str(self.root), on_problem).report("labels-missing", "no labelme file", "FRAME.json files")
+        return tuple(Video(group.video, split=group.split, frames=len(group.stems)) for group in self._groups.values())
+
+    def frames(self, video: str, on_problem: OnProblem = raise_errors) -> Iterator[Frame]:
+        """Frames with a JSON file, and images without one as `labelled=False`."""
+        if video not in self._groups:
+            raise BadInput(f"{self.root}: found no video {video!r}, expected one of {', '.join(self._groups)}")
+        group = self._groups[video]
+        labelled = set(group.stems)
+        pictured = {Path(name).stem for name in names(group.images) if _is_image(name)}
+        for ordinal, stem in enumerate(sorted(labelled | pictured, key=natural)):
+            if is_odd(stem):
+                place = Place(str(group.images / stem), on_problem)
+                place.warn("file-odd-name", "the name of a copy", "one file per frame")
+            elif stem in labelled:
+                frame = self._frame(group, stem, ordinal, on_problem)
+                if frame:
+                    yield frame
+            else:
+                image = find_image(group.images, stem)
+                Place(str(image), on_problem).warn(
+                    "frame-unlabelled", "an image without JSON", "labels for every image"
+                )
+                frame = _unlabelled(video, stem, ordinal, image)
+                if frame:
+                    yield frame
+
+    def _frame(self, group: _Group, stem: str, ordinal: int, on_problem: OnProblem) -> Frame | None:
+        path = group.labels / f"{stem}.json"
+        place = Place(str(path), on_problem)
+        data = read_json(path, on_problem)
+        record = place.mapping(data) if data is not NOTHING else None
+        if record is None:
+            return None
+        size = place.size(record.get("imageWidth"), record.get("imageHeight"), "image")
+        shapes = place.items(record.get("shapes"), "shapes")
+        if size is None or shapes is None:
+            return None
+        image = self._image(group, stem, record.get("imagePath"), place)
+        letterbox = None
+        if self.restore:
+            letterbox = read_transform(record.get("transformInfo"), place)
+            if letterbox is None:
+                return None
+        instances = self._instances(shapes, size, letterbox, place)
+        shown_size = (letterbox.width, letterbox.height) if letterbox else size
+        return Frame(group.video, stem, number_of(stem, ordinal), None, ImageRef(image), *shown_size,
+                     tuple(instances), labelled=record.get("noAnnotation") is not True)  # fmt: skip
+
+    def _image(self, group: _Group, stem: str, stated: Any, place: Place) -> Path:
+        """The image: the one of the same name, else where `imagePath` points (inside the dataset)."""
+        own = find_image(group.images, stem)
+        if not isinstance(stated, str) or not stated:
+            return own
+        # Beside the file lies its image, and what it says of another place is only odd; else that place is needed.
+        level: Level = "warning" if is_file(own) else "error"
+        target = inside(self.root, group.labels, stated, place, "imagePath", level)
+        if is_file(own):
+            return own
+        return target if target and is_file(target) else own
+
+    def _instances(
+        self, shapes: list[Any], size: tuple[int, int], letterbox: Letterbox | None, place: Place
+    ) -> Iterator[Instance]:
+        width, height = (letterbox.width, letterbox.height) if letterbox else size
+        joined: dict[object, list[_Shape]] = {}
+        for number, value in enumerate(shapes):
+            here = place.at(f"shape {number}")
+            record = here.mapping(value)
+            shape = self._shape(record, letterbox, here) if record is not None else None
+            if shape is not None:
+                joins = shape.group is not None and not shape.rectangle
+                joined.setdefault((shape.triplet, shape.group) if joins else number, []).append(shape)
+        for parts in joined.values():
+            outline = tuple(shape.points for shape in parts)
+            box = place.at(parts[0].record).placed(bounds(outline), width, height, "points")
+            if box is None:
+                continue
+            fields = {} if parts[0].rectangle else outline_fields(outline, width, height)
+            attributes = fields.pop("attributes", {})
+            if parts[0].group is not None:
+                attributes["group_id"] = parts[0].group
+            originals = tuple(shape.original for shape in parts if shape.original)
+            if len(originals) == len(parts):
+                attributes["original_parts"] = originals
+            yield Instance(parts[0].triplet, box, attributes=attributes, **fields)
+
+    def _shape(self, shape: dict[str, Any], letterbox: Letterbox | None, place: Place) -> _Shape | None:
+        points = shape.get("points")
+        kind = shape.get("shape_type") or ("rectangle" if isinstance(points, list) and len(points) == 2 else "polygon")
+        if kind not in ("rectangle", "polygon"):
+            place.warn("shape-ignored", shown(kind), "a rectangle or a polygon", "shape_type")
+            return None
+        least = 2 if kind == "rectangle" else 3
+        outline = read_points(points, place, least=least)
+        triplet = self._triplet(shape, place)
+        stated = shape.get("originalPoints")
+        original = read_points(stated, place, "originalPoints", least) if isinstance(stated, list) else ()
+        if outline is None or triplet is None or original is None:
+            return None
+        if letterbox:
+            outline, original = original or tuple(map(letterbox.inverse_point, outline)), ()
+        group = shape.get("group_id")
+        group = group if isinstance(group, int | str) and not isinstance(group, bool) else None
+        return _Shape(triplet, outline, kind == "rectangle", group, original, place.record or "")
+
+    def _triplet(self, shape: dict[str, Any], place: Place) -> Triplet | None:
+        """Instrument from the label; a missing action or target means none ("null") where that is a class."""
+        space = self.space
+        tool = place.named(space, "instrument", shape.get("label"))
+        if tool is None or not space.triplets:
+            return None if tool is None else Triplet(tool)
+        given = shape.get("attributes")
+        attributes = given if isinstance(given, dict) else {}
+        ids = [tool]
+        for key, component in (("Action", "verb"), ("Target", "target")):
+            value = attributes.get(key)
+            null = null_of(space, component)
+            number = null if value in (None, "", "null") else place.named(space, component, value)
+            if number is None:
+                return None
+            ids.append(number)
+        if not attributes and space.find(ids[0], ids[1], ids[2]) < 0:
+            return Triplet(tool, UNKNOWN, UNKNOWN)  # an instrument that takes part in no triplet
+        return place.combination(space, (ids[0], ids[1], ids[2]))
+
+    def questions(self, on_problem: OnProblem = raise_errors) -> Iterator[Question]:
+        """None."""
+        return iter(())
+
+
+def read_transform(value: Any, place: Place) -> Letterbox | None:
+    """The geometry of a padded export from its `transformInfo`."""
+    record = place.mapping(value, "transformInfo")
+    if record is None:
+        return None
+    size = place.size(record.get("originalWidth"), record.get("originalHeight"), "original")
+    target = place.whole(record.get("targetWidth"), "targetWidth", 1, 20_000)
+    return None if size is None or target is None else Letterbox(*size, target)
+
+
+def _unlabelled(video: str, stem: str, ordinal: int, image: Path) -> Frame | None:
+    size = image_size(image)
+    return Frame(video, stem, number_of(stem, ordinal), None, ImageRef(image), *size, labelled=False) if size else None
+
+
+def _is_image(name: str) -> bool:
+    return Path(name).suffix.lower() in IMAGES
+
+
+def _named(file: Path) -> set[tuple[str, str, str]]:
+    """The (label, action, target) names in one file; '' where not given."""
+    data = read_json(file, lambda _: None)
+    shapes = data.get("shapes") if isinstance(data, dict) else None
+    found = set()
+    for shape in shapes if isinstance(shapes, list) else ():
+        if isinstance(shape, dict) and isinstance(shape.get("label"), str) and shape["label"]:
+            attributes = shape.get("attributes")
+            attributes = attributes if isinstance(attributes, dict) else {}
+            rest = [value if isinstance(value := attributes.get(key), str) else "" for key in ("Action", "Target")]
+            found.add((shape["label"], rest[0], rest[1]))
+    return found
+
+
+def looks_like_labelme(path: Path) -> bool:
+    """Whether the beginning of a JSON file has labelme's keys."""
+    head, _ = ends(path, 1 << 16)
+    return b'"shapes"' in head or b'"imagePath"' in head
+
+
+def _groups(root: Path) -> Iterator[_Group]:
+    """Folders up to three levels down that hold labelme files."""
+    level = [root]
+    for depth in range(4):
+        for folder in level:
+            stems = tuple(Path(name).stem for name in names(folder) if name.endswith(".json") and name != "labels.json")
+            if any(looks_like_labelme(folder / f"{stem}.json") for stem in stems[:5]):
+                home = folder.parent if folder.name in _LABEL_FOLDERS and folder != root else folder
+                images = next(
+                    (home / name for name in _IMAGE_FOLDERS if home != folder and (home / name).is_dir()), folder
+                )
+                split = home.parent.name if home not in (root, root.parent) and home.parent.name in SPLITS else ""
+                yield _Group(home.resolve().name or "video", split, folder, images, stems)
+        if depth < 3:
+            level = [child for folder in level for child in folders(folder)]
+
+
+class LabelmeFormat:
+    """Labelme JSON."""
+
+    name = "labelme"
+    title = "labelme JSON per frame (ProstaTD rectangles with actions and targets, polygons)"
+    keeps = _labelme_write.KEEPS
+
+    def detect(self, path: Path) -> bool:
+        """A folder (up to three levels) with JSON files that have `shapes`."""
+        return path.is_dir() and next(_groups(path), None) is not None
+
+    def open(self, path: Path, labels: LabelSpace | None = None) -> Labelme:
+        """Open the folder."""
+        return Labelme(path, labels)
+
+    def write(self, out: Output) -> None:
+        """`[SPLIT/]VIDEO/FRAME.json` beside the image, with `labels.json` at the top."""
+        _labelme_write.write(out)

@@ -1,0 +1,116 @@
+"""Which label space a dataset's files speak of.
+
+In this order: the one the caller gives, `labels.json` beside the files, a packaged one that knows every name in them,
+and last a space made of the names themselves.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from surgeval.datasets._base import OnProblem, Problem
+from surgeval.datasets.io._json import NOTHING, read_json
+from surgeval.datasets.io._values import Place
+from surgeval.errors import DataError, SurgevalError
+from surgeval.vocab import LabelSpace, from_json, load_labels
+
+FILE = "labels.json"
+MAX_CLASSES = 10_000
+
+
+def space_from_json(data: Any, file: str, tell: OnProblem) -> LabelSpace | None:
+    """A label space from parsed JSON, or None after telling what is wrong."""
+    if isinstance(data, dict):
+        counts = [len(value) for key in ("instruments", "verbs", "targets") if isinstance(value := data.get(key), list)]
+        rows = data.get("triplets")
+        total = counts[0] * counts[1] * counts[2] if rows == "all" and len(counts) == 3 else 0
+        if max([*counts, total, len(rows) if isinstance(rows, list) else 0]) > MAX_CLASSES:
+            Place(file, tell).report("labels-broken", "an absurd number of classes", f"at most {MAX_CLASSES}")
+            return None
+    try:
+        return from_json(data, file)
+    except DataError as error:
+        tell(Problem("labels-broken", error.file, error.found, error.expected, error.record, error.field))
+    except (SurgevalError, ValueError, TypeError) as error:
+        tell(Problem("labels-broken", file, str(error), "a label space"))
+    return None
+
+
+def space_beside(root: Path, tell: OnProblem) -> LabelSpace | None:
+    """The label space of `labels.json` in the dataset's folder, if it is there."""
+    path = root / FILE
+    if not os.path.lexists(path):
+        return None
+    data = read_json(path, tell)
+    return None if data is NOTHING else space_from_json(data, str(path), tell)
+
+
+def packaged_with(
+    instruments: Iterable[str],
+    verbs: Iterable[str] = (),
+    targets: Iterable[str] = (),
+    candidates: tuple[str, ...] = ("prostatd", "cholect50", "phantom", "cholec80"),
+) -> LabelSpace | None:
+    """The first packaged space that knows all these names."""
+    wanted = [("instrument", name) for name in instruments]
+    wanted += [(part, name) for part, group in (("verb", verbs), ("target", targets)) for name in group]
+    for candidate in candidates:
+        space = load_labels(candidate)
+        if wanted and all(space.find_name(component, name) >= 0 for component, name in wanted):
+            return space
+    return None
+
+
+def space_of_triplet_names(names: list[str], known: LabelSpace | None = None) -> LabelSpace | None:
+    """The space in which the k-th of these `instrument_verb_target` names is triplet k, or None."""
+    keys = [_key(name) for name in names]
+    for space in [*([known] if known else []), *(load_labels(name) for name in ("prostatd", "cholect50"))]:
+        if [_key(name) for name in space.triplet_names] == keys and keys:
+            return space
+    rows = [name.replace(",", "_").split("_") for name in names]
+    if not rows or any(len(row) != 3 or not all(row) for row in rows) or len(set(keys)) != len(keys):
+        return None
+    parts = [tuple(dict.fromkeys(row[k] for row in rows)) for k in range(3)]
+    if any(len({_key(name) for name in part}) != len(part) for part in parts):
+        return None
+    triplets = tuple((parts[0].index(row[0]), parts[1].index(row[1]), parts[2].index(row[2])) for row in rows)
+    return LabelSpace("categories", parts[0], parts[1], parts[2], triplets)
+
+
+def space_of_names(name: str, instruments: Iterable[str], phases: Iterable[str] = ()) -> LabelSpace:
+    """A space of instruments only, one class per distinct name."""
+    distinct = {_key(label): label for label in reversed(list(instruments))}
+    return LabelSpace(name, tuple(reversed(distinct.values())) or ("instrument",), phases=tuple(phases))
+
+
+def space_seen(name: str, triplets: Iterable[tuple[str, str, str]], instruments: Iterable[str]) -> LabelSpace:
+    """A space of the names and the combinations that occur in the files, in alphabetical order."""
+    rows = sorted(set(triplets))
+    parts = [tuple(sorted({row[k] for row in rows})) for k in range(3)]
+    tools = tuple(sorted({*parts[0], *instruments})) or ("instrument",)
+    ids = tuple((tools.index(i), parts[1].index(v), parts[2].index(t)) for i, v, t in rows)
+    return LabelSpace(name, tools, parts[1], parts[2], ids)
+
+
+def null_of(space: LabelSpace, component: str) -> int:
+    """The id of 'no action' or 'no target' (`null`, `null_verb`, `null_target`), or −1."""
+    for name in ("null", f"null_{component}"):
+        number = space.find_name(component, name)
+        if number >= 0:
+            return number
+    return -1
+
+
+def same_names(space: LabelSpace, categories: Mapping[str, tuple[str, ...]]) -> bool:
+    """Whether named classes are this space's, up to case, spaces, '-' and '_'."""
+    own = {"instrument": space.instruments, "verb": space.verbs, "target": space.targets,
+           "triplet": space.triplet_names}  # fmt: skip
+    return all([_key(name) for name in own[part]] == [_key(name) for name in group]
+               for part, group in categories.items() if part in own)  # fmt: skip
+
+
+def _key(name: str) -> str:
+    return "".join(character for character in name.casefold() if character not in " -_,")

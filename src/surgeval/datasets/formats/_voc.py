@@ -1,0 +1,277 @@
+"""PASCAL VOC XML boxes: m2cai16-tool-locations and the like.
+
+Coordinates count pixels from 1, so a box starts at `xmin − 1`; its width is `xmax − xmin` (no +1), which is also how
+the YOLO files of m2cai16 were made. Our own files say `<origin>0</origin>` and hold the corners as they are, without
+loss. A document with DOCTYPE or ENTITY declarations is refused unread.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+from xml.etree import ElementTree
+from xml.sax.saxutils import escape
+
+from surgeval.datasets._base import OnProblem, Problem, raise_errors
+from surgeval.datasets.formats._labels import FILE, packaged_with, space_beside, space_of_names
+from surgeval.datasets.formats._writing import Output, flat_stem
+from surgeval.datasets.io._images import image_size
+from surgeval.datasets.io._json import read_bytes
+from surgeval.datasets.io._layout import Flat, Folder, find_image, flat_folders, number_of
+from surgeval.datasets.io._values import Place, shown
+from surgeval.errors import BadInput
+from surgeval.records import UNKNOWN, Box, Frame, ImageRef, Instance, Question, Triplet, Video
+from surgeval.vocab import LabelSpace
+
+MAX_BYTES = 1 << 24
+_PEEK = 200
+_ILLEGAL = re.compile("[^\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # also tabs and line ends, which XML changes
+_FLAGS = ("difficult", "truncated", "occluded", "pose")
+
+
+class _DoctypeError(Exception):
+    """Raised by the tree builder at a document type declaration."""
+
+
+class _Refuse(ElementTree.TreeBuilder):
+    def doctype(self, name: str, pubid: str | None, system: str | None) -> None:
+        raise _DoctypeError(name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Object:
+    name: str | None
+    corners: tuple[str | None, ...]  # xmin, ymin, xmax, ymax as written
+    attributes: dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class _Document:
+    width: str | None
+    height: str | None
+    origin: int
+    objects: tuple[_Object, ...]
+
+
+def _parse(path: Path, tell: OnProblem) -> _Document | None:
+    data = read_bytes(path, tell, MAX_BYTES)
+    if data is None:
+        return None
+    place = Place(str(path), tell)
+    parser = ElementTree.XMLParser(target=_Refuse())  # noqa: S314 (stops at a document type, before entities exist)
+    try:
+        parser.feed(data)
+        root = parser.close()
+    except ElementTree.ParseError as error:
+        line, column = error.position
+        reason = str(error).split(":")[0]
+        place.report("xml-broken", f"{reason} at line {line} column {column + 1}", "well-formed XML")
+        return None
+    except _DoctypeError:
+        place.report("xml-doctype", "a document type declaration", "plain annotation XML")
+        return None
+    except (ValueError, LookupError) as error:
+        place.report("xml-broken", str(error), "well-formed XML")
+        return None
+    if root.tag != "annotation":
+        place.report("wrong-shape", f"<{root.tag}>"[:80], "<annotation>")
+        return None
+    origin = 0 if (root.findtext("origin") or "").strip() == "0" else 1
+    objects = []
+    for item in root.iter("object"):
+        corners = tuple(item.findtext(f"bndbox/{key}") for key in ("xmin", "ymin", "xmax", "ymax"))
+        flags: dict[str, object] = {key: value.strip() for key in _FLAGS
+                 if (value := item.findtext(key)) and value.strip() not in ("0", "Unspecified")}  # fmt: skip
+        objects.append(_Object(item.findtext("name"), corners, flags))
+    return _Document(root.findtext("size/width"), root.findtext("size/height"), origin, tuple(objects))
+
+
+class Voc:
+    """A folder of VOC XML files. Names are listed once; each file is read when its frame is reached."""
+
+    format: ClassVar[str] = "voc"
+
+    def __init__(self, root: Path, labels: LabelSpace | None = None) -> None:
+        self.root = root
+        self._early: list[Problem] = []
+        self._flat = Flat(_folders(root), ".xml", fallback=root.resolve().name or "video")
+        self.space = labels or space_beside(root, self._early.append) or self._space()
+
+    def _space(self) -> LabelSpace:
+        entries = [entry for group in self._flat.videos.values() for entry in group if entry[2]]
+        files = [self._flat.folders[number].labels / f"{stem}.xml" for stem, number, _ in entries]
+        for some in (files[:: max(1, len(files) // _PEEK)], files):  # a look at a few names, then at all
+            seen = {item.name.strip() for file in some if (document := _parse(file, lambda _: None))
+                    for item in document.objects if item.name and item.name.strip()}  # fmt: skip
+            known = packaged_with(seen, candidates=("cholec80", "prostatd"))
+            if known:
+                return known
+        return space_of_names(self.root.name or "voc", sorted(seen)[:10_000])
+
+    def videos(self, on_problem: OnProblem = raise_errors) -> tuple[Video, ...]:
+        """One per prefix of the file names."""
+        for problem in self._early:
+            on_problem(problem)
+        if not self._flat.folders:
+            Place(str(self.root), on_problem).report("labels-missing", "no .xml file", "VOC annotation files")
+        elif not self._flat.images:
+            Place(str(self.root), on_problem).warn("images-absent", "no image", "an image beside each annotation")
+        self._flat.tell(on_problem)
+        return tuple(Video(name, split=self._flat.split(name), frames=len(entries))
+                     for name, entries in self._flat.videos.items())  # fmt: skip
+
+    def frames(self, video: str, on_problem: OnProblem = raise_errors) -> Iterator[Frame]:
+        """Frames with an XML file, and images without one as `labelled=False`."""
+        if video not in self._flat.videos:
+            raise BadInput(f"{self.root}: found no video {video!r}, expected one of {', '.join(self._flat.videos)}")
+        for ordinal, (stem, number, labelled) in enumerate(self._flat.videos[video]):
+            folder = self._flat.folders[number]
+            image = find_image(folder.images, stem) if self._flat.images else None
+            path = folder.labels / f"{stem}.xml"
+            place = Place(str(path) if labelled else str(image), on_problem)
+            document = _parse(path, on_problem) if labelled else None
+            if not labelled:
+                place.warn("frame-unlabelled", "an image without XML", "an annotation for every image")
+            elif document is None:
+                continue
+            real = image_size(image) if image else None
+            size = self._size(document, real, place)
+            if size is None:
+                continue
+            instances = tuple(self._instances(document, place, size)) if document else ()
+            name = self._flat.parts(stem)[1]
+            yield Frame(video, name, number_of(name, ordinal), None, ImageRef(image) if image else None, *size,
+                        instances, labelled=labelled)  # fmt: skip
+
+    @staticmethod
+    def _size(document: _Document | None, real: tuple[int, int] | None, place: Place) -> tuple[int, int] | None:
+        if document is None or (document.width, document.height) == (None, None):
+            return real or (None if document is None else place.size(None, None))
+        stated = place.size(_number(document.width), _number(document.height))
+        if real and stated and real != stated:
+            found = f"{stated[0]} × {stated[1]}"
+            place.warn("size-differs", found, f"the image's {real[0]} × {real[1]}", "size")
+        return real or stated
+
+    def _instances(self, document: _Document, place: Place, size: tuple[int, int]) -> Iterator[Instance]:
+        for number, item in enumerate(document.objects):
+            instance = self._instance(item, document.origin, place.at(f"object {number}"), size)
+            if instance:
+                yield instance
+
+    def _instance(self, item: _Object, origin: int, place: Place, size: tuple[int, int]) -> Instance | None:
+        number = place.named(self.space, "instrument", item.name.strip() if item.name else item.name)
+        values = [place.number(_number(text), key)
+                  for text, key in zip(item.corners, ("xmin", "ymin", "xmax", "ymax"), strict=True)]  # fmt: skip
+        corners = [value for value in values if value is not None]
+        if number is None or len(corners) < 4:
+            return None
+        xmin, ymin, xmax, ymax = corners
+        written = f"({xmin:.6g}, {ymin:.6g}) to ({xmax:.6g}, {ymax:.6g})"
+        if xmax <= xmin or ymax <= ymin:
+            place.report("box-degenerate", written, "xmin < xmax and ymin < ymax", "bndbox")
+            return None
+        # Counted from 1, pixels 1…width are legal: check that extent, keep the box without the +1.
+        if place.placed(Box.from_corners(xmin - origin, ymin - origin, xmax, ymax), *size, "bndbox", written) is None:
+            return None
+        box = Box(xmin - origin, ymin - origin, xmax - xmin, ymax - ymin)
+        return Instance(Triplet(number), box, attributes=item.attributes)
+
+    def questions(self, on_problem: OnProblem = raise_errors) -> Iterator[Question]:
+        """None."""
+        return iter(())
+
+
+def _number(text: str | None) -> object:
+    """The number a text spells, else what `Place` will name as wrong."""
+    if text is None:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return text.strip()[:40]
+
+
+def _folders(root: Path) -> list[Folder]:
+    return flat_folders(root, "Annotations", "JPEGImages", ".xml") or flat_folders(root, "labels", "images", ".xml")
+
+
+class VocFormat:
+    """PASCAL VOC XML."""
+
+    name = "voc"
+    title = "PASCAL VOC XML boxes (m2cai16-tool-locations): instruments only"
+    keeps = frozenset({"box", "split", *(f"attribute:{flag}" for flag in _FLAGS)})
+
+    def detect(self, path: Path) -> bool:
+        """A folder with XML files in one of the usual places."""
+        return path.is_dir() and bool(_folders(path))
+
+    def open(self, path: Path, labels: LabelSpace | None = None) -> Voc:
+        """Open the folder."""
+        return Voc(path, labels)
+
+    def write(self, out: Output) -> None:
+        """`Annotations[/SPLIT]/{video}_{frame}.xml` and `JPEGImages[/SPLIT]/…`, with `labels.json` beside."""
+        _check_names(out.space)
+        (out.folder / FILE).write_text(json.dumps(out.space.to_json(), indent=1), encoding="utf-8")
+        for video in out.videos:
+            split = video.split if "," not in video.split else ""
+            labels, images = out.folder / "Annotations" / split, out.folder / "JPEGImages" / split
+            labels.mkdir(parents=True, exist_ok=True)
+            images.mkdir(parents=True, exist_ok=True)
+            for frame in out.frames(video):
+                stem = flat_stem(video, frame, out)
+                picture = out.image(frame, images, stem)
+                if frame.labelled:
+                    text = _xml(frame, picture or f"{stem}.jpg", out)
+                    (labels / f"{stem}.xml").write_text(text, encoding="utf-8")
+
+
+def _check_names(space: LabelSpace) -> None:
+    """Refuse names that XML cannot hold, or that are not found again after reading: their boxes would be lost."""
+    for number, name in enumerate(space.instruments):
+        if _ILLEGAL.search(name) or space.find_name("instrument", name.strip()) != number:
+            raise BadInput(
+                f"voc: instrument {number} of {space.name}: found the name {shown(name)}, "
+                "expected one without control characters, which XML cannot hold"
+            )
+
+
+def _escaped(text: str, out: Output) -> str:
+    legal = _ILLEGAL.sub("\N{REPLACEMENT CHARACTER}", text)
+    if legal != text:
+        out.lost("{n} texts with characters that XML cannot hold were changed")
+    return escape(legal)
+
+
+def _xml(frame: Frame, picture: str, out: Output) -> str:
+    lines = [
+        "<annotation>",
+        f"\t<filename>{_escaped(picture, out)}</filename>",
+        "\t<origin>0</origin>",
+        f"\t<size><width>{frame.width}</width><height>{frame.height}</height><depth>3</depth></size>",
+    ]
+    for instance in frame.instances:
+        if instance.box is None or instance.triplet.instrument == UNKNOWN:
+            out.lost("{n} instances without box or instrument were left out")
+            continue
+        corners = zip(("xmin", "ymin", "xmax", "ymax"), instance.box.corners, strict=True)
+        flags = "".join(f"<{key}>{_escaped(str(value), out)}</{key}>" for key, value in instance.attributes.items()
+                        if key in _FLAGS)  # fmt: skip
+        lines.append(
+            f"\t<object><name>{escape(out.space.instruments[instance.triplet.instrument])}</name>{flags}<bndbox>"
+            + "".join(f"<{key}>{_spelled(value)}</{key}>" for key, value in corners)
+            + "</bndbox></object>"
+        )
+        out.kept()
+    return "\n".join([*lines, "</annotation>", ""])
+
+
+def _spelled(value: float) -> str:
+    """Whole numbers without a point: many readers of VOC files call `int`."""
+    return str(int(value)) if value == int(value) else repr(float(value))

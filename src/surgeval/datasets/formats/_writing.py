@@ -1,0 +1,187 @@
+"""What every writer shares: the stream of frames, the images, and the account of what the format cannot hold.
+
+A writer says what it `keeps`; whatever else a frame carries is counted and ends as one sentence in the report.
+Images are copied byte for byte; they are encoded anew only when their pixels change (or come from a video).
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from surgeval.datasets._base import Dataset, OnProblem
+from surgeval.datasets.io._images import decode, image_size, read_image
+from surgeval.datasets.io._layout import IMAGES
+from surgeval.datasets.io._letterbox import Letterbox
+from surgeval.errors import DataError
+from surgeval.records import UNKNOWN, Frame, Instance, Video
+from surgeval.vocab import LabelSpace
+
+Pixels = Callable[[Frame], npt.NDArray[np.uint8]]
+
+# What is said of each thing that a format does not keep.
+_WORDS = {
+    "box": "boxes of {n} instances", "verb": "verbs of {n} instances", "target": "targets of {n} instances",
+    "mask": "masks of {n} instances", "polygon": "outlines of {n} instances", "track": "tracks of {n} instances",
+    "score": "scores of {n} instances", "points": "named points of {n} instances",
+    "motion": "motions of {n} instances", "target_box": "target boxes of {n} instances",
+    "phase": "phases of {n} frames", "successor": "successor images of {n} frames",
+    "camera": "camera motions of {n} frames", "gaze": "gaze of {n} frames", "time": "times of {n} frames",
+    "region": "interaction regions of {n} frames", "objects": "object states of {n} frames",
+    "split": "splits of {n} videos", "source": "sources of {n} videos", "procedure": "procedures of {n} videos",
+    "questions": "{n} questions",
+}  # fmt: skip
+# Attributes that belong to a feature of their own, or only serve writing back.
+_KNOWN_ATTRIBUTES = frozenset({"target_box", "polygons", "original_parts", "group_id"})
+
+
+@runtime_checkable
+class Writer(Protocol):
+    """A format that can be written."""
+
+    name: str
+    keeps: frozenset[str]
+
+    def write(self, out: Output) -> None:
+        """Write the dataset into `out.folder`."""
+        ...
+
+
+@dataclass
+class Output:
+    """Where a dataset is written to, with its source and the running account."""
+
+    source: Dataset
+    folder: Path
+    writer: Writer
+    videos: tuple[Video, ...]
+    tell: OnProblem
+    images: bool = True
+    pixels: Pixels | None = None  # where the pixels change: how they are made
+    geometry: Callable[[Frame], Letterbox] | None = None  # of the frame just yielded, where it was padded to a square
+    progress: Callable[[Video, Frame], None] | None = None
+    counts: Counter[str] = field(default_factory=Counter)  # frames, instances, written, images, questions
+    losses: Counter[str] = field(default_factory=Counter)  # sentence with {n} → n
+
+    @property
+    def space(self) -> LabelSpace:
+        """The label space of what is written."""
+        return self.source.space
+
+    def frames(self, video: Video) -> Iterator[Frame]:
+        """The frames of a video, counted."""
+        for key in ("split", "source", "procedure"):
+            if getattr(video, key):
+                self._note(key)
+        if "," in video.split and "split" in self.writer.keeps:
+            self.lost("splits of {n} videos that lie in several of them are not kept")
+        for frame in self.source.frames(video.name, self.tell):
+            self.counts["frames"] += 1
+            self.counts["instances"] += len(frame.instances)
+            if not (frame.labelled or "unlabelled" in self.writer.keeps or (self.images and frame.image)):
+                self.lost("{n} unlabelled frames, which only an image would tell of, are not kept")
+            for feature in _frame_features(frame):
+                self._note(feature)
+            for instance in frame.instances:
+                for feature in _instance_features(instance):
+                    self._note(feature)
+            if self.progress:
+                self.progress(video, frame)
+            yield frame
+
+    def _note(self, feature: str) -> None:
+        kind, _, name = feature.partition(":")
+        if feature not in self.writer.keeps and (not name or kind not in self.writer.keeps):
+            words = _WORDS[kind] if not name else f"attribute {name!r} of {{n}} instances"
+            self.losses[f"{words} {'is' if name else 'are'} not kept"] += 1
+
+    def lost(self, sentence: str) -> None:
+        """Count one thing that was lost; `{n}` in the sentence becomes the number."""
+        self.losses[sentence] += 1
+
+    def kept(self, count: int = 1) -> None:
+        """Count instances written."""
+        self.counts["written"] += count
+
+    def image(self, frame: Frame, folder: Path, stem: str) -> str | None:
+        """Put a frame's image at `folder/STEM.suffix`; returns its file name, or None where there is none to put."""
+        if frame.image is None:
+            self.lost("images of {n} frames are not at hand")
+            return None
+        source = frame.image.path
+        suffix = source.suffix.lower() if source.suffix.lower() in IMAGES else ".jpg"
+        encoded = self.pixels is not None or frame.image.frame is not None
+        name = stem + (".jpg" if encoded and suffix != ".png" else suffix)
+        if not self.images:
+            return name
+        if not encoded and image_size(source) is None:
+            decode(source)  # says what is wrong
+            raise DataError(source, found="a damaged image", expected="the image of a frame")
+        folder.mkdir(parents=True, exist_ok=True)
+        if encoded:
+            array = self.pixels(frame) if self.pixels else read_image(frame.image)
+            save_image(array, folder / name)
+            if frame.image.frame is not None:
+                self.lost("{n} video frames were encoded as images")
+        else:
+            shutil.copyfile(source, folder / name)
+        self.counts["images"] += 1
+        return name
+
+    def sentences(self) -> tuple[str, ...]:
+        """What was lost, one sentence each."""
+        return tuple(f"{self.writer.name}: {text.replace('{n}', str(n))}" for text, n in sorted(self.losses.items()))
+
+
+def save_image(array: npt.NDArray[np.uint8], path: Path) -> None:
+    """Write RGB pixels: JPEG at quality 95 without chroma subsampling, or PNG by suffix."""
+    if path.suffix == ".png":
+        Image.fromarray(array).save(path, "PNG")
+    else:
+        Image.fromarray(array).save(path, "JPEG", quality=95, subsampling=0, optimize=True)
+
+
+def flat_stem(video: Video, frame: Frame, out: Output) -> str:
+    """`{video}_{frame}`, readable back: an underscore in the frame's name becomes a dash."""
+    if "_" in frame.name:
+        out.lost("underscores in the names of {n} frames became dashes")
+    return f"{video.name}_{frame.name.replace('_', '-')}"
+
+
+def _frame_features(frame: Frame) -> Iterator[str]:
+    if frame.phase is not None:
+        yield "phase"
+    if frame.time is not None:
+        yield "time"
+    for feature in ("successor", "camera", "gaze", "region", "objects"):
+        if getattr(frame, feature):
+            yield feature
+
+
+def _instance_features(instance: Instance) -> Iterator[str]:
+    if instance.triplet.verb != UNKNOWN:
+        yield "verb"
+    if instance.triplet.target != UNKNOWN:
+        yield "target"
+    for feature in ("box", "points"):
+        if getattr(instance, feature):
+            yield feature
+    for feature in ("track", "score", "motion"):
+        if getattr(instance, feature) is not None:
+            yield feature
+    if instance.polygon or "polygons" in instance.attributes:
+        yield "polygon"
+    elif instance.mask:
+        yield "mask"
+    if "target_box" in instance.attributes:
+        yield "target_box"
+    for name in instance.attributes.keys() - _KNOWN_ATTRIBUTES:
+        yield f"attribute:{name}"

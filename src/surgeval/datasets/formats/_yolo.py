@@ -1,0 +1,270 @@
+"""YOLO text labels: one line per box, normalised centre and size.
+
+Five fields are `class cx cy w h` (the class is a triplet where the label space has triplets, else an instrument);
+eight are ProstaTD's `triplet instrument verb target cx cy w h`, −1 where unknown. Six fields are predictions.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar
+
+from surgeval.datasets._base import OnProblem, Problem, raise_errors
+from surgeval.datasets.formats._labels import FILE, space_beside, space_of_names, space_of_triplet_names
+from surgeval.datasets.formats._writing import Output, flat_stem
+from surgeval.datasets.io._files import is_there
+from surgeval.datasets.io._images import image_size
+from surgeval.datasets.io._json import read_text
+from surgeval.datasets.io._layout import Flat, Folder, find_image, flat_folders, names, number_of
+from surgeval.datasets.io._values import Place
+from surgeval.errors import BadInput
+from surgeval.records import UNKNOWN, Frame, ImageRef, Instance, Question, Triplet, Video
+from surgeval.vocab import LabelSpace, load_labels
+
+NOMINAL = (640, 640)  # frame size assumed where no image is at hand; boxes are normalised, so IoU does not depend on it
+MAX_BYTES = 1 << 22
+_NAME_LISTS = frozenset({"classes.txt", "obj.names", "names.txt", "train.txt", "val.txt", "test.txt", "README.txt"})
+
+
+class Yolo:
+    """A folder of YOLO labels. Names are listed once; each file is read when its frame is reached."""
+
+    format: ClassVar[str] = "yolo"
+
+    def __init__(self, root: Path, labels: LabelSpace | None = None) -> None:
+        self.root = root
+        self._early: list[Problem] = []
+        self._flat = Flat(_folders(root), ".txt", _NAME_LISTS, root.resolve().name or "video")
+        self.space = labels or self._space()
+
+    def _space(self) -> LabelSpace:
+        beside = space_beside(self.root, self._early.append)
+        if beside:
+            return beside
+        named = class_names(self.root, self._early.append)
+        if named:
+            return space_of_triplet_names(named) or space_of_names(self.root.name or "yolo", named)
+        largest, fields = self._scan()
+        if fields == 8:
+            return load_labels("prostatd")
+        return LabelSpace("classes", tuple(f"class {number}" for number in range(max(largest, 0) + 1)))
+
+    def _scan(self) -> tuple[int, int]:
+        """The largest class id and the number of fields, where no file names the classes."""
+        largest, fields = 0, 5
+        for entries in self._flat.videos.values():
+            for stem, number, labelled in entries:
+                path = self._flat.folders[number].labels / f"{stem}.txt"
+                text = read_text(path, lambda _: None, MAX_BYTES) if labelled else None
+                for line in (text or "").splitlines():
+                    words = line.split()
+                    if len(words) == 8:
+                        return 0, 8
+                    if words and words[0].isascii() and words[0].isdigit() and len(words[0]) < 5:
+                        largest = max(largest, int(words[0]))
+        return largest, fields
+
+    def videos(self, on_problem: OnProblem = raise_errors) -> tuple[Video, ...]:
+        """One per prefix of the file names."""
+        for problem in self._early:
+            on_problem(problem)
+        if not self._flat.folders:
+            Place(str(self.root), on_problem).report("labels-missing", "no .txt file", "YOLO label files")
+        elif not self._flat.images:
+            Place(str(self.root), on_problem).warn("images-absent", "no image", "an image for each label file")
+        self._flat.tell(on_problem)
+        return tuple(Video(name, split=self._flat.split(name), frames=len(entries))
+                     for name, entries in self._flat.videos.items())  # fmt: skip
+
+    def frames(self, video: str, on_problem: OnProblem = raise_errors) -> Iterator[Frame]:
+        """Frames with a label file, and images without one as `labelled=False`."""
+        if video not in self._flat.videos:
+            raise BadInput(f"{self.root}: found no video {video!r}, expected one of {', '.join(self._flat.videos)}")
+        size: tuple[int, int] | None = None
+        for ordinal, (stem, number, labelled) in enumerate(self._flat.videos[video]):
+            folder = self._flat.folders[number]
+            image = find_image(folder.images, stem) if self._flat.images else None
+            size = (image_size(image) if image else None) or size or NOMINAL
+            path = folder.labels / f"{stem}.txt"
+            instances: tuple[Instance, ...] = ()
+            if labelled:
+                text = read_text(path, on_problem, MAX_BYTES)
+                if text is None:
+                    continue
+                instances = tuple(self._instances(text, Place(str(path), on_problem), size))
+            else:
+                place = Place(str(image), on_problem)
+                place.warn("frame-unlabelled", "an image without label file", "labels for every image")
+            name = self._flat.parts(stem)[1]
+            yield Frame(video, name, number_of(name, ordinal), None, ImageRef(image) if image else None, *size,
+                        instances, labelled=labelled)  # fmt: skip
+
+    def _instances(self, text: str, place: Place, size: tuple[int, int]) -> Iterator[Instance]:
+        for number, line in enumerate(text.splitlines(), start=1):
+            words = line.split()
+            here = place.at(f"line {number}")
+            if len(words) == 6:
+                expected = "5 or 8 fields of a label (6 fields are a prediction with its score)"
+                here.report("row-length", "6 fields", expected)
+            elif len(words) not in (0, 5, 8):
+                here.report("row-length", f"{len(words)} fields", "5 or 8 fields")
+            elif words:
+                instance = self._instance(words, here, size)
+                if instance:
+                    yield instance
+
+    def _instance(self, words: list[str], place: Place, size: tuple[int, int]) -> Instance | None:
+        space = self.space
+        values = [_number(word) for word in words]
+        if len(words) == 8:
+            limits = (("triplet", len(space.triplets)), ("instrument", len(space.instruments)),
+                      ("verb", len(space.verbs)), ("target", len(space.targets)))  # fmt: skip
+            ids = [place.whole(value, part, UNKNOWN, count - 1, "class-unknown")
+                   for value, (part, count) in zip(values, limits, strict=False)]  # fmt: skip
+            known = [number for number in ids if number is not None]
+            triplet = place.triplet(space, known[0], known[1:]) if len(known) == 4 else None
+            if triplet and triplet.instrument == UNKNOWN:
+                place.report("class-unknown", "-1", f"an instrument of {space.name}", "instrument")
+                triplet = None
+        elif space.triplets:
+            number = place.whole(values[0], "triplet", 0, len(space.triplets) - 1, "class-unknown")
+            triplet = Triplet(*space.triplets[number]) if number is not None else None
+        else:
+            number = place.whole(values[0], "class", 0, len(space.instruments) - 1, "class-unknown")
+            triplet = Triplet(number) if number is not None else None
+        numbers = [place.number(value, name) for value, name in zip(values[-4:], ("cx", "cy", "w", "h"), strict=True)]
+        finite = [value for value in numbers if value is not None]
+        if triplet is None or len(finite) < 4:
+            return None
+        cx, cy, w, h = finite
+        box = place.box([(cx - w / 2) * size[0], (cy - h / 2) * size[1], w * size[0], h * size[1]], *size)
+        return Instance(triplet, box) if box else None
+
+    def questions(self, on_problem: OnProblem = raise_errors) -> Iterator[Question]:
+        """None."""
+        return iter(())
+
+
+def _number(word: str) -> object:
+    try:
+        return float(word)
+    except ValueError:
+        return word[:40]
+
+
+def class_names(root: Path, tell: OnProblem) -> list[str] | None:
+    """The class names that a YOLO folder gives: `names:` of a YAML file, or one name per line of `classes.txt`."""
+    for name in names(root):
+        if name.endswith((".yaml", ".yml")):
+            text = read_text(root / name, tell, MAX_BYTES)
+            found = _yaml_names(text) if text else None
+            if found:
+                return found
+    for name in ("classes.txt", "obj.names", "names.txt"):
+        for folder in (root, root / "labels"):
+            if is_there(folder / name):
+                text = read_text(folder / name, tell, MAX_BYTES)
+                return [line.strip() for line in (text or "").splitlines() if line.strip()] or None
+    return None
+
+
+def _yaml_names(text: str) -> list[str] | None:
+    """The `names` entry of a data.yaml in its three spellings: `[a, b]`, `- a` lines, `0: a` lines."""
+    match = re.search(r"^names:[ \t]*(.*)$", text, re.MULTILINE)
+    if not match:
+        return None
+    if match[1].strip().startswith("["):
+        inline = text[match.start(1) :].split("]", 1)[0].strip()[1:]
+        return [part.strip().strip("'\"") for part in inline.split(",") if part.strip()]
+    found: dict[int, str] = {}
+    for line in text[match.end() :].splitlines()[1:]:
+        entry = re.match(r"\s*(?:-|(\d{1,6}):)\s*(.*?)\s*(?:#.*)?$", line)
+        if line.strip() and not entry:
+            break
+        if entry:
+            found[int(entry[1]) if entry[1] else len(found)] = entry[2].strip("'\"")
+    values = [found.get(number) for number in range(len(found))]
+    return [value for value in values if value] if found and all(values) else None
+
+
+def _folders(root: Path) -> list[Folder]:
+    folders = flat_folders(root, "labels", "images", ".txt")
+    return [folder for folder in folders
+            if any(name.endswith(".txt") and name not in _NAME_LISTS for name in names(folder.labels))]  # fmt: skip
+
+
+class YoloFormat:
+    """YOLO labels; written with five or with eight fields."""
+
+    title = "YOLO labels: labels/SPLIT/*.txt with 5 fields, or ProstaTD's 8"
+
+    def __init__(self, fields: int = 8, name: str = "yolo") -> None:
+        self.fields, self.name = fields, name
+        self.keeps = frozenset({"box", "split", "verb", "target"})
+
+    def detect(self, path: Path) -> bool:
+        """A folder with text files in one of the usual places, the first of which holds numbers."""
+        if not path.is_dir():
+            return False
+        for folder in _folders(path):
+            for name in names(folder.labels)[:50]:
+                if name.endswith(".txt") and name not in _NAME_LISTS:
+                    text = read_text(folder.labels / name, lambda _: None, MAX_BYTES)
+                    words = next((line.split() for line in (text or "").splitlines() if line.strip()), [])
+                    if words and folder.labels.name != "labels" and folder.labels.parent.name != "labels":
+                        return len(words) in (5, 6, 8) and all(isinstance(_number(word), float) for word in words)
+                    if words:
+                        return True
+        return bool(_folders(path)) and (path / "labels").is_dir()
+
+    def open(self, path: Path, labels: LabelSpace | None = None) -> Yolo:
+        """Open the folder."""
+        return Yolo(path, labels)
+
+    def write(self, out: Output) -> None:
+        """`labels[/SPLIT]/{video}_{frame}.txt`, `images[/SPLIT]/…`, with `labels.json` and `data.yaml` beside."""
+        space = out.space
+        classes = space.triplet_names if space.triplets else space.instruments
+        spelled = [name.replace(",", "_") for name in classes]
+        splits = dict.fromkeys(_split(video) for video in out.videos)
+        lines = [f"{split or 'train'}: images/{split}".rstrip("/") for split in splits]
+        lines += [f"nc: {len(spelled)}", "names:", *(f"  {k}: {name}" for k, name in enumerate(spelled)), ""]
+        (out.folder / "data.yaml").write_text("\n".join(lines), encoding="utf-8")
+        (out.folder / FILE).write_text(json.dumps(space.to_json(), indent=1), encoding="utf-8")
+        for video in out.videos:
+            labels, images = out.folder / "labels" / _split(video), out.folder / "images" / _split(video)
+            labels.mkdir(parents=True, exist_ok=True)
+            images.mkdir(parents=True, exist_ok=True)
+            for frame in out.frames(video):
+                stem = flat_stem(video, frame, out)
+                if frame.image:
+                    out.image(frame, images, stem)
+                if frame.labelled:
+                    rows = [row for instance in frame.instances if (row := self._line(space, frame, instance, out))]
+                    (labels / f"{stem}.txt").write_text("".join(rows), encoding="utf-8")
+
+    def _line(self, space: LabelSpace, frame: Frame, instance: Instance, out: Output) -> str | None:
+        triplet, box = instance.triplet, instance.box
+        if box is None or triplet.instrument == UNKNOWN:
+            out.lost("{n} instances without box or instrument were left out")
+            return None
+        number = space.find(triplet.instrument, triplet.verb, triplet.target)
+        if self.fields == 8:
+            ids = f"{number} {triplet.instrument} {triplet.verb} {triplet.target}"
+        elif not space.triplets:
+            ids = f"{triplet.instrument}"
+        elif number == UNKNOWN:
+            out.lost("{n} instances without a triplet id were left out")
+            return None
+        else:
+            ids = f"{number}"
+        cx, cy = (box.x + box.w / 2) / frame.width, (box.y + box.h / 2) / frame.height
+        out.kept()
+        return f"{ids} {cx:.6f} {cy:.6f} {box.w / frame.width:.6f} {box.h / frame.height:.6f}\n"
+
+
+def _split(video: Video) -> str:
+    return "" if "," in video.split else video.split

@@ -1,0 +1,21 @@
+"""Opening files that nobody vouches for: bounded, regular, checked; images, videos, outlines and their geometry."""
+
+from surgeval.datasets.io._json import NOTHING, read_bytes, read_json, read_lines, read_text
+from surgeval.datasets.io._layout import folders, names
+from surgeval.datasets.io._values import Place, as_float, shown
+from surgeval.datasets.io._video import SUFFIXES, video_files
+
+__all__ = [
+    "NOTHING",
+    "SUFFIXES",
+    "Place",
+    "as_float",
+    "folders",
+    "names",
+    "read_bytes",
+    "read_json",
+    "read_lines",
+    "read_text",
+    "shown",
+    "video_files",
+]

@@ -1,0 +1,111 @@
+"""Opening files of strangers: only regular ones, and never more of them than was asked for.
+
+A named pipe waits for a writer that may never come and a device has no end, so every reader opens files here.
+`sweep` names what a reader's listing leaves out: folders that cannot be listed, and names that are no text.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from io import BufferedReader
+from pathlib import Path
+
+from surgeval.datasets._base import OnProblem
+from surgeval.datasets.io._values import Place
+
+NOT_REGULAR = "a named pipe, a device or the like"
+_LABELS = (".json", ".jsonl", ".txt", ".xml", ".yaml", ".yml", ".csv", ".parquet", ".names")
+_READ = (*_LABELS, ".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".webp",
+         ".mp4", ".m4v", ".avi", ".mkv", ".mov", ".webm", ".mpg")  # fmt: skip
+_DEPTH = 4  # levels of folders below the dataset's own: no layout goes deeper
+
+
+class NotRegularError(OSError):
+    """Something that is there but no file."""
+
+
+def open_regular(path: Path) -> BufferedReader:
+    """A regular file (or a link to one) opened for reading; anything else raises `OSError`."""
+    try:
+        mode = path.stat().st_mode
+    except ValueError as error:  # a name with a zero byte
+        raise FileNotFoundError(str(error)) from None
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError("a folder")
+    if not stat.S_ISREG(mode):
+        raise NotRegularError(NOT_REGULAR)
+    return path.open("rb")
+
+
+def tell_unreadable(place: Place, error: OSError) -> None:
+    """Tell why a file could not be opened or read."""
+    if isinstance(error, NotRegularError):
+        place.report("file-not-regular", NOT_REGULAR, "a regular file")
+    elif isinstance(error, FileNotFoundError | IsADirectoryError):
+        found = "a folder" if isinstance(error, IsADirectoryError) else "no such file"
+        place.report("file-missing", found, "a file")
+    else:
+        place.report("file-unreadable", error.strerror or type(error).__name__, "a readable file")
+
+
+def ends(path: Path, first: int, last: int = 0) -> tuple[bytes, bytes]:
+    """The first and the last bytes of a file, for telling its kind; nothing where it cannot be read."""
+    try:
+        with open_regular(path) as stream:
+            head = stream.read(first)
+            if last:
+                stream.seek(max(0, os.fstat(stream.fileno()).st_size - last))
+            return head, stream.read(last)
+    except OSError:
+        return b"", b""
+
+
+def is_there(path: Path) -> bool:
+    """Whether a path leads to something that is no folder; opening it tells whether it is a file."""
+    try:
+        return not stat.S_ISDIR(path.stat().st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+def sweep(root: Path, tell: OnProblem) -> None:
+    """Tell the entries of a dataset's folder that its reader cannot see, and those that are no files."""
+    level, met = [root] if root.is_dir() else [], set[tuple[int, int]]()
+    for _ in range(_DEPTH + 1):
+        level = [inner for folder in level for inner in _swept(folder, tell, met)]
+
+
+def _swept(folder: Path, tell: OnProblem, met: set[tuple[int, int]]) -> list[Path]:
+    """The folders in a folder, each met once however many links lead there."""
+    place = Place(str(folder), tell)
+    inner: list[Path] = []
+    try:
+        status = folder.stat()
+        if (status.st_dev, status.st_ino) in met:
+            return []
+        met.add((status.st_dev, status.st_ino))
+        with os.scandir(folder) as entries:
+            listed = sorted(entries, key=lambda entry: entry.name)
+    except OSError as error:
+        place.report("folder-unreadable", error.strerror or type(error).__name__, "a folder that can be listed")
+        return []
+    for entry in listed:
+        if entry.name.startswith("."):
+            continue
+        if any("\ud800" <= character <= "\udfff" for character in entry.name):
+            place.report("name-not-text", f"the name {os.fsencode(entry.name)!r}", "names in UTF-8")
+            continue
+        suffix = os.path.splitext(entry.name)[1].lower()  # noqa: PTH122 (a name, not a path)
+        here = Place(entry.path, tell)
+        if os.path.isdir(entry.path) if entry.is_symlink() else entry.is_dir():  # noqa: PTH112 (does not raise)
+            inner.append(folder / entry.name)
+        elif os.path.isfile(entry.path) if entry.is_symlink() else entry.is_file():  # noqa: PTH113
+            if suffix in _LABELS and not os.access(entry.path, os.R_OK):
+                here.report("file-unreadable", "a file that may not be read", "a readable file")
+        elif os.path.exists(entry.path):  # noqa: PTH110
+            level = here.report if suffix in _READ else here.warn
+            level("file-not-regular", NOT_REGULAR, "a regular file")
+        elif suffix not in _READ:  # a label or image that is gone is told by its reader
+            here.report("folder-unreadable", "a link that leads nowhere", "a folder or a file")
+    return inner

@@ -1,0 +1,173 @@
+"""Folders and file names: what every layout shares.
+
+Flat layouts put a frame's video in its file name, `{video}_{frame}`, cut at the last underscore. No path that a file
+names may leave the dataset's folder.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from surgeval.datasets._base import Level, OnProblem
+from surgeval.datasets.io._files import is_there
+from surgeval.datasets.io._values import Place
+
+IMAGES = (".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".webp")  # suffixes of image files
+SPLITS = ("train", "val", "valid", "validation", "test")
+_ODD = re.compile(r"( \(\d+\)| - copy.*|~\d*)$", re.IGNORECASE)
+_DIGITS = re.compile(r"(\d{1,12})\D*$")
+
+
+def names(folder: Path) -> list[str]:
+    """The names in a folder in natural order, without hidden ones; none where it cannot be listed."""
+    try:
+        with os.scandir(folder) as entries:
+            found = [entry.name for entry in entries if not entry.name.startswith(".") and printable(entry.name)]
+    except (OSError, ValueError):
+        return []
+    return sorted(found, key=natural)
+
+
+def folders(folder: Path) -> list[Path]:
+    """The folders in a folder."""
+    return [folder / name for name in names(folder) if os.path.isdir(folder / name)]  # noqa: PTH112 (`Path.is_dir` may raise)
+
+
+def printable(name: str) -> bool:
+    """Whether a name is proper text (a file system may hold bytes that are not)."""
+    return not any("\ud800" <= character <= "\udfff" for character in name)
+
+
+def natural(name: str) -> tuple[tuple[int, int, str], ...]:
+    """Sort key under which `frame 9` comes before `frame 10`."""
+    parts = re.split(r"([0-9]+)", name)
+    return tuple((1, int(part), "") if part.isascii() and part.isdigit() and len(part) < 19 else (0, 0, part)
+                 for part in parts)  # fmt: skip
+
+
+def is_file(path: Path) -> bool:
+    """Whether a path leads to a file; names that no file system takes do not (`Path.is_file` raises for some)."""
+    return os.path.isfile(path)  # noqa: PTH113
+
+
+def is_odd(stem: str) -> bool:
+    """Whether a file name looks like the copy that a desktop makes: `000542 (1)`."""
+    return _ODD.search(stem) is not None
+
+
+def number_of(name: str, ordinal: int) -> int:
+    """A frame's number: the last digits of its name, else its position."""
+    match = _DIGITS.search(name)
+    return int(match[1]) if match else ordinal
+
+
+def find_image(folder: Path, stem: str) -> Path:
+    """The image of a frame, whatever its suffix; `STEM.jpg` where there is none (reading it then says so)."""
+    for suffix in IMAGES:
+        for spelled in (suffix, suffix.upper()):
+            path = folder / (stem + spelled)
+            if is_there(path):
+                return path
+    return folder / (stem + IMAGES[0])
+
+
+def inside(root: Path, base: Path, relative: str, place: Place, field_name: str, level: Level = "error") -> Path | None:
+    """The path that a file names relative to `base`, or None (told) when it would leave `root`."""
+    text = relative.replace("\\", "/")
+    broken = "\0" in text or not printable(text) or not text
+    target = Path(os.path.abspath(base / text)) if not broken else root  # noqa: PTH100 (`resolve` follows links)
+    home = Path(os.path.abspath(root))  # noqa: PTH100
+    if broken or Path(text).is_absolute() or re.match(r"[A-Za-z]:", text) or not target.is_relative_to(home):
+        place.report("path-escape", repr(relative[:120]), f"a path inside {root}", field_name, level)
+        return None
+    return Path(os.path.normpath(base / text))
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder of label files, the folder of the images they belong to, and the split both stand for."""
+
+    labels: Path
+    images: Path
+    split: str = ""
+
+
+@dataclass(slots=True)
+class Flat:
+    """The frames of a flat layout by video: names only, about 250 bytes a frame."""
+
+    folders: list[Folder]
+    suffix: str
+    skip: frozenset[str] = frozenset()
+    fallback: str = "video"
+    images: bool = field(init=False)
+    odd: list[Path] = field(init=False, default_factory=list)
+    videos: dict[str, list[tuple[str, int, bool]]] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.images = False
+        for number, folder in enumerate(self.folders):
+            labelled = set(self._stems(folder.labels, (self.suffix,)))
+            pictured = set(self._stems(folder.images, IMAGES))
+            self.images |= bool(pictured)
+            for stem in sorted(labelled | pictured, key=natural):
+                video, _ = self.parts(stem)
+                self.videos.setdefault(video, []).append((stem, number, stem in labelled))
+        for entries in self.videos.values():
+            entries.sort(key=lambda entry: natural(self.parts(entry[0])[1]))
+        self.videos = dict(sorted(self.videos.items(), key=lambda item: natural(item[0])))
+
+    def _stems(self, folder: Path, suffixes: Iterable[str]) -> Iterator[str]:
+        wanted = tuple(suffixes)
+        for name in names(folder):
+            stem, suffix = os.path.splitext(name)  # noqa: PTH122 (names, not paths)
+            if suffix.lower() not in wanted or name in self.skip:
+                continue
+            if is_odd(stem):
+                self.odd.append(folder / name)
+            else:
+                yield stem
+
+    def parts(self, stem: str) -> tuple[str, str]:
+        """Video and frame name."""
+        video, _, name = stem.rpartition("_")
+        return (video, name) if video and name else (self.fallback, stem)
+
+    def split(self, video: str) -> str:
+        """The split of a video; several are joined by a comma."""
+        return ",".join(sorted({self.folders[number].split for _, number, _ in self.videos[video]}))
+
+    def tell(self, on_problem: OnProblem) -> None:
+        """Oddities of the layout itself."""
+        for path in self.odd:
+            Place(str(path), on_problem).warn("file-odd-name", "the name of a copy", "one file per frame")
+        for video in self.videos:
+            split = self.split(video)
+            if "," in split:
+                place = Place(str(self.folders[0].labels), on_problem, f"video {video}")
+                place.warn("split-leak", f"frames in {split.replace(',', ' and ')}", "each video in one split")
+
+
+def flat_folders(root: Path, labels: str, images: str, own: str) -> list[Folder]:
+    """Where the label files (`own` suffix) of a flat layout are: the first of the known arrangements that has any.
+
+    `ROOT/labels[/SPLIT]` with `ROOT/images[/SPLIT]`; `ROOT/SPLIT/labels` with `ROOT/SPLIT/images`; `ROOT[/SPLIT]` and
+    `ROOT/images[/SPLIT]` with labels and images side by side.
+    """
+    pairs: list[list[Folder]] = [
+        [Folder(root / labels, root / images),
+         *(Folder(root / labels / part.name, root / images / part.name, part.name) for part in folders(root / labels))],
+        [Folder(part / labels, part / images, part.name) for part in folders(root)],
+        [Folder(root / images, root / images), *(Folder(part, part, part.name) for part in folders(root / images))],
+        [Folder(root, root, root.name if root.name in SPLITS else ""),
+         *(Folder(part, part, part.name) for part in folders(root) if part.name in SPLITS)],
+    ]  # fmt: skip
+    for group in pairs:
+        used = [folder for folder in group if any(name.lower().endswith(own) for name in names(folder.labels))]
+        if used:
+            return used
+    return []

@@ -1,0 +1,255 @@
+"""Video files: frames by number, exact also where the frame rate varies.
+
+The index is the sorted list of presentation times, read once without decoding; frame n is the n-th of them. Reading
+in order decodes each frame once; a jump seeks to the key frame before it and decodes forward.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import av
+import numpy as np
+import numpy.typing as npt
+
+from surgeval.datasets._base import OnProblem, raise_errors
+from surgeval.datasets.io._files import NOT_REGULAR, is_there
+from surgeval.datasets.io._layout import names
+from surgeval.datasets.io._values import MAX_SIDE, Place
+from surgeval.errors import BadInput, DataError
+from surgeval.records import Frame, ImageRef, Question, Video
+from surgeval.vocab import LabelSpace
+
+SUFFIXES = (".mp4", ".m4v", ".avi", ".mkv", ".mov", ".webm", ".mpg")
+_OPEN = 4  # readers kept open per thread: each holds a decoder
+
+
+@dataclass(frozen=True)
+class VideoIndex:
+    """Presentation time of every frame, in seconds from the first, and the size of the picture."""
+
+    pts: npt.NDArray[np.int64]
+    times: npt.NDArray[np.float64]
+    width: int
+    height: int
+
+    def __len__(self) -> int:
+        return len(self.pts)
+
+    @property
+    def seconds(self) -> float:
+        """Duration: to the end of the last frame, assumed as long as the one before."""
+        if len(self) < 2:
+            return 0.0
+        return float(2 * self.times[-1] - self.times[-2])
+
+    @property
+    def fps(self) -> float | None:
+        """Mean frame rate."""
+        return (len(self) - 1) / float(self.times[-1]) if len(self) > 1 else None
+
+
+class _Reader:
+    """One open video: its index, and a decoder that knows which frame comes next."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self.container: Any = av.open(os.fspath(path))
+        except (av.FFmpegError, OSError, ValueError) as error:
+            raise _unreadable(path, error) from error
+        if not self.container.streams.video or self.container.streams.video[0].codec_context is None:
+            self.container.close()
+            raise DataError(path, found="no video stream that can be decoded", expected="a video")
+        self.stream: Any = self.container.streams.video[0]
+        self.stream.thread_type = "AUTO"
+        try:
+            self.index = self._build()
+        except (av.FFmpegError, OSError, ValueError, OverflowError, DataError) as error:
+            self.container.close()
+            raise error if isinstance(error, DataError) else _unreadable(path, error) from error
+        self._frames: Iterator[Any] = iter(())
+        self._next = -1
+
+    def _build(self) -> VideoIndex:
+        context = self.stream.codec_context
+        pts, keys, complete = [], [], True
+        for packet in self.container.demux(self.stream):
+            if packet.size and not packet.is_discard:
+                complete &= packet.pts is not None
+                pts.append(packet.pts if packet.pts is not None else 0)
+                if packet.is_keyframe:
+                    keys.append(pts[-1])
+        if not complete:  # AVI carries no presentation times: only decoding tells them
+            self.container.seek(0)
+            decoded = ((frame.pts, frame.key_frame) for frame in self.container.decode(self.stream))
+            shown = [(time, key) for time, key in decoded if time is not None]
+            pts, keys = [time for time, _ in shown], [time for time, key in shown if key]
+        times = np.unique(np.asarray(pts, dtype=np.int64))
+        self._keys = np.unique(np.asarray(keys, dtype=np.int64))
+        if not times.size or not 0 < context.width <= MAX_SIDE or not 0 < context.height <= MAX_SIDE:
+            raise DataError(self.path, found="no decodable frame", expected="a video")
+        seconds = (times - times[0]) * float(self.stream.time_base)
+        return VideoIndex(times, seconds, int(context.width), int(context.height))
+
+    def read(self, number: int) -> npt.NDArray[np.uint8]:
+        wanted = int(self.index.pts[number])
+        picture = self._forward(wanted) if number == self._next else None
+        if picture is None:
+            # A key frame at or before the wanted time may still come too late: pictures that lean on the group
+            # before it cannot be decoded from there. Then one key frame earlier, at last the beginning.
+            keys = self._keys[: int(np.searchsorted(self._keys, wanted, side="right"))].tolist()
+            for key in (*keys[:-4:-1], int(self.index.pts[0])):
+                self.container.seek(key, stream=self.stream, backward=True, any_frame=False)
+                self._frames = self.container.decode(self.stream)
+                picture = self._forward(wanted)
+                if picture is not None:
+                    break
+        self._next = number + 1 if picture is not None else -1
+        if picture is None:
+            raise DataError(self.path, record=f"frame {number}", found="nothing to decode", expected="a frame")
+        pixels: npt.NDArray[np.uint8] = picture.to_ndarray(format="rgb24")
+        return pixels
+
+    def _forward(self, wanted: int) -> Any:
+        """Decode on to the frame shown at this time; None when it does not come."""
+        for frame in self._frames:
+            if frame.pts is not None and frame.pts >= wanted:
+                return frame if frame.pts == wanted else None
+        return None
+
+    def close(self) -> None:
+        self.container.close()
+
+
+_local = threading.local()
+
+
+def _reader(path: Path) -> _Reader:
+    readers: OrderedDict[Path, tuple[tuple[int, int, int], _Reader]] | None = getattr(_local, "readers", None)
+    if readers is None or _local.process != os.getpid():  # a decoder does not survive a fork
+        readers = _local.readers = OrderedDict()
+        _local.process = os.getpid()
+    try:
+        status = path.stat()
+    except (OSError, ValueError):
+        raise DataError(path, found="no such file", expected="a video") from None
+    if not stat.S_ISREG(status.st_mode):
+        raise DataError(path, found=NOT_REGULAR, expected="a regular file")
+    stamp = (status.st_ino, status.st_mtime_ns, status.st_size)
+    kept = readers.pop(path, None)
+    if kept is not None and kept[0] != stamp:
+        kept[1].close()
+        kept = None
+    readers[path] = kept or (stamp, _Reader(path))
+    while len(readers) > _OPEN:
+        readers.popitem(last=False)[1][1].close()
+    return readers[path][1]
+
+
+def _kind(error: DataError) -> str:
+    return "file-not-regular" if error.found == NOT_REGULAR else "video-broken"
+
+
+def _unreadable(path: Path, error: Exception) -> DataError:
+    said = str(getattr(error, "strerror", None) or error)  # `str` adds number and path
+    found = (said.splitlines() or [type(error).__name__])[0]
+    return DataError(path, found=f"a damaged video ({found})", expected="a video that can be decoded")
+
+
+def video_index(path: Path) -> VideoIndex:
+    """The frames of a video file; an unreadable file raises `DataError`."""
+    return _reader(path).index
+
+
+def read_video_frame(path: Path, number: int) -> npt.NDArray[np.uint8]:
+    """Frame `number` (from 0, in display order) as RGB."""
+    reader = _reader(path)
+    if not 0 <= number < len(reader.index):
+        found, expected = f"no frame {number}", f"a number from 0 to {len(reader.index) - 1}"
+        raise DataError(path, found=found, expected=expected)
+    try:
+        return reader.read(number)
+    except (av.FFmpegError, OSError, ValueError) as error:
+        raise _unreadable(path, error) from error
+
+
+class VideoDataset:
+    """Frames of video files without labels: all of them, or one every `every` seconds."""
+
+    format: ClassVar[str] = "video"
+
+    def __init__(self, path: Path, every: float | None = None, labels: LabelSpace | None = None) -> None:
+        if every is not None and not every > 0:
+            raise BadInput(f"every={every}: expected a positive number of seconds")
+        self.root, self.every = path, every
+        self.space = labels or LabelSpace("none", ("instrument",))
+        files = [path] if path.is_file() else video_files(path)
+        self._files = {file.stem: file for file in files}
+        self._clashes = [file for file in files if self._files[file.stem] != file]
+
+    def videos(self, on_problem: OnProblem = raise_errors) -> tuple[Video, ...]:
+        """One per file."""
+        for file in self._clashes:
+            Place(str(file), on_problem).report("video-duplicate", "another video of this name", "distinct names")
+        result = []
+        for name, file in self._files.items():
+            try:
+                index = video_index(file)
+            except DataError as error:
+                Place(error.file, on_problem).report(_kind(error), error.found, error.expected)
+                continue
+            result.append(Video(name, fps=index.fps, seconds=index.seconds, frames=len(self._chosen(index))))
+        return tuple(result)
+
+    def frames(self, video: str, on_problem: OnProblem = raise_errors) -> Iterator[Frame]:
+        """The frames in display order; `labelled` is false."""
+        if video not in self._files:
+            raise BadInput(f"{self.root}: found no video {video!r}, expected one of {', '.join(self._files)}")
+        file = self._files[video]
+        try:
+            index = video_index(file)
+        except DataError as error:
+            Place(error.file, on_problem).report(_kind(error), error.found, error.expected)
+            return
+        for n in self._chosen(index).tolist():
+            yield Frame(video, f"{n:06d}", n, float(index.times[n]), ImageRef(file, n), index.width, index.height,
+                        labelled=False)  # fmt: skip
+
+    def _chosen(self, index: VideoIndex) -> npt.NDArray[np.int64]:
+        if self.every is None:
+            return np.arange(len(index))
+        ticks = np.arange(0, float(index.times[-1]) + 1e-9, self.every)
+        return np.unique(np.searchsorted(index.times, ticks - 1e-9))
+
+    def questions(self, on_problem: OnProblem = raise_errors) -> Iterator[Question]:
+        """None."""
+        return iter(())
+
+
+class VideoFormat:
+    """Video files."""
+
+    name = "video"
+    title = "one video file or a folder of them (MP4, AVI, MKV, MOV), without labels"
+
+    def detect(self, path: Path) -> bool:
+        """By the names of the files."""
+        return path.suffix.lower() in SUFFIXES if path.is_file() else bool(video_files(path))
+
+    def open(self, path: Path, labels: LabelSpace | None = None) -> VideoDataset:
+        """All frames; use `open_video` to take one every few seconds."""
+        return VideoDataset(path, labels=labels)
+
+
+def video_files(folder: Path) -> list[Path]:
+    """The video files of a folder by name."""
+    files = [folder / name for name in names(folder)] if folder.is_dir() else []
+    return [file for file in files if file.suffix.lower() in SUFFIXES and is_there(file)]

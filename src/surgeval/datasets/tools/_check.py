@@ -1,0 +1,160 @@
+"""`check`: read everything, believe nothing, name every problem.
+
+The readers tell what is wrong with the labels; this adds what only a look at the whole can tell: images that are
+missing, damaged or of another size, frames met twice, media of questions that are not there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from surgeval.datasets._base import Dataset, OnProblem, Problem
+from surgeval.datasets._memory import MemoryDataset
+from surgeval.datasets.formats._intent import media_paths
+from surgeval.datasets.io._files import NOT_REGULAR, is_there, sweep
+from surgeval.datasets.io._images import decode, image_size
+from surgeval.datasets.io._layout import is_file
+from surgeval.datasets.io._values import Place
+from surgeval.errors import DataError
+from surgeval.records import Frame, ImageRef, IntentQuestion, Video
+
+__all__ = ["CheckReport", "check"]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """What was read and what was wrong.
+
+    `problems` holds the first `keep` of them (all are handed to `on_problem`); `counts` counts them all by kind.
+    """
+
+    format: str
+    root: Path
+    videos: int
+    frames: int
+    unlabelled: int
+    instances: int
+    boxes: int
+    masks: int
+    images: int
+    questions: int
+    errors: int
+    warnings: int
+    counts: Mapping[str, int]  # kind of problem → how many
+    problems: tuple[Problem, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong; oddities that leave the data usable (warnings) do not count."""
+        return self.errors == 0
+
+    def summary(self) -> str:
+        """The counts in one line."""
+        what = (f"{self.videos} videos", f"{self.frames} frames", f"{self.instances} instances",
+                f"{self.questions} questions", f"{self.errors} errors", f"{self.warnings} warnings")  # fmt: skip
+        return f"{self.format}: " + ", ".join(what)
+
+
+class _Listener:
+    """Counts problems, keeps the first ones and passes all on."""
+
+    def __init__(self, keep: int, on_problem: OnProblem | None) -> None:
+        self.kinds: Counter[str] = Counter()
+        self.levels: Counter[str] = Counter()
+        self.kept: list[Problem] = []
+        self._keep, self._next = keep, on_problem
+        self._closed: set[str] = set()
+
+    def __call__(self, problem: Problem) -> None:
+        if problem.kind in ("file-not-regular", "file-unreadable"):  # met by the sweep and again by the reader
+            if problem.file in self._closed:
+                return
+            self._closed.add(problem.file)
+        self.kinds[problem.kind] += 1
+        self.levels[problem.level] += 1
+        if len(self.kept) < self._keep:
+            self.kept.append(problem)
+        if self._next:
+            self._next(problem)
+
+
+def check(
+    dataset: Dataset,
+    *,
+    images: bool = True,
+    on_problem: OnProblem | None = None,
+    keep: int = 1000,
+    progress: Callable[[Video, int], None] | None = None,
+) -> CheckReport:
+    """Read a whole dataset and report every problem in it.
+
+    Image files must exist and have the stated size (read from their headers); `images=True` also decodes each of
+    them, which finds files that are cut off.
+    """
+    tell = _Listener(keep, on_problem)
+    counts: Counter[str] = Counter()
+    if not isinstance(dataset, MemoryDataset):
+        sweep(dataset.root, tell)
+    videos = dataset.videos(tell)
+    for video in videos:
+        seen: set[str] = set()
+        for frame in dataset.frames(video.name, tell):
+            counts["frames"] += 1
+            counts["unlabelled"] += not frame.labelled
+            counts["instances"] += len(frame.instances)
+            counts["boxes"] += sum(instance.box is not None for instance in frame.instances)
+            counts["masks"] += sum(instance.mask is not None or bool(instance.polygon) for instance in frame.instances)
+            if frame.name in seen:
+                place = Place(str(dataset.root), tell, f"{video.name} frame {frame.name}")
+                place.report("frame-duplicate", "a frame met before", "each frame once")
+            seen.add(frame.name)
+            counts["images"] += _check_images(frame, tell, images)
+            if progress:
+                progress(video, counts["frames"])
+    for question in dataset.questions(tell):
+        counts["questions"] += 1
+        if isinstance(question, IntentQuestion):
+            for path in media_paths(dataset, question):
+                if not is_file(path):
+                    place = Place(str(path), tell, f"item {question.id}")
+                    place.report("media-missing", "no such file", "the media of a question", "media")
+    if not (counts["frames"] or counts["questions"] or tell.levels["error"]):
+        Place(str(dataset.root), tell).report("empty", "no frame and no question", "a dataset with some")
+    return CheckReport(
+        dataset.format, dataset.root, len(videos), counts["frames"], counts["unlabelled"], counts["instances"],
+        counts["boxes"], counts["masks"], counts["images"], counts["questions"], tell.levels["error"],
+        tell.levels["warning"], MappingProxyType(dict(tell.kinds)), tuple(tell.kept),
+    )  # fmt: skip
+
+
+def _check_images(frame: Frame, tell: OnProblem, decoding: bool) -> int:
+    """Look at the image of a frame and at its successor; returns how many are there."""
+    refs = [(ref, role) for ref, role in ((frame.image, "image"), (frame.successor, "successor")) if ref]
+    return sum(_check_image(ref, role, frame, tell, decoding) for ref, role in refs)
+
+
+def _check_image(ref: ImageRef, role: str, frame: Frame, tell: OnProblem, decoding: bool) -> bool:
+    if ref.frame is not None:
+        return True  # the video's index was built from the file itself
+    place = Place(str(ref.path), tell, f"{frame.video} frame {frame.name}")
+    if is_there(ref.path) and not is_file(ref.path):
+        place.report("file-not-regular", NOT_REGULAR, "a regular file")
+        return False
+    if not is_file(ref.path):
+        place.report("image-missing", "no such file", f"the {role} of a frame")
+        return False
+    size = image_size(ref.path)
+    if decoding or size is None:  # decoding tells why there is no size
+        try:
+            size = decode(ref.path).shape[1::-1]
+        except DataError as error:
+            place.report("image-broken", error.found, error.expected)
+            return False
+    if size != (frame.width, frame.height):
+        found, expected = f"{size[0]} × {size[1]} pixels", f"{frame.width} × {frame.height} as the labels say"
+        place.report("image-size", found, expected)
+    return True

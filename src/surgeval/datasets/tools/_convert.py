@@ -1,0 +1,232 @@
+"""`convert`: a dataset in another format, with every loss said.
+
+The output is written beside its place under a temporary name and moved there when it is complete, so an interrupted
+conversion leaves nothing that looks finished.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from surgeval.datasets._base import Dataset, OnProblem, raise_errors
+from surgeval.datasets._memory import MemoryDataset
+from surgeval.datasets._registry import writers
+from surgeval.datasets.formats._labelme import Labelme
+from surgeval.datasets.formats._writing import Output, Pixels
+from surgeval.datasets.io._files import sweep
+from surgeval.datasets.io._images import read_image
+from surgeval.datasets.io._letterbox import Letterbox
+from surgeval.datasets.io._outline import parts_of
+from surgeval.datasets.tools._merge import MergeMap, merged
+from surgeval.errors import BadInput
+from surgeval.records import Frame, Instance, Mask, Question, Video
+
+__all__ = ["ConvertReport", "convert"]
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertReport:
+    """What was written and what was lost."""
+
+    format: str
+    out: Path
+    videos: int
+    frames: int
+    images: int
+    questions: int
+    instances_read: int
+    instances_dropped: int  # by the merge
+    instances_written: int
+    losses: tuple[str, ...]
+
+
+class _Squared:
+    """A dataset seen in the 640-pixel square."""
+
+    format: ClassVar[str] = "square"
+
+    def __init__(self, source: Dataset, size: int) -> None:
+        self.root, self.space = source.root, source.space
+        self._source, self._size = source, size
+        self._last: tuple[str, str, Letterbox] | None = None
+        self.media_root = getattr(source, "media_root", None)
+
+    def videos(self, on_problem: OnProblem = raise_errors) -> tuple[Video, ...]:
+        return self._source.videos(on_problem)
+
+    def frames(self, video: str, on_problem: OnProblem = raise_errors) -> Iterator[Frame]:
+        for frame in self._source.frames(video, on_problem):
+            letterbox = Letterbox(frame.width, frame.height, self._size)
+            self._last = (frame.video, frame.name, letterbox)
+            instances = tuple(_squared(instance, letterbox) for instance in frame.instances)
+            region = letterbox.forward(frame.region) if frame.region else None
+            yield replace(frame, width=self._size, height=self._size, instances=instances, region=region)
+
+    def geometry(self, frame: Frame) -> Letterbox:
+        """The letterbox of the frame just yielded (only that one is held)."""
+        if self._last is None or self._last[:2] != (frame.video, frame.name):
+            raise ValueError(f"{frame.video} {frame.name} is not the frame just read")
+        return self._last[2]
+
+    def pixels(self, frame: Frame) -> npt.NDArray[np.uint8]:
+        letterbox = self.geometry(frame)
+        return letterbox.image(_fitting(frame, (letterbox.width, letterbox.height)))
+
+    def questions(self, on_problem: OnProblem = raise_errors) -> Iterator[Question]:
+        return self._source.questions(on_problem)
+
+
+def _fitting(frame: Frame, size: tuple[int, int]) -> npt.NDArray[np.uint8]:
+    if frame.image is None:
+        raise BadInput(f"{frame.video} frame {frame.name}: found no image, expected one to resize")
+    pixels = read_image(frame.image)
+    if pixels.shape[:2] != size[::-1]:
+        found = f"{pixels.shape[1]} × {pixels.shape[0]}"
+        raise BadInput(f"{frame.image.path}: found {found} pixels, expected {size[0]} × {size[1]} as the labels say")
+    return pixels
+
+
+def _squared(instance: Instance, letterbox: Letterbox) -> Instance:
+    parts = parts_of(instance)
+    originals: tuple[tuple[tuple[float, float], ...], ...] = parts
+    if not parts and instance.box:
+        x1, y1, x2, y2 = instance.box.corners
+        originals = (((x1, y1), (x2, y2)),)
+    moved = tuple(tuple(letterbox.forward_point(point) for point in part) for part in parts)
+    attributes: dict[str, Any] = {**instance.attributes, "original_parts": originals}
+    if len(moved) > 1:
+        attributes["polygons"] = moved
+    return replace(
+        instance, box=letterbox.forward(instance.box) if instance.box else None,
+        mask=Mask.from_array(letterbox.mask(instance.mask.to_array())) if instance.mask else None,
+        polygon=moved[0] if len(moved) == 1 else (),
+        points={name: letterbox.forward_point(point) for name, point in instance.points.items()},
+        motion=_moved(instance.motion, letterbox), attributes=attributes,
+    )  # fmt: skip
+
+
+def _moved(motion: tuple[float, ...] | None, letterbox: Letterbox) -> tuple[float, ...] | None:
+    """An affine motion of the frame as the same motion of the square."""
+    if motion is None:
+        return None
+    a, b, c, d, e, f = motion
+    x, y = letterbox.paste
+    return a, b, letterbox.scale * (c + x - a * x - b * y), d, e, letterbox.scale * (f + y - d * x - e * y)
+
+
+def _restored_pixels(frame: Frame) -> npt.NDArray[np.uint8]:
+    if frame.image is None:
+        raise BadInput(f"{frame.video} frame {frame.name}: found no image, expected one to restore")
+    pixels = read_image(frame.image)
+    return Letterbox(frame.width, frame.height, pixels.shape[0]).restored_image(pixels)
+
+
+def convert(
+    dataset: Dataset,
+    out: str | Path,
+    format: str,
+    *,
+    size: int | None = None,
+    restore: bool = False,
+    merge: MergeMap | None = None,
+    min_count: int = 0,
+    images: bool = True,
+    on_problem: OnProblem = raise_errors,
+    progress: Callable[[Video, Frame], None] | None = None,
+) -> ConvertReport:
+    """Write a dataset in another format.
+
+    `size` pads every frame to a square and resizes it (640 in ProstaTD); `restore` undoes that for a labelme dataset
+    which was written so. `merge` consolidates labels, `min_count` drops rarer triplets. Images are copied unchanged
+    unless their pixels change; `images=False` leaves them out. What the format cannot hold is listed in `losses`.
+    """
+    known = writers()
+    if format not in known:
+        raise BadInput(f"format {format!r}: expected one of {', '.join(known)}")
+    if size is not None and not 16 <= size <= 8192:
+        raise BadInput(f"size {size}: expected a number of pixels from 16 to 8192")
+    if size is not None and restore:
+        raise BadInput("size and restore exclude each other")
+    target = _target(dataset, Path(out))
+    if not isinstance(dataset, MemoryDataset):
+        sweep(dataset.root, on_problem)
+    source, pixels, geometry = dataset, None, None
+    if restore:
+        if not isinstance(dataset, Labelme):
+            raise BadInput(f"restore: found a {dataset.format} dataset, expected labelme with transformInfo")
+        source, pixels = dataset.restored(), _restored_pixels
+    merging = merged(source, merge or MergeMap({}, {}, {}, {}), min_count, on_problem) if merge or min_count else None
+    source = merging or source
+    if size is not None:
+        square = _Squared(source, size)
+        source, pixels, geometry = square, square.pixels, square.geometry
+    counts, losses, videos = _write(source, target, format, images, pixels, geometry, on_problem, progress)
+    dropped = merging.dropped if merging else 0
+    read = counts["instances"] + dropped
+    return ConvertReport(format, Path(out), videos, counts["frames"], counts["images"], counts["questions"], read,
+                         dropped, counts["written"], losses)  # fmt: skip
+
+
+def _target(dataset: Dataset, out: Path) -> Path:
+    """The folder to write to: new or empty, outside what is read, and no link (which could not be replaced)."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise BadInput(f"{out}: found something there already, expected a new or empty folder")
+    target = out.resolve()
+    root = dataset.root.resolve()
+    if not isinstance(dataset, MemoryDataset) and root.is_dir() and target.is_relative_to(root):
+        raise BadInput(f"{out}: found a place inside the dataset {dataset.root}, expected a folder outside it")
+    return target
+
+
+def _clean(target: Path) -> None:
+    """Remove what conversions to this folder left when they were killed; those that still run keep theirs."""
+    pattern = re.compile(rf"\.{re.escape(target.name)}\.([0-9]{{1,9}})\.partial")
+    for path in target.parent.iterdir() if target.parent.is_dir() else ():
+        match = pattern.fullmatch(path.name)
+        if match and not _alive(int(match[1])):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True  # somebody else's
+    return True
+
+
+def _write(
+    source: Dataset, target: Path, format: str, images: bool, pixels: Pixels | None,
+    geometry: Callable[[Frame], Letterbox] | None, tell: OnProblem, progress: Callable[[Video, Frame], None] | None,
+) -> tuple[dict[str, int], tuple[str, ...], int]:  # fmt: skip
+    writer = writers()[format]
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    _clean(target)
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    try:
+        videos = source.videos(tell)
+        output = Output(source, partial, writer, videos, tell, images, pixels, progress=progress, geometry=geometry)
+        writer.write(output)
+        if "questions" not in writer.keeps:
+            for _ in source.questions(tell):
+                output.lost("{n} questions are not kept")
+        elif any(True for video in videos[:1] for _ in source.frames(video.name, tell)):
+            output.lost("frames and labels are not kept")
+        if target.exists():
+            target.rmdir()
+        partial.rename(target)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return output.counts, output.sentences(), len(videos)

@@ -1,0 +1,121 @@
+"""Frames with their labels drawn on them: the quickest way to see that boxes sit where they should."""
+
+from __future__ import annotations
+
+import math
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from surgeval.datasets._base import Dataset, OnProblem, raise_errors
+from surgeval.datasets.io._images import read_image
+from surgeval.datasets.io._outline import parts_of
+from surgeval.datasets.io._values import Place
+from surgeval.errors import DataError
+from surgeval.records import UNKNOWN, Frame, Instance
+from surgeval.vocab import LabelSpace
+
+__all__ = ["contact_sheet", "draw_frame"]
+
+# One colour per instrument, bright against red tissue (RGB).
+_COLOURS = ((0, 255, 255), (255, 255, 0), (0, 255, 80), (80, 160, 255), (255, 120, 255), (255, 255, 255),
+            (255, 170, 0), (160, 255, 160), (190, 140, 255), (0, 200, 200))  # fmt: skip
+
+_HELD = 24  # frames of a video among which those for the sheet are chosen
+
+
+def draw_frame(image: npt.NDArray[np.uint8], frame: Frame, space: LabelSpace) -> npt.NDArray[np.uint8]:
+    """A copy of the image with the boxes, outlines and names of its instances."""
+    canvas = np.ascontiguousarray(image).copy()
+    scale = max(canvas.shape[1] / 640, 0.5)
+    for instance in frame.instances:
+        colour = _COLOURS[instance.triplet.instrument % len(_COLOURS)]
+        if instance.mask and (instance.mask.height, instance.mask.width) == canvas.shape[:2]:
+            inside = instance.mask.to_array()
+            canvas[inside] = (0.75 * canvas[inside] + 0.25 * np.asarray(colour)).astype(np.uint8)
+        for part in parts_of(instance):
+            cv2.polylines(canvas, [np.rint(np.asarray(part)).astype(np.int32)], True, colour, 1, cv2.LINE_AA)
+        if instance.box:
+            x1, y1, x2, y2 = (round(value) for value in instance.box.corners)
+            cv2.rectangle(canvas, (x1, y1), (x2, y2), colour, max(1, round(1.5 * scale)))
+            _text(canvas, _name(instance, space), (max(x1, 0) + 2, max(y1 - 4, 12)), 0.42 * scale, colour)
+    return canvas
+
+
+def _name(instance: Instance, space: LabelSpace) -> str:
+    triplet = instance.triplet
+    parts = [names[number] for names, number in ((space.instruments, triplet.instrument), (space.verbs, triplet.verb),
+                                                 (space.targets, triplet.target)) if number != UNKNOWN]  # fmt: skip
+    return " ".join(parts)
+
+
+def _text(canvas: npt.NDArray[np.uint8], text: str, at: tuple[int, int], size: float, colour: tuple[int, ...]) -> None:
+    plain = text.encode("ascii", "replace").decode()
+    for shade, width in (((0, 0, 0), 3), (colour, 1)):
+        cv2.putText(canvas, plain, at, cv2.FONT_HERSHEY_SIMPLEX, size, shade, width, cv2.LINE_AA)
+
+
+def contact_sheet(
+    dataset: Dataset, n: int = 12, *, columns: int = 4, width: int = 400, on_problem: OnProblem = raise_errors
+) -> npt.NDArray[np.uint8]:
+    """Frames spread over the videos, labels drawn, in one picture. Frames with instances are preferred."""
+    videos = [video.name for video in dataset.videos(on_problem)]
+    tiles: list[npt.NDArray[np.uint8]] = []
+    for number, video in enumerate(videos):
+        share = n // len(videos) + (number < n % len(videos))
+        # The golden ratio moves the moment from video to video: one frame each still shows every part of the operation.
+        phase = (0.5 + 0.618034 * number) % 1
+        chosen = _spread(dataset, video, share, phase, on_problem) if share else []
+        for frame in chosen:
+            try:
+                tiles.append(_tile(frame, dataset.space, width))
+            except DataError as error:  # a sheet with a gap is better than none
+                place = Place(error.file, on_problem, f"{frame.video} frame {frame.name}")
+                place.report("image-broken", error.found, error.expected)
+    if not tiles:
+        return np.zeros((width, width, 3), dtype=np.uint8)
+    height = max(tile.shape[0] for tile in tiles)
+    columns = min(columns, len(tiles))
+    sheet = np.zeros((math.ceil(len(tiles) / columns) * height, columns * width, 3), dtype=np.uint8)
+    for number, tile in enumerate(tiles):
+        row, column = divmod(number, columns)
+        sheet[row * height : row * height + tile.shape[0], column * width : (column + 1) * width] = tile
+    return sheet
+
+
+def _spread(dataset: Dataset, video: str, count: int, phase: float, on_problem: OnProblem) -> list[Frame]:
+    """A few frames evenly over a video, the first at `phase` of its share; few more are ever held."""
+    with_labels, others = _Evenly(count), _Evenly(count)
+    for frame in dataset.frames(video, on_problem):
+        if frame.image is not None:
+            (with_labels if frame.instances else others).offer(frame)
+    return with_labels.chosen(phase) or others.chosen(phase)
+
+
+class _Evenly:
+    """Keeps every k-th of a stream; k doubles whenever too many are held."""
+
+    def __init__(self, count: int) -> None:
+        self._count, self._step, self._met = count, 1, 0
+        self._kept: list[Frame] = []
+
+    def offer(self, frame: Frame) -> None:
+        if self._met % self._step == 0:
+            self._kept.append(frame)
+            if len(self._kept) > 2 * max(self._count, _HELD):
+                self._kept, self._step = self._kept[::2], self._step * 2
+        self._met += 1
+
+    def chosen(self, phase: float) -> list[Frame]:
+        count = min(self._count, len(self._kept))
+        return [self._kept[int((k + phase) * len(self._kept) / count)] for k in range(count)]
+
+
+def _tile(frame: Frame, space: LabelSpace, width: int) -> npt.NDArray[np.uint8]:
+    assert frame.image is not None  # noqa: S101 (the caller looked)
+    drawn = draw_frame(read_image(frame.image), frame, space)
+    height = max(1, round(drawn.shape[0] * width / drawn.shape[1]))
+    tile: npt.NDArray[np.uint8] = cv2.resize(drawn, (width, height), interpolation=cv2.INTER_AREA)
+    _text(tile, f"{frame.video} {frame.name}", (6, height - 8), 0.45, (255, 255, 255))
+    return tile

@@ -1,0 +1,48 @@
+"""What identifies a dataset's content: a run recorded with one fingerprint is not resumed on other data."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+from surgeval.datasets._base import Dataset
+from surgeval.datasets.io._files import open_regular
+from surgeval.datasets.io._layout import names, printable
+from surgeval.errors import DataError
+
+__all__ = ["dataset_fingerprint"]
+
+_LABELS = (".json", ".jsonl", ".txt", ".xml", ".yaml", ".yml", ".csv", ".parquet", ".toml")
+
+
+def dataset_fingerprint(dataset: Dataset) -> str:
+    """A hash of the dataset's files: labels by their content, images and videos by name and size.
+
+    It does not depend on where the folder lies or when its files were written.
+    """
+    digest = hashlib.sha256(f"{dataset.format}\n{dataset.space!r}\n".encode())
+    # `beside`: what a dataset takes from elsewhere, boxes of another folder or the mapping of a table.
+    for root in (dataset.root, *getattr(dataset, "beside", ())):
+        try:
+            for path in _files(root) if root.is_dir() else [root] if root.is_file() else []:
+                relative = path.relative_to(root).as_posix() if path != root else path.name
+                digest.update(f"{relative}\0{path.stat().st_size}\n".encode())
+                if path.suffix.lower() in _LABELS:
+                    with open_regular(path) as stream:
+                        digest.update(hashlib.file_digest(stream, "sha256").digest())
+        except OSError as error:
+            raise DataError(
+                error.filename or root, found=error.strerror or "an error", expected="a readable file"
+            ) from error
+    return digest.hexdigest()
+
+
+def _files(folder: Path) -> list[Path]:
+    result = []
+    for place, inner, _ in os.walk(folder):
+        # A run written into the dataset's folder is no part of the dataset.
+        inner[:] = sorted(name for name in inner if not name.startswith(".") and printable(name)
+                          and not (Path(place) / name / "run.json").exists())  # fmt: skip
+        result += [path for name in names(Path(place)) if (path := Path(place) / name).is_file()]
+    return result

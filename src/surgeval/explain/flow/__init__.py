@@ -1,0 +1,25 @@
+"""Optical flow between two frames: DIS (the default), Farnebäck, RAFT, or files computed elsewhere."""
+
+from surgeval.explain.flow._estimate import (
+    FLOW_METHODS,
+    DisFlow,
+    FarnebackFlow,
+    FlowMethod,
+    FlowPair,
+    StoredFlow,
+    flow,
+    forward_backward_error,
+    open_flow,
+)
+
+__all__ = [
+    "FLOW_METHODS",
+    "DisFlow",
+    "FarnebackFlow",
+    "FlowMethod",
+    "FlowPair",
+    "StoredFlow",
+    "flow",
+    "forward_backward_error",
+    "open_flow",
+]

@@ -1,0 +1,246 @@
+"""Optical flow between two frames: DIS (the default), Farnebäck, RAFT, or files computed elsewhere.
+
+A flow is float32 (height, width, 2): the pixel (x, y) of the first frame is at (x + u, y + v) in the second. Images are
+RGB or grey, uint8. Every method is a small frozen object with `pair`, so that a run can name it and repeat it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Protocol
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from surgeval.errors import BadInput, DataError
+from surgeval.explain.flow._files import read_flo
+
+__all__ = ["FLOW_METHODS", "DisFlow", "FarnebackFlow", "FlowMethod", "FlowPair", "StoredFlow", "flow",
+           "forward_backward_error", "open_flow"]  # fmt: skip
+
+Flow = npt.NDArray[np.float32]
+_PIECES = 16
+Image = npt.NDArray[np.uint8]
+
+FLOW_METHODS = ("dis", "farneback", "raft", "files")
+_SMALLEST = 32  # pixels: below, the pyramids of the methods have no level left
+_PRESETS = {
+    "ultrafast": cv2.DISOPTICAL_FLOW_PRESET_ULTRAFAST,
+    "fast": cv2.DISOPTICAL_FLOW_PRESET_FAST,
+    "medium": cv2.DISOPTICAL_FLOW_PRESET_MEDIUM,
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FlowPair:
+    """Flow from the first frame to the second, and back; each lives on the grid of the frame it starts from."""
+
+    forward: Flow
+    backward: Flow | None
+
+
+class FlowMethod(Protocol):
+    """A way to flow."""
+
+    @property
+    def name(self) -> str:
+        """One of `FLOW_METHODS`, or a third party's."""
+        ...
+
+    def pair(self, a: Image, b: Image, *, key: str = "", backward: bool = True) -> FlowPair:
+        """Flow a → b, and b → a where wanted; `key` is "VIDEO/FRAME", for methods that look flow up."""
+        ...
+
+    def record(self) -> Mapping[str, object]:
+        """What determines the result, for run.json."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class DisFlow:
+    """Dense inverse search (Kroeger et al. 2016) as OpenCV has it.
+
+    `medium` is the default: on the phantom it underestimates motion at most half as much as `fast`, for 12 instead of
+    3 ms per 448×256 field. The result does not depend on the number of threads.
+    """
+
+    preset: str = "medium"
+
+    def __post_init__(self) -> None:
+        if self.preset not in _PRESETS:
+            raise BadInput(f"DIS preset: found {self.preset!r}, expected one of {', '.join(_PRESETS)}")
+
+    @property
+    def name(self) -> str:
+        """`dis`."""
+        return "dis"
+
+    def pair(self, a: Image, b: Image, *, key: str = "", backward: bool = True) -> FlowPair:
+        """Flow a → b, and b → a where wanted."""
+        first, second = grey_pair(a, b)
+        # A fresh object each time: one that has run keeps buffers, and is not safe to share between threads.
+        search = cv2.DISOpticalFlow.create(_PRESETS[self.preset])
+        return FlowPair(search.calc(first, second, None), search.calc(second, first, None) if backward else None)
+
+    def record(self) -> Mapping[str, object]:
+        """Name, preset and OpenCV's version."""
+        return {"flow": self.name, "preset": self.preset, "opencv": cv2.__version__}
+
+
+@dataclass(frozen=True, slots=True)
+class FarnebackFlow:
+    """Polynomial expansion (Farnebäck 2003) as OpenCV has it; smooth fields, blurred at the edges of instruments."""
+
+    levels: int = 4
+    window: int = 21
+    iterations: int = 4
+
+    def __post_init__(self) -> None:
+        if not (1 <= self.levels <= 10 and 3 <= self.window <= 255 and 1 <= self.iterations <= 100):
+            found = f"levels={self.levels}, window={self.window}, iterations={self.iterations}"
+            raise BadInput(f"Farnebäck flow: found {found}, expected 1 to 10, 3 to 255 and 1 to 100")
+
+    @property
+    def name(self) -> str:
+        """`farneback`."""
+        return "farneback"
+
+    def pair(self, a: Image, b: Image, *, key: str = "", backward: bool = True) -> FlowPair:
+        """Flow a → b, and b → a where wanted."""
+        first, second = grey_pair(a, b)
+        return FlowPair(self._one(first, second), self._one(second, first) if backward else None)
+
+    def _one(self, first: Image, second: Image) -> Flow:
+        found: Flow = cv2.calcOpticalFlowFarneback(
+            first, second, None, 0.5, self.levels, self.window, self.iterations, 7, 1.5,
+            cv2.OPTFLOW_FARNEBACK_GAUSSIAN,
+        )  # fmt: skip
+        return found
+
+    def record(self) -> Mapping[str, object]:
+        """Name, settings and OpenCV's version."""
+        return {
+            "flow": self.name, "levels": self.levels, "window": self.window, "iterations": self.iterations,
+            "opencv": cv2.__version__,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFlow:
+    """Flow computed elsewhere: `FOLDER/VIDEO/FRAME.flo`, and `FOLDER/VIDEO/FRAME.back.flo` for the way back."""
+
+    folder: Path
+
+    def __post_init__(self) -> None:
+        if not self.folder.is_dir():
+            raise DataError(self.folder, found="no such folder", expected="a folder with VIDEO/FRAME.flo")
+
+    @property
+    def name(self) -> str:
+        """`files`."""
+        return "files"
+
+    def pair(self, a: Image, b: Image, *, key: str = "", backward: bool = True) -> FlowPair:
+        """The stored fields of this frame; their size must be the frame's."""
+        check_pair(a, b)
+        parts = PurePosixPath(key).parts
+        # The key comes from a dataset: it names a place inside the folder or nothing.
+        if not parts or any(part in ("..", "/") or "\\" in part or "\0" in part for part in parts):
+            raise BadInput(f"stored flow: found the frame name {key!r}, expected VIDEO/FRAME")
+        stem = self.folder.joinpath(*parts)
+        if not stem.parent.resolve().is_relative_to(self.folder.resolve()):
+            raise BadInput(f"stored flow: found {key!r}, which leads out of {self.folder}, expected VIDEO/FRAME")
+        size = (a.shape[0], a.shape[1])
+        forward = read_flo(stem.with_name(stem.name + ".flo"), size)
+        return FlowPair(forward, read_flo(stem.with_name(stem.name + ".back.flo"), size) if backward else None)
+
+    def check(self, videos: Sequence[str], *, backward: bool = True) -> None:
+        """Refuse a folder that has no flow for any of the videos; single missing files are a matter of their frame."""
+        for kind in ("*.flo", *(["*.back.flo"] if backward else [])):
+            if not any(next((self.folder / video).glob(kind), None) for video in videos):
+                expected = "VIDEO/FRAME.flo" + (" and VIDEO/FRAME.back.flo" if backward else "")
+                raise DataError(self.folder / videos[0], found=f"no {kind}", expected=expected)
+
+    def record(self) -> Mapping[str, object]:
+        """Name, folder, and a hash of every file's name, size and spaced pieces: reading all of it would take long."""
+        digest = hashlib.sha256()
+        for path in sorted(path for path in self.folder.rglob("*.flo") if path.is_file()):
+            try:
+                size = path.stat().st_size
+                name = path.relative_to(self.folder).as_posix()
+                digest.update(f"{name}\0{size}\0".encode(errors="backslashreplace"))
+                with path.open("rb") as stream:
+                    for piece in range(_PIECES):
+                        stream.seek(size * piece // _PIECES)
+                        digest.update(stream.read(1024))
+            except OSError as error:
+                raise DataError(path, found=error.strerror or "an error", expected="a readable .flo file") from None
+        return {"flow": self.name, "folder": str(self.folder), "files_sha256": digest.hexdigest()}
+
+
+def open_flow(
+    method: str = "dis", *, preset: str = "medium", weights: Path | None = None, folder: Path | None = None,
+    device: str = "cpu",
+) -> FlowMethod:  # fmt: skip
+    """The method of this name; RAFT needs a file of `weights` and torchvision, `files` a `folder`.
+
+    >>> open_flow("dis").record()["preset"]
+    'medium'
+    """
+    if method not in FLOW_METHODS:
+        raise BadInput(f"flow method: found {method!r}, expected one of {', '.join(FLOW_METHODS)}")
+    if method == "files":
+        if folder is None:
+            raise BadInput("flow method files: found no folder, expected one with VIDEO/FRAME.flo")
+        return StoredFlow(folder)
+    if method == "raft":
+        from surgeval.explain.flow._raft import RaftFlow
+
+        if weights is None:
+            raise BadInput("flow method raft: found no weights file, expected a state dict of torchvision's RAFT")
+        return RaftFlow(weights, device)
+    return DisFlow(preset) if method == "dis" else FarnebackFlow()
+
+
+def flow(a: Image, b: Image, method: FlowMethod | str = "dis") -> Flow:
+    """The forward flow a → b, float32 (H, W, 2)."""
+    chosen = open_flow(method) if isinstance(method, str) else method
+    return chosen.pair(a, b, backward=False).forward
+
+
+def forward_backward_error(pair: FlowPair) -> npt.NDArray[np.float32]:
+    """How far (px) a pixel lands from itself when it goes forward and back; NaN where it leaves the frame."""
+    if pair.backward is None:
+        raise BadInput("forward-backward error: found no backward flow, expected both")
+    height, width = pair.forward.shape[:2]
+    x = np.arange(width, dtype=np.float32) + pair.forward[..., 0]
+    y = np.arange(height, dtype=np.float32)[:, None] + pair.forward[..., 1]
+    back = cv2.remap(pair.backward, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    error: npt.NDArray[np.float32] = np.linalg.norm(pair.forward + back, axis=2).astype(np.float32)
+    error[(x < 0) | (x > width - 1) | (y < 0) | (y > height - 1)] = np.nan
+    return error
+
+
+def grey_pair(a: Image, b: Image) -> tuple[Image, Image]:
+    """Both frames in grey, checked."""
+    check_pair(a, b)
+    first, second = (x if x.ndim == 2 else cv2.cvtColor(x, cv2.COLOR_RGB2GRAY) for x in (a, b))
+    return np.ascontiguousarray(first), np.ascontiguousarray(second)
+
+
+def check_pair(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> None:
+    """Refuse anything but two pictures of one size."""
+    for image in (a, b):
+        if image.dtype != np.uint8 or image.ndim not in (2, 3) or (image.ndim == 3 and image.shape[2] != 3):
+            found = f"{image.dtype} of shape {image.shape}"
+            raise BadInput(f"frame: found {found}, expected uint8 of shape (height, width, 3) or (height, width)")
+    if a.shape[:2] != b.shape[:2]:
+        found = f"{a.shape[1]}×{a.shape[0]} and {b.shape[1]}×{b.shape[0]}"
+        raise BadInput(f"frames: found sizes {found}, expected two frames of one size")
+    if min(a.shape[:2]) < _SMALLEST:
+        found = f"{a.shape[1]}×{a.shape[0]}"
+        raise BadInput(f"frames: found {found} pixels, expected sides of at least {_SMALLEST}")

@@ -1,0 +1,25 @@
+"""Files as everything above uses them: whole or absent when written, regular and bounded when read."""
+
+from surgeval.files._atomic import (
+    NO_ROOM,
+    NONBLOCK,
+    NotRegular,
+    atomic_file,
+    check_regular,
+    make_folder,
+    read_regular,
+    remove_temporary,
+    write_atomically,
+)
+
+__all__ = [
+    "NONBLOCK",
+    "NO_ROOM",
+    "NotRegular",
+    "atomic_file",
+    "check_regular",
+    "make_folder",
+    "read_regular",
+    "remove_temporary",
+    "write_atomically",
+]

@@ -1,0 +1,80 @@
+"""Tables as CSV files that a spreadsheet can open without running anything.
+
+A text cell or heading that starts with a sign a spreadsheet takes for a formula gets an apostrophe in front; numbers
+stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import polars as pl
+
+from surgeval.errors import BadInput
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
+
+
+def guard(text: str) -> str:
+    """A text that no spreadsheet computes.
+
+    >>> guard("=HYPERLINK(0)"), guard("grasper")
+    ("'=HYPERLINK(0)", 'grasper')
+    """
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def unguarded(column: pl.Series) -> pl.Series:
+    """A text column as it was before `save_tables` guarded it."""
+    return column.str.replace(f"^'([{re.escape(''.join(_FORMULA))}])", "${1}")
+
+
+def distinct(names: Iterable[str]) -> list[str]:
+    """The names with a number behind each that came before.
+
+    >>> distinct(["total", "PWH", "total"])
+    ['total', 'PWH', 'total (2)']
+    """
+    seen: set[str] = set()
+    result = []
+    for name in names:
+        candidate, number = name, 1
+        while candidate in seen:
+            number += 1
+            candidate = f"{name} ({number})"
+        seen.add(candidate)
+        result.append(candidate)
+    return result
+
+
+def save_tables(tables: Mapping[str, pl.DataFrame], folder: Path) -> tuple[Path, ...]:
+    """Write each table to `FOLDER/NAME.csv` and return the paths."""
+    for name in tables:
+        if not _NAME.fullmatch(name):
+            raise BadInput(f"table {name!r}: expected a name of lower-case letters, digits, '-' and '_'")
+    paths = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, table in tables.items():
+            path = folder / f"{name}.csv"
+            _guarded(table).write_csv(path)
+            paths.append(path)
+    except OSError as error:
+        raise BadInput(f"{folder}: tables cannot be written: {error.strerror or error}") from error
+    return tuple(paths)
+
+
+def _guarded(table: pl.DataFrame) -> pl.DataFrame:
+    # Column by column, not by name: polars reads a column name like "^.*$" as a pattern.
+    heads = distinct(guard(name) for name in table.columns)
+    return pl.DataFrame(
+        [
+            pl.Series(head, [guard(text) if isinstance(text, str) else text for text in column.to_list()])
+            if column.dtype == pl.String
+            else column.alias(head)
+            for head, column in zip(heads, table.get_columns(), strict=True)
+        ]
+    )

@@ -1,0 +1,29 @@
+"""Figures as files beside the page, and as plots that link to those files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from surgeval.errors import BadInput
+from surgeval.figures import Figure, save_figure
+from surgeval.pages._parts import Plot
+
+__all__ = ["save_figures"]
+
+
+def save_figures(
+    figures: Mapping[str, Figure], out: Path, *, notes: Mapping[str, str] | None = None
+) -> dict[str, Plot]:
+    """Write each figure to `OUT/figures/NAME.svg` and `.png`; the plots by name."""
+    folder = out / "figures"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, figure in figures.items():
+            save_figure(figure, folder / name)
+    except OSError as error:
+        raise BadInput(f"{folder}: figures cannot be written: {error.strerror or error}") from error
+    return {
+        name: Plot(figure, (notes or {}).get(name, ""), (f"figures/{name}.svg", f"figures/{name}.png"))
+        for name, figure in figures.items()
+    }

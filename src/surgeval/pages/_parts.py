@@ -1,0 +1,137 @@
+"""What a page is made of: sections that hold figures, tables and pictures.
+
+All text is plain text: whatever a data file calls a class, the page shows those very characters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from surgeval.errors import BadInput
+from surgeval.figures import Figure
+
+__all__ = ["Card", "Fact", "Link", "Picture", "Plot", "Section", "Table"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A number worth seeing first, with what it counts: `Fact("frames", "1 177", "at 1 per second")`."""
+
+    label: str
+    value: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Another page of ours, as a path relative to this one (it may lead up, never to another kind of address)."""
+
+    text: str
+    file: str
+
+    def __post_init__(self) -> None:
+        if not self.file or self.file.startswith("/") or ":" in self.file or "\\" in self.file:
+            raise BadInput(f"link {self.file!r}: expected a relative path")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table with a heading; `file` is its CSV, as a path relative to the page."""
+
+    title: str
+    frame: pl.DataFrame
+    note: str = ""
+    file: str = ""
+    folded: bool = False  # closed until the reader opens it
+
+    def __post_init__(self) -> None:
+        _require_relative(self.file)
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """A figure with a remark and the files it was saved to, as paths relative to the page."""
+
+    figure: Figure
+    note: str = ""
+    files: tuple[str, ...] = ()
+    wide: bool = False  # takes the whole width even in a section whose figures stand in pairs
+
+    def __post_init__(self) -> None:
+        for file in self.files:
+            _require_relative(file)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Picture:
+    """An RGB or grey image, uint8; embedded as JPEG."""
+
+    image: npt.NDArray[np.uint8]
+    alt: str
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        shape = self.image.shape
+        fits = (
+            self.image.dtype == np.uint8
+            and self.image.size
+            and (len(shape) == 2 or (len(shape) == 3 and shape[2] == 3))
+        )
+        if not fits:
+            raise BadInput(
+                f"picture {self.alt!r}: found {self.image.dtype} of shape {shape}, expected uint8 of (height, width, 3)"
+            )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Card:
+    """A picture of a gallery with what is known about it; `keys` are the numbers by which the reader can sort.
+
+    Each key is an order, highest first; a card without it stands last. All cards of a gallery have the same keys.
+    """
+
+    picture: Picture
+    title: str
+    lines: tuple[str, ...] = ()
+    keys: Mapping[str, float | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Section:
+    """A chapter: text (blank lines part paragraphs), then facts, pictures, figures and tables."""
+
+    title: str
+    text: str = ""
+    tables: tuple[Table, ...] = ()
+    figures: tuple[Figure | Plot, ...] = ()
+    images: tuple[Picture, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    cards: tuple[Card, ...] = ()
+    links: tuple[Link, ...] = ()
+    paired: bool = False  # figures two by two where the screen is wide enough
+
+    @property
+    def plots(self) -> tuple[Plot, ...]:
+        """The figures, each with its remark and files."""
+        return tuple(figure if isinstance(figure, Plot) else Plot(figure) for figure in self.figures)
+
+    @property
+    def orders(self) -> tuple[str, ...]:
+        """The orders a gallery offers."""
+        return tuple(dict.fromkeys(name for card in self.cards for name in card.keys))
+
+    @property
+    def paragraphs(self) -> tuple[str, ...]:
+        """The text, parted."""
+        return tuple(part.strip() for part in self.text.split("\n\n") if part.strip())
+
+
+def _require_relative(file: str) -> None:
+    if file and (file.startswith("/") or ":" in file or "\\" in file or ".." in PurePosixPath(file).parts):
+        raise BadInput(f"link {file!r}: expected a path below the page's folder")

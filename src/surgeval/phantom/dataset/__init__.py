@@ -1,0 +1,1 @@
+"""From operations to a dataset on disk: editions, truth files, films, and detectors simulated on them."""

@@ -1,0 +1,378 @@
+"""Writing a phantom dataset: frames, truth, questions, index; the same bytes every time.
+
+A video is finished when its truth file is there: everything before happens in a hidden folder beside it. So a killed
+run is continued by running it again, and finished videos are kept if they were made with the same settings.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from multiprocessing import active_children, get_context
+from pathlib import Path
+from threading import current_thread, main_thread
+from typing import Any
+
+import cv2
+
+from surgeval.errors import BadInput, DataError, RunError
+from surgeval.phantom.dataset._edition import HELD_OUT_WORDINGS, VideoPlan, edition, plan_videos
+from surgeval.phantom.dataset._film import video_mp4
+from surgeval.phantom.dataset._graph import build_graph, graph_from_json, known_things
+from surgeval.phantom.dataset._layout import focus_json, frame_json, index_text, intent_json, truth_text
+from surgeval.phantom.dataset._truth import label
+from surgeval.phantom.questions._focus_questions import make_focus_questions
+from surgeval.phantom.questions._intent_questions import make_intent_questions
+from surgeval.phantom.scene._footage import Footage
+from surgeval.phantom.scene._texture import one_thread
+from surgeval.phantom.scene._tissue import ORGANS
+from surgeval.phantom.script._gaze import make_gaze
+from surgeval.phantom.script._procedure import FPS, make_procedure
+from surgeval.records import Gaze, IntentQuestion, VqaQuestion
+from surgeval.vocab import load_labels
+
+JPEG_QUALITY = 92
+Progress = Callable[[str, int, int], None]  # video, labelled frames done, of how many
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All that decides the content of one video's files."""
+
+    video: VideoPlan
+    seconds: float
+    fps_labels: float
+    width: int
+    height: int
+    tint: str
+
+    def to_json(self) -> dict[str, Any]:
+        """One flat level, as it is recorded in the truth file."""
+        rest = {key: value for key, value in asdict(self).items() if key != "video"}
+        return {**asdict(self.video), **rest}
+
+
+def write_phantom(
+    out: str | Path,
+    *,
+    seed: int = 7,
+    videos: int = 2,
+    seconds: float = 60.0,
+    fps_labels: float = 1.0,
+    width: int = 448,
+    height: int = 256,
+    tint: str = "none",
+    edition: str | None = None,
+    split: str | None = None,
+    processes: int | None = None,
+    progress: Progress | None = None,
+    mp4: bool = False,
+) -> Path:
+    """Write a dataset in the native layout (docs/phantom.md) and return its folder; call again to resume.
+
+    `split` (train, val or test) writes only those of the videos.
+    """
+    out = Path(out)
+    _check(out, seed, fps_labels, processes)
+    plans = [plan for plan in plan_videos(seed, videos) if split in (None, plan.split)]
+    if not plans:
+        raise BadInput(f"split: found no {split!r} among {videos} videos, expected train, val or test of enough videos")
+    jobs = [Settings(plan, float(seconds), float(fps_labels), width, height, tint) for plan in plans]
+    Footage(
+        make_procedure(jobs[0].video.seed, seconds, plans[0].procedure),
+        plans[0].source,
+        width=width,
+        height=height,
+        tint=tint,
+    )
+    for folder in ("truth", "frames", "questions/intent", *(["videos"] if mp4 else [])):
+        (out / folder).mkdir(parents=True, exist_ok=True)
+    _refuse_strangers(out, plans)
+    todo = [job for job in jobs if not _finished(out, job, mp4)]
+    _run(out, todo, mp4, processes or os.cpu_count() or 1, progress)
+    _finish(out, plans, jobs[0], seed, edition)
+    return out
+
+
+def write_edition(
+    name: str,
+    out: str | Path,
+    *,
+    tint: str = "none",
+    split: str | None = None,
+    processes: int | None = None,
+    progress: Progress | None = None,
+    mp4: bool = False,
+) -> Path:
+    """Write one of the fixed editions, or one split of it."""
+    fixed = edition(name)
+    return write_phantom(
+        out,
+        seed=fixed.seed,
+        videos=fixed.videos,
+        seconds=fixed.seconds,
+        fps_labels=fixed.fps_labels,
+        width=fixed.width,
+        height=fixed.height,
+        tint=tint,
+        edition=name,
+        split=split,
+        processes=processes,
+        progress=progress,
+        mp4=mp4,
+    )
+
+
+def _check(out: Path, seed: int, fps_labels: float, processes: int | None) -> None:
+    if out.exists() and not out.is_dir():
+        raise BadInput(f"{out}: found a file, expected a folder to write to")
+    if not 0 < fps_labels <= FPS / 2:
+        raise BadInput(f"fps_labels: found {fps_labels}, expected more than 0 and at most {FPS / 2}")
+    if not 0 <= seed < 2**63:
+        raise BadInput(f"seed: found {seed}, expected an integer from 0 to 2**63 − 1")
+    if processes is not None and processes < 1:
+        raise BadInput(f"processes: found {processes}, expected at least 1")
+
+
+def labelled_indices(seconds: float, fps_labels: float) -> list[int]:
+    """Numbers of the labelled frames: from the first on, `fps_labels` a second.
+
+    >>> labelled_indices(3, 1)
+    [0, 25, 50]
+    """
+    indices, k = [], 0
+    while (index := round(k * FPS / fps_labels)) < round(seconds * FPS):
+        indices.append(index)
+        k += 1
+    return indices
+
+
+# ── resuming ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _refuse_strangers(out: Path, plans: Sequence[VideoPlan]) -> None:
+    names = {plan.name for plan in plans}
+    strange = sorted(path.name for path in (out / "truth").glob("*.json") if path.stem not in names)
+    if strange:
+        raise BadInput(
+            f"{out / 'truth'}: found {strange[0]} of another dataset, expected an empty folder or the same settings"
+        )
+
+
+def _finished(out: Path, job: Settings, mp4: bool) -> bool:
+    """Whether a video is there as wanted; other settings are refused."""
+    path = out / "truth" / f"{job.video.name}.json"
+    if not path.exists():
+        return False
+    recorded, wanted = _read_truth(path).get("settings"), job.to_json()
+    if recorded != wanted:
+        keys = [key for key in wanted if not isinstance(recorded, dict) or recorded.get(key) != wanted[key]]
+        raise BadInput(
+            f"{path}: found a video made with another {', '.join(keys)}, expected the same settings or an empty folder"
+        )
+    frames = out / "frames" / job.video.name
+    complete = sum(1 for _ in frames.glob("*.jpg")) == 2 * len(labelled_indices(job.seconds, job.fps_labels))
+    return complete and (not mp4 or (out / "videos" / f"{job.video.name}.mp4").exists())
+
+
+def _read_truth(path: Path) -> dict[str, Any]:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
+        raise DataError(path, found=str(error), expected="the truth of a phantom video") from error
+    if not isinstance(data, dict):
+        raise DataError(path, found=type(data).__name__, expected="a JSON object")
+    return data
+
+
+# ── one video ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _run(out: Path, jobs: Sequence[Settings], mp4: bool, processes: int, progress: Progress | None) -> None:
+    workers = min(processes, len(jobs))
+    if workers <= 1:
+        with one_thread():
+            for job in jobs:
+                write_video(out, job, mp4=mp4, progress=progress)
+        return
+    total = len(labelled_indices(jobs[0].seconds, jobs[0].fps_labels))
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+    try:
+        with _deaf_children():
+            waiting = {pool.submit(_in_process, out, job, mp4): job for job in jobs}
+        for done in as_completed(waiting):
+            done.result()
+            if progress:
+                progress(waiting[done].video.name, total, total)
+    except BrokenProcessPool as error:
+        advice = "run the same command again (in a script of yours: under if __name__ == '__main__') to continue"
+        raise RunError(f"{out}: a writing process died; {advice}") from error
+    except KeyboardInterrupt:
+        # The videos in flight are finished and kept; whoever cannot wait presses Ctrl-C again.
+        try:
+            pool.shutdown(cancel_futures=True)
+        except KeyboardInterrupt:
+            for child in active_children():
+                child.kill()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _deaf_children() -> Iterator[None]:
+    """Processes started here ignore Ctrl-C from their first instruction: only this process answers it."""
+    if current_thread() is not main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _in_process(out: Path, job: Settings, mp4: bool) -> None:
+    with one_thread():  # one process per core already
+        write_video(out, job, mp4=mp4)
+
+
+def write_video(out: Path, job: Settings, *, mp4: bool = False, progress: Progress | None = None) -> None:
+    """Render and label one video into a hidden folder, then move it into place, truth last."""
+    name = job.video.name
+    partial = out / f".partial-{name}"
+    shutil.rmtree(partial, ignore_errors=True)
+    (partial / "frames").mkdir(parents=True)
+    procedure = make_procedure(job.video.seed, job.seconds, job.video.procedure)
+    footage = Footage(procedure, job.video.source, width=job.width, height=job.height, tint=job.tint)
+    gaze, known = make_gaze(procedure, job.width, job.height), known_things(procedure)
+    pixels, labelled = hashlib.sha256(), []
+    indices = labelled_indices(job.seconds, job.fps_labels)
+    for done, index in enumerate(indices, start=1):
+        shot, successor = footage.shoot(index), footage.shoot(index + 1, like=index)
+        for number, image in ((index, shot.image), (index + 1, successor.image)):
+            pixels.update(image.tobytes())
+            _write_jpeg(partial / "frames" / f"{number:06d}.jpg", image)
+        labelled.append(label(name, index, procedure, known, shot, footage.renderer, gaze, ORGANS))
+        if progress:
+            progress(name, done, len(indices))
+    graph = build_graph(name, procedure, known, [item.view for item in labelled])
+    truth = {
+        "video": name,
+        "settings": job.to_json(),
+        "pixels_sha256": pixels.hexdigest(),
+        "graph": graph.to_json(),
+        "gaze": [asdict(fixation) for fixation in gaze],
+        "frames": [frame_json(item) for item in labelled],
+    }
+    if mp4:
+        video_mp4(footage, out / "videos" / f"{name}.mp4")
+    final = out / "frames" / name
+    if final.exists():
+        shutil.rmtree(final)
+    (partial / "frames").replace(final)
+    write_atomically(out / "truth" / f"{name}.json", truth_text(truth), partial / "truth.json")
+    shutil.rmtree(partial)
+
+
+def _write_jpeg(path: Path, image: Any) -> None:
+    ok, data = cv2.imencode(".jpg", image[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY])
+    if not ok:
+        raise RunError(f"{path}: the JPEG encoder failed")
+    path.write_bytes(data.tobytes())
+
+
+def write_atomically(path: Path, text: str, temporary: Path) -> None:
+    """All of it or nothing, also across a power cut."""
+    with temporary.open("w", encoding="utf-8", newline="\n") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+# ── the whole dataset ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _finish(out: Path, plans: Sequence[VideoPlan], job: Settings, seed: int, name: str | None) -> None:
+    """Questions and index, from the truth files."""
+    prefix = edition(name).prefix if name else f"s{seed}"
+    focus: list[VqaQuestion] = []
+    intent: list[IntentQuestion] = []
+    rows = []
+    for plan in plans:
+        path = out / "truth" / f"{plan.name}.json"
+        truth = _read_truth(path)
+        graph = graph_from_json(truth.get("graph"), path)
+        gaze = _gaze(truth, path)
+        focus += make_focus_questions(graph, prefix=prefix, held_out=HELD_OUT_WORDINGS[plan.split], ood=plan.ood)
+        intent += make_intent_questions(graph, gaze, prefix=prefix)
+        row = asdict(plan)
+        del row["seed"]
+        rows.append({**row, "seconds": job.seconds, "sha256": truth_hash(truth)})
+    requests, references = focus_json(focus)
+    texts = {
+        "questions/focus_requests.json": requests,
+        "questions/focus_references.json": references,
+        "questions/intent/items.jsonl": intent_json(intent),
+    }
+    for relative, text in texts.items():
+        write_atomically(out / relative, text, out / ".partial-text")
+    index = {
+        "format": "surgeval-phantom",
+        "version": 1,
+        "edition": name,
+        "seed": seed,
+        "size": [job.width, job.height],
+        "fps": FPS,
+        "fps_labels": job.fps_labels,
+        "tint": job.tint,
+        "label_space": load_labels("phantom").to_json(),
+        "videos": rows,
+        "questions": {"focus": len(focus), "intent": len(intent)},
+        "sha256": _combined([row["sha256"] for row in rows], list(texts.values())),
+    }
+    write_atomically(out / "phantom.json", index_text(index), out / ".partial-text")
+
+
+def _gaze(truth: dict[str, Any], path: Path) -> tuple[Gaze, ...]:
+    try:
+        return tuple(Gaze(**row) for row in truth["gaze"])
+    except (KeyError, TypeError) as error:
+        raise DataError(path, field="gaze", found=str(error), expected="a list of {t, x, y, duration}") from error
+
+
+def truth_hash(truth: dict[str, Any]) -> str:
+    """Of a video: its truth in canonical form, which holds the hash of its pixels before JPEG."""
+    canonical = json.dumps(truth, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _combined(videos: Sequence[str], texts: Sequence[str]) -> str:
+    total = hashlib.sha256()
+    for part in (*videos, *(hashlib.sha256(text.encode()).hexdigest() for text in texts)):
+        total.update(part.encode())
+    return total.hexdigest()
+
+
+def edition_hash(path: str | Path) -> str:
+    """The hash of a written dataset, computed anew from its truth and question files."""
+    path = Path(path)
+    try:
+        index = json.loads((path / "phantom.json").read_text(encoding="utf-8"))
+        names = [row["name"] for row in index["videos"]]
+    except (ValueError, OSError, KeyError, TypeError) as error:
+        raise DataError(path / "phantom.json", found=str(error), expected="the index of a phantom dataset") from error
+    texts = [
+        (path / "questions" / name).read_text(encoding="utf-8")
+        for name in ("focus_requests.json", "focus_references.json", "intent/items.jsonl")
+    ]
+    return _combined([truth_hash(_read_truth(path / "truth" / f"{name}.json")) for name in names], texts)

@@ -1,0 +1,1 @@
+"""Questions whose answers the script knows: FOCUS questions and clinical-intent items."""

@@ -1,0 +1,1 @@
+"""How a moment looks: anatomy, tissue, instruments, optics and corruptions, as pixels."""

@@ -1,1 +1,0 @@
-"""The parts of the protocol `focus`; `surgeval.protocols.focus` is the public face."""

@@ -1,1 +1,0 @@
-"""The parts of the protocol `triplets`; `surgeval.protocols.triplets` is the public face."""

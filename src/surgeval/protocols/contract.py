@@ -1,0 +1,154 @@
+"""What a protocol hands to the rest of surgeval: a result that is loaded from a run, a comparison, a demo chapter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import polars as pl
+
+from surgeval.errors import BadInput
+from surgeval.results import Result
+from surgeval.stats import Difference, Interval
+
+if TYPE_CHECKING:
+    from surgeval.datasets import Dataset
+
+__all__ = ["Chapter", "Compared", "Comparison", "Demo", "Headline", "RunResult", "by_key"]
+
+Part = TypeVar("Part")
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """A number to read first: its interval, what chance reaches, and whether more is better (None: neither)."""
+
+    key: str
+    label: str
+    interval: Interval
+    _: KW_ONLY
+    chance: float | None = None
+    higher_is_better: bool | None = True
+
+
+class RunResult(Result):
+    """A run, loaded: what its page, the index page, `compare` and a notebook need."""
+
+    __slots__ = ()
+
+    name: str
+    protocol: str
+    notes: tuple[str, ...]
+
+    def headlines(self) -> tuple[Headline, ...]:
+        """The numbers to read first, best known first."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        said = "; ".join(f"{one.label} {one.interval}" for one in self.headlines()[:3])
+        return f"{type(self).__name__} {self.name!r}: {said or 'no number'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One number of both runs, and a − b with its interval."""
+
+    key: str
+    label: str
+    difference: Difference
+    _: KW_ONLY
+    higher_is_better: bool | None = True
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Comparison(Result):
+    """Two runs of one protocol on the same videos; p-values are not adjusted for their number."""
+
+    protocol: str
+    a: str
+    b: str
+    numbers: tuple[Compared, ...]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """`differences`: a row per number with both values, difference, interval and p (null below six videos)."""
+        rows = [
+            (one.key, one.label, d.a, d.b, d.estimate, d.interval.low, d.interval.high, d.p, d.interval.clusters,
+             d.interval.few_clusters, d.interval.note)
+            for one in self.numbers
+            for d in (one.difference,)
+        ]  # fmt: skip
+        schema: dict[str, Any] = {
+            "number": pl.String, "label": pl.String, "a": pl.Float64, "b": pl.Float64, "difference": pl.Float64,
+            "low": pl.Float64, "high": pl.Float64, "p": pl.Float64, "clusters": pl.Int64, "few_clusters": pl.Boolean,
+            "note": pl.String,
+        }  # fmt: skip
+        frame = pl.DataFrame(rows, schema=schema, orient="row")
+        return {"differences": frame.with_columns(pl.selectors.float().fill_nan(None))}
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        said = {"protocol": self.protocol, "a": self.a, "b": self.b, "settings": dict(self.settings)}
+        return {**said, "differences": self.to_frame().to_dicts(), "notes": list(self.notes)}
+
+    @property
+    def clusters(self) -> int:
+        """The videos both runs have."""
+        return max((one.difference.interval.clusters for one in self.numbers), default=0)
+
+    def __repr__(self) -> str:
+        first = f": {self.numbers[0].label} {self.numbers[0].difference}" if self.numbers else ""
+        return f"{self.a} − {self.b}{first}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demo:
+    """What a chapter of the demo is given: the phantom, opened, and the folder for its runs."""
+
+    dataset: Dataset
+    edition: str
+    out: Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chapter:
+    """What a chapter made: its runs, the page to open first, and a small table and a few sentences to print.
+
+    `ranking` holds options of `rank` where the runs are to be ranked; `pages` are further pages worth a link.
+    """
+
+    title: str
+    page: Path
+    runs: tuple[Path, ...]
+    table: pl.DataFrame
+    sentences: tuple[str, ...] = ()
+    pages: Mapping[str, Path] = field(default_factory=dict)
+    ranking: Mapping[str, Any] | None = None
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for `--json`."""
+        return {
+            "report": str(self.page),
+            "runs": [str(run) for run in self.runs],
+            "pages": {text: str(page) for text, page in self.pages.items()},
+            "numbers": self.table.to_dicts(),
+            **self.more,
+        }
+
+
+def by_key(items: Sequence[Part], key: str) -> Part:
+    """The headline or compared number of this key.
+
+    >>> by_key([Headline("accuracy", "accuracy", Interval(0.5, 0.4, 0.6))], "accuracy").interval.estimate
+    0.5
+    """
+    for item in items:
+        if getattr(item, "key", None) == key:
+            return item
+    known = ", ".join(str(getattr(item, "key", item)) for item in items)
+    raise BadInput(f"number {key!r}: expected one of {known or 'none'}")

@@ -1,0 +1,48 @@
+"""A protocol in a dozen lines: what `run`, `score`, `report`, `compare`, `rank`, `demo` and `--help` find it by.
+
+A package offers its `Descriptor` under the entry-point group `surgeval.protocols`. Parts are named `module:attribute`,
+so that listing protocols imports none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from surgeval.errors import BadInput
+
+__all__ = ["Descriptor"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Descriptor:
+    """A protocol, told in a dozen lines.
+
+    `load(folder)` gives a `RunResult`, `page(results, out)` writes report.html (of one run, or of several side by side
+    where `several` says so), `compare(a, b)` gives a `Comparison`. `run` and `score` are Typer commands. `outcomes`
+    turns a result into the table that `rank` takes (qID, video, group, ood, correctness). `chapter(demo)` is its part
+    of the demo.
+    """
+
+    name: str
+    question: str
+    load: str
+    page: str
+    compare: str
+    run: str = ""
+    score: str = ""
+    outcomes: str = ""
+    chapter: str = ""
+    several: bool = False
+    order: int = 100
+
+    def part(self, name: str) -> Callable[..., Any]:
+        """The function behind one of the parts, imported now."""
+        place = getattr(self, name)
+        module, colon, attribute = place.partition(":")
+        if not colon:
+            raise BadInput(f"protocol {self.name}: {name}: found {place!r}, expected MODULE:FUNCTION")
+        found: Callable[..., Any] = getattr(import_module(module), attribute)
+        return found

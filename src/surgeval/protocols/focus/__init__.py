@@ -1,0 +1,74 @@
+"""Protocol `focus`: answers to surgical questions, scored and ranked as the FOCUS challenge does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from surgeval._lazy import lazy_exports
+from surgeval.protocols.descriptor import Descriptor
+
+if TYPE_CHECKING:
+    from surgeval.protocols.focus._agreement import judge_agreement
+    from surgeval.protocols.focus._files import FocusProblems, as_sources
+    from surgeval.protocols.focus._judge import Judging
+    from surgeval.protocols.focus._results_file import read_results
+    from surgeval.protocols.focus._run import FocusRun, run_focus
+    from surgeval.protocols.focus._summary import Bucket
+    from surgeval.protocols.focus.method import RESAMPLES, score_focus
+    from surgeval.protocols.focus.result import Admission, FocusScores, admission_gate
+
+DESCRIPTOR = Descriptor(
+    name="focus",
+    question="Does it answer questions about the operation, better than one who never looked?",
+    run="surgeval.protocols.focus._run_command:run",
+    score="surgeval.protocols.focus.command:score",
+    load="surgeval.protocols.focus.result:load_focus",
+    page="surgeval.protocols.focus.page:write_page_of",
+    compare="surgeval.protocols.focus.compare:compare_focus",
+    outcomes="surgeval.protocols.focus.result:outcomes",
+    chapter="surgeval.protocols.focus.demo:chapter",
+    order=20,
+)
+
+_HOMES = {
+    "_results_file": ("read_results",),
+    "_agreement": ("judge_agreement",),
+    "_files": (
+        "FocusProblems",
+        "as_sources",
+    ),
+    "_judge": ("Judging",),
+    "_run": (
+        "FocusRun",
+        "run_focus",
+    ),
+    "_summary": ("Bucket",),
+    "method": (
+        "RESAMPLES",
+        "score_focus",
+    ),
+    "result": (
+        "Admission",
+        "FocusScores",
+        "admission_gate",
+    ),
+}
+
+__all__ = [
+    "DESCRIPTOR",
+    "RESAMPLES",
+    "Admission",
+    "Bucket",
+    "FocusProblems",
+    "FocusRun",
+    "FocusScores",
+    "Judging",
+    "admission_gate",
+    "as_sources",
+    "judge_agreement",
+    "read_results",
+    "run_focus",
+    "score_focus",
+]
+
+__getattr__, __dir__ = lazy_exports(__name__, _HOMES)

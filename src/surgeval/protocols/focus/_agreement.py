@@ -1,0 +1,64 @@
+"""How far judges agree with each other and with people: Cohen's kappa over the answers that both decided.
+
+A judge who is asked only when the others differ looks worse than it is: build the panel with `short_circuit=False`
+before comparing more than the judges that are always asked. Intervals resample videos.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import combinations
+
+import polars as pl
+
+from surgeval.protocols.focus.result import FocusScores
+from surgeval.stats import cohen_kappa
+
+__all__ = ["judge_agreement"]
+
+HUMAN = "human"
+_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
+    "first": pl.String, "second": pl.String, "answers": pl.Int64, "agreement": pl.Float64, "kappa": pl.Float64,
+    "low": pl.Float64, "high": pl.Float64, "note": pl.String,
+}  # fmt: skip
+
+
+def judge_agreement(
+    scores: FocusScores, human: Mapping[str, bool | None] | None = None, *, resamples: int = 2000, seed: int = 0
+) -> pl.DataFrame:
+    """One row per pair of judges, the panel and, where people decided (`human`: qID → verdict), each against them."""
+    votes = scores.votes()
+    panel = {verdict.qid: verdict.correct for verdict in scores.verdicts}
+    columns = {name: dict(zip(votes["qID"], votes[name], strict=True)) for name in votes.columns if name != "qID"}
+    pairs = list(combinations(columns, 2))
+    if human is not None:
+        columns |= {"panel": panel, HUMAN: dict(human)}
+        pairs += [(name, HUMAN) for name in columns if name != HUMAN]
+    video = {qid: name or f"question {qid}" for qid, name in scores.results.select("qID", "video").iter_rows()}
+    rows = []
+    for first, second in pairs:
+        shared = [
+            qid for qid in panel
+            if columns[first].get(qid) is not None and columns[second].get(qid) is not None
+        ]  # fmt: skip
+        rows.append((first, second, *_pair(columns[first], columns[second], shared, video, resamples, seed)))
+    return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
+
+
+def _pair(
+    first: Mapping[str, bool | None],
+    second: Mapping[str, bool | None],
+    shared: list[str],
+    video: Mapping[str, str],
+    resamples: int,
+    seed: int,
+) -> tuple[int, float | None, float | None, float | None, float | None, str]:
+    if not shared:
+        return 0, None, None, None, None, "no answer was decided by both"
+    said, other = [first[qid] for qid in shared], [second[qid] for qid in shared]
+    same = sum(a == b for a, b in zip(said, other, strict=True)) / len(shared)
+    clusters = [video[qid] for qid in shared]
+    found = cohen_kappa(said, other, categories=[False, True], clusters=clusters, resamples=resamples, seed=seed)
+    ends = (found.value, found.interval.low, found.interval.high)
+    kappa, low, high = (None if value != value else value for value in ends)
+    return len(shared), same, kappa, low, high, found.reason or found.interval.note

@@ -1,0 +1,192 @@
+"""The three files of a FOCUS run, read and checked as a whole before anything is scored.
+
+Whatever is wrong becomes a `Problem`, and all are known before the first answer is read. Sources are paths or the lists
+that the files hold.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from surgeval.datasets import OnProblem, Problem
+from surgeval.datasets.io import NOTHING, Place, read_json, shown
+from surgeval.errors import BadInput, printable
+from surgeval.protocols.focus._records import (
+    FocusQuestion,
+    FocusResponse,
+    Here,
+    read_question,
+    read_response,
+)
+from surgeval.qa.formats import check_compat
+from surgeval.records import Answer, VqaQuestion
+
+__all__ = ["FocusFiles", "FocusProblems", "Source", "as_sources", "read_focus"]
+
+Source: TypeAlias = str | Path | Sequence[Mapping[str, Any]]
+_LISTED = 20  # problems that the message of an exception spells out; the exception holds all
+
+
+class FocusProblems(BadInput):
+    """Files that cannot be used as they are; `problems` holds every one."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        lines = [str(problem) for problem in self.problems[:_LISTED]]
+        if len(self.problems) > _LISTED:
+            lines.append(f"… and {len(self.problems) - _LISTED} more")
+        super().__init__("\n".join(lines))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.problems,)
+
+
+@dataclass(frozen=True)
+class FocusFiles:
+    """Questions in reference order with their responses, and everything that was odd about the files."""
+
+    questions: tuple[tuple[FocusQuestion, FocusResponse | None], ...]
+    problems: tuple[Problem, ...] = ()
+    n_orphan: int = 0
+    n_unreferenced: int = 0
+    n_duplicate: int = 0
+
+
+Record: TypeAlias = tuple[Here, dict[str, Any]]
+
+
+def read_focus(
+    requests: Source, references: Source, responses: Source, *, timed: bool = False, compat: str | None = None
+) -> FocusFiles:
+    """Read and join the files; one that is missing, broken or no list stops here, with all such problems at once.
+
+    `timed` says that a latency limit applies, so that a response without a usable latency is a problem.
+    """
+    with _collector_paused():
+        return _read_focus(requests, references, responses, timed, compat)
+
+
+def _read_focus(requests: Source, references: Source, responses: Source, timed: bool, compat: str | None) -> FocusFiles:
+    original = check_compat(compat)
+    problems: list[Problem] = []
+    sources = {"requests": requests, "references": references, "responses": responses}
+    lists = {name: _records(source, name, problems.append, original) for name, source in sources.items()}
+    if any(rows is None for rows in lists.values()):
+        raise FocusProblems(problems)
+    known, copies = _by_id(lists["references"] or [])
+    asked, more_copies = _by_id(lists["requests"] or [])
+    if not known:
+        raise FocusProblems([*problems, Problem("empty", _label(references, "references"), "no questions", "some")])
+    answers, repeated = _responses(lists["responses"] or [], timed)
+    questions = []
+    for key, (place, record) in known.items():
+        question = read_question(printable(str(key)), place, record, asked.get(key), compat)
+        questions.append((question, answers.get(key)))
+    unreferenced = [place for key, (place, _) in asked.items() if key not in known]
+    for place in unreferenced:
+        place.warn("reference-missing", "a request without reference", "its reference", "qID")
+    orphans = [key for key in answers if key not in known]
+    for key in orphans:
+        Here(_label(responses, "responses"), problems.append, key).warn(
+            "orphan", "a response to no question", "the qID of a reference", "qID"
+        )
+    return FocusFiles(
+        tuple(questions), tuple(problems), len(orphans), len(unreferenced), copies + more_copies + repeated
+    )
+
+
+def as_sources(
+    questions: Iterable[VqaQuestion], answers: Iterable[Answer]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]:
+    """Requests, references and responses of a dataset's questions and a model's answers to them."""
+    requests, references, responses = [], [], []
+    for q in questions:
+        requests.append({
+            "qID": q.id, "videoID": q.video, "start_time": q.start, "end_time": q.end, "procedure_type": q.procedure,
+            "question": q.text,
+        })  # fmt: skip
+        references.append({
+            "qID": q.id, "primary": q.primary, "format": q.format, "format_kwargs": dict(q.format_options),
+            "answer": q.answer, "secondaries": list(q.secondaries), "ood": q.ood, "clinical": q.clinical,
+        })  # fmt: skip
+    for answer in answers:
+        timed = {} if answer.latency is None else {"latency": answer.latency}
+        responses.append({"qID": answer.question, "content": answer.content, **timed})
+    return requests, references, responses
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Half of the time to read 50 000 questions went into looking for garbage among objects that all stay alive."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+def _label(source: Source, name: str) -> str:
+    return str(source) if isinstance(source, str | Path) else name
+
+
+def _records(source: Source, name: str, tell: OnProblem, compat: bool) -> list[tuple[Hashable, Record]] | None:
+    """The objects of a list by the ids they state, or None when there is no list."""
+    place = Place(_label(source, name), tell)
+    if isinstance(source, str | Path):
+        data = read_json(Path(source), tell)
+        if data is NOTHING:
+            return None
+    else:
+        data = list(source)
+    if place.items(data) is None:
+        return None
+    result: list[tuple[Hashable, Record]] = []
+    for number, row in enumerate(data):
+        if not isinstance(row, dict):
+            place.at(f"record {number}").mapping(row)
+            continue
+        key = _key(place, number, row.get("qID"), compat)
+        if key is not None:
+            result.append((key, (Here(place.file, tell, key), row)))
+    return result
+
+
+def _key(place: Place, number: int, value: object, compat: bool) -> Hashable:
+    """The id to join by; None after telling that there is none. The original compares ids as they are."""
+    if isinstance(value, str) and (value or compat):
+        return value
+    if isinstance(value, int | float) and (compat or not isinstance(value, bool)):
+        place.at(f"record {number}").warn("id-not-text", shown(value), "text", "qID")
+        return value if compat else str(value)
+    place.at(f"record {number}").report("id-missing", shown(value), "the id of a question", "qID")
+    return None
+
+
+def _by_id(rows: list[tuple[Hashable, Record]]) -> tuple[dict[Hashable, Record], int]:
+    """Records by id, the last of equal ids in the place of the first, and how many were overruled."""
+    result: dict[Hashable, Record] = {}
+    for key, (place, record) in rows:
+        if key in result:
+            place.report("id-duplicate", "a second record, which is used", "each question once", "qID")
+        result[key] = (place, record)
+    return result, len(rows) - len(result)
+
+
+def _responses(rows: list[tuple[Hashable, Record]], timed: bool) -> tuple[dict[Hashable, FocusResponse], int]:
+    """Responses by id; several to one question leave none of them usable."""
+    result: dict[Hashable, FocusResponse] = {}
+    for key, (place, record) in rows:
+        if key in result:
+            place.report("id-duplicate", "a second response", "one response for each question", "qID")
+            reason = "several responses were given to this question"
+            result[key] = replace(result[key], unusable=reason, aborts=reason)
+        else:
+            result[key] = read_response(place, record, timed)
+    return result, len(rows) - len(result)

@@ -1,0 +1,90 @@
+"""Reading `tables/results.csv` back: what `surgeval score focus` wrote, or what another program did.
+
+Every cell is read as text, because a question's id may be `007` or `1e5`. An apostrophe that stands before a sign a
+spreadsheet takes for a formula is the guard of `save_tables` and is taken off again.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from surgeval.errors import DataError
+from surgeval.pages import unguarded
+
+__all__ = ["read_results", "read_scores"]
+
+_NEEDED = ("qID", "video", "group", "ood", "correctness")
+_MAX_BYTES = 1 << 30
+
+
+def read_results(path: Path) -> pl.DataFrame:
+    """The results table of a file or run folder, all cells as text (empty ones null).
+
+    A question without video is a cluster of its own, as in scoring. A run folder whose scores say that the submission
+    is not to be ranked is refused.
+    """
+    if path.is_dir():
+        _check_rankable(path / "scores.json")
+        path = path / "tables" / "results.csv"
+    table = _unguarded(_read(path), path)
+    blank = table["video"].is_null() | (table["video"].str.strip_chars() == "")
+    if blank.all() and table.height:
+        raise DataError(path, field="video", found="nothing in any row", expected="the video of every question")
+    return table.with_columns(
+        pl.when(blank).then(pl.lit("question ") + pl.col("qID")).otherwise("video").alias("video")
+    )
+
+
+def _read(path: Path) -> pl.DataFrame:
+    try:
+        if not path.is_file():
+            found = "no such file" if not path.exists() else "no regular file"
+            raise DataError(path, found=found, expected="a results file, as `surgeval score focus` writes it")
+        if path.stat().st_size > _MAX_BYTES:
+            raise DataError(path, found=f"{path.stat().st_size} bytes", expected=f"at most {_MAX_BYTES}")
+        # The bytes, not the path: polars takes brackets and stars in a path for a pattern, and wants it in UTF-8.
+        return pl.read_csv(path.read_bytes(), infer_schema=False)
+    except OSError as error:
+        found = error.strerror or type(error).__name__
+        raise DataError(path, found=found, expected="a readable results file") from None
+    except pl.exceptions.NoDataError:
+        raise DataError(path, found="an empty file", expected="a results table") from None
+    except pl.exceptions.PolarsError as error:
+        found = f"no CSV table ({str(error).splitlines()[0]})"
+        raise DataError(path, found=found, expected="one row of cells per question, in UTF-8") from None
+
+
+def _unguarded(table: pl.DataFrame, path: Path) -> pl.DataFrame:
+    names = [name.strip() for name in table.columns]
+    for column in _NEEDED:
+        if column not in names:
+            found = f"the columns {', '.join(names)}"
+            raise DataError(path, field=column, found=found, expected=f"a column {column} (commas between the cells)")
+        if names.count(column) > 1 or f"{column}_duplicated_0" in names:  # as polars calls the second
+            raise DataError(path, field=column, found="the column twice", expected="each column once")
+    # Column by column, not by name: polars reads a column name like "^.*$" as a pattern.
+    wanted = {name: column for name, column in zip(names, table.get_columns(), strict=True) if name}
+    return pl.DataFrame([unguarded(column).alias(name) for name, column in wanted.items()])
+
+
+def read_scores(path: Path) -> dict[str, Any]:
+    """What `scores.json` of a run folder says."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        said = getattr(error, "strerror", None) or type(error).__name__
+        raise DataError(path, found=said, expected="the scores that `surgeval score focus` wrote") from None
+    if not isinstance(found, dict):
+        raise DataError(path, found=f"a JSON {type(found).__name__}", expected="an object of scores")
+    return found
+
+
+def _check_rankable(path: Path) -> None:
+    """The scores beside a results table say whether judges failed too often or the submission is disqualified."""
+    reason = read_scores(path).get("unrankable") if path.is_file() else ""
+    if reason:
+        raise DataError(path.parent, found=f"a submission that is not to be ranked: {reason}", expected="one that is")

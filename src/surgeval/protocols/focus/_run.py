@@ -1,0 +1,190 @@
+"""`run_focus`: ask a model every question of a set, in a folder that can be killed and resumed.
+
+The folder ends with `responses.json` beside `requests.json` and `references.json`, which is what `score_focus` reads. A
+question whose model failed is not in it: until `retry` has asked it again, scoring would count it as wrong.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import polars as pl
+
+from surgeval.asking import (
+    BLOCK,
+    Answerer,
+    Asking,
+    DatasetFrames,
+    Media,
+    Shown,
+    VideoFiles,
+    open_answerer,
+    question_units,
+)
+from surgeval.engine import Manifest, RunSummary, fingerprint, load_cases, run
+from surgeval.errors import BadInput, printable
+from surgeval.files import write_atomically
+from surgeval.models.chat import ChatOptions
+from surgeval.protocols.focus._files import as_sources
+from surgeval.protocols.focus._prompt import PROMPT_VERSION, question_messages
+from surgeval.protocols.focus._rules import latency_limit
+from surgeval.protocols.focus._sources import QuestionSet, open_questions
+from surgeval.qa.formats import formats
+from surgeval.records import Answer, VqaQuestion
+
+__all__ = ["FocusRun", "run_focus"]
+
+_SCHEMA = {
+    "content": pl.String, "latency": pl.Float64, "requests": pl.Int64, "prompt_tokens": pl.Int64,
+    "completion_tokens": pl.Int64,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class FocusRun:
+    """A finished run: one row per question in `answers` (`qID`, `video`, `status`, `reason`, `content`, `latency`, …).
+
+    `media` says what the model saw. `judged` says whether some answers need judges.
+    """
+
+    folder: Path
+    model: str
+    media: str
+    answers: pl.DataFrame
+    summary: RunSummary
+    judged: bool
+    notes: tuple[str, ...] = ()
+
+    @property
+    def sources(self) -> tuple[Path, Path, Path]:
+        """Requests, references and responses: what `score_focus` takes."""
+        return self.folder / "requests.json", self.folder / "references.json", self.folder / "responses.json"
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Questions by status."""
+        return dict(self.answers.group_by("status").len().sort("status").iter_rows())
+
+    @property
+    def unasked(self) -> int:
+        """Questions that a failure left without an answer; a file without a response is no failure of a model."""
+        return sum(count for status, count in self.counts.items() if status not in ("ok", "missing"))
+
+    def to_frame(self) -> pl.DataFrame:
+        """One row per question."""
+        return self.answers
+
+    def __str__(self) -> str:
+        said = ", ".join(f"{count} {status}" for status, count in self.counts.items())
+        return "\n".join((str(self.summary), f"{self.model}: {said}; media: {self.media}", *self.notes))
+
+
+def run_focus(
+    data: str | Path | None,
+    model: str | Answerer,
+    out: str | Path,
+    *,
+    requests: str | Path | None = None,
+    references: str | Path | None = None,
+    media: str | Path | None = None,
+    frames: int = 8,
+    overlay: bool = False,
+    track: str | None = None,
+    concurrency: int = 8,
+    limit: int | None = None,
+    options: ChatOptions | None = None,
+    retry: bool = False,
+    progress: bool = True,
+) -> FocusRun:
+    """Ask a model the questions of `data` (or of a requests and references pair) and write its responses to `out`.
+
+    `model` is a name (`openai:MODEL@URL`, `hf:PATH`, `replay:FILE`, `prior[:TRAIN]`, `random[:SEED]`, `oracle`) or any
+    `Answerer`. Frames come from the dataset or from video files in `media`: one on the track `frame`, else up to
+    `frames`, with the time burnt in when `overlay` is set. `limit` asks only the first questions. `retry` asks again
+    what failed. The same call resumes a run that was stopped; nothing stored is asked again.
+    """
+    if not 1 <= concurrency <= BLOCK:
+        raise BadInput(f"concurrency: found {concurrency}, expected 1 to {BLOCK}")
+    if limit is not None and limit < 1:
+        raise BadInput(f"limit: found {limit}, expected at least 1")
+    latency_limit(track, None)
+    shown = Shown(1 if track == "frame" else frames, overlay)
+    found = open_questions(data, requests, references)
+    questions = found.questions[:limit]
+    answerer = (
+        open_answerer(
+            model, question_messages, lambda name: (open_questions(name) if name else found).learnable, options
+        )
+        if isinstance(model, str)
+        else model
+    )
+    eyes = _media(answerer, found, questions, Path(media) if media is not None else None)
+    seen = eyes.identity if eyes else "none"
+    config = {
+        "media": seen, "limit": limit, "track": track,
+        "frames": shown.frames if eyes else 0, "overlay": overlay and eyes is not None,
+        "prompt": PROMPT_VERSION if answerer.costly else 0,
+    }  # fmt: skip
+    manifest = Manifest("focus", config, _fingerprint(questions), answerer.identity)
+    folder = Path(out)
+    worker = Asking(
+        answerer, {question.id: question for question in questions}, folder / "answers.sqlite",
+        media=eyes, shown=shown, concurrency=concurrency,
+    )  # fmt: skip
+    try:
+        summary = run(
+            question_units(questions), worker, folder=folder, manifest=manifest, retry=retry, progress=progress
+        )
+    finally:
+        worker.close()
+    answers = _answers(folder, questions)
+    _write(folder, questions, answers)
+    judged = any(question.format in formats() and formats()[question.format].judged for question in questions)
+    name = model if isinstance(model, str) else answerer.identity
+    return FocusRun(folder, name, seen, answers, summary, judged, _notes(answerer, eyes))
+
+
+def _media(
+    answerer: Answerer, found: QuestionSet, questions: tuple[VqaQuestion, ...], folder: Path | None
+) -> Media | None:
+    videos = {question.video for question in questions}
+    if folder is not None:
+        films = VideoFiles(folder, videos)  # checked also for a model that does not look: it was named for a reason
+        return films if answerer.looks else None
+    if answerer.looks and found.dataset is not None and found.dataset.format != "focus":
+        return DatasetFrames(found.dataset, videos)
+    return None
+
+
+def _notes(answerer: Answerer, eyes: Media | None) -> tuple[str, ...]:
+    if eyes is not None or not answerer.costly:
+        return ()
+    if answerer.looks:
+        return ("warning: no media: the model was asked in text alone; name a folder of videos with --media",)
+    return ("warning: the model takes no pictures: it was asked in text alone",)
+
+
+def _fingerprint(questions: tuple[VqaQuestion, ...]) -> str:
+    return fingerprint([printable(json.dumps(asdict(question), sort_keys=True)) for question in questions], "questions")
+
+
+def _answers(folder: Path, questions: tuple[VqaQuestion, ...]) -> pl.DataFrame:
+    """The cases in the order of the questions, with all columns also where every case failed."""
+    cases = load_cases(folder).collect()
+    absent = [pl.lit(None, dtype=dtype).alias(name) for name, dtype in _SCHEMA.items() if name not in cases.columns]
+    order = pl.DataFrame({"id": [question.id for question in questions]})
+    columns = [pl.col("id").alias("qID"), pl.col("cluster").alias("video"), "status", "reason"]
+    columns += [pl.col(name).cast(dtype) for name, dtype in _SCHEMA.items()]
+    return order.join(cases.with_columns(absent), on="id", how="left", maintain_order="left").select(columns)
+
+
+def _write(folder: Path, questions: tuple[VqaQuestion, ...], answers: pl.DataFrame) -> None:
+    rows = answers.filter(pl.col("status") == "ok").select("qID", "content", "latency").iter_rows()
+    said = [Answer(qid, content, latency) for qid, content, latency in rows]
+    for name, records in zip(("requests", "references", "responses"), as_sources(questions, said), strict=True):
+        # A lone surrogate becomes its escape, which inside a JSON text is what it was.
+        text = printable(json.dumps(records, indent=1, ensure_ascii=False))
+        write_atomically(folder / f"{name}.json", f"{text}\n".encode())

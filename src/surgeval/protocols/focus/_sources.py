@@ -1,0 +1,119 @@
+"""Where questions come from: a dataset folder, a requests and references pair, published rows, or the hub.
+
+The whole set is read and checked before anything is asked; the first error stops with its sentence. The hub is only
+reached when a name that begins with `hub:` asks for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+
+from surgeval.datasets import Dataset, focus_rows, has_focus_columns, open_dataset, raise_errors, read_focus_pair
+from surgeval.datasets.io import folders, names
+from surgeval.errors import BadInput, DataError
+from surgeval.records import VqaQuestion
+
+__all__ = ["QuestionSet", "open_questions"]
+
+_HUB = re.compile(r"hub:([\w-][\w.-]*/[\w-][\w.-]*)(?::([\w-][\w.-]*))?", re.ASCII)
+
+
+@dataclass(frozen=True)
+class QuestionSet:
+    """Questions in their order, the dataset that may hold their frames, and which videos are for training."""
+
+    questions: tuple[VqaQuestion, ...]
+    dataset: Dataset | None = None
+    train: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def learnable(self) -> tuple[VqaQuestion, ...]:
+        """The questions of the training split; all of them where there is no such split."""
+        return tuple(q for q in self.questions if q.video in self.train) or self.questions
+
+
+def open_questions(
+    data: str | Path | None, requests: str | Path | None = None, references: str | Path | None = None
+) -> QuestionSet:
+    """The questions of `data` (a path, or `hub:OWNER/NAME[:CONFIG]`), or of a requests and a references file."""
+    if (requests is None) != (references is None) or (data is None) == (requests is None):
+        raise BadInput("questions: expected either a dataset, or a requests file with its references file")
+    if requests is not None and references is not None:
+        found = QuestionSet(tuple(read_focus_pair(Path(requests), Path(references), raise_errors)))
+    elif str(data).startswith("hub:"):
+        found = _published(_fetched(str(data)), str(data))
+    else:
+        path = Path(str(data))
+        files = _row_files(path)
+        found = (
+            _published(files, str(path)) if len(files) > 1 else _of_dataset(open_dataset(files[0] if files else path))
+        )
+    if not found.questions:
+        raise BadInput(f"{data or requests}: found no FOCUS questions, expected some")
+    return found
+
+
+def _of_dataset(dataset: Dataset) -> QuestionSet:
+    questions = tuple(one for one in dataset.questions() if isinstance(one, VqaQuestion))
+    train = frozenset(video.name for video in dataset.videos() if video.split == "train") if questions else frozenset()
+    return QuestionSet(questions, dataset, train)
+
+
+def _row_files(folder: Path) -> list[Path]:
+    """The Parquet files of published rows in a folder, or in the one folder below it that has some."""
+    if not folder.is_dir():
+        return []
+    found = {place: list(_rows_in(place)) for place in (folder, *folders(folder))}
+    places = [place for place, files in found.items() if files]
+    if len(places) > 1:
+        listed = ", ".join(place.name for place in places)
+        raise BadInput(f"{folder}: found rows in several folders ({listed}), expected one: name it")
+    return found[places[0]] if places else []
+
+
+def _rows_in(folder: Path) -> Iterator[Path]:
+    for name in names(folder):
+        if name.endswith(".parquet") and has_focus_columns(folder / name):
+            yield folder / name
+
+
+def _published(files: Sequence[Path], source: str) -> QuestionSet:
+    if not files:
+        raise BadInput(f"{source}: found no Parquet file with the columns of FOCUS rows, expected some")
+    found: dict[str, VqaQuestion] = {}
+    train = set[str]()
+    for file in files:
+        for question in focus_rows(file, raise_errors):
+            if question.id in found:
+                raise DataError(file, record=f"question {question.id}", found="a second row", expected="each once")
+            found[question.id] = question
+            if file.name.startswith("train"):
+                train.add(question.video)
+    return QuestionSet(tuple(found.values()), None, frozenset(train))
+
+
+def _fetched(name: str) -> list[Path]:
+    """The Parquet files of a dataset on the hub, in the hub client's own cache."""
+    match = _HUB.fullmatch(name)
+    if match is None:
+        raise BadInput(f"{name!r}: found no dataset's name, expected hub:OWNER/NAME or hub:OWNER/NAME:CONFIG")
+    repository, config = match[1], match[2]
+    try:
+        hub = import_module("huggingface_hub")
+        errors = import_module("huggingface_hub.errors")
+    except ImportError as error:
+        raise BadInput(f"{name}: found no {error.name} package, expected `pip install surgeval[models]`") from None
+    wanted = [f"{config}/*.parquet", f"{config}*.parquet"] if config else ["*.parquet"]
+    try:
+        folder = Path(hub.snapshot_download(repository, repo_type="dataset", allow_patterns=wanted))
+    except (OSError, ValueError, *errors.HfHubHTTPError.__bases__) as error:  # the base is its HTTP client's own
+        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise BadInput(f"{name}: found no way to fetch it ({first[:160]}), expected a dataset on the hub") from None
+    if config and (folder / config).is_dir():
+        return list(_rows_in(folder / config))
+    files = _row_files(folder)
+    return [file for file in files if file.name.startswith(config)] if config else files

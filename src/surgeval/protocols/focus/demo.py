@@ -1,0 +1,121 @@
+"""The demo's chapter on questions: five answerers of the phantom's FOCUS questions, scored, reported and ranked.
+
+None of them looks at a frame. Two are simulated models that are right with a probability by capability group, so the
+truth about them is known: `keen` is the better one in every group, by 10 to 30 points.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from surgeval.console import progress
+from surgeval.protocols.contract import Chapter, Demo
+
+if TYPE_CHECKING:
+    from surgeval.asking import Answered, Answerer, Picture
+    from surgeval.protocols.focus.result import FocusScores
+    from surgeval.records import VqaQuestion
+
+SKILLS: dict[str, dict[str, float]] = {
+    "keen": {
+        "object_recognition": 0.95, "aggregation": 0.9, "event_understanding": 0.85, "temporal_grounding": 0.8,
+        "complex_reasoning": 0.7,
+    },
+    "vague": {
+        "object_recognition": 0.75, "aggregation": 0.6, "event_understanding": 0.65, "temporal_grounding": 0.6,
+        "complex_reasoning": 0.6,
+    },
+}  # fmt: skip
+BASELINES = ("prior", "random")
+RESAMPLES, OUTER, INNER = 500, 50, 300  # enough to see what the pages show; your own models deserve the defaults
+_TRIES = 50
+
+
+class NoisyAnswerer:
+    """Right with a probability by capability group, else wrong in a plausible way; the same for a question always."""
+
+    looks = costly = False
+
+    def __init__(self, name: str, skill: Mapping[str, float], questions: Sequence[VqaQuestion]) -> None:
+        from surgeval.vocab import capabilities
+
+        self.identity = name
+        self._skill = {leaf.value: skill[leaf.group] for leaf in capabilities()}
+        self._said: dict[str, list[str]] = {}
+        for question in questions:
+            self._said.setdefault(question.format, []).append(question.answer)
+
+    def answer(self, question: VqaQuestion, pictures: Sequence[Picture] = ()) -> Answered:
+        """The reference, or something else of its format."""
+        from surgeval.asking import Answered
+
+        dice = random.Random(f"{self.identity}\0{question.id}")
+        right = dice.random() < self._skill[question.primary]
+        return Answered(question.answer if right else self._wrong(question, dice), round(dice.uniform(0.5, 3), 2))
+
+    def _wrong(self, question: VqaQuestion, dice: random.Random) -> str:
+        """What other questions are answered, where answers are texts or classes; else a guess that misses."""
+        from surgeval.asking import RandomAnswerer
+
+        for _ in range(_TRIES):
+            if question.format in ("open_ended", "fo_class"):
+                said = dice.choice(self._said[question.format])
+            else:
+                said = RandomAnswerer(dice.randrange(1 << 30)).answer(question).content
+            if _misses(question, said):
+                return said
+        return "none"
+
+
+def _misses(question: VqaQuestion, said: str) -> bool:
+    from surgeval.qa import judge_format
+
+    verdict = judge_format(question.format, dict(question.format_options), question.answer, said)
+    return said != question.answer if verdict.state == "judge" else verdict.state == "mismatch"
+
+
+def chapter(demo: Demo) -> Chapter:
+    """Let five answerers answer the dataset's questions, score each into a run folder; the demo ranks them."""
+    import polars as pl
+
+    from surgeval.protocols.focus._files import as_sources
+    from surgeval.protocols.focus.method import score_focus
+    from surgeval.protocols.focus.page import write_focus_report
+    from surgeval.protocols.focus.tables import FocusReport
+    from surgeval.qa.judging import ExactJudge, Panel
+    from surgeval.records import Answer, VqaQuestion
+
+    out = demo.out
+    questions = [question for question in demo.dataset.questions() if isinstance(question, VqaQuestion)]
+    scored: dict[str, FocusScores] = {}
+    pages: dict[str, Path] = {}
+    judge = Panel([ExactJudge()])
+    with progress("answerers") as bar:
+        for name, one in bar.track(_answerers(questions).items(), description="answering"):
+            given = [(question, one.answer(question)) for question in questions]
+            answers = [Answer(question.id, said.content, said.latency) for question, said in given]
+            scored[name] = score_focus(
+                *as_sources(questions, answers), judge=judge, track="segment", workers=1, resamples=RESAMPLES
+            )
+            pages[name] = write_focus_report(FocusReport(scored[name], name), out / name)
+    rows = [
+        {"answerer": name, "accuracy": str(one.flat), "score over buckets": str(one.pre_evaluation)}
+        for name, one in scored.items()
+    ]
+    return Chapter(
+        title="five answerers of its questions, scored and ranked",
+        page=pages["keen"],
+        runs=tuple(out / name for name in scored),
+        table=pl.DataFrame(rows),
+        ranking={"baselines": BASELINES, "outer": OUTER, "n_boot": INNER},
+    )
+
+
+def _answerers(questions: list[VqaQuestion]) -> dict[str, Answerer]:
+    from surgeval.asking import Oracle, PriorAnswerer, RandomAnswerer
+
+    noisy = {name: NoisyAnswerer(name, skill, questions) for name, skill in SKILLS.items()}
+    return {"oracle": Oracle(), **noisy, "prior": PriorAnswerer(questions), "random": RandomAnswerer()}

@@ -1,0 +1,127 @@
+"""Protocol `focus`: score answers to surgical questions as the FOCUS challenge does, and say why.
+
+`score_focus` reads the challenge's requests, references and a submission's responses, checks all of them first, and
+gives a status and a reason for every question. `compat="orena-focus-0.4"` reproduces the challenge's own package; the
+default repairs it, and every difference shows in the status column. `docs/focus.md` lists them.
+`run_focus` asks a model first: a chat model, a file of answers, or one of the reference rows that need no model.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from surgeval.errors import BadInput, printable
+from surgeval.protocols.focus._agreement import judge_agreement
+from surgeval.protocols.focus._files import FocusFiles, FocusProblems, Source, as_sources, read_focus
+from surgeval.protocols.focus._judge import Judged, Judging, Progress, ask_judges
+from surgeval.protocols.focus._records import FocusQuestion
+from surgeval.protocols.focus._rules import STATUSES, Outcome, latency_limit, off_track_groups, outcome
+from surgeval.protocols.focus._run import FocusRun, run_focus
+from surgeval.protocols.focus._summary import RESULTS, Bucket, Scheme, numbers
+from surgeval.protocols.focus.result import Admission, FocusScores, admission_gate
+from surgeval.qa.formats import check_compat
+from surgeval.qa.screening import FlagPolicy
+
+__all__ = [
+    "RESAMPLES",
+    "Admission",
+    "Bucket",
+    "FocusProblems",
+    "FocusRun",
+    "FocusScores",
+    "Judging",
+    "admission_gate",
+    "as_sources",
+    "judge_agreement",
+    "run_focus",
+    "score_focus",
+]
+
+RESAMPLES = 2000
+JUDGE_ERRORS = 0.01  # of the judged answers; with more missing verdicts a rank would be an accident
+
+
+def score_focus(
+    requests: Source,
+    references: Source,
+    responses: Source,
+    *,
+    judge: Judging | None = None,
+    track: str | None = None,
+    max_latency: float | None = None,
+    compat: str | None = None,
+    strict: bool = False,
+    flags: FlagPolicy | None = FlagPolicy.REPORT,
+    max_judge_errors: float = JUDGE_ERRORS,
+    scheme: Scheme | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    workers: int = 8,
+    progress: Progress | None = None,
+) -> FocusScores:
+    """Score a submission; sources are paths of the challenge's JSON files or the lists they hold.
+
+    `track` or `max_latency` sets the latency limit. `strict` refuses files with any problem, naming all. `flags` says
+    what an answer that tries to steer the judges costs. When more than the share `max_judge_errors` of the judged
+    answers has no verdict, the submission is scored but not to be ranked. Intervals resample videos; the scheme
+    `two_level`, the default of compat mode, also the questions inside each. `workers` answers are judged at a time,
+    and `progress(done, all)` is told. A dataset's questions and a model's answers become sources by `as_sources`.
+
+    >>> ask = [{"qID": "q1", "videoID": "v", "start_time": 0, "end_time": 0, "procedure_type": "", "question": "?"}]
+    >>> truth = [{"qID": "q1", "primary": "3a", "format": "number", "answer": "3"}]
+    >>> scores = score_focus(ask, truth, [{"qID": "q1", "content": "three"}])
+    >>> scores.results.select("status", "correctness", "reason").row(0)
+    ('invalid', False, "the answer cannot be read as number: found 'three', expected a whole number in digits")
+    """
+    check_compat(compat)
+    limit = latency_limit(track, max_latency)
+    if not 0 <= max_judge_errors <= 1:
+        raise BadInput(f"max_judge_errors: found {max_judge_errors!r}, expected a share from 0 to 1")
+    files = read_focus(requests, references, responses, timed=limit is not None, compat=compat)
+    if strict and files.problems:
+        raise FocusProblems(files.problems)
+    questions = [question for question, _ in files.questions]
+    outcomes = [outcome(question, response, limit, compat) for question, response in files.questions]
+    judged = ask_judges(questions, outcomes, judge, policy=flags, compat=compat, workers=workers, progress=progress)
+    results = _results(questions, judged.outcomes)
+    made = numbers(
+        results, limit=limit, scheme=scheme or ("cluster" if compat is None else "two_level"),
+        drop_videoless=compat is not None, resamples=resamples, seed=seed,
+    )  # fmt: skip
+    counts = _counts(files, results, judged)
+    odd = off_track_groups(track, {question.group for question in questions if question.group})
+    notes = (f"groups outside the frame track's taxonomy: {', '.join(odd)}",) if odd else ()
+    return FocusScores(
+        results, made.summary, judged.verdicts, made.buckets, made.flat, made.video_mean, made.pre_evaluation, counts,
+        files.problems, notes, track, limit, compat,
+        _unrankable(counts, judged, flags, max_judge_errors),
+    )  # fmt: skip
+
+
+def _results(questions: list[FocusQuestion], outcomes: tuple[Outcome, ...]) -> pl.DataFrame:
+    rows = [
+        (question.id, question.video, question.group or "unknown", question.primary or "unknown", question.ood,
+         question.clinical, printable(question.format) if isinstance(question.format, str) else "unknown",
+         found.latency, found.status, found.correct, printable(found.reason))
+        for question, found in zip(questions, outcomes, strict=True)
+    ]  # fmt: skip
+    return pl.DataFrame(rows, schema=RESULTS, orient="row")
+
+
+def _counts(files: FocusFiles, results: pl.DataFrame, judged: Judged) -> dict[str, int]:
+    statuses = dict(results.group_by("status").len().iter_rows())
+    return {
+        "questions": len(results), "scored": int(results["correctness"].is_not_null().sum()),
+        **{status: int(statuses.get(status, 0)) for status in STATUSES},
+        "flags": len(judged.flags), "judged": judged.pending,
+        "orphan": files.n_orphan, "unreferenced": files.n_unreferenced, "duplicate": files.n_duplicate,
+    }  # fmt: skip
+
+
+def _unrankable(counts: dict[str, int], judged: Judged, flags: FlagPolicy | None, allowed: float) -> str:
+    if flags is FlagPolicy.DISQUALIFY and judged.flags:
+        first = next(iter(judged.flags))
+        return f"{len(judged.flags)} answers try to steer the judges (first {first}: {judged.flags[first]})"
+    if counts["judge_error"] > allowed * judged.pending:
+        return f"{counts['judge_error']} of {judged.pending} judged answers have no verdict, {allowed:.1%} are allowed"
+    return "" if counts["scored"] else "no question could be scored"

@@ -1,0 +1,35 @@
+"""Protocol `quality`: measure every frame and propose the ones nobody can use (ProstaTD, appendix A.2)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from surgeval._lazy import lazy_exports
+from surgeval.protocols.descriptor import Descriptor
+
+if TYPE_CHECKING:
+    from surgeval.protocols.quality.method import QualityRun, run_quality
+
+DESCRIPTOR = Descriptor(
+    name="quality",
+    question="Which frames can nobody use?",
+    load="surgeval.protocols.quality.result:load_quality",
+    page="surgeval.protocols.quality.page:write_page_of",
+    compare="surgeval.protocols.quality.compare:compare_quality",
+    order=90,
+)
+
+_HOMES = {
+    "method": (
+        "QualityRun",
+        "run_quality",
+    ),
+}
+
+__all__ = [
+    "DESCRIPTOR",
+    "QualityRun",
+    "run_quality",
+]
+
+__getattr__, __dir__ = lazy_exports(__name__, _HOMES)

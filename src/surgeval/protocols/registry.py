@@ -1,0 +1,89 @@
+"""The protocols that are installed, and the run folders they made.
+
+A protocol is known by its descriptor under the entry-point group `surgeval.protocols`, ours like anybody's.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from surgeval.errors import BadInput, DataError
+from surgeval.protocols.descriptor import Descriptor
+
+if TYPE_CHECKING:
+    from surgeval.protocols.contract import RunResult
+
+__all__ = ["GROUP", "descriptor", "descriptor_of", "descriptors", "is_run", "load_run", "runs_in"]
+
+GROUP = "surgeval.protocols"
+
+
+@cache
+def descriptors() -> dict[str, Descriptor]:
+    """Every installed protocol by name, in the order of the demo.
+
+    >>> list(descriptors())[:3]
+    ['triplets', 'focus', 'surgxbench']
+    """
+    found: dict[str, Descriptor] = {}
+    for point in sorted(entry_points(group=GROUP), key=lambda one: one.name):
+        try:
+            one = point.load()
+        except Exception as error:
+            raise BadInput(f"entry point {GROUP}.{point.name}: {type(error).__name__}: {error}") from error
+        if not isinstance(one, Descriptor) or one.name != point.name:
+            raise BadInput(f"entry point {GROUP}.{point.name}: found {one!r:.80}, expected its Descriptor")
+        found[one.name] = one
+    return dict(sorted(found.items(), key=lambda item: (item[1].order, item[0])))
+
+
+def descriptor(name: str) -> Descriptor:
+    """The protocol of this name.
+
+    >>> descriptor("triplets").question
+    'How well does it detect and recognise ⟨instrument, verb, target⟩?'
+    """
+    known = descriptors()
+    if name not in known:
+        raise BadInput(f"protocol {name!r}: expected one of {', '.join(known)}")
+    return known[name]
+
+
+def is_run(folder: Path) -> bool:
+    """Whether a folder says that it is a run."""
+    return (folder / "run.json").is_file()
+
+
+def runs_in(folder: Path) -> list[Path]:
+    """The runs directly in a folder, or one folder further down, by name."""
+    inner = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
+    below = [sub for path in inner if not is_run(path) for sub in sorted(path.iterdir()) if sub.is_dir()]
+    return [path for path in (*inner, *below) if is_run(path)]
+
+
+def descriptor_of(folder: Path) -> Descriptor:
+    """The protocol whose run a folder holds."""
+    from surgeval.engine import load_record  # the command line lists protocols before it needs tables
+
+    record, known = load_record(folder), descriptors()
+    if record.manifest.protocol not in known:
+        raise DataError(
+            folder / "run.json", field="protocol", found=record.manifest.protocol,
+            expected=f"one of {', '.join(known)}",
+        )  # fmt: skip
+    return known[record.manifest.protocol]
+
+
+def load_run(folder: str | Path) -> RunResult:
+    """The result of a finished run, whatever its protocol.
+
+    >>> load_run("no/such/run")
+    Traceback (most recent call last):
+    surgeval.errors.DataError: no/such/run/run.json: found no such file, expected the record of a run
+    """
+    place = Path(folder)
+    result: RunResult = descriptor_of(place).part("load")(place)
+    return result

@@ -1,0 +1,68 @@
+"""Protocol `surgxbench`: does a contrastive model look where it should? (SurgXBench, two papers)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from surgeval._lazy import lazy_exports
+from surgeval.protocols.descriptor import Descriptor
+
+if TYPE_CHECKING:
+    from surgeval.protocols.surgxbench._settings import PROFILES, TASKS, Settings, profile_settings
+    from surgeval.protocols.surgxbench._single import Explained, explain_image
+    from surgeval.protocols.surgxbench.method import SurgXRun, run_surgxbench
+    from surgeval.protocols.surgxbench.result import RESAMPLES, SurgXScores, join_runs, load_surgxbench
+
+DESCRIPTOR = Descriptor(
+    name="surgxbench",
+    question="When it is right, is it right for the right reason?",
+    run="surgeval.protocols.surgxbench.command:run",
+    load="surgeval.protocols.surgxbench.result:load_surgxbench",
+    page="surgeval.protocols.surgxbench.page:write_page_of",
+    compare="surgeval.protocols.surgxbench.compare:compare_surgxbench",
+    outcomes="surgeval.protocols.surgxbench.result:outcomes",
+    chapter="surgeval.protocols.surgxbench.demo:chapter",
+    several=True,
+    order=30,
+)
+
+_HOMES = {
+    "_settings": (
+        "PROFILES",
+        "Settings",
+        "TASKS",
+        "profile_settings",
+    ),
+    "_single": (
+        "Explained",
+        "explain_image",
+    ),
+    "method": (
+        "SurgXRun",
+        "run_surgxbench",
+    ),
+    "result": (
+        "RESAMPLES",
+        "SurgXScores",
+        "join_runs",
+        "load_surgxbench",
+    ),
+}
+
+__all__ = [
+    "DESCRIPTOR",
+    "PROFILES",
+    "RESAMPLES",
+    "TASKS",
+    "Explained",
+    "Settings",
+    "SurgXRun",
+    "SurgXScores",
+    "explain_image",
+    "join_runs",
+    "load_surgxbench",
+    "profile_settings",
+    "run_surgxbench",
+]
+
+__getattr__, __dir__ = lazy_exports(__name__, _HOMES)

@@ -1,0 +1,101 @@
+"""Two figures of the paper from frames of the run: what hiding the attended region does (6), what moves (2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import torch
+
+from surgeval.datasets import read_image
+from surgeval.errors import DataError
+from surgeval.explain._paste import Paste, whole
+from surgeval.explain.camera import camera_field
+from surgeval.explain.heatmaps import heatmaps
+from surgeval.explain.occlusion import fill_colour, occlude
+from surgeval.explain.regions import top_regions
+from surgeval.figures import FlowPipeline
+from surgeval.protocols.surgxbench._frames import Reader, Seen, batches, followed
+from surgeval.protocols.surgxbench._gallery import side_by_side
+from surgeval.protocols.surgxbench._instruments import to_device
+from surgeval.protocols.surgxbench._item import Hiding
+from surgeval.protocols.surgxbench._triplets import triplet_name
+from surgeval.protocols.surgxbench._worker import Look
+from surgeval.protocols.surgxbench.result import SurgXScores
+
+__all__ = ["flow_pipeline", "hidings"]
+
+
+def hidings(look: Look, scores: SurgXScores, count: int = 4) -> tuple[Hiding, ...]:
+    """Complete triplet matches that were lost when the attended region was hidden, and ones that were kept."""
+    rows = scores.cases.filter((pl.col("task") == "triplets") & pl.col("kept_attended").is_not_null())
+    chosen: dict[tuple[str, str], dict[str, Any]] = {}
+    for kept in (False, True):
+        part = rows.filter(pl.col("kept_attended") == kept).unique(["cluster", "frame"], maintain_order=True)
+        free = [row for row in part.iter_rows(named=True) if (row["cluster"], row["frame"]) not in chosen]
+        for row in free[:: max(1, len(free) // max(1, count // 2))][: count // 2]:
+            chosen[row["cluster"], row["frame"]] = row
+    found = []
+    reader = Reader(look.net.preparation, look.settings)
+    for video in sorted({cluster for cluster, _ in chosen}):
+        names = frozenset(frame for cluster, frame in chosen if cluster == video)
+        for batch in batches(look.dataset, video, reader, look.settings, names):
+            found += [_hiding(look, one, chosen[video, one.frame.name]) for one in batch if isinstance(one, Seen)]
+    return tuple(found)
+
+
+def _hiding(look: Look, one: Seen, row: dict[str, Any]) -> Hiding:
+    net, bank, settings, space = look.net, look.triplets, look.settings, look.dataset.space
+    names = [triplet_name(triplet, space) for triplet in look.prompts.triplets]
+    matched = names.index(row["triplet"])
+    pixels = to_device([one], net)
+    grid = heatmaps(net, pixels, bank, torch.tensor([[matched]]), settings.method).values[:, 0]
+    size = (grid.shape[1], grid.shape[2])
+    own = whole(size, pixels.shape[2], pixels.shape[3]).upsample_torch(grid)
+    region = top_regions(own, settings.keep_top, settings.positive).masks
+    lists = []
+    for seen in (pixels, occlude(pixels, region, fill_colour(net.preparation))):
+        top = net.scores(seen, bank)[0].float().topk(min(settings.top_k, len(bank)))
+        lists.append(
+            tuple((names[p], float(s)) for s, p in zip(top.values.tolist(), top.indices.tolist(), strict=True))
+        )
+    # For the eye the same region is hidden in the frame itself.
+    paste = Paste.of(one.view, size)
+    rows, columns = paste.visible
+    black = one.image.copy()
+    mask = top_regions(paste.upsample_torch(grid), settings.keep_top, settings.positive).masks[0].cpu().numpy()
+    black[rows, columns][mask] = 0
+    picture = side_by_side(one, (one.image, black), space.instruments)
+    return Hiding(picture, one.frame.video, one.frame.name, row["triplet"], lists[0], lists[1])
+
+
+def flow_pipeline(look: Look, scores: SurgXScores) -> FlowPipeline | None:
+    """Flow before and after the camera fit, for the frame of the run in which the most pixels move."""
+    if look.flow is None:
+        return None
+    reader = Reader(look.net.preparation, look.settings, look.flow)
+    best: tuple[float, Any] | None = None
+    videos = scores.cases.filter(pl.col("task") == "triplets")["cluster"].unique().sort().to_list()
+    for video in videos[:3]:  # a picture, not a statistic
+        every = look.dataset.frames(video, on_problem=lambda _problem: None)
+        frames = [pair for pair in followed(every, look.settings.flow_gap)
+                  if pair[0].labelled and pair[1].image is not None]  # fmt: skip
+        for frame, follower in frames[:: max(1, len(frames) // 4)][:4]:
+            try:
+                image = None if frame.image is None else read_image(frame.image)
+            except DataError:
+                continue  # its case says why; any other frame will do for the picture
+            motion = None if image is None else reader.motion(frame, image, follower)[0]
+            if motion is None:
+                continue
+            size = float(np.median(np.hypot(motion.flow.forward[..., 0], motion.flow.forward[..., 1])))
+            if best is None or size > best[0]:
+                best = size, (frame, image, motion)
+    if best is None:
+        return None
+    frame, image, motion = best[1]
+    height, width = image.shape[:2]
+    title = f"What moves: {frame.video} / {frame.name}"
+    field = camera_field(motion.camera, height, width)
+    return FlowPipeline(title, image, motion.flow.forward, field, motion.corrected, motion.moving.mask)

@@ -1,0 +1,84 @@
+"""Occlusion of one region per image, beside its controls: does the prediction depend on what was hidden?
+
+Hidden in the model's own pixels: the attended region; the same shape elsewhere; the least attended pixels; the
+annotated boxes; the boxes' shape elsewhere. If hiding the attended region costs no more than hiding another place, the
+map did not say what the score depends on; if hiding the instrument itself costs nothing, the score was not about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+from surgeval.explain import box_masks, top_regions, whole
+from surgeval.explain.occlusion import fill_colour, least_attended, occlude, shifted
+from surgeval.protocols.surgxbench._frames import Seen
+
+if TYPE_CHECKING:
+    from surgeval.models.contrastive import Contrastive, TextBank
+    from surgeval.protocols.surgxbench._settings import Settings
+
+__all__ = ["Hidden", "hidden_scores"]
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """Scores (images, prompts) with a region hidden; `hides` (images,) is False where there was nothing to hide."""
+
+    scores: torch.Tensor
+    hides: tuple[bool, ...]
+
+
+def hidden_scores(
+    model: Contrastive, bank: TextBank, seen: Sequence[Seen], pixels: torch.Tensor, maps: torch.Tensor,
+    instruments: Sequence[int], settings: Settings,
+) -> dict[str, Hidden]:  # fmt: skip
+    """Each region hidden in turn; `maps` has one map per image, `instruments` one class each.
+
+    A map without a region or without any contrast, and a class without a visible box, hide nothing that could be
+    compared with another place: those images count in no share.
+    """
+    names = [f"{one.frame.video}/{one.frame.name}" for one in seen]
+    height, width = pixels.shape[2:]
+    large = whole((maps.shape[1], maps.shape[2]), height, width).upsample_torch(maps)
+    regions = top_regions(large, settings.keep_top, settings.positive)
+    boxes = _boxes(seen, instruments, height, width, pixels.device)
+    masks = {
+        "attended": regions.masks,
+        "random": shifted(regions.masks, settings.seed, names),
+        "least": least_attended(large, regions.sizes),
+        "boxes": boxes,
+        "boxes_moved": shifted(boxes, settings.seed + 1, names),
+    }
+    colour = fill_colour(model.preparation)
+    says = ~(regions.empty | regions.constant)
+    shows = boxes.flatten(1).any(dim=1)
+    found = {}
+    for name, mask in masks.items():
+        scores = model.scores(occlude(pixels, mask, colour), bank).float().cpu()
+        found[name] = Hidden(scores, tuple((shows if name.startswith("boxes") else says).tolist()))
+    return found
+
+
+def _boxes(
+    seen: Sequence[Seen], instruments: Sequence[int], height: int, width: int, device: torch.device
+) -> torch.Tensor:
+    """The boxes of one instrument per image as pixels of the model's input."""
+    rows = []
+    for one, number in zip(seen, instruments, strict=True):
+        x1, y1, x2, y2 = one.view.window
+        across, down = width / (x2 - x1), height / (y2 - y1)
+        rows.append(
+            [((left - x1) * across, (top - y1) * down, (right - x1) * across, (bottom - y1) * down)
+             for left, top, right, bottom in (instance.box.corners for instance in one.frame.instances
+                                              if instance.box is not None and instance.triplet.instrument == number)]
+        )  # fmt: skip
+    most = max((len(row) for row in rows), default=0)
+    table = torch.full((len(rows), most, 4), torch.nan, dtype=torch.float64)
+    for index, row in enumerate(rows):
+        if row:
+            table[index, : len(row)] = torch.tensor(row, dtype=torch.float64)
+    return box_masks(table.to(device), (0, 0, width, height))

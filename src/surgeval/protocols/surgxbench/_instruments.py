@@ -1,0 +1,186 @@
+"""Task `instruments`: which prompts does the model say, and does it look at the instrument when it says them?
+
+One case per frame and class that is present, predicted or the frame's `best` prompt: present without predicted is a
+miss (no map), predicted without present is a false alarm. Every frame has one `best` case, so that top-1 accuracy is
+the share of present ones among them; `shown` counts the instruments labelled in the frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from surgeval.explain.baselines import BASELINES, baseline, edges
+from surgeval.explain.heatmaps import heatmaps
+from surgeval.explain.regions import Regions
+from surgeval.metrics.grounding import EXCLUDED, Grounding, grounded, prediction_sets
+from surgeval.protocols.surgxbench._frames import Seen, by_size
+from surgeval.protocols.surgxbench._hide import hidden_scores
+from surgeval.protocols.surgxbench._measure import Scene, classes_present, regions_of
+from surgeval.protocols.surgxbench._settings import Settings
+from surgeval.protocols.surgxbench.tables import CONTROLS
+from surgeval.records import Case
+
+if TYPE_CHECKING:
+    from surgeval.models.contrastive import Contrastive, TextBank
+
+__all__ = ["grounding_values", "instrument_cases", "predicted_classes", "reference_cases", "to_device"]
+
+Bools = npt.NDArray[np.bool_]
+
+
+def to_device(seen: Sequence[Seen], model: Contrastive) -> torch.Tensor:
+    """The prepared pixels as one tensor."""
+    return torch.from_numpy(np.stack([one.pixels for one in seen])).to(model.device)
+
+
+def predicted_classes(scores: npt.NDArray[np.float64], settings: Settings) -> Bools:
+    """(frames, classes): what the model is taken to say. With `over="frames"` that is decided when the run is over."""
+    if settings.predict == "argmax":
+        return np.asarray(np.eye(scores.shape[1], dtype=bool)[scores.argmax(axis=1)])
+    if settings.over == "frames":
+        return np.ones(scores.shape, dtype=bool)
+    return prediction_sets(scores, settings.delta, settings.over)
+
+
+def instrument_cases(
+    model: Contrastive, bank: TextBank, classes: Sequence[str], seen: Sequence[Seen], settings: Settings
+) -> Iterator[Case]:
+    """The cases of one batch."""
+    pixels = to_device(seen, model)
+    scores = model.scores(pixels, bank).double().cpu().numpy()
+    said = predicted_classes(scores, settings)
+    chosen = [np.flatnonzero(row).tolist() for row in said]
+    which = _padded(chosen)
+    maps = heatmaps(model, pixels, bank, which, settings.method)
+    values: dict[tuple[int, int], Grounding] = {}
+    for group in by_size(seen):
+        scene = Scene.of([seen[b] for b in group], tuple(maps.values.shape[2:]), len(classes), settings, model.device)
+        found = scene.ground(maps.values[group], [chosen[b] for b in group])
+        values |= {
+            (b, c): one for b, row in zip(group, found, strict=True) for c, one in zip(chosen[b], row, strict=True)
+        }
+    effects = _occluded(model, bank, seen, pixels, maps.values, chosen, scores, settings, len(classes))
+    for b, one in enumerate(seen):
+        present, best = classes_present(one.frame, len(classes)), int(scores[b].argmax())
+        for c in sorted({*chosen[b], *present, best}):
+            row: dict[str, Any] = {
+                "task": "instruments", "frame": one.frame.name, "class": classes[c], "score": float(scores[b, c]),
+                "best": c == best, "predicted": bool(said[b, c]), "present": c in present, "shown": len(present),
+            }  # fmt: skip
+            row |= grounding_values(values.get((b, c)), settings)
+            row |= effects.get((b, c), {})
+            yield Case(f"{one.frame.video}/{one.frame.name}/instrument/{classes[c]}", one.frame.video, values=row)
+
+
+def grounding_values(found: Grounding | None, settings: Settings, *, reference: bool = False) -> dict[str, Any]:
+    """The columns of one map. `excluded` names the rules that keep it out of means; empty = it counts."""
+    if found is None:  # a class that was not predicted has no map
+        return {
+            "ac": None,
+            "aa": None,
+            "chance": None,
+            "chance_class": None,
+            "area": None,
+            "grounded": None,
+            "flags": "",
+            "excluded": "no_map",
+        }
+    out = sorted(found.flags & EXCLUDED) if not found.counts_in_means(reference=reference) else []
+    if reference:
+        out = [name for name in out if name != "constant"]
+    # No pixel of the class can be looked at (outside the window, or labelled without a box): 0 would be no finding.
+    blind = "class_empty" in found.flags and "gt_empty" not in found.flags
+    return {
+        "ac": found.AC, "aa": None if blind else found.AA, "chance": found.chance,
+        "chance_class": None if blind else found.chance_class, "area": found.fraction,
+        "grounded": grounded(found.AC, found.chance, settings.grounded_at), "flags": " ".join(sorted(found.flags)),
+        "excluded": " ".join(out),
+    }  # fmt: skip
+
+
+def reference_cases(
+    seen: Sequence[Seen], classes: Sequence[str], settings: Settings, device: torch.device
+) -> Iterator[Case]:
+    """What maps without a model score in the same window: one case per frame, map and class present."""
+    values: list[dict[tuple[str, int], Grounding]] = [{} for _ in seen]
+    for group in by_size(seen):
+        scene = Scene.of([seen[b] for b in group], (1, 1), len(classes), settings, device)
+        for name, found, owners, asked in _reference_regions(scene):
+            for n, row in enumerate(scene.ground_regions(found, owners, asked)):
+                values[group[owners[n]]] |= {(name, c): one for c, one in zip(asked[n], row, strict=True)}
+    for one, found_maps in zip(seen, values, strict=True):
+        for (name, c), grounding in found_maps.items():
+            row_values: dict[str, Any] = {
+                "task": "reference", "frame": one.frame.name, "class": classes[c], "reference": name,
+            }  # fmt: skip
+            row_values |= grounding_values(grounding, settings, reference=True)
+            row_values |= {"ras": grounding.RAS_local, "ras_chance": grounding.chance_local}
+            case = f"{one.frame.video}/{one.frame.name}/reference/{name}/{classes[c]}"
+            yield Case(case, one.frame.video, values=row_values)
+
+
+def _reference_regions(scene: Scene) -> Iterator[tuple[str, Regions, list[int], list[list[int]]]]:
+    """Name, regions, the frame of each and the classes it is asked for."""
+    rows, columns = scene.paste.visible
+    asked = [sorted(one) for one in scene.present]
+    owners = [b for b, row in enumerate(asked) if row]
+    if not owners:
+        return
+    rest = [asked[b] for b in owners]
+    for name in BASELINES:
+        if name == "oracle":  # only the oracle knows the class
+            for place, number in enumerate(scene.shown, start=2):
+                own = [b for b in owners if number in scene.present[b]]
+                yield name, regions_of(scene.masks[own, place].float(), scene.settings), own, [[number]] * len(own)
+            continue
+        if name == "edge":  # drawn when the frame was read
+            heat = np.stack([_edges(scene.seen[b])[rows, columns] for b in owners])
+        else:  # these know only the frame's size: one map for all frames
+            heat = baseline(name, scene.seen[0].image)[None, rows, columns]
+        found = regions_of(torch.from_numpy(heat).to(scene.masks.device), scene.settings)
+        yield name, found if len(heat) == len(owners) else found.repeated(len(owners)), owners, rest
+
+
+def _edges(one: Seen) -> npt.NDArray[np.float32]:
+    return edges(one.image) if one.edges is None else one.edges
+
+
+def _occluded(
+    model: Contrastive, bank: TextBank, seen: Sequence[Seen], pixels: torch.Tensor, maps: torch.Tensor,
+    chosen: list[list[int]], scores: npt.NDArray[np.float64], settings: Settings, classes: int,
+) -> dict[tuple[int, int], dict[str, Any]]:  # fmt: skip
+    """Right predictions again with regions hidden: is the class still said, and how does its score move?"""
+    if not settings.occlusion or (settings.predict, settings.over) == ("delta", "frames"):
+        return {}  # what a hidden frame says would depend on all other frames hidden too
+    pairs = [(b, c, k) for b, one in enumerate(seen) for k, c in enumerate(chosen[b])
+             if c in classes_present(one.frame, classes)]  # fmt: skip
+    if not pairs:
+        return {}
+    images = [b for b, _, _ in pairs]
+    picked = torch.stack([maps[b, k] for b, _, k in pairs])
+    after = hidden_scores(
+        model, bank, [seen[b] for b in images], pixels[images], picked, [c for _, c, _ in pairs], settings
+    )
+    found: dict[tuple[int, int], dict[str, Any]] = {(b, c): {} for b, c, _ in pairs}
+    for name in CONTROLS:
+        again = after[name].scores.double().numpy()
+        said = predicted_classes(again, settings)
+        for row, (b, c, _) in enumerate(pairs):
+            if after[name].hides[row]:
+                found[b, c][f"kept_{name}"] = bool(said[row, c])
+                found[b, c][f"change_{name}"] = float(again[row, c] - scores[b, c])
+    return found
+
+
+def _padded(chosen: list[list[int]]) -> torch.Tensor:
+    """(images, most) prompt numbers, -1 where an image has fewer."""
+    most = max((len(row) for row in chosen), default=0) or 1
+    table = torch.full((len(chosen), most), -1, dtype=torch.long)
+    for b, row in enumerate(chosen):
+        table[b, : len(row)] = torch.tensor(row, dtype=torch.long)
+    return table

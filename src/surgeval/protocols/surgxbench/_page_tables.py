@@ -1,0 +1,236 @@
+"""Tables of the page on where models look: the papers' layouts, and each model's own tables made readable.
+
+A number and its interval share a cell. The CSV files beside the page hold every number unrounded, ends in columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from surgeval.pages import Fact, Table, distinct
+from surgeval.protocols.surgxbench._papers import left_out, paper_table_1, paper_table_2
+from surgeval.protocols.surgxbench.result import SurgXScores
+from surgeval.stats import Interval
+
+__all__ = ["cell", "facts", "joint", "layer", "overview", "own", "tables_to_save"]
+
+_TITLES = {
+    "classes": "Each instrument",
+    "four_way": "Right or wrong, grounded or not (shares of predictions)",
+    "references": "Maps that know nothing, and one that knows everything",
+    "occlusion": "Right predictions after hiding a region",
+    "occlusion_triplets": "Frames with a complete triplet match, after hiding a region",
+    "curves": "Areas under the deletion and insertion curves",
+    "sanity": "Rank correlation with the map of a randomised model, and of another prompt",
+    "videos": "Each video",
+    "table1": "Attention correctness and agreement by video, with chance and the attended share",
+    "table2": "Action reasoning score by video, with the components that were right",
+    "matches": "How labelled triplets were matched, and where the model looked",
+    "flags": "Flags raised",
+    "failures": "Not measured: frames and records that could not be used",
+}
+_FOLDED = ("videos", "flags", "table1", "table2")
+_JOINT = {
+    "paper_table1": (
+        "Table 1 of the early text: attention on any instrument (τ-AC) and on the predicted one (τ-AA), by video",
+        "Mean over the frames that count; over all videos with its 95 % interval. Chance is the share of the area that "
+        "is annotated: what a map that knows nothing scores.",
+    ),
+    "paper_table2": (
+        "Table 2 of the early text: action reasoning score (ARS) and coverage, by video",
+        "ARS is the mean over valid frames (instrument and verb right); V/T is the share of frames that are valid, Z/V "
+        "the share of valid frames whose ARS is 0; over all videos with 95 % intervals.",
+    ),
+    "left_out": (
+        "What was measured, and what was left out of means",
+        "The cases of one model and measure add up to all that could be read; what could not is listed below.",
+    ),
+}
+_NUMBERS = {
+    "accuracy": "top-1 right", "tp_ac": "TP-AC", "tp_chance": "chance", "tp_lift": "lift", "tp_aa": "TP-AA",
+    "tp_aa_chance": "chance (of AA)", "fp_ac": "FP-AC",
+    "area": "attended share of what it saw, |A|/HW", "grounded_when_right": "grounded when right",
+    "lost_attended_minus_random": "lost by hiding the region, more than elsewhere",
+    "lost_boxes_minus_moved": "lost by hiding the instrument, more than elsewhere",
+}  # fmt: skip
+_HEADINGS = {
+    "valid": "V/T", "zero": "Z/V", "ras_is": "RAS is", "area": "|A|/HW", "ras_chance": "chance (RAS)",
+}  # fmt: skip
+
+
+def facts(one: SurgXScores) -> tuple[Fact, ...]:
+    """The four numbers to see first."""
+    found = one.headline
+    return tuple(
+        Fact(_NUMBERS[key], f"{found[key].estimate:.2f}", f"{found[key].low:.2f} to {found[key].high:.2f}"
+             if found[key].low == found[key].low else "no interval")
+        for key in ("accuracy", "tp_ac", "tp_chance", "tp_lift") if key in found
+    )  # fmt: skip
+
+
+def overview(scores: Sequence[SurgXScores]) -> Table:
+    """The headline numbers, a column per model, and how much each of them left out."""
+    rows = [
+        [title, *(_headline(one.headline.get(key)) for one in scores)]
+        for key, title in _NUMBERS.items()
+        if any(key in one.headline for one in scores)
+    ]
+    missing = left_out(scores)
+    if not missing.is_empty():
+        kept = [_left(missing.filter(pl.col("model") == one.name)) for one in scores]
+        rows.append(["cases left out of means", *kept])
+    if any(one.failed for one in scores):
+        rows.append(["frames and records that could not be used", *(str(one.failed) for one in scores)])
+    rows = rows or [["cases", *(str(one.cases.height) for one in scores)]]
+    heads = distinct(["number", *(one.name for one in scores)])
+    columns = [pl.Series(head, [row[k] for row in rows], dtype=pl.String) for k, head in enumerate(heads)]
+    note = "Over fewer than six videos an interval is the least that one must allow for."
+    few = any(interval.few_clusters for one in scores for interval in one.headline.values())
+    title = "The numbers to read first, with 95 % intervals over videos"
+    return Table(title, pl.DataFrame(columns), note if few else "")
+
+
+def _headline(found: Interval | None) -> str:
+    if found is None:
+        return "–"
+    known = found.low == found.low
+    shown = cell(found.estimate, found.low if known else None, found.high if known else None, places=2)
+    return f"{shown} ({found.clusters} video{'s' * (found.clusters != 1)})" if found.few_clusters else shown
+
+
+def _left(rows: pl.DataFrame) -> str:
+    """`3 of 40 (7.5 %)`."""
+    total = int(rows.unique(["what"])["of"].sum())
+    gone = int(rows.filter(pl.col("became").str.starts_with("left out"))["cases"].sum())
+    return f"{gone} of {total} ({100 * gone / total:.1f} %)" if total else "–"
+
+
+def joint(scores: Sequence[SurgXScores], name: str) -> tuple[Table, ...]:
+    """A table of all models together, if any of them has it."""
+    frame = _joint_frames(scores)[name]
+    if frame.is_empty():
+        return ()
+    title, note = _JOINT[name]
+    shown = frame if name == "left_out" else _paper(frame)
+    if name == "left_out":
+        shown = shown.drop("model") if len(scores) == 1 else shown
+        shown = shown.with_columns(pl.col("percent").round(1))
+    return (Table(title, shown, note, f"tables/{name}.csv"),)
+
+
+def own(scores: Sequence[SurgXScores], *names: str) -> tuple[Table, ...]:
+    """Tables that each model has for itself."""
+    made = []
+    for name in names:
+        for one in scores:
+            if name in one.tables:
+                whose = "" if len(scores) == 1 else f": {one.name}"
+                for title, table in _parted(name, one.tables[name]).items():
+                    made.append(Table(title + whose, _readable(table), file=f"tables/{_file(scores, one, name)}.csv",
+                                      folded=name in _FOLDED or len(scores) > 1))  # fmt: skip
+    return tuple(made)
+
+
+def tables_to_save(scores: Sequence[SurgXScores]) -> dict[str, pl.DataFrame]:
+    """Every table by file name."""
+    made = {name: frame for name, frame in _joint_frames(scores).items() if not frame.is_empty()}
+    rows = [{"model": one.name, **row} for one in scores for row in one.to_frame().iter_rows(named=True)]
+    made |= {"headline": pl.DataFrame(rows)} if rows else {}
+    return made | {_file(scores, one, name): table for one in scores for name, table in one.tables.items()}
+
+
+def _joint_frames(scores: Sequence[SurgXScores]) -> dict[str, pl.DataFrame]:
+    return {
+        "paper_table1": paper_table_1(scores),
+        "paper_table2": paper_table_2(scores),
+        "left_out": left_out(scores),
+    }
+
+
+def _file(scores: Sequence[SurgXScores], one: SurgXScores, name: str) -> str:
+    return name if len(scores) == 1 else f"{scores.index(one) + 1}_{name}"
+
+
+def _parted(name: str, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """The table by title; those too wide for a page stand in two."""
+    if name == "sanity":
+        table = table.with_columns(pl.col("step").map_elements(layer, return_dtype=pl.String))
+    if name == "references":
+        moved = [column for column in table.columns if column.startswith("ras")]
+        known = bool(moved) and table["ras"].count() > 0  # without task triplets nobody looked for motion
+        boxed = [column for column in table.columns if column.startswith(("ac", "aa", "chance", "lift"))]
+        found = {_TITLES[name]: table.drop(*moved)}
+        return found | ({f"{_TITLES[name]}: with what moves (RAS)": table.drop(*boxed)} if known else {})
+    if name != "classes":
+        return {_TITLES[name]: table}
+    looked = [column for column in table.columns if column.startswith(("tp_", "fp_", "area"))]
+    told = [column for column in table.columns if column.startswith(("precision", "recall", "f1"))]
+    return {
+        _TITLES[name]: table.drop(*looked, "excluded"),
+        f"{_TITLES[name]}: where it looks": table.drop(*told, "frames", "predicted"),
+    }
+
+
+def layer(step: str) -> str:
+    """A layer's name without what all of them share.
+
+    >>> layer("3. network.vision_model.encoder.layers.3")
+    '3. layers.3'
+    """
+    number, dot, name = step.partition(". ")
+    return f"{number}{dot}{'.'.join(name.split('.')[-2:])}" if dot else step
+
+
+def _readable(table: pl.DataFrame) -> pl.DataFrame:
+    """A number and its interval in one cell, headings in the papers' words."""
+    return pl.DataFrame([column.alias(_heading(column.name)) for column in _joined(table)])
+
+
+def _paper(table: pl.DataFrame) -> pl.DataFrame:
+    """The same with all numbers as text: three decimals, and one where the paper prints per cent."""
+    made = []
+    for column in _joined(table):
+        if column.dtype.is_float():
+            places = _places(column.name)
+            column = pl.Series(column.name, [cell(value, places=places) for value in column.to_list()])
+        made.append(column.alias(column.name.replace("τ-A", "τ\u2011A")))  # a head must not break within its symbol
+    return pl.DataFrame(made)
+
+
+def _joined(table: pl.DataFrame) -> list[pl.Series]:
+    columns = {column.name: column.to_list() for column in table.get_columns()}
+    made = []
+    for name, values in columns.items():
+        if f"{name}_low" in columns:
+            ends = zip(values, columns[f"{name}_low"], columns[f"{name}_high"], strict=True)
+            cells = [cell(value, low, high, _places(name)) for value, low, high in ends]
+            made.append(pl.Series(name, cells, dtype=pl.String))
+        elif not name.endswith(("_low", "_high")):
+            made.append(table.get_column(name))
+    return made
+
+
+def cell(value: float | None, low: float | None = None, high: float | None = None, places: int = 3) -> str:
+    """A number with its interval, or a dash."""
+    if value is None:
+        return "–"
+    # Per cent have one to three digits before the point: figure spaces keep the points below each other.
+    shown = f"{value:{5 if places == 1 else 0}.{places}f}".replace(" ", "\u2007")
+    ends = 0 if places == 1 else places  # a tenth of a per cent says nothing about an interval's end
+    return shown if low is None or high is None else f"{shown} [{low:.{ends}f},\u00a0{high:.{ends}f}]"
+
+
+def _places(name: str) -> int:
+    return 1 if name.endswith("(%)") else 3
+
+
+def _heading(column: str) -> str:
+    """`tp_ac` as the papers write it."""
+    kind, _, rest = column.partition("_")
+    if kind in ("tp", "fp"):
+        return f"{kind.upper()}-{rest.upper()}" if rest in ("ac", "aa") else f"{rest} ({kind.upper()})"
+    if column in ("ac", "aa", "ars", "ras", "f1"):
+        return column.upper()
+    return _HEADINGS.get(column, column.replace("_", " "))

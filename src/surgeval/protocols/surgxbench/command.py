@@ -1,0 +1,208 @@
+"""`surgeval run surgxbench`: where does a contrastive model look when it is right?"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from surgeval.console import FormatOption, JsonOption, LabelsOption, console, print_frame, print_json
+from surgeval.errors import BadInput, visible
+
+if TYPE_CHECKING:
+    from surgeval.protocols.surgxbench._settings import Settings
+    from surgeval.protocols.surgxbench.result import SurgXScores
+
+
+class Profile(StrEnum):
+    """Whose prompts, threshold and tables."""
+
+    surgxbench = "surgxbench"
+    early = "early"
+
+
+class MethodName(StrEnum):
+    """Which heatmap."""
+
+    auto = "auto"
+    rollout = "rollout"
+    gradcam = "gradcam"
+    cross = "cross"
+
+
+def run(
+    data: Annotated[Path, typer.Option("--data", help="A dataset folder or file.", show_default=False)],
+    model: Annotated[
+        str,
+        typer.Option(
+            "--model",
+            help="phantom-clip, phantom-clip-resnet, phantom-shortcut, a CLIP or BLIP folder or hub name, or a "
+            "SurgVLP checkpoint (see `surgeval models list`).",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", help="Run folder; an interrupted one is resumed.", show_default=False)],
+    profile: Annotated[Profile, typer.Option("--profile", help="Which paper's choices.")] = Profile.surgxbench,
+    task: Annotated[
+        list[str] | None, typer.Option("--task", help="instruments or triplets (repeatable). Default: both.")
+    ] = None,
+    method: Annotated[MethodName, typer.Option("--method", help="Default: what the tower allows.")] = MethodName.auto,
+    order: Annotated[str, typer.Option("--order", help="Rollout: chefer or seed.")] = "chefer",
+    start_layer: Annotated[int, typer.Option("--start-layer", help="Rollout: first block; -1 = the last only.")] = 0,
+    score_scale: Annotated[
+        str, typer.Option("--score-scale", help="What is differentiated: cosine, logits or a factor.")
+    ] = "cosine",
+    geometry: Annotated[
+        str, typer.Option("--geometry", help="window: what the model saw; stretch: as the papers.")
+    ] = "window",
+    keep_top: Annotated[float | None, typer.Option("--keep-top", help="Share of pixels attended.")] = None,
+    literal: Annotated[
+        bool, typer.Option("--literal", help="Let pixels without evidence count as attended, as the formula says.")
+    ] = False,
+    delta: Annotated[float | None, typer.Option("--delta", help="Quantile a prompt must exceed to be said.")] = None,
+    over: Annotated[str | None, typer.Option("--over", help="Of what: classes, frames or minmax.")] = None,
+    pool: Annotated[str | None, typer.Option("--pool", help="Triplet prompts: valid or all combinations.")] = None,
+    top_k: Annotated[int | None, typer.Option("--top-k", help="Triplet prompts that count.")] = None,
+    flow: Annotated[str | None, typer.Option("--flow", help="dis, farneback, raft or files.")] = None,
+    flow_gap: Annotated[
+        float | None, typer.Option("--flow-gap", help="Seconds to the next frame at most, for flow. Default 1.5.")
+    ] = None,
+    flow_source: Annotated[
+        Path | None, typer.Option("--flow-weights", help="RAFT's weights; with --flow files the folder of .flo files.")
+    ] = None,
+    fit: Annotated[str | None, typer.Option("--fit", help="Camera fit: plain, masked or robust.")] = None,
+    grounded_at: Annotated[
+        float | None, typer.Option("--grounded-at", help="AC above which a map is grounded.")
+    ] = None,
+    curves: Annotated[int | None, typer.Option("--curves", help="Frames for deletion and insertion curves.")] = None,
+    sanity: Annotated[int | None, typer.Option("--sanity", help="Frames for the randomisation checks.")] = None,
+    occlusion: Annotated[
+        bool | None, typer.Option("--occlusion/--no-occlusion", help="Hide regions and ask again.")
+    ] = None,
+    split: Annotated[str | None, typer.Option("--split", help="Only the videos of this split.")] = None,
+    video: Annotated[list[str] | None, typer.Option("--video", help="Only this video (repeatable).")] = None,
+    every: Annotated[int, typer.Option("--every", min=1, help="Look at every n-th labelled frame only.")] = 1,
+    batch: Annotated[int, typer.Option("--batch", min=1, help="Frames at a time; changes no number.")] = 16,
+    threads: Annotated[int, typer.Option("--threads", min=1, help="Threads that read and prepare frames.")] = 2,
+    processes: Annotated[
+        int, typer.Option("--processes", min=1, help="Processes, each with whole videos and its own copy of the model.")
+    ] = 1,
+    device: Annotated[str, typer.Option("--device", help="cpu, cuda, cuda:1 …")] = "cpu",
+    dtype: Annotated[str, typer.Option("--dtype", help="float32 or bfloat16.")] = "float32",
+    gallery: Annotated[int, typer.Option("--gallery", min=0, help="Pictures on the page; 0 for none.")] = 36,
+    resamples: Annotated[
+        int, typer.Option("--resamples", min=1, max=1_000_000, help="Resamples for intervals.")
+    ] = 2000,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of controls and resamples.")] = 0,
+    name: Annotated[str | None, typer.Option("--name", help="What to call the model. Default: the folder's.")] = None,
+    retry: Annotated[bool, typer.Option("--retry", help="Do failed videos again.")] = False,
+    boxes: Annotated[
+        Path | None, typer.Option("--boxes", help="A dataset whose instrument boxes are joined to the frames.")
+    ] = None,
+    mapping: Annotated[Path | None, typer.Option("--mapping", help="A file that describes a table of boxes.")] = None,
+    format: FormatOption = None,
+    labels: LabelsOption = None,
+    json: JsonOption = False,
+) -> int:
+    """Ask a contrastive model what it sees, and measure whether it looks there.
+
+    Writes a run folder with report.html (tables, figures, a gallery sorted by "right but ungrounded").
+
+    Example: [bold]surgeval run surgxbench --data demo/phantom-v1 --split test --model phantom-clip
+    --out runs/clip[/bold]
+    """
+    from surgeval.protocols.surgxbench.method import run_surgxbench
+    from surgeval.protocols.surgxbench.page import write_surgxbench_report
+    from surgeval.protocols.surgxbench.result import load_surgxbench
+
+    given: dict[str, Any] = {
+        "keep_top": keep_top, "delta": delta, "over": over, "pool": pool, "top_k": top_k, "flow": flow, "fit": fit,
+        "flow_source": str(flow_source) if flow_source else None, "flow_gap": flow_gap, "grounded_at": grounded_at,
+        "curves": curves, "sanity": sanity, "occlusion": occlusion, "tasks": tuple(task) if task else None,
+    }  # fmt: skip
+    settings = _settings(profile.value, method.value, order, start_layer, score_scale, given, {
+        "geometry": geometry, "positive": not literal, "seed": seed, "batch": batch, "threads": threads, "every": every,
+    })  # fmt: skip
+    done = run_surgxbench(
+        data, model, folder=out, settings=settings, split=split, videos=tuple(video or ()), format=format,
+        labels=labels, boxes=boxes, mapping=mapping, device=device, dtype=dtype, processes=processes,
+        retry=retry, progress=not json,
+    )  # fmt: skip
+    if done.unknown_words:
+        listed = ", ".join(done.unknown_words[:12]) + (", …" if len(done.unknown_words) > 12 else "")
+        typer.echo(f"note: this model has no word for {visible(listed)}: prompts with it say less to it", err=True)
+    scores = load_surgxbench(out, name=name, resamples=resamples, seed=seed)
+    extras = {scores.name: done.extras(scores)} if gallery else {}
+    page = write_surgxbench_report([scores], out, items={scores.name: done.gallery(scores, gallery)}, extras=extras)
+    if json:
+        print_json({**surgx_json(scores), "failed": done.summary.failed_cases,
+                    "failures": done.summary.to_frame().to_dicts(), "report": str(page)})  # fmt: skip
+    else:
+        if done.summary.failed:
+            console().print(visible_lines(str(done.summary)))
+        _print(scores, page)
+    return done.summary.exit_code
+
+
+def _settings(
+    profile: str, method: str, order: str, start_layer: int, score_scale: str, given: dict[str, Any],
+    more: dict[str, Any],
+) -> Settings:  # fmt: skip
+    from surgeval.protocols.surgxbench._settings import profile_settings
+
+    chosen = heatmap_method(method, order, start_layer, score_scale)
+    return profile_settings(profile, method=chosen, **more, **{k: v for k, v in given.items() if v is not None})
+
+
+def heatmap_method(name: str, order: str, start_layer: int, score_scale: str) -> Any:
+    """The heatmap that the options describe."""
+    from surgeval.explain import Method
+
+    scale: Any = score_scale
+    if score_scale not in ("cosine", "logits"):
+        try:
+            scale = float(score_scale)
+        except ValueError:
+            raise BadInput(f"--score-scale: found {score_scale!r}, expected cosine, logits or a number") from None
+    return Method(cast(Any, name), cast(Any, order), start_layer, scale)
+
+
+def surgx_json(scores: SurgXScores) -> dict[str, Any]:
+    """The headline numbers and every table, for machines."""
+    numbers = {
+        key: {"estimate": one.estimate, "low": _plain(one.low), "high": _plain(one.high), "videos": one.clusters}
+        for key, one in scores.headline.items()
+    }
+    return {
+        "model": scores.name,
+        "settings": dict(scores.settings),
+        "headline": numbers,
+        "tables": {key: table.to_dicts() for key, table in scores.tables.items()},
+    }
+
+
+def visible_lines(text: str) -> str:
+    """Lines that may hold names from files."""
+    return "\n".join(visible(line) for line in text.splitlines())
+
+
+def _plain(value: float) -> float | None:
+    return None if value != value else value
+
+
+def _print(scores: SurgXScores, page: Path) -> None:
+    say = console().print
+    say(visible(scores.name))
+    for key, one in scores.headline.items():
+        say(f"  {key.replace('_', ' ')}: {one}")  # our own words and numbers
+    say()
+    for key, columns in (("classes", ("class", "frames", "predicted", "f1", "tp_ac", "tp_chance", "tp_lift", "fp_ac")),
+                         ("matches", ("match", "triplets", "share", "ras", "chance")),
+                         ("table1", ("video", "frames", "ac", "aa", "chance")),
+                         ("table2", ("video", "frames", "ars", "valid", "zero"))):  # fmt: skip
+        if key in scores.tables:
+            print_frame("", scores.tables[key].select(columns))
+            say()
+    say(f"open {visible(str(page))}")

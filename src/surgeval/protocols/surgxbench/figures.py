@@ -1,0 +1,250 @@
+"""The figures of the page on where models look, by file name: Figures 3, 4 and 7 of the paper, and the checks.
+
+Numbers over several frames come from the tables with their intervals; boxes show the cases themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import polars as pl
+
+from surgeval.figures import (
+    BoxGroup,
+    BoxPlot,
+    Curve,
+    Curves,
+    Estimate,
+    EstimateBars,
+    EstimateGroup,
+    Figure,
+    Series,
+    StackedBars,
+)
+from surgeval.protocols.surgxbench._page_tables import cell, layer
+from surgeval.protocols.surgxbench.result import SurgXScores
+from surgeval.protocols.surgxbench.tables import FOUR, LEVELS
+
+__all__ = ["surgxbench_figures"]
+
+_SAID = {"precision": "precision", "recall": "recall", "f1": "F1"}
+_LOOKED = {  # column, whether the class is there
+    "TP-AA": ("aa", True),
+    "TP-AC": ("ac", True),
+    "FP-AC": ("ac", False),
+}
+_MEANING = {
+    "TP-AA": "right, on the named instrument",
+    "TP-AC": "right, on any instrument",
+    "FP-AC": "wrong, on any instrument",
+}
+_SHARE = "share of the attended region"
+_PANEL = 300  # pixels, so that the two panels of an instrument are of one height
+_LEVEL_NAMES = {"I": "I only"}
+
+
+def surgxbench_figures(scores: Sequence[SurgXScores]) -> dict[str, Figure]:
+    """All that the models have numbers for."""
+    made: dict[str, Figure] = {}
+    with_classes = [one for one in scores if "classes" in one.tables]
+    if with_classes:
+        classes = _met(with_classes)
+        made |= _recognition(with_classes, classes) | _instruments(with_classes, classes)
+    made |= _four_way([one for one in scores if "four_way" in one.tables])
+    for name, title in (("occlusion", "Right predictions lost by hiding …"),
+                        ("occlusion_triplets", "Frames that lose their triplet match by hiding …")):  # fmt: skip
+        made |= _occlusion([one for one in scores if name in one.tables], name, title)
+    with_matches = [one for one in scores if "matches" in one.tables]
+    if with_matches:
+        made |= _triplets(with_matches)
+    for number, one in enumerate(scores, start=1):
+        mark, whose = (str(number), f": {one.name}") if len(scores) > 1 else ("", "")
+        made |= _curves(one, f"curves{mark}", whose) | _sanity(one, f"sanity{mark}", whose)
+    return made
+
+
+def _met(scores: Sequence[SurgXScores]) -> tuple[str, ...]:
+    """The instruments that some frame shows, or some model says."""
+    met = {
+        row["class"]
+        for one in scores
+        for row in one.tables["classes"].iter_rows(named=True)
+        if row["frames"] or row["predicted"]
+    }
+    return tuple(name for name in scores[0].classes if name in met)
+
+
+def _recognition(scores: Sequence[SurgXScores], classes: tuple[str, ...]) -> dict[str, Figure]:
+    """Figure 3: F1 (of one model also precision and recall), and boxes of TP-AA, TP-AC and FP-AC, by instrument."""
+    rows = [_by(one.tables["classes"], "class") for one in scores]
+    if len(scores) == 1:
+        groups = tuple(_group(title, rows[0], classes, column) for column, title in _SAID.items())
+    else:
+        groups = tuple(_group(one.name, found, classes, "f1") for one, found in zip(scores, rows, strict=True))
+    title = "Precision, recall and F1" if len(scores) == 1 else "F1"
+    made: dict[str, Figure] = {"f1": EstimateBars(title, classes, groups, "score", span=(0, 1))}
+    for key in _LOOKED:
+        boxes = tuple(_boxes(one, [(name, key) for name in classes]) for one in scores)
+        if any(any(group.values) for group in boxes):
+            file = f"grounding_{key.lower().replace('-', '_')}"
+            made[file] = BoxPlot(f"{key}: {_MEANING[key]}", classes, boxes, _SHARE)
+    return made
+
+
+def _instruments(scores: Sequence[SurgXScores], classes: tuple[str, ...]) -> dict[str, Figure]:
+    """Figure 7: for each instrument, how well it is named beside where the model looks when it names it."""
+    made: dict[str, Figure] = {}
+    for number, name in enumerate(classes, start=1):
+        groups = []
+        for one in scores:
+            row = _by(one.tables["classes"], "class").get(name, {})
+            groups.append(EstimateGroup(one.name, tuple(_estimate(row, column) for column in _SAID)))
+        made[f"instrument_{number}_named"] = EstimateBars(
+            f"{name}: how well it is named",
+            tuple(_SAID.values()),
+            tuple(groups),
+            "score",
+            horizontal=False,
+            span=(0, 1),
+            height=_PANEL,
+        )
+        boxes = tuple(_boxes(one, [(name, key) for key in _LOOKED]) for one in scores)
+        made[f"instrument_{number}_looked"] = BoxPlot(
+            f"{name}: where it looks", tuple(_LOOKED), boxes, _SHARE, height=_PANEL
+        )
+    return made
+
+
+def _boxes(one: SurgXScores, places: Iterable[tuple[str, str]]) -> BoxGroup:
+    """The cases behind (instrument, measure) pairs, each with its mean chance."""
+    rows = one.cases.filter((pl.col("task") == "instruments") & pl.col("predicted") & (pl.col("excluded") == ""))
+    values, marks = [], []
+    for name, key in places:
+        column, right = _LOOKED[key]
+        part = rows.filter((pl.col("class") == name) & (pl.col("present") == right) & pl.col(column).is_not_null())
+        values.append(tuple(part[column].to_list()))
+        marks.append(_mean(part["chance" if column == "ac" else "chance_class"]))
+    return BoxGroup(one.name, tuple(values), tuple(marks))
+
+
+def _four_way(scores: Sequence[SurgXScores]) -> dict[str, Figure]:
+    """Of one model a bar per instrument, of several one bar each."""
+    rows = []
+    for one in scores:
+        table = one.tables["four_way"].filter(pl.col("predictions") > 0)
+        if len(scores) == 1:
+            rows += [(row["class"], row) for row in table.iter_rows(named=True)]
+        else:
+            rows += [(one.name, row) for row in table.tail(1).iter_rows(named=True)]  # over all instruments
+    if not rows:
+        return {}
+    parts = tuple(
+        Series(title, tuple(float(round(row["predictions"] * (row[kind] or 0.0))) for _, row in rows))
+        for kind, title in FOUR.items()
+    )
+    ends = tuple(tuple(_percent(row, kind) for _, row in rows) for kind in FOUR)
+    labels = tuple(label for label, _ in rows)
+    return {"four_way": StackedBars("Right or wrong, grounded or not", labels, parts, "predictions", ends)}
+
+
+def _occlusion(scores: Sequence[SurgXScores], name: str, title: str) -> dict[str, Figure]:
+    if not scores:
+        return {}
+    hidden = tuple(scores[0].tables[name]["hidden"].to_list())
+    groups = tuple(_group(one.name, _by(one.tables[name], "hidden"), hidden, "lost") for one in scores)
+    return {name: EstimateBars(title, hidden, groups, "share lost", span=(0, 1))}
+
+
+def _triplets(scores: Sequence[SurgXScores]) -> dict[str, Figure]:
+    """Figure 4: match breakdown, and RAS by match."""
+    tables = [_by(one.tables["matches"], "match") for one in scores]
+    parts = tuple(
+        Series(_LEVEL_NAMES.get(level, level), tuple(float(found[level]["triplets"]) for found in tables))
+        for level in LEVELS
+    )
+    ends = tuple(tuple(_percent(found[level], "share") for found in tables) for level in LEVELS)
+    names = tuple(one.name for one in scores)
+    made: dict[str, Figure] = {
+        "matches": StackedBars("Labelled triplets among the top prompts", names, parts, "labelled triplets", ends)
+    }
+    groups = []
+    for one in scores:
+        rows = one.cases.filter(
+            (pl.col("task") == "triplets") & (pl.col("excluded") == "") & pl.col("ras").is_not_null()
+        )
+        split = [rows.filter(pl.col("level") == level) for level in LEVELS]
+        groups.append(BoxGroup(one.name, tuple(tuple(part["ras"].to_list()) for part in split),
+                               tuple(_mean(part["chance"]) for part in split)))  # fmt: skip
+    if any(any(group.values) for group in groups):
+        labels = tuple(
+            f"{_LEVEL_NAMES.get(level, level)} ({'global' if level == 'missed' else 'local'})" for level in LEVELS
+        )
+        made["ras"] = BoxPlot("RAS by match", labels, tuple(groups), _SHARE)
+    return made
+
+
+def _curves(one: SurgXScores, name: str, whose: str) -> dict[str, Figure]:
+    """Mean curves, scaled together; the areas in the legend are those of the table, before scaling."""
+    rows = one.cases.filter(pl.col("task") == "curves")
+    if rows.is_empty():
+        return {}
+    areas = one.tables["curves"].row(0, named=True) if "curves" in one.tables else {}
+    lines = {}
+    for kind in ("deletion", "deletion_random", "insertion", "insertion_random"):
+        table = pl.DataFrame(rows[kind].to_list(), orient="row", infer_schema_length=None)
+        lines[kind] = table.mean().row(0)
+    low, high = min(map(min, lines.values())), max(map(max, lines.values()))
+    span = (high - low) or 1.0
+    steps = len(lines["deletion"]) - 1
+    curves = tuple(
+        Curve(
+            kind.replace("_random", ", random order"), tuple(k / steps for k in range(steps + 1)),
+            tuple((value - low) / span for value in mean), _area(areas, kind),
+            heavy="random" not in kind,
+        )
+        for kind, mean in lines.items()
+    )  # fmt: skip
+    return {name: Curves(f"Deletion and insertion{whose}", "share of pixels", "score, scaled", curves)}
+
+
+def _area(areas: dict[str, Any], kind: str) -> str:
+    found = _estimate(areas, kind)
+    return f"(area {cell(found.value, found.low, found.high)})" if found.value is not None else ""
+
+
+def _sanity(one: SurgXScores, name: str, whose: str) -> dict[str, Figure]:
+    if "sanity" not in one.tables:
+        return {}
+    table = one.tables["sanity"]
+    group = EstimateGroup("correlation", tuple(_estimate(row, "correlation") for row in table.iter_rows(named=True)))
+    labels = tuple(layer(step) for step in table["step"].to_list())
+    return {name: EstimateBars(f"Rank correlation after randomising{whose}", labels, (group,), "correlation")}
+
+
+def _group(name: str, rows: dict[str, dict[str, Any]], labels: Sequence[str], column: str) -> EstimateGroup:
+    return EstimateGroup(name, tuple(_estimate(rows.get(label, {}), column) for label in labels))
+
+
+def _by(table: pl.DataFrame, column: str) -> dict[str, dict[str, Any]]:
+    return {row[column]: row for row in table.iter_rows(named=True)}
+
+
+def _estimate(row: dict[str, Any], column: str) -> Estimate:
+    """A number of a table with its interval; without both ends there is none."""
+    value, low, high = (row.get(f"{column}{end}") for end in ("", "_low", "_high"))
+    if not isinstance(value, (int, float)):
+        return Estimate(None)
+    if not isinstance(low, (int, float)) or not isinstance(high, (int, float)):
+        return Estimate(float(value))
+    return Estimate(float(value), float(low), float(high))
+
+
+def _percent(row: dict[str, Any], column: str) -> tuple[float, float] | None:
+    found = _estimate(row, column)
+    return None if found.low is None or found.high is None else (100 * found.low, 100 * found.high)
+
+
+def _mean(column: pl.Series) -> float | None:
+    value = column.mean()
+    return float(value) if isinstance(value, float) else None

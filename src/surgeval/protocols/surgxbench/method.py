@@ -1,0 +1,165 @@
+"""Protocol `surgxbench`: when the model is right, is it right for the right reason?
+
+`run_surgxbench` asks a contrastive model about every labelled frame, draws a heatmap for what it says, and measures
+how much of the attended region lies on what the labels say matters, beside chance, reference maps, occlusion with
+controls and sanity checks. A run is a folder that resumes; `load_surgxbench` reads it.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from surgeval.datasets import Dataset, JoinedBoxes, Problem, dataset_fingerprint, open_dataset
+from surgeval.engine import Manifest, RunSummary, Unit, library_versions, run
+from surgeval.errors import BadInput
+from surgeval.explain.flow import StoredFlow
+from surgeval.explain.heatmaps import method_for
+from surgeval.protocols.surgxbench._examples import flow_pipeline, hidings
+from surgeval.protocols.surgxbench._gallery import gallery
+from surgeval.protocols.surgxbench._item import Extras, Item
+from surgeval.protocols.surgxbench._settings import PROFILES, TASKS, Settings, profile_settings
+from surgeval.protocols.surgxbench._single import Explained, explain_image
+from surgeval.protocols.surgxbench._worker import Look
+from surgeval.protocols.surgxbench.result import RESAMPLES, SurgXScores, join_runs, load_surgxbench
+
+__all__ = [
+    "PROFILES", "RESAMPLES", "TASKS", "Explained", "Settings", "SurgXRun", "SurgXScores", "explain_image",
+    "join_runs", "load_surgxbench", "profile_settings", "run_surgxbench",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class SurgXRun:
+    """A finished run with what is needed to draw its pictures."""
+
+    summary: RunSummary
+    look: Look
+
+    @property
+    def unknown_words(self) -> tuple[str, ...]:
+        """Words of the prompts that the model's tokenizer does not know."""
+        settings, look = self.look.settings, self.look
+        banks = [look.instruments] if "instruments" in settings.tasks else []
+        if "triplets" in settings.tasks:
+            banks += [look.triplets, *([look.verbs] if settings.profile == "early" else [])]
+        return tuple(dict.fromkeys(word for bank in banks for word in bank.unknown))
+
+    def gallery(self, scores: SurgXScores, count: int = 36) -> tuple[Item, ...]:
+        """`count` predictions to look at, an equal share of right and wrong, grounded and not."""
+        return gallery(self.look, scores, count) if count and "instruments" in self.look.settings.tasks else ()
+
+    def extras(self, scores: SurgXScores) -> Extras:
+        """What hiding the attended region did to a few matches, and how motion was found."""
+        if "triplets" not in self.look.settings.tasks or self.look.settings.profile != "surgxbench":
+            return Extras()
+        return Extras(hidings(self.look, scores), flow_pipeline(self.look, scores))
+
+
+def run_surgxbench(
+    data: str | Path,
+    model: str,
+    *,
+    folder: str | Path,
+    settings: Settings | None = None,
+    split: str | None = None,
+    videos: tuple[str, ...] = (),
+    format: str | None = None,
+    labels: str | None = None,
+    boxes: str | Path | None = None,
+    mapping: str | Path | None = None,
+    device: str = "cpu",
+    dtype: str = "float32",
+    processes: int = 1,
+    retry: bool = False,
+    progress: bool = True,
+) -> SurgXRun:
+    """Look at every labelled frame of a dataset with one model, in a resumable run.
+
+    With several `processes` each takes whole videos and opens the model for itself; it changes no number.
+    """
+    settings = settings or Settings()
+    second, table = (None if one is None else str(one) for one in (boxes, mapping))
+    dataset = open_dataset(data, format, labels, mapping=table, boxes=second)
+    settings = _possible(settings, dataset)
+    videos = tuple(dict.fromkeys(videos))
+    chosen = _videos(dataset, split, videos)
+    if isinstance(dataset, JoinedBoxes) and not set(chosen) & set(dataset.boxed):
+        raise BadInput(f"{boxes}: found boxes of none of {_listed(chosen)} of {data}, expected boxes of one at least")
+    look = Look(str(data), format, labels, model, device, dtype, settings, second, table)
+    method = method_for(look.net, settings.method)
+    look.rehearse()
+    if isinstance(look.flow, StoredFlow):
+        look.flow.check(chosen, backward=settings.motion.use_backward)
+    manifest = Manifest(
+        "surgxbench",
+        config={**settings.record(), "method": method.record(), "classes": list(dataset.space.instruments),
+                "split": split or "", "videos": list(videos), "dtype": dtype, "motion": look.motion_record()},
+        dataset={
+            "name": dataset.root.resolve().name, "format": dataset.format, "content": dataset_fingerprint(dataset),
+        },
+        model={"name": look.net.name, "family": look.net.family, "identity": look.net.identity},
+        seeds={"seed": settings.seed},
+        versions=library_versions("torch", "transformers", "opencv-python-headless"),
+    )  # fmt: skip
+    units = [
+        Unit(video, {"video": video, **{name: _part(getattr(settings, name), number, len(chosen))
+                                        for name in ("curves", "sanity")}})
+        for number, video in enumerate(chosen)
+    ]  # fmt: skip
+    many = min(processes, len(units)) > 1
+    summary = run(
+        units,
+        replace(look, cores=max(1, (os.cpu_count() or 1) // processes)) if many else look,
+        folder=folder,
+        manifest=manifest,
+        executor="processes" if many else "serial",
+        processes=processes if many else None,
+        retry=retry,
+        progress=progress,
+    )
+    if not summary.cases:
+        wanted = "frame" if "instruments" in settings.tasks or settings.profile == "early" else "triplet"
+        raise BadInput(f"{data}: found no labelled {wanted} in {_listed(chosen)}, expected at least one")
+    return SurgXRun(summary, look)
+
+
+def _part(total: int, number: int, parts: int) -> int:
+    """The share of one of the videos, so that all of them add up."""
+    return total // parts + (number < total % parts)
+
+
+def _possible(settings: Settings, dataset: Dataset) -> Settings:
+    """Triplets need a label space with triplets; without one the task is left out, unless it is the only one."""
+    if "triplets" in settings.tasks and not dataset.space.triplets:
+        if settings.tasks == ("triplets",):
+            raise BadInput(f"task triplets: found no triplets in label space {dataset.space.name}, expected some")
+        return replace(settings, tasks=tuple(task for task in settings.tasks if task != "triplets"))
+    return settings
+
+
+def _listed(videos: list[str]) -> str:
+    return videos[0] if len(videos) == 1 else f"{len(videos)} videos"
+
+
+def _videos(dataset: Dataset, split: str | None, names: tuple[str, ...]) -> list[str]:
+    problems: list[Problem] = []
+    every = dataset.videos(problems.append)
+    splits = sorted({video.split for video in every if video.split})
+    if split is not None and split not in splits:
+        if any(split in one.split(",") for one in splits):
+            raise BadInput(
+                f"split {split!r}: found videos with frames in several splits ({'; '.join(splits)}), expected each "
+                "video in one; open the folder or file of that split instead"
+            )
+        raise BadInput(f"split {split!r}: expected one of {', '.join(splits) or 'none: this dataset names no splits'}")
+    known = [video.name for video in every if split is None or video.split == split]
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise BadInput(f"video {unknown[0]!r}: expected one of {', '.join(known)}")
+    chosen = list(names) or known
+    if not chosen:
+        first = next((f" ({problem})" for problem in problems if problem.level == "error"), "")
+        raise BadInput(f"{dataset.root}: found no videos, expected at least one{first}")
+    return chosen

@@ -1,0 +1,199 @@
+"""The report on where models look: the papers' tables and figures for one or several models, and a gallery.
+
+Several models on the same frames share one page, so that F1 and grounding stand side by side as in the papers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from surgeval.errors import BadInput
+from surgeval.figures import Figure, save_figure
+from surgeval.pages import Plot, Section, save_tables, write_page
+from surgeval.protocols.surgxbench._cards import gallery_cards, hiding_cards
+from surgeval.protocols.surgxbench._item import Extras, Item
+from surgeval.protocols.surgxbench._page_tables import facts, joint, overview, own, tables_to_save
+from surgeval.protocols.surgxbench.figures import surgxbench_figures
+from surgeval.protocols.surgxbench.result import SurgXScores
+
+__all__ = ["surgxbench_sections", "write_surgxbench_report"]
+
+_METHOD = (
+    "A prompt's heatmap is made in the part of the frame that the model saw. The attended region is its top share of "
+    "pixels with positive evidence (or a fixed threshold of the scaled map, profile early). AC is the share of the "
+    "region on any annotated box, AA on boxes of the predicted instrument, RAS also counts what moves once the "
+    "camera's own motion is taken away. Chance is the annotated share of the visible area: what a map without "
+    "knowledge scores. Lift is the ratio of the two means. A prediction is grounded when AC is above the stated "
+    "level and above chance. |A|/HW is the share of the visible area that the region takes: ties make it larger than "
+    "asked for, a map with little evidence smaller.\n\n"
+    "Cases without a region, with a constant map, without annotation or with none of it visible are left out of "
+    "means and counted; AA also where the instrument itself has no visible box. What an occlusion does is told only "
+    "where there was something to hide. Top-1 is counted in frames that show an instrument. Intervals "
+    "draw whole videos with replacement (2.5th and 97.5th percentiles); a share over few videos, or of exactly 0 or 1, "
+    "has Wilson's interval where that is wider. What one video alone makes up has no interval."
+)
+
+
+def write_surgxbench_report(
+    scores: Sequence[SurgXScores],
+    out: Path,
+    *,
+    items: Mapping[str, Sequence[Item]] | None = None,
+    extras: Mapping[str, Extras] | None = None,
+) -> Path:
+    """Write page, tables and figures below `out`; `items` are the gallery's pictures by model name."""
+    if not scores:
+        raise BadInput("report: found no runs, expected at least one")
+    names = [one.name for one in scores]
+    if len(set(names)) != len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise BadInput(f"report: found two runs named {twice!r}, expected different names")
+    if any(one.classes != scores[0].classes for one in scores):
+        raise BadInput("report: found runs with different instruments, expected the same ones; write a page for each")
+    save_tables(tables_to_save(scores), out / "tables")
+    figures = surgxbench_figures(scores)
+    folder = out / "figures"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, figure in figures.items():
+            save_figure(figure, folder / name)
+    except OSError as error:
+        raise BadInput(f"{folder}: figures cannot be written: {error.strerror or error}") from error
+    title = names[0] if len(names) == 1 else "Where do they look?"
+    return write_page(
+        out / "report.html", title, surgxbench_sections(scores, figures, items or {}, extras or {}), kind="surgxbench",
+        lead=_lead(scores), details=_details(scores),
+    )  # fmt: skip
+
+
+def surgxbench_sections(
+    scores: Sequence[SurgXScores],
+    figures: Mapping[str, Figure],
+    items: Mapping[str, Sequence[Item]],
+    extras: Mapping[str, Extras] | None = None,
+) -> tuple[Section, ...]:
+    """The chapters."""
+    sections = [
+        Section("Overview", "", facts=facts(scores[0]) if len(scores) == 1 else (), tables=(overview(scores),)),
+        Section("Instruments", "Is it right, and does it look at what it names? The mark at a box is chance; a line "
+                "through the end of a bar is its 95 % interval; a number without any case behind it is undefined.",
+                figures=_plots(figures, "f1", "grounding"),
+                tables=(*joint(scores, "paper_table1"), *own(scores, "classes", "table1", "videos"))),
+        Section("Instrument by instrument", "Left how well the instrument is named, right what share of the attended "
+                "region lies on it (AA) or on any instrument (AC), when the model names it rightly (TP) or wrongly "
+                "(FP).", figures=_plots(figures, "instrument_"), paired=True),
+        Section("Right for the right reason?", "Every prediction is right or wrong, and its map lies on an instrument "
+                "or not. Right and ungrounded is right for the wrong reason.",
+                figures=_plots(figures, "four_way"), tables=own(scores, "four_way")),
+        Section("Reference maps", "The same metrics for maps made without a model. A model worth explaining beats "
+                "uniform and centre.", tables=own(scores, "references")),
+        Section("Triplets", _triplets(scores),
+                figures=(*_plots(figures, "matches", "ras"), *_pipelines(extras or {})),
+                tables=(*joint(scores, "paper_table2"), *own(scores, "matches", "table2"))),
+        Section("Occlusion", "If a map says what the score depends on, hiding its region costs more than hiding the "
+                "same shape elsewhere; if the score is about the instrument, hiding the instrument costs most.",
+                figures=_plots(figures, "occlusion", "curve"),
+                tables=own(scores, "occlusion", "occlusion_triplets", "curves"), paired=True),
+        Section("Before and after hiding", "Frames with a complete triplet match, whole and with the attended region "
+                "hidden, each with its top prompts. A prompt is marked by the best match that it has with a labelled "
+                "triplet: ✓ IVT all of it, IV instrument and verb, IT instrument and target, I the instrument only, "
+                "none not even that.", cards=hiding_cards(scores, extras or {})),
+        Section("Is the map a property of the model?", "Shuffling the weights from the output down must change the "
+                "map, and so should another prompt. A correlation that stays near 1 says that the map shows the "
+                "image.", figures=_plots(figures, "sanity"), tables=own(scores, "sanity")),
+        *(Section(f"Gallery: {one.name}" if len(scores) > 1 else "Gallery",
+                  "Left the frame with its annotation, right the map: white is the attended region, cyan what moves, "
+                  "dark what the model never saw. |A|/HW is the share of what it saw that the region takes.",
+                  cards=gallery_cards(one, items[one.name])) for one in scores if items.get(one.name)),
+        Section("Left out", "Nothing is dropped silently. A case is left out of means where nothing is annotated "
+                "(no_gt) or nothing of it lies in what the model saw (gt_not_visible), where the map has no "
+                "attended pixel (empty_region) or no contrast (constant); of RAS also where no following frame shows "
+                "what moves (no_motion, gap, no_flow). Other flags are warnings: the case counts.",
+                tables=(*joint(scores, "left_out"), *own(scores, "failures", "flags"))),
+    ]  # fmt: skip
+    kept = [one for one in sections if one.tables or one.figures or one.cards]
+    return (*kept, Section("How it was computed", _METHOD))
+
+
+def _lead(scores: Sequence[SurgXScores]) -> str:
+    said = []
+    for one in scores:
+        numbers = one.headline
+        if "accuracy" in numbers and "tp_ac" in numbers:
+            said.append(
+                f"{one.name} names an instrument that is there in {numbers['accuracy'].estimate:.0%} of the frames "
+                f"that show one; when it is right, {numbers['tp_ac'].estimate:.0%} of what it looks at is an "
+                f"instrument (chance {numbers['tp_chance'].estimate:.0%})."
+            )
+    if any(one.failed for one in scores):
+        lost = ", ".join(f"{one.failed} of {one.name}" for one in scores if one.failed)
+        said.append(f"Frames or records that could not be used, and are in no number: {lost} (see Left out).")
+    other = _differing(scores)
+    if other:
+        said.append(f"Compare with care: these runs differ in {', '.join(other)}.")
+    return " ".join(said)
+
+
+def _differing(scores: Sequence[SurgXScores]) -> list[str]:
+    """What else than the model differs between runs; the kind of heatmap follows from the model."""
+    known = [{**one.settings, "dataset": one.record.manifest.dataset} for one in scores]
+    names = sorted(set().union(*known) - {"method", "dtype", "tasks"})
+    # A run without triplets found no motion: that is nothing to compare, not a difference.
+    return [name for name in names if len({repr(one.get(name)) for one in known if one.get(name) != {}}) > 1]
+
+
+def _details(scores: Sequence[SurgXScores]) -> dict[str, str]:
+    """What was chosen; where the models' runs differ, each choice once, in their order."""
+    found = [_choices(one) for one in scores]
+    return {key: "; ".join(dict.fromkeys(one[key] for one in found)) for key in found[0]}
+
+
+def _choices(one: SurgXScores) -> dict[str, str]:
+    config, model, data = one.settings, one.record.manifest.model, one.record.manifest.dataset
+    method = config["method"]
+    extra = ", ".join(f"{key} {value}" for key, value in method.items() if key != "name")
+    top = config["region"] == "top"
+    return {
+        "Profile": str(config["profile"]),
+        "Heatmap": f"{method['name']} ({extra})" if extra else str(method["name"]),
+        "Region": f"top {config['keep_top']:.0%}" if top else f"≥ {config['threshold']} of min-max",
+        "Geometry": str(config["geometry"]),
+        "Model": f"{model['name']} ({model['family']}, {str(model['identity'])[:12]})",
+        "Data": f"{data['name']} ({data['format']})",
+        "Frames": f"{one.cases.select('cluster', 'frame').n_unique()} of {one.cases['cluster'].n_unique()} videos"
+        + (f", every {config['every']}." if config["every"] > 1 else ""),
+        "Said": "the best prompt" if config["predict"] == "argmax"
+        else f"prompts above the {config['delta']:.0%} quantile over {config['over']}",
+    }  # fmt: skip
+
+
+def _triplets(scores: Sequence[SurgXScores]) -> str:
+    told = {
+        "matches": "Each labelled triplet takes the best match among the top prompts.",
+        "table2": "Profile early: each frame has one predicted triplet; where its instrument and verb are right, the "
+        "map of the verb's own prompt is measured on the boxes of that instrument (ARS).",
+    }
+    return " ".join(text for name, text in told.items() if any(name in one.tables for one in scores))
+
+
+def _plots(figures: Mapping[str, Figure], *starts: str) -> tuple[Plot, ...]:
+    narrow = ("curve", "sanity", "instrument_")  # these stand in pairs
+    return tuple(
+        Plot(figure, files=(f"figures/{name}.svg", f"figures/{name}.png"), wide=not name.startswith(narrow))
+        for start in starts
+        for name, figure in figures.items()
+        if name.startswith(start)
+    )
+
+
+def _pipelines(extras: Mapping[str, Extras]) -> tuple[Plot, ...]:
+    """How motion was found, once: it does not depend on the model."""
+    found = [one.flow for one in extras.values() if one.flow is not None]
+    return (Plot(found[0], "Flow to the next frame, the camera's part of it, the rest, and what counts as moving."
+                 " Colour is direction.", wide=True),) if found else ()  # fmt: skip
+
+
+def write_page_of(results: Sequence[SurgXScores], out: Path) -> Path:
+    """The page of loaded runs."""
+    return write_surgxbench_report(results, out)

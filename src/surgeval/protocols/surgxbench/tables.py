@@ -1,0 +1,306 @@
+"""The tables of both papers from the cases of a run, every number with an interval over videos.
+
+Rows that the rules exclude (no region, a constant map, nothing annotated or nothing of it visible) are left out of
+means and counted in `excluded`; they are never zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from surgeval.protocols.surgxbench._ratios import Ratio, mean_of, ratios, share_of
+from surgeval.stats import Interval
+
+__all__ = [
+    "CONTROLS", "FOUR", "LEVELS", "MOTION_FLAGS", "REFERENCES", "classes_table", "curves_table", "early_instruments",
+    "early_triplets", "four_way_table", "headline", "match_table", "occlusion_table", "reference_table", "sanity_table",
+    "video_table",
+]  # fmt: skip
+
+LEVELS = ("IVT", "IV", "IT", "I", "missed")
+MOTION_FLAGS = (
+    "no_motion",  # no following picture of the same size
+    "gap",  # the next frame is too far away in time
+    "no_flow",  # no flow, or no pixel left to fit the camera's motion to
+    "still",  # nothing reaches the motion floor
+)
+REFERENCES = ("uniform", "centre", "edge", "oracle")
+FOUR = {
+    "right_grounded": "right, and it looks at the instrument",
+    "right_ungrounded": "right for the wrong reason",
+    "wrong_grounded": "looks at an instrument, names another",
+    "wrong_ungrounded": "wrong, and it looks elsewhere",
+}
+CONTROLS = {
+    "attended": "the attended region",
+    "random": "the same shape elsewhere",
+    "least": "the least attended pixels",
+    "boxes": "the instrument's boxes",
+    "boxes_moved": "the boxes' shape elsewhere",
+}
+
+_TP = pl.col("predicted") & pl.col("present")
+_FP = pl.col("predicted") & ~pl.col("present")
+_FN = ~pl.col("predicted") & pl.col("present")
+_USED = pl.col("excluded") == ""
+
+
+def _f1(where: pl.Expr) -> dict[str, Ratio]:
+    tp, fp, fn = (_sum(kind & where) for kind in (_TP, _FP, _FN))
+    return {
+        "precision": Ratio(tp, tp + fp, True),
+        "recall": Ratio(tp, tp + fn, True),
+        "f1": Ratio(2 * tp, 2 * tp + fp + fn),
+    }
+
+
+def _sum(condition: pl.Expr) -> pl.Expr:
+    return condition.fill_null(False).cast(pl.Float64)
+
+
+def _grounding(where: pl.Expr) -> dict[str, Ratio]:
+    right, wrong = where & _USED & _TP, where & _USED & _FP
+    return {
+        "tp_aa": mean_of("aa", right),
+        "tp_aa_chance": mean_of("chance_class", right),
+        "tp_ac": mean_of("ac", right),
+        "tp_chance": mean_of("chance", right),
+        "tp_lift": Ratio(pl.when(right).then(pl.col("ac")), pl.when(right).then(pl.col("chance"))),
+        "fp_ac": mean_of("ac", wrong),
+        "fp_chance": mean_of("chance", wrong),
+        "area": mean_of("area", where & _USED & pl.col("predicted")),
+    }
+
+
+def _wide(first: Mapping[str, object], found: Mapping[str, Interval]) -> dict[str, object]:
+    """One row: the fields given, then estimate, low and high of each number."""
+    row = dict(first)
+    for name, interval in found.items():
+        for end, value in (("", interval.estimate), ("_low", interval.low), ("_high", interval.high)):
+            row[f"{name}{end}"] = None if value != value else value
+    return row
+
+
+def classes_table(cases: pl.DataFrame, classes: tuple[str, ...], resamples: int, seed: int) -> pl.DataFrame:
+    """Per instrument, then `mean` over instruments: precision, recall, F1, TP-AA, TP-AC, FP-AC, chance, lift."""
+    rows = cases.filter(pl.col("task") == "instruments")
+    seen = [name for name in classes if rows.filter((pl.col("class") == name) & pl.col("present")).height]
+    made: list[dict[str, object]] = []
+    by_class: dict[str, dict[str, Ratio]] = {}
+    for name in classes:
+        here = pl.col("class") == name
+        wanted = _f1(here) | _grounding(here)
+        if name in seen:
+            by_class[name] = wanted
+        counts = rows.filter(here)
+        made.append(
+            _wide(
+                {"class": name, "frames": int(counts["present"].sum()), "predicted": int(counts["predicted"].sum()),
+                 "excluded": counts.filter(pl.col("predicted") & ~_USED).height},
+                ratios(rows, wanted, resamples=resamples, seed=seed),
+            )
+        )  # fmt: skip
+    if by_class:
+        macro = {key: [wanted[key] for wanted in by_class.values()] for key in next(iter(by_class.values()))}
+        made.append(
+            _wide(
+                {"class": "mean", "frames": int(rows["present"].sum()), "predicted": int(rows["predicted"].sum()),
+                 "excluded": rows.filter(pl.col("predicted") & ~_USED).height},
+                ratios(rows, macro, resamples=resamples, seed=seed),
+            )
+        )  # fmt: skip
+    return pl.DataFrame(made, infer_schema_length=None)
+
+
+def headline(cases: pl.DataFrame, resamples: int, seed: int) -> dict[str, Interval]:
+    """The numbers that answer the question: right? and right for the right reason?"""
+    rows = cases.filter(pl.col("task") == "instruments")
+    best = pl.col("best")
+    wanted: dict[str, Ratio] = {
+        "accuracy": share_of(pl.col("present"), best & (pl.col("shown") > 0)),  # where there is something to name
+        **_grounding(pl.lit(True)),
+        "grounded_when_right": share_of(pl.col("grounded"), _TP & _USED),
+        **_effects(),
+    }
+    return {name: value for name, value in ratios(rows, wanted, resamples=resamples, seed=seed).items()
+            if value.estimate == value.estimate}  # fmt: skip
+
+
+def _effects() -> dict[str, Ratio]:
+    """Occlusion in one number each: how much more often a prediction is lost than when another place is hidden."""
+    lost = {name: _sum(~pl.col(f"kept_{name}")) for name in CONTROLS}
+    region, boxed = (pl.col(f"kept_{name}").is_not_null() for name in ("attended", "boxes"))
+    return {
+        "lost_attended": Ratio(_masked(lost["attended"], region), _sum(region)),
+        "lost_attended_minus_random": Ratio(_masked(lost["attended"] - lost["random"], region), _sum(region)),
+        "lost_attended_minus_least": Ratio(_masked(lost["attended"] - lost["least"], region), _sum(region)),
+        "lost_boxes_minus_moved": Ratio(_masked(lost["boxes"] - lost["boxes_moved"], boxed), _sum(boxed)),
+    }
+
+
+def _masked(value: pl.Expr, where: pl.Expr) -> pl.Expr:
+    return pl.when(where).then(value)
+
+
+def four_way_table(cases: pl.DataFrame, classes: tuple[str, ...], resamples: int, seed: int) -> pl.DataFrame:
+    """Shares of a class's predictions that are right or wrong, grounded or not; `all` over the classes."""
+    rows = cases.filter((pl.col("task") == "instruments") & pl.col("predicted") & _USED)
+    if rows.is_empty():
+        return pl.DataFrame()
+    grounded, right = pl.col("grounded"), pl.col("present")
+    kinds = {"right_grounded": right & grounded, "right_ungrounded": right & ~grounded,
+             "wrong_grounded": ~right & grounded, "wrong_ungrounded": ~right & ~grounded}  # fmt: skip
+    made = []
+    for name in (*classes, "all"):
+        here = pl.lit(True) if name == "all" else pl.col("class") == name
+        found = ratios(rows, {key: share_of(what, here) for key, what in kinds.items()}, resamples=resamples, seed=seed)
+        made.append(_wide({"class": name, "predictions": rows.filter(here).height}, found))
+    return pl.DataFrame(made, infer_schema_length=None)
+
+
+def reference_table(cases: pl.DataFrame, resamples: int, seed: int) -> pl.DataFrame:
+    """What maps that know nothing, or everything, score on the same frames."""
+    rows = cases.filter(pl.col("task") == "reference")
+    made = []
+    for name in REFERENCES:
+        here = pl.col("reference") == name
+        if rows.filter(here).is_empty():
+            continue
+        use = here & _USED
+        wanted = {
+            **{column: mean_of(column, use) for column in ("ac", "aa", "chance", "ras", "ras_chance", "area")},
+            "lift": Ratio(pl.when(use).then(pl.col("ac")), pl.when(use).then(pl.col("chance"))),
+        }
+        found = ratios(rows, wanted, resamples=resamples, seed=seed)
+        counts = {"rows": rows.filter(use).height, "excluded": rows.filter(here & ~_USED).height}
+        made.append(_wide({"map": name, **counts}, found))
+    return pl.DataFrame(made, infer_schema_length=None)
+
+
+def match_table(cases: pl.DataFrame, resamples: int, seed: int) -> pl.DataFrame:
+    """How the ground-truth triplets were matched among the top prompts, and where the model looked (RAS)."""
+    rows = cases.filter(pl.col("task") == "triplets")
+    made = []
+    for level in LEVELS:
+        here = pl.col("level") == level
+        use = here & _USED
+        wanted = {"share": share_of(here, pl.lit(True)), "ras": mean_of("ras", use), "chance": mean_of("chance", use),
+                  "area": mean_of("area", use),
+                  "lift": Ratio(pl.when(use).then(pl.col("ras")), pl.when(use).then(pl.col("chance")))}  # fmt: skip
+        found = ratios(rows, wanted, resamples=resamples, seed=seed)
+        made.append(
+            _wide({"match": level, "triplets": rows.filter(here).height, "excluded": rows.filter(here & ~_USED).height,
+                   "ras_is": "global, mean of the prompts" if level == "missed" else "local"}, found)
+        )  # fmt: skip
+    return pl.DataFrame(made, infer_schema_length=None)
+
+
+def occlusion_table(cases: pl.DataFrame, task: str, resamples: int, seed: int) -> pl.DataFrame:
+    """What hiding a region does to predictions that were right: lost, and by how much the score moves.
+
+    A frame counts once among triplets, by its best-scored complete match, as the paper counts frames.
+    """
+    tried = pl.any_horizontal(pl.col(f"kept_{name}").is_not_null() for name in CONTROLS)
+    rows = cases.filter((pl.col("task") == task) & tried)
+    if task == "triplets":
+        best = rows.sort("score", descending=True, maintain_order=True)
+        rows = best.unique(["cluster", "frame"], keep="first", maintain_order=True)
+    if rows.is_empty():
+        return pl.DataFrame()
+    made = []
+    for name, title in CONTROLS.items():
+        base = _sum(~pl.col("kept_boxes_moved" if name.startswith("boxes") else "kept_random"))
+        kept = pl.col(f"kept_{name}")
+        there = kept.is_not_null()
+        counted = _sum(there)
+        wanted = {
+            "lost": share_of(~kept, there),
+            "lost_more_than_elsewhere": Ratio(_masked(_sum(~kept) - base, there), counted),
+            "change_if_kept": mean_of(f"change_{name}", kept.fill_null(False)),
+            "change": mean_of(f"change_{name}", there),
+        }
+        if name in ("random", "boxes_moved"):
+            del wanted["lost_more_than_elsewhere"]  # these are the other places
+        found = ratios(rows, wanted, resamples=resamples, seed=seed)
+        made.append(_wide({"hidden": title, "predictions": rows.filter(there).height}, found))
+    return pl.DataFrame(made, infer_schema_length=None)
+
+
+def curves_table(cases: pl.DataFrame, resamples: int, seed: int) -> pl.DataFrame:
+    """Areas under the deletion and insertion curves, for the map and for a random order of pixels."""
+    rows = cases.filter(pl.col("task") == "curves")
+    if rows.is_empty():
+        return pl.DataFrame()
+    names = ("deletion", "insertion", "deletion_random", "insertion_random")
+    found = ratios(
+        rows, {name: mean_of(f"{name}_area", pl.lit(True)) for name in names}, resamples=resamples, seed=seed
+    )
+    return pl.DataFrame([_wide({"frames": rows.height}, found)])
+
+
+def sanity_table(cases: pl.DataFrame, resamples: int, seed: int) -> pl.DataFrame:
+    """Rank correlation of the map with the one of a randomised model, layer by layer, and of another prompt."""
+    rows = cases.filter(pl.col("task") == "sanity")
+    made = []
+    for check, step in rows.select("check", "step").unique(maintain_order=True).iter_rows():
+        here = (pl.col("check") == check) & (pl.col("step") == step)
+        found = ratios(rows, {"correlation": mean_of("correlation", here)}, resamples=resamples, seed=seed)
+        made.append(_wide({"check": check, "step": step, "frames": rows.filter(here).height}, found))
+    return pl.DataFrame(made, infer_schema_length=None)
+
+
+def video_table(cases: pl.DataFrame) -> pl.DataFrame:
+    """The means of each video: the points behind the intervals."""
+    rows = cases.filter((pl.col("task") == "instruments") & pl.col("predicted") & _USED)
+    return (
+        rows.group_by("cluster")
+        .agg(
+            pl.len().alias("predictions"),
+            pl.col("present").mean().alias("right"),
+            pl.col("ac").filter(pl.col("present")).mean().alias("tp_ac"),
+            pl.col("aa").filter(pl.col("present")).mean().alias("tp_aa"),
+            pl.col("ac").filter(~pl.col("present")).mean().alias("fp_ac"),
+            pl.col("chance").mean().alias("chance"),
+        )
+        .rename({"cluster": "video"})
+        .sort("video")
+    )
+
+
+def early_instruments(cases: pl.DataFrame, resamples: int, seed: int) -> pl.DataFrame:
+    """Table 1 of the early text: attention correctness and agreement of the predicted class, per video and overall."""
+    rows = cases.filter((pl.col("task") == "instruments") & pl.col("predicted"))
+    made = []
+    for video in (*sorted(rows["cluster"].unique()), None):
+        part = rows if video is None else rows.filter(pl.col("cluster") == video)
+        found = ratios(
+            part,
+            {name: mean_of(name, _USED) for name in ("ac", "aa", "chance", "area")},
+            resamples=resamples, seed=seed,
+        )  # fmt: skip
+        made.append(_wide({"video": video or "overall", "frames": part.height,
+                           "excluded": part.filter(~_USED).height}, found))  # fmt: skip
+    return pl.DataFrame(made, infer_schema_length=None)
+
+
+def early_triplets(cases: pl.DataFrame, resamples: int, seed: int) -> pl.DataFrame:
+    """Table 2 of the early text: ARS over valid frames, V/T, Z/V and the matched components, per video and overall."""
+    rows = cases.filter(pl.col("task") == "ars")
+    made = []
+    for video in (*sorted(rows["cluster"].unique()), None):
+        part = rows if video is None else rows.filter(pl.col("cluster") == video)
+        valid = pl.col("valid") & _USED
+        wanted = {
+            "ars": mean_of("ars", valid),
+            "area": mean_of("area", valid),
+            "valid": share_of(pl.col("valid"), pl.lit(True)),
+            "zero": share_of(pl.col("ars") == 0, pl.col("valid")),
+            **{f"match_{name}": share_of(pl.col(f"match_{name}"), pl.lit(True))
+               for name in ("instrument", "verb", "target", "triplet")},
+        }  # fmt: skip
+        found = ratios(part, wanted, resamples=resamples, seed=seed)
+        made.append(_wide({"video": video or "overall", "frames": part.height,
+                           "excluded": part.filter(pl.col("valid") & ~_USED).height}, found))  # fmt: skip
+    return pl.DataFrame(made, infer_schema_length=None)

@@ -1,0 +1,49 @@
+"""Protocol `triplets`: action triplets ⟨instrument, verb, target⟩ that a model detected or recognised (ProstaTD)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from surgeval._lazy import lazy_exports
+from surgeval.protocols.descriptor import Descriptor
+
+if TYPE_CHECKING:
+    from surgeval.protocols.triplets.compare import TripletComparison, compare_triplets
+    from surgeval.protocols.triplets.method import RESAMPLES, score_recognition, score_triplets
+    from surgeval.protocols.triplets.result import TripletScores
+
+DESCRIPTOR = Descriptor(
+    name="triplets",
+    question="How well does it detect and recognise ⟨instrument, verb, target⟩?",
+    score="surgeval.protocols.triplets.command:score",
+    load="surgeval.protocols.triplets.result:load_triplets",
+    page="surgeval.protocols.triplets.page:write_page_of",
+    compare="surgeval.protocols.triplets.compare:compare_triplets",
+    chapter="surgeval.protocols.triplets.demo:chapter",
+    order=10,
+)
+
+_HOMES = {
+    "compare": (
+        "TripletComparison",
+        "compare_triplets",
+    ),
+    "method": (
+        "RESAMPLES",
+        "score_recognition",
+        "score_triplets",
+    ),
+    "result": ("TripletScores",),
+}
+
+__all__ = [
+    "DESCRIPTOR",
+    "RESAMPLES",
+    "TripletComparison",
+    "TripletScores",
+    "compare_triplets",
+    "score_recognition",
+    "score_triplets",
+]
+
+__getattr__, __dir__ = lazy_exports(__name__, _HOMES)

@@ -1,0 +1,230 @@
+"""From groups of videos to a finished score: numbers with intervals, tables, curves, confusion matrices, notes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from surgeval.metrics import CONVENTIONS, Confusion, Convention, DetectionSet, mean_along
+from surgeval.protocols.triplets._curves import component_curves, detection_precision, recognition_precision
+from surgeval.protocols.triplets._detection import SCOPES, DetectionPart, keys_of, score_part
+from surgeval.protocols.triplets._groups import Scheme
+from surgeval.protocols.triplets._numbers import Key, Number, Progress, bootstrap
+from surgeval.protocols.triplets._recognition import FrameScores, RecognitionPart, recognition_keys, score_frames
+from surgeval.protocols.triplets.result import NAMES, TripletScores
+from surgeval.protocols.triplets.tables import (
+    association_table,
+    class_names,
+    component_table,
+    confusion_table,
+    convention_table,
+    detection_classes,
+    group_table,
+    recognition_classes,
+)
+from surgeval.stats import FEW_CLUSTERS
+from surgeval.vocab import LabelSpace
+
+__all__ = ["Plan", "assemble_detection", "assemble_recognition"]
+
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+IntArray: TypeAlias = npt.NDArray[np.int64]
+DISAGREE = 0.01
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What both tasks need to know: the groups, what is rare, and how intervals are made."""
+
+    name: str
+    scheme: Scheme
+    settings: Mapping[str, Any]
+    rare: Sequence[IntArray]  # class ids, by group
+    totals: IntArray  # instances per class in the whole dataset
+    resamples: int
+    seed: int
+    notes: tuple[str, ...] = ()
+    progress: Progress | None = None
+
+    @property
+    def places(self) -> list[IntArray]:
+        """By group, the numbers of its videos among all scored ones."""
+        at = {video: number for number, video in enumerate(self.scheme.videos)}
+        return [np.array([at[video] for video in group.videos], dtype=np.int64) for group in self.scheme.groups]
+
+    def numbers(self, parts: Sequence[DetectionPart] | Sequence[RecognitionPart], keys: Sequence[Key]) -> Any:
+        """Every number, the mean over groups, with its interval; and the replicates."""
+
+        def statistic(multiplicity: IntArray) -> FloatArray:
+            return mean_along(np.stack([part.vector(multiplicity) for part in parts]), 0)
+
+        return bootstrap(
+            statistic, keys, self.scheme.videos, resamples=self.resamples, seed=self.seed, progress=self.progress
+        )
+
+    def group_sheet(
+        self, parts: Sequence[DetectionPart] | Sequence[RecognitionPart], keys: Sequence[Key]
+    ) -> dict[str, pl.DataFrame]:
+        """The table of folds or sources; nothing where all videos are scored together."""
+        if self.scheme.kind == "all":
+            return {}
+        ones = np.ones(len(self.scheme.videos), np.int64)
+        groups = self.scheme.groups
+        table = group_table(
+            keys, [group.name for group in groups], [len(group.videos) for group in groups],
+            [part.vector(ones) for part in parts],
+        )  # fmt: skip
+        return {self.scheme.kind: table}
+
+    def said(self) -> tuple[str, ...]:
+        """Notes about videos and groups, for both tasks."""
+        few, kind = len(self.scheme.videos), self.scheme.kind
+        notes = list(self.notes)
+        if few < FEW_CLUSTERS:
+            notes.append(f"only {few} video{'s' if few > 1 else ''}: "
+                         + ("one video has no interval" if few == 1 else
+                            f"intervals over fewer than {FEW_CLUSTERS} videos cannot carry a claim about videos in "
+                            "general"))  # fmt: skip
+        if kind != "all":
+            notes.append(f"numbers are means over {len(self.scheme.groups)} {kind}, each scored on its own videos; "
+                         "± is the standard deviation over them with ddof = 1")  # fmt: skip
+        return tuple(notes)
+
+
+def assemble_detection(
+    plan: Plan,
+    data: DetectionSet,
+    n_classes: Mapping[str, int],
+    space: LabelSpace,
+    convention: Convention,
+    thresholds: Mapping[str, float],
+) -> TripletScores:
+    """Score every group under the chosen convention, with intervals, and under the others for comparison."""
+    main = "ivt" if "ivt" in n_classes else next(iter(n_classes))
+    sets = [data.select_videos(places.tolist()) for places in plan.places]
+
+    def scored(under: Convention, extras: bool) -> list[DetectionPart]:
+        return [
+            score_part(group.name, places, one, n_classes, under, thresholds=thresholds, rare_of=main, rare=rare,
+                       extras=extras)
+            for group, places, one, rare in zip(plan.scheme.groups, plan.places, sets, plan.rare, strict=True)
+        ]  # fmt: skip
+
+    parts = scored(convention, True)
+    keys = keys_of(
+        tuple(n_classes), main, costs=parts[0].cost is not None, associations=parts[0].association is not None
+    )
+    numbers, replicates = plan.numbers(parts, keys)
+    bare = keys_of(tuple(n_classes), main, costs=False, associations=False)
+    ones = np.ones(len(plan.scheme.videos), np.int64)
+    under: dict[str, FloatArray] = {
+        name: mean_along(np.stack([part.vector(ones) for part in scored(name, False)]), 0) for name in CONVENTIONS
+    }
+    names = {component: class_names(space, component, size) for component, size in n_classes.items()}
+    confusions = {component: (_summed(parts, component, size), names[component])
+                  for component, size in n_classes.items()}  # fmt: skip
+    sheets = {"components": component_table(numbers, SCOPES[0]), "video_wise": component_table(numbers, SCOPES[1]),
+              "video_first": component_table(numbers, SCOPES[2])}  # fmt: skip
+    sheets |= {name: table for name in ("rare", "cost_aware")
+               if len(table := _picked(numbers, name.replace("_", "-")))}  # fmt: skip
+    if parts[0].association is not None:
+        sheets["association"] = association_table(parts, numbers)
+    sheets["conventions"] = convention_table(bare, under)
+    sheets |= plan.group_sheet(parts, keys)
+    sheets["thresholds"] = pl.DataFrame([{"group": part.name, **part.thresholds} for part in parts])
+    for component, (confusion, classes) in confusions.items():
+        totals = plan.totals if component == main else None
+        sheets[f"classes_{component}"] = detection_classes(parts, component, classes, totals)
+        sheets[f"confusion_{component}"] = confusion_table(confusion, classes)
+    curves = {
+        component: component_curves(
+            [detection_precision(part.components[component].ranked) for part in parts],
+            np.sum([part.components[component].ranked.truths.sum(axis=0) for part in parts], axis=0),
+            names[component],
+        )
+        for component in n_classes
+    }
+    notes = (*plan.said(), *_outside(numbers), *_threshold_note(thresholds), *_disagreement(sheets["conventions"]))
+    return TripletScores(
+        plan.name, "detection", plan.settings, parts[0].thresholds if len(parts) == 1 else {}, replicates, notes,
+        numbers, sheets, curves, confusions,
+    )  # fmt: skip
+
+
+def assemble_recognition(plan: Plan, frames: FrameScores, components: Sequence[str]) -> TripletScores:
+    """Score every group of videos."""
+    parts = [
+        score_frames(group.name, places, frames, components, rare)
+        for group, places, rare in zip(plan.scheme.groups, plan.places, plan.rare, strict=True)
+    ]
+    keys = recognition_keys(components, frames.main)
+    numbers, replicates = plan.numbers(parts, keys)
+    sheets = {"components": component_table(numbers, SCOPES[0]), "video_wise": component_table(numbers, SCOPES[1]),
+              "video_first": component_table(numbers, SCOPES[2])}  # fmt: skip
+    sheets |= {"rare": _picked(numbers, "rare"), "top": _picked(numbers, "recall")} | plan.group_sheet(parts, keys)
+    curves = {}
+    for component in components:
+        rankings = [part.rankings[component] for part in parts]
+        names = class_names(frames.space, component, len(rankings[0].positives))
+        totals = plan.totals if component == frames.main else None
+        sheets[f"classes_{component}"] = recognition_classes(parts, component, names, totals)
+        curves[component] = component_curves(
+            [recognition_precision(one.ranked) for one in rankings],
+            np.sum([one.positives for one in rankings], axis=0),
+            names,
+        )
+    floor = [mean_along(sheets[f"classes_{component}"]["constant AP"].fill_null(np.nan).to_numpy(), 0)
+             for component in components]  # fmt: skip
+    sheets["components"] = sheets["components"].with_columns(pl.Series("constant mAP", [float(f) for f in floor]))
+    unanswered = int((~frames.answered).sum())
+    notes = [*plan.said(), *_outside(numbers)]
+    if unanswered:
+        notes.append(f"top-K counts the {len(frames.answered) - unanswered} answered frames only")
+    return TripletScores(
+        plan.name, "recognition", plan.settings, {}, replicates, tuple(notes), numbers, sheets, curves, {}
+    )  # fmt: skip
+
+
+def _summed(parts: Sequence[DetectionPart], component: str, n_classes: int) -> Confusion:
+    return Confusion(component, np.sum([part.confusion(component, n_classes).counts for part in parts], axis=0))
+
+
+def _picked(numbers: Sequence[Number], scope: str) -> pl.DataFrame:
+    rows = [number.to_json() for number in numbers if number.key.scope.startswith(scope)]
+    schema = dict.fromkeys(("estimate", "low", "high"), pl.Float64)
+    return pl.DataFrame(rows, schema_overrides=schema) if rows else pl.DataFrame()
+
+
+def _outside(numbers: Sequence[Number]) -> tuple[str, ...]:
+    """Resamples lack classes that few videos show, which moves a mean over classes; said where it moves it far."""
+    lost = [
+        one for one in numbers if one.interval.estimate not in one.interval and one.interval.low == one.interval.low
+    ]
+    if not lost:
+        return ()
+    first = lost[0].key
+    return (f"{len(lost)} numbers lie outside their own intervals (first: {NAMES[first.component]} {first.metric}, "
+            f"{first.scope}): they rest on classes that very few videos show",)  # fmt: skip
+
+
+def _threshold_note(thresholds: Mapping[str, float]) -> tuple[str, ...]:
+    if thresholds:
+        return ()
+    return ("P, R and F1 are read at the best-F1 score threshold, chosen on the scored data: they are optimistic "
+            "(--threshold-from avoids that)",)  # fmt: skip
+
+
+def _disagreement(table: pl.DataFrame) -> tuple[str, ...]:
+    worst = table.filter(pl.col("difference") > DISAGREE).sort("difference", descending=True)
+    if not len(worst):
+        return (f"the three conventions agree to {DISAGREE} on every global number",)
+    row = worst.row(0, named=True)
+    found = ", ".join(f"{name} {row[name]:.3f}" for name in CONVENTIONS)
+    most = f"{row['metric']} of {NAMES[row['component']]} ({found})"
+    return (f"the conventions disagree by more than {DISAGREE} on {len(worst)} of {len(table)} global numbers, most on "
+            f"{most}: name the convention with every number",)  # fmt: skip

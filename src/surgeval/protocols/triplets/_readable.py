@@ -1,0 +1,191 @@
+"""The tables as people read them: three decimals, the interval in the same cell, ± where there are folds.
+
+The terminal and the page show these; the CSV files hold the same numbers unrounded.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import polars as pl
+
+from surgeval.protocols.triplets._detection import SCOPES
+from surgeval.protocols.triplets._numbers import Key
+from surgeval.protocols.triplets.compare import TripletComparison
+from surgeval.protocols.triplets.result import NAMES, TripletScores
+from surgeval.stats import Interval
+
+__all__ = ["Readable", "readable_comparison", "readable_scores"]
+
+_MOST = 20  # classes listed in a terminal
+_GROUPS = ("component", "group", "videos", "mAP50", "mAP50:95", "F1", "video-wise mAP50", "mAP", "video-wise mAP")
+_CLASSES = ("name", "instances", "AP50", "video-wise AP50", "F1", "AP", "video-wise AP")
+
+
+@dataclass(frozen=True, slots=True)
+class Readable:
+    """A table of short texts; `name` is the CSV file with the full numbers."""
+
+    name: str
+    title: str
+    frame: pl.DataFrame
+
+
+def cell(interval: Interval) -> str:
+    """`0.512 [0.430, 0.601]`."""
+    if math.isnan(interval.estimate):
+        return "–"
+    ends = "" if math.isnan(interval.low) else f" [{interval.low:.3f}, {interval.high:.3f}]"
+    return f"{interval.estimate:.3f}{ends}"
+
+
+def readable_scores(scores: TripletScores) -> list[Readable]:
+    """Every table that a reader wants to see first, in the order of the paper's."""
+    by = f"convention {scores.settings['convention']}" if scores.task == "detection" else "average precision"
+    kind = scores.settings["scheme"]["kind"]
+    spread = "" if kind == "all" else f", mean ± std over {kind} (ddof = 1)"
+    level = "95 % intervals over resampled videos"
+    together = "All videos" if kind == "all" else f"The videos of each {kind[:-1]}"
+    tables = [
+        Readable("components", f"{together} ranked together ({by}{spread}; {level})", _grid(scores, SCOPES[0])),
+        Readable(
+            "video_wise", f"Video by video, mean over videos then classes ({by}{spread})", _grid(scores, SCOPES[1])
+        ),
+        Readable(
+            "video_first", f"Video by video, mean over classes then videos, eq. 3 ({by})", _grid(scores, SCOPES[2])
+        ),
+    ]
+    fewer, where = scores.settings["rare"], scores.settings["rare_from"]
+    listed = "training videos" if where == "train" else "dataset"
+    lists = [
+        ("rare", f"Rare classes (fewer than {fewer} instances in the {listed})", "rare"),
+        (
+            "cost_aware",
+            "Cost-aware F1 (box 0.1, instrument 0.5, verb 0.2, target 0.2; macro over true triplets)",
+            "cost",
+        ),
+        ("top", "Positives among the highest scores of their frame", "recall"),
+    ]
+    tables += [Readable(name, title, _line(scores, scope)) for name, title, scope in lists if name in scores.sheets]
+    if "association" in scores.sheets:
+        tables.append(Readable("association", "What became of every box", _association(scores.sheets["association"])))
+    if kind in scores.sheets:
+        whole_first = scores.sheets[kind].sort(pl.col("component") != "ivt", maintain_order=True)
+        tables.append(Readable(kind, f"By {kind[:-1]}", _rounded(_some(whole_first, _GROUPS))))
+    if "conventions" in scores.sheets:
+        chosen = scores.sheets["conventions"].filter(pl.col("metric").is_in(["mAP50", "mAP50:95", "F1"]))
+        tables.append(Readable("conventions", "The same predictions under three conventions", _rounded(chosen)))
+    main = next(name for name in ("classes_ivt", "classes_i", *scores.sheets) if name in scores.sheets)
+    classes = scores.sheets[main].sort("instances", descending=True, maintain_order=True)
+    shown = f", the {_MOST} most frequent of {len(classes)}" if len(classes) > _MOST else ""
+    tables.append(Readable(main, f"Each class{shown}", _rounded(_some(classes.head(_MOST), _CLASSES))))
+    return tables
+
+
+def _grid(scores: TripletScores, scope: str) -> pl.DataFrame:
+    """Components by metrics."""
+    kind = scores.settings["scheme"]["kind"]
+    spreads: dict[tuple[str, str], float] = {}
+    if kind != "all" and scope in SCOPES[:2]:
+        prefix = "" if scope == SCOPES[0] else "video-wise "
+        for row in scores.sheets[kind].filter(pl.col("group") == "std").iter_rows(named=True):
+            spreads |= {(row["component"], name.removeprefix(prefix)): value for name, value in row.items()
+                        if name.startswith(prefix) and isinstance(value, float)}  # fmt: skip
+    rows: dict[str, dict[str, str]] = {}
+    for number in scores.numbers:
+        if number.key.scope == scope:
+            component, metric = number.key.component, number.key.metric
+            text = cell(number.interval)
+            if (component, metric) in spreads:
+                head, gap, tail = text.partition(" ")
+                text = f"{head} ± {spreads[component, metric]:.3f}{gap}{tail}"
+            rows.setdefault(component, {})[metric] = text
+    table = pl.DataFrame([{"component": NAMES[component], **row} for component, row in rows.items()])
+    floor = scores.sheets["components"]
+    if scope == SCOPES[0] and "constant mAP" in floor.columns:
+        table = table.with_columns(pl.Series("a constant score", [f"{v:.3f}" for v in floor["constant mAP"].to_list()]))
+    return table
+
+
+def _line(scores: TripletScores, scope: str) -> pl.DataFrame:
+    """All numbers of a scope in one row, as the paper has them."""
+    row: dict[str, str] = {}
+    for number in scores.numbers:
+        if number.key.scope.startswith(scope):
+            where = number.key.scope.partition(", ")[2].partition(" ")[0]
+            name = {"cost": NAMES[number.key.component], "recall": number.key.metric}.get(
+                scope, f"{NAMES[number.key.component]} {number.key.metric} ({where})"
+            )
+            row[name] = cell(number.interval)
+    if scope == "rare":
+        main = next(sheet for name in ("classes_ivt", "classes_i") if (sheet := scores.sheets.get(name)) is not None)
+        row = {"classes": str(int(main["rare"].sum())), **row}
+    return pl.DataFrame([row])
+
+
+def _association(table: pl.DataFrame) -> pl.DataFrame:
+    share = [
+        "–" if row["share"] is None else cell(Interval(row["share"], _nan(row["share_low"]), _nan(row["share_high"])))
+        for row in table.iter_rows(named=True)
+    ]
+    return table.select("outcome", "meaning", "count").with_columns(pl.Series("share", share))
+
+
+def _some(table: pl.DataFrame, names: tuple[str, ...]) -> pl.DataFrame:
+    return table.select([name for name in names if name in table.columns])
+
+
+def _nan(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def _rounded(table: pl.DataFrame) -> pl.DataFrame:
+    """Fractions as text with three decimals."""
+    texts = [
+        pl.Series(column.name, ["–" if value is None else f"{value:.3f}" for value in column.to_list()])
+        if column.dtype.is_float()
+        else column
+        for column in table.get_columns()
+    ]
+    rows = pl.DataFrame(texts)
+    if "component" in rows.columns:
+        rows = rows.with_columns(pl.col("component").replace(NAMES))
+    return rows
+
+
+def readable_comparison(comparison: TripletComparison) -> list[Readable]:
+    """Both methods in the layout of the paper's Tables 4 and 8, then their differences."""
+    titles = {SCOPES[0]: "All videos ranked together, %", SCOPES[1]: "Video by video (class-first), %"}
+    tables = [Readable("methods", title, _methods(comparison, scope)) for scope, title in titles.items()]
+    rows = [
+        {
+            "scope": key.scope.replace(SCOPES[1], "video-wise"), "number": f"{NAMES[key.component]} {key.metric}",
+            "A": f"{d.a:.3f}", "B": f"{d.b:.3f}", "A − B": f"{d.estimate:+.3f}",
+            "95 % interval": "–" if math.isnan(d.interval.low) else f"[{d.interval.low:+.3f}, {d.interval.high:+.3f}]",
+            "p": f"{d.p:.4f}" if d.testable else "–",
+        }
+        for key, d in comparison.differences
+        if _worth_printing(key) and not math.isnan(d.estimate)
+    ]  # fmt: skip
+    title = f"A = {comparison.a}, B = {comparison.b}: paired on the same resamples of videos, p not adjusted"
+    return [*tables, Readable("differences", title, pl.DataFrame(rows))]
+
+
+def _methods(comparison: TripletComparison, scope: str) -> pl.DataFrame:
+    rows: list[dict[str, str]] = [{"method": comparison.a}, {"method": comparison.b}]
+    for key, difference in comparison.differences:
+        if key.scope == scope and key.metric in ("mAP50", "mAP50:95", "F1", "mAP"):
+            head = f"{NAMES[key.component]} {key.metric.removeprefix('mAP') or 'mAP'}"
+            for row, value in zip(rows, (difference.a, difference.b), strict=True):
+                row[head] = "–" if math.isnan(value) else f"{100 * value:.1f}"
+    return pl.DataFrame(rows)
+
+
+def _worth_printing(key: Key) -> bool:
+    """The rest is in the table and in JSON."""
+    if key.scope == SCOPES[0]:
+        return key.metric in ("mAP50", "mAP50:95", "F1", "mAP")
+    if key.scope == SCOPES[1]:
+        return key.metric in ("mAP50", "mAP")
+    return key.scope.startswith(("rare", "recall")) or (key.scope, key.component) == ("cost-aware", "ivt")

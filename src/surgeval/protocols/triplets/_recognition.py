@@ -1,0 +1,143 @@
+"""Recognition of one group of videos, as a function of how often each was drawn.
+
+Frames are ranked once per class and component; a resample of videos is a weighted pass down that ranking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from surgeval.metrics import (
+    RecognitionRanked,
+    component_max,
+    mean_along,
+    mean_of,
+    prepare_recognition,
+    top_k,
+    video_average_precision,
+    weighted_average_precision,
+)
+from surgeval.protocols.triplets._numbers import Key
+from surgeval.vocab import LabelSpace
+
+__all__ = ["TOP", "FrameScores", "RecognitionPart", "recognition_keys", "score_frames"]
+
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+IntArray: TypeAlias = npt.NDArray[np.int64]
+Scores: TypeAlias = npt.NDArray[np.float32] | npt.NDArray[np.float64]
+SCOPES = ("global", "video (class-first)", "video (video-first)")
+TOP = (5, 10, 20)
+
+
+@dataclass(frozen=True)
+class FrameScores:
+    """Labels and scores of frames (frames × classes), the video number of each and whether it was answered at all.
+
+    With a label space the columns are its triplets; without one they are scored as they are, as component `alone`.
+    """
+
+    targets: npt.NDArray[np.bool_]
+    scores: Scores
+    video: IntArray
+    answered: npt.NDArray[np.bool_]
+    space: LabelSpace | None
+    alone: str = "ivt"
+
+    @property
+    def main(self) -> str:
+        """The component of the columns themselves."""
+        return "ivt" if self.space is not None else self.alone
+
+    def of(self, component: str) -> tuple[npt.NDArray[np.bool_], Scores]:
+        """Labels and scores of a component."""
+        if self.space is None or component == "ivt":
+            return self.targets, self.scores
+        labels, scores = (component_max(values, component, self.space) for values in (self.targets, self.scores))
+        return labels, scores
+
+    def of_videos(self, videos: IntArray) -> FrameScores:
+        """The frames of some videos, renumbered by their place in `videos`."""
+        place = np.full(int(max(self.video.max(initial=-1), videos.max(initial=-1))) + 1, -1)
+        place[videos] = np.arange(len(videos))
+        kept = place[self.video] >= 0
+        return FrameScores(
+            self.targets[kept], self.scores[kept], place[self.video[kept]], self.answered[kept], self.space, self.alone
+        )
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """One component: the ranked frames, and AP inside each video that has frames (videos × classes)."""
+
+    ranked: RecognitionRanked
+    per_video: FloatArray
+    positives: IntArray  # frames per class
+    prevalence: FloatArray  # share of frames per class: the AP of a constant score
+
+
+@dataclass(frozen=True)
+class RecognitionPart:
+    """One group of videos."""
+
+    name: str
+    videos: IntArray  # numbers of its videos among all scored ones
+    with_frames: IntArray  # places in `videos` that have frames: the videos of `rankings`
+    n_frames: int
+    rankings: Mapping[str, Ranking]
+    found: IntArray  # (videos with frames, K): positives among the k highest scores of their frame
+    positives: IntArray  # (videos with frames,)
+    rare_of: str
+    rare: IntArray
+
+    def vector(self, multiplicity: IntArray) -> FloatArray:
+        """The numbers of `recognition_keys`."""
+        mine = multiplicity[self.videos][self.with_frames]
+        values: list[float] = []
+        rare: list[float] = []
+        for component, ranking in self.rankings.items():
+            overall = weighted_average_precision(ranking.ranked, mine)
+            by_class = mean_along(ranking.per_video, 0, mine)
+            values += [mean_of(overall), mean_of(by_class), mean_of(mean_along(ranking.per_video, 1), mine)]
+            if component == self.rare_of:
+                rare = [mean_of(ap[self.rare]) for ap in (overall, by_class)]
+        positives = int(mine @ self.positives)
+        found = mine @ self.found
+        return np.array([*values, *rare, *(found / positives if positives else np.full(len(TOP), np.nan))])
+
+
+def recognition_keys(components: Sequence[str], main: str) -> list[Key]:
+    """What the entries of `RecognitionPart.vector` are."""
+    keys = [Key(scope, component, "mAP") for component in components for scope in SCOPES]
+    keys += [Key(f"rare, {scope}", main, "mAP") for scope in SCOPES[:2]]
+    return keys + [Key("recall among the highest scores", main, f"top-{k}") for k in TOP]
+
+
+def score_frames(
+    name: str, videos: IntArray, frames: FrameScores, components: Sequence[str], rare: IntArray
+) -> RecognitionPart:
+    """Rank the frames of one group of videos."""
+    mine = frames.of_videos(videos)
+    present, number = np.unique(mine.video, return_inverse=True)
+    rankings = {}
+    for component in components:
+        labels, scores = mine.of(component)
+        positives = labels.sum(axis=0)
+        rankings[component] = Ranking(
+            prepare_recognition(labels, scores, number),
+            video_average_precision(labels, scores, number),
+            positives,
+            np.where(positives > 0, positives / max(len(labels), 1), np.nan),
+        )
+    found = np.zeros((len(present), len(TOP)), np.int64)
+    total = np.zeros(len(present), np.int64)
+    for v in range(len(present)):
+        rows = (number == v) & mine.answered
+        total[v] = int(mine.targets[rows].sum())
+        if total[v]:
+            found[v] = [round(top_k(mine.targets[rows], mine.scores[rows], k) * total[v]) for k in TOP]
+    return RecognitionPart(name, videos, present, len(mine.targets), rankings, found, total, frames.main, rare)

@@ -1,0 +1,151 @@
+"""`surgeval score triplets`: score predictions that were made elsewhere."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from surgeval.console import FormatOption, JsonOption, LabelsOption, console, print_json, print_pieces, progress
+from surgeval.errors import BadInput
+
+if TYPE_CHECKING:
+    from surgeval.protocols.triplets.result import TripletScores
+
+
+class TaskName(StrEnum):
+    """What the predictions are."""
+
+    detection = "detection"
+    recognition = "recognition"
+
+
+class ConventionName(StrEnum):
+    """How boxes are matched and averaged."""
+
+    coco = "coco"
+    ivtd = "ivtd"
+    ivtd_legacy = "ivtd-legacy"
+
+
+class RareFrom(StrEnum):
+    """Where instances are counted to say what is rare."""
+
+    dataset = "dataset"
+    train = "train"
+
+
+class ClassKind(StrEnum):
+    """What a lone class id means."""
+
+    triplet = "triplet"
+    instrument = "instrument"
+
+
+def score(
+    data: Annotated[Path, typer.Option("--data", help="The dataset folder or file.", show_default=False)],
+    pred: Annotated[
+        Path | None,
+        typer.Option("--pred", help="Predictions: CSV, Parquet, COCO results, YOLO lines, CholecT50 JSON, rows."),
+    ] = None,
+    constant: Annotated[
+        bool, typer.Option("--constant", help="Score a predictor that says the same for every frame: the floor.")
+    ] = False,
+    task: Annotated[TaskName | None, typer.Option("--task", help="Default: seen from the predictions.")] = None,
+    convention: Annotated[
+        ConventionName, typer.Option("--convention", help="How boxes are matched and averaged.")
+    ] = ConventionName.coco,
+    components: Annotated[
+        str | None, typer.Option("--components", help="Some of i,v,t,iv,it,vt,ivt. Default: all the labels have.")
+    ] = None,
+    split: Annotated[str | None, typer.Option("--split", help="Score only the videos of this split.")] = None,
+    folds: Annotated[
+        str | None, typer.Option("--folds", help="prostatd, cholect50-cv, … or a JSON file of folds and test videos.")
+    ] = None,
+    leave_source_out: Annotated[
+        bool, typer.Option("--leave-source-out", help="Score each source (hospital) alone.")
+    ] = False,
+    rare: Annotated[int, typer.Option("--rare", min=1, help="Classes with fewer instances are rare.")] = 300,
+    rare_from: Annotated[RareFrom, typer.Option("--rare-from", help="Where instances count.")] = RareFrom.dataset,
+    threshold_from: Annotated[
+        str | None,
+        typer.Option("--threshold-from", help="Take P/R/F1's threshold from a scored folder or an unscored split."),
+    ] = None,
+    resamples: Annotated[
+        int, typer.Option("--resamples", min=1, max=1_000_000, help="Resamples of videos for intervals.")
+    ] = 1000,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the resamples.")] = 0,
+    name: Annotated[str | None, typer.Option("--name", help="What to call the method. Default: the file's.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Folder for report.html, tables, figures, scores.")] = None,
+    pred_format: Annotated[
+        str | None,
+        typer.Option("--pred-format", help="table, coco, yolo, cholect50, rows or json. Default: found out."),
+    ] = None,
+    classes: Annotated[
+        ClassKind | None, typer.Option("--classes", help="What a lone class id in the predictions is.")
+    ] = None,
+    format: FormatOption = None,
+    labels: LabelsOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Score detected or recognised triplets, with a video-bootstrap interval on every headline number.
+
+    Example: [bold]surgeval score triplets --data prostatd --pred boxes.json --folds prostatd --out runs/mine[/bold]
+
+    Example: [bold]surgeval score triplets --data cholect50 --pred scores.parquet --split test[/bold]
+    """
+    from surgeval.protocols.triplets.method import score_triplets
+
+    if (pred is None) == (not constant):
+        raise BadInput("--pred and --constant: expected one of them")
+    with progress("resamples") as bar:
+        bars = bar.add_task("scoring", total=resamples)
+        scores = score_triplets(
+            data,
+            pred,
+            task=task.value if task else None,
+            convention=convention.value,
+            components=components.split(",") if components else None,
+            split=split,
+            folds=folds,
+            leave_source_out=leave_source_out,
+            rare=rare,
+            rare_from=rare_from.value,
+            threshold_from=threshold_from,
+            resamples=resamples,
+            seed=seed,
+            name=name,
+            format=format,
+            labels=labels,
+            pred_format=pred_format,
+            classes=classes.value if classes else None,
+            progress=lambda done: bar.advance(bars, done),
+        )
+    page = None
+    if out is not None:
+        from surgeval.protocols.triplets.page import write_triplets_report
+
+        page = write_triplets_report(scores, out)
+    if json:
+        print_json(_as_json(scores, page))
+    else:
+        _print(scores, page)
+
+
+def _as_json(scores: TripletScores, page: Path | None) -> dict[str, Any]:
+    tables = {key: table.to_dicts() for key, table in scores.sheets.items() if not key.startswith("confusion_")}
+    return {**scores.to_json(), "tables": tables, "report": str(page) if page else None}
+
+
+def _print(scores: TripletScores, page: Path | None) -> None:
+    from surgeval.protocols.triplets._readable import readable_scores
+
+    say = console().print
+    for table in readable_scores(scores):
+        print_pieces(table.title, table.frame)
+    for note in scores.notes:
+        say(f"note: {note}")
+    if page is not None:
+        say(f"open {page}")

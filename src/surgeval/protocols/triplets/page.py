@@ -1,0 +1,160 @@
+"""The report on scored triplets: page, tables and figures of one prediction file.
+
+`OUT/report.html` stands alone; `OUT/scores.json` and `OUT/replicates.parquet` are what `surgeval compare` reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from surgeval.errors import BadInput
+from surgeval.figures import Figure, save_figure
+from surgeval.pages import Fact, Plot, Section, Table, save_tables, write_page
+from surgeval.protocols.triplets._readable import Readable, readable_scores
+from surgeval.protocols.triplets.figures import MOST_CLASSES, TITLES
+from surgeval.protocols.triplets.result import TripletScores
+
+__all__ = ["triplet_sections", "write_triplets_report"]
+
+_METHOD = {
+    "coco": "Convention coco, as pycocotools has it: each prediction takes the ground truth it overlaps best, matching "
+    "is repeated for every IoU threshold, precision is read as a step curve at 101 recalls.",
+    "ivtd": "Convention ivtd, what ivtdmetrics publishes with its defects repaired: the first ground truth that "
+    "overlaps enough, matched once; precision points are joined by straight lines, so a perfect detector scores 0.995.",
+    "ivtd-legacy": "Convention ivtd-legacy, bit for bit what ivtdmetrics computes, with its defects, for reproducing "
+    "printed tables only: P, R and F1 interpolate over unsorted confidences.",
+}
+_RECOGNITION = (
+    "Average precision without interpolation; tied scores are one threshold. A class without positives is left out, "
+    "never counted as 0. Component scores are the maximum over the triplets of a component. A constant score earns "
+    "each class's share of frames: that column is the floor."
+)
+_BOOTSTRAP = (
+    "Intervals: whole videos are drawn with replacement and every number is computed anew, the best-F1 threshold "
+    "included; the 2.5th and 97.5th percentiles are the ends. A class that a resample lacks is left out of its "
+    "mean, so numbers that rest on classes seen in few videos have intervals that are too narrow and lie to one side."
+)
+
+
+def write_triplets_report(scores: TripletScores, out: Path) -> Path:
+    """Write page, tables, figures and what a later comparison needs below `out`; returns the page's path."""
+    figures = scores.figures()
+    save_tables(scores.tables, out / "tables")
+    _save_figures(figures, out / "figures")
+    scores.save(out)
+    settings = scores.settings
+    details = {
+        "Task": scores.task,
+        "Label space": settings["label_space"],
+        "Convention": settings.get("convention", "average precision"),
+        "Videos": str(len(settings["videos"])),
+        "Scored": settings["scheme"]["kind"] if settings["scheme"]["kind"] != "all" else "all videos together",
+        "Resamples": f"{settings['resamples']} (seed {settings['seed']})",
+    }
+    return write_page(
+        out / "report.html", scores.name, triplet_sections(scores), kind="triplets", lead=_lead(scores), details=details
+    )
+
+
+def triplet_sections(scores: TripletScores) -> tuple[Section, ...]:
+    """The chapters."""
+    tables = {one.name: one for one in readable_scores(scores)}
+    figures = scores.figures()
+    sections = [
+        Section("Overview", "\n\n".join(_sentence(note) for note in scores.notes), facts=_facts(scores),
+                tables=_shown(tables, "components", "video_wise", "video_first")),
+        Section("Precision and recall", "The mean over classes is heavy; the area under it is COCO's mAP at IoU 0.5."
+                if scores.task == "detection" else "The mean over classes is heavy.",
+                figures=_plots(figures, "curves_"), paired=True),
+        Section("Classes", "", tables=(*_shown(tables, "rare"), *_class_tables(scores)),
+                figures=_plots(figures, "ap_by_frequency")),
+        Section("Errors", "A column of a matrix says what became of a true class: rows are what was predicted where it "
+                f"is, or that it was missed. Triplets beyond the {MOST_CLASSES} most frequent stand together.",
+                tables=_shown(tables, "association", "cost_aware"), figures=_plots(figures, "confusion_")),
+        Section("Convention", "", tables=_shown(tables, "conventions"), figures=_plots(figures, "conventions")),
+        Section("Highest scores", "", tables=_shown(tables, "top")),
+        Section("Groups of videos", "Each group is scored on its own videos; std has ddof = 1.",
+                tables=_shown(tables, "folds", "sources")),
+    ]  # fmt: skip
+    kept = [section for section in sections if section.tables or section.figures]
+    how = _METHOD[scores.settings["convention"]] if scores.task == "detection" else _RECOGNITION
+    return (*kept, Section("How it was computed", f"{how}\n\n{_BOOTSTRAP}"))
+
+
+def _lead(scores: TripletScores) -> str:
+    best = scores.number(_main(scores))
+    what = "mAP50" if scores.task == "detection" else "mAP"
+    return f"{what} of {TITLES[_main(scores)]}: {best}, over {len(scores.settings['videos'])} videos."
+
+
+def _main(scores: TripletScores) -> str:
+    components = scores.settings["components"]
+    return "ivt" if "ivt" in components else str(components[0])
+
+
+def _facts(scores: TripletScores) -> tuple[Fact, ...]:
+    main = _main(scores)
+    wanted = ("mAP50", "mAP50:95", "F1") if scores.task == "detection" else ("mAP",)
+    facts = []
+    for metric in wanted:
+        number = scores.number(main, metric)
+        note = "no interval" if number.low != number.low else f"95 % interval {number.low:.3f} to {number.high:.3f}"
+        facts.append(Fact(f"{metric} of {TITLES[main]}", f"{number.estimate:.3f}", note))
+    few = scores.number(main).few_clusters
+    return (*facts, Fact("videos", str(len(scores.settings["videos"])), "too few for a general claim" if few else ""))
+
+
+def _sentence(note: str) -> str:
+    return f"{note[:1].upper()}{note[1:]}."
+
+
+def _shown(tables: dict[str, Readable], *names: str) -> tuple[Table, ...]:
+    return tuple(
+        Table(tables[name].title, _unbroken(tables[name].frame), file=f"tables/{name}.csv")
+        for name in names
+        if name in tables
+    )
+
+
+def _unbroken(frame: pl.DataFrame) -> pl.DataFrame:
+    """A narrow column may break between a number and its interval, not inside the interval."""
+    return frame.with_columns(pl.selectors.string().str.replace_all(", ", ",\u00a0", literal=True))
+
+
+def _class_tables(scores: TripletScores) -> tuple[Table, ...]:
+    main = _main(scores)
+    order = [main, *(component for component in scores.settings["components"] if component != main)]
+    return tuple(
+        Table(
+            f"Each of the {TITLES[component]}",
+            scores.sheets[f"classes_{component}"].sort("instances", descending=True, maintain_order=True).drop("class"),
+            file=f"tables/classes_{component}.csv",
+            folded=True,
+        )
+        for component in order
+    )
+
+
+def _plots(figures: dict[str, Figure], start: str) -> tuple[Plot, ...]:
+    return tuple(
+        Plot(figure, files=(f"figures/{name}.svg", f"figures/{name}.png"), wide=not name.startswith("curves_"))
+        for name, figure in figures.items()
+        if name.startswith(start)
+    )
+
+
+def _save_figures(figures: dict[str, Figure], folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, figure in figures.items():
+            save_figure(figure, folder / name)
+    except OSError as error:
+        raise BadInput(f"{folder}: figures cannot be written: {error.strerror or error}") from error
+
+
+def write_page_of(results: Sequence[TripletScores], out: Path) -> Path:
+    """The page of loaded runs."""
+    return write_triplets_report(results[0], out)

@@ -1,0 +1,186 @@
+"""The tables of a score, as polars frames with full precision; each is one CSV file of the same name.
+
+Numbers of several groups (folds, sources) are means over the groups, their spread the standard deviation with
+ddof = 1. A class without ground truth in a group is left out of that group's mean, never counted as 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from surgeval.metrics import ASSOCIATION_COUNTS, Confusion, mean_along, weighted_average_precision
+from surgeval.protocols.triplets._detection import METRICS, SCOPES, DetectionPart
+from surgeval.protocols.triplets._numbers import Key, Number
+from surgeval.protocols.triplets._recognition import RecognitionPart
+from surgeval.vocab import LabelSpace
+
+__all__ = ["association_table", "class_names", "component_table", "confusion_table", "convention_table",
+           "detection_classes", "group_table", "headline_table", "recognition_classes"]  # fmt: skip
+
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+IntArray: TypeAlias = npt.NDArray[np.int64]
+
+
+def class_names(space: LabelSpace | None, component: str, n_classes: int) -> tuple[str, ...]:
+    """What the classes of a component are called; pairs and triplets with a comma between their parts."""
+    if space is None:
+        return tuple(str(k) for k in range(n_classes))
+    parts = {"i": space.instruments, "v": space.verbs, "t": space.targets}
+    if component in parts:
+        return parts[component]
+    ids = space.component_ids(component)
+    names = [""] * n_classes
+    for triplet, k in zip(space.triplets, ids.tolist(), strict=True):
+        chosen = dict(zip("ivt", triplet, strict=True))
+        names[k] = ",".join(parts[letter][chosen[letter]] for letter in component)
+    return tuple(names)
+
+
+def headline_table(numbers: Sequence[Number]) -> pl.DataFrame:
+    """One row per number with its interval."""
+    schema = {"estimate": pl.Float64, "low": pl.Float64, "high": pl.Float64}
+    return pl.DataFrame([number.to_json() for number in numbers], schema_overrides=schema)
+
+
+def component_table(numbers: Sequence[Number], scope: str) -> pl.DataFrame:
+    """One row per component; every metric with the ends of its interval beside it."""
+    rows: dict[str, dict[str, Any]] = {}
+    for number in numbers:
+        if number.key.scope == scope:
+            row, metric = rows.setdefault(number.key.component, {}), number.key.metric
+            row[metric] = number.interval.estimate
+            row[f"{metric}_low"], row[f"{metric}_high"] = number.interval.low, number.interval.high
+    return _plain(pl.DataFrame([{"component": component, **row} for component, row in rows.items()]))
+
+
+def group_table(
+    keys: Sequence[Key], names: Sequence[str], videos: Sequence[int], vectors: Sequence[FloatArray]
+) -> pl.DataFrame:
+    """One row per group and component with its global and video-wise numbers; then mean and std over groups."""
+    values = np.stack(vectors)
+    lines: list[tuple[str, int | None, FloatArray]] = [
+        *zip(names, videos, values, strict=True), ("mean", None, mean_along(values, 0)), ("std", None, spread(values)),
+    ]  # fmt: skip
+    components = dict.fromkeys(key.component for key in keys if key.scope in SCOPES)
+    rows = []
+    for component in components:
+        for name, count, vector in lines:
+            row: dict[str, Any] = {"component": component, "group": name, "videos": count}
+            for key, value in zip(keys, vector.tolist(), strict=True):
+                if key.component == component and key.scope in SCOPES[:2]:
+                    row[key.metric if key.scope == SCOPES[0] else f"video-wise {key.metric}"] = value
+            rows.append(row)
+    return _plain(pl.DataFrame(rows, infer_schema_length=None))
+
+
+def spread(values: FloatArray) -> FloatArray:
+    """Standard deviation over groups with ddof = 1, of the groups where a number is defined; nan below two."""
+    defined = (~np.isnan(values)).sum(axis=0)
+    gap = np.nan_to_num(values - mean_along(values, 0)) ** 2
+    return np.asarray(np.sqrt(np.where(defined > 1, gap.sum(axis=0) / np.maximum(defined - 1, 1), np.nan)))
+
+
+def detection_classes(
+    parts: Sequence[DetectionPart], component: str, names: Sequence[str], totals: IntArray | None
+) -> pl.DataFrame:
+    """One row per class that occurs or is predicted: counts in the scored videos, AP and P/R/F1 (as in Table 13)."""
+    rankeds = [part.components[component].ranked for part in parts]
+    instances = sum((ranked.truths.sum(axis=0) for ranked in rankeds), np.zeros(len(names), np.int64))
+    predictions = sum((np.diff(ranked.start) for ranked in rankeds), np.zeros(len(names), np.int64))
+    overall, by_video = zip(*(part.per_class(component) for part in parts), strict=True)
+    columns: dict[str, Any] = {
+        "class": np.arange(len(names)),
+        "name": list(names),
+        "instances": instances,
+        "predictions": predictions,
+        "videos": sum(((ranked.truths > 0).sum(axis=0) for ranked in rankeds), np.zeros(len(names), np.int64)),
+    }
+    for field, metric in METRICS.items():
+        columns[metric.removeprefix("m")] = mean_along(np.stack([getattr(one, field) for one in overall]), 0)
+    for field in ("AP", "AP_5095"):
+        metric = f"video-wise {METRICS[field].removeprefix('m')}"
+        columns[metric] = mean_along(np.stack([getattr(one, field) for one in by_video]), 0)
+    if totals is not None:
+        columns["instances in dataset"] = totals
+        columns["rare"] = np.isin(np.arange(len(names)), np.concatenate([part.rare for part in parts]))
+    return _occurring(_plain(pl.DataFrame(columns)))
+
+
+def recognition_classes(
+    parts: Sequence[RecognitionPart], component: str, names: Sequence[str], totals: IntArray | None
+) -> pl.DataFrame:
+    """One row per class that occurs: frames, AP, video-wise AP, and what a constant score gets."""
+    rankings = [part.rankings[component] for part in parts]
+    pairs = [(ranking, np.ones(ranking.ranked.n_videos)) for ranking in rankings]
+    columns: dict[str, Any] = {
+        "class": np.arange(len(names)),
+        "name": list(names),
+        "instances": sum((ranking.positives for ranking in rankings), np.zeros(len(names), np.int64)),
+        "AP": mean_along(np.stack([weighted_average_precision(r.ranked, m) for r, m in pairs]), 0),
+        "video-wise AP": mean_along(np.stack([mean_along(ranking.per_video, 0) for ranking in rankings]), 0),
+        "constant AP": mean_along(np.stack([ranking.prevalence for ranking in rankings]), 0),
+    }
+    if totals is not None:
+        columns["instances in dataset"] = totals
+        columns["rare"] = np.isin(np.arange(len(names)), np.concatenate([part.rare for part in parts]))
+    return _occurring(_plain(pl.DataFrame(columns)))
+
+
+def association_table(parts: Sequence[DetectionPart], numbers: Sequence[Number]) -> pl.DataFrame:
+    """What became of every box: counts over all scored videos, their share and its interval."""
+    counts = sum(
+        (part.association.counts.sum(axis=0) for part in parts if part.association is not None), np.zeros(7, np.int64)
+    )
+    found = {number.key.metric: number.interval for number in numbers if number.key.scope == "association"}
+    rows = [
+        {"outcome": name, "meaning": _OUTCOMES[name], "count": int(counts[k]), "share": found[name].estimate,
+         "share_low": found[name].low, "share_high": found[name].high}
+        for k, name in enumerate(ASSOCIATION_COUNTS)
+    ]  # fmt: skip
+    return _plain(pl.DataFrame(rows))
+
+
+_OUTCOMES = {
+    "lm": "localised and matched",
+    "plm": "right triplet, box too far off",
+    "ids": "identity switch",
+    "idm": "box right, triplet wrong",
+    "mil": "right triplet, no overlap",
+    "fp": "false positive",
+    "fn": "missed",
+}
+
+
+def convention_table(keys: Sequence[Key], values: Mapping[str, FloatArray]) -> pl.DataFrame:
+    """Global numbers under every convention, and how far apart they are."""
+    rows = []
+    for k, key in enumerate(keys):
+        if key.scope == SCOPES[0]:
+            found = {convention: float(vector[k]) for convention, vector in values.items()}
+            difference = max(found.values()) - min(found.values())
+            rows.append({"component": key.component, "metric": key.metric, **found, "difference": difference})
+    return _plain(pl.DataFrame(rows))
+
+
+def confusion_table(confusion: Confusion, names: Sequence[str]) -> pl.DataFrame:
+    """Counts and shares of true classes, one row per pair that occurs."""
+    rows, columns = confusion.labels(names)
+    shares = confusion.normalised()
+    pairs = np.argwhere(confusion.counts > 0).tolist()
+    schema = {"predicted": pl.String, "true": pl.String, "count": pl.Int64, "share of true": pl.Float64}
+    cells = [(rows[p], columns[t], int(confusion.counts[p, t]), float(shares[p, t])) for p, t in pairs]
+    return pl.DataFrame(cells, schema=schema, orient="row")
+
+
+def _occurring(table: pl.DataFrame) -> pl.DataFrame:
+    seen = [pl.col(name) > 0 for name in ("instances", "predictions", "instances in dataset") if name in table.columns]
+    return table.filter(pl.any_horizontal(seen))
+
+
+def _plain(table: pl.DataFrame) -> pl.DataFrame:
+    return table.with_columns(pl.selectors.float().fill_nan(None))

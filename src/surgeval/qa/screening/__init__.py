@@ -1,0 +1,27 @@
+"""Screening of answers for attempts to steer the judge: it flags, it never raises, and it never changes a verdict."""
+
+from surgeval.qa.screening._screen import (
+    JUDGED_FORMATS,
+    Finding,
+    FlagPolicy,
+    Sample,
+    Screening,
+    ScreeningQuality,
+    disqualifies,
+    measure_screening,
+    sample_suite,
+    screen,
+)
+
+__all__ = [
+    "JUDGED_FORMATS",
+    "Finding",
+    "FlagPolicy",
+    "Sample",
+    "Screening",
+    "ScreeningQuality",
+    "disqualifies",
+    "measure_screening",
+    "sample_suite",
+    "screen",
+]

@@ -1,0 +1,108 @@
+"""The page of a comparison: two runs of one protocol on the same videos, number by number."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import polars as pl
+
+from surgeval.figures import Estimate, EstimateBars, EstimateGroup
+from surgeval.pages import Fact, Section, Table, save_figures, save_tables, write_page
+from surgeval.protocols.contract import Compared, Comparison
+
+__all__ = ["readable_comparison", "write_comparison"]
+
+_MOST = 24  # numbers in the figure; the table has them all
+_METHOD = (
+    "Both runs are measured on the same resamples of whole videos, so the difficulty of the videos cancels out. A "
+    "difference whose interval holds 0 is not told apart from none. The p-values are two-sided and not adjusted for "
+    "their number; below six videos there is none, because no test could reach 0.05."
+)
+
+
+def write_comparison(comparison: Comparison, out: Path) -> Path:
+    """Write page, table and figure below `out`; returns the page's path."""
+    save_tables(comparison.tables, out / "tables")
+    figures = {"differences": figure} if (figure := difference_figure(comparison)) else {}
+    plots = save_figures(figures, out)
+    tables = [
+        Table(title, frame, file="tables/differences.csv") for title, frame in readable_comparison(comparison).items()
+    ]
+    first = comparison.numbers[0] if comparison.numbers else None
+    sections = (
+        Section("Overview", "\n\n".join(_sentence(note) for note in comparison.notes), facts=_facts(comparison),
+                figures=tuple(plots.values()), tables=tuple(tables)),
+        Section("How it was computed", _METHOD),
+    )  # fmt: skip
+    return write_page(
+        out / "report.html", f"{comparison.a} and {comparison.b}", sections, kind=f"{comparison.protocol}, compared",
+        lead=verdict(first, comparison.a, comparison.b) if first else "The runs share no number.",
+        details={"Protocol": comparison.protocol, "A": comparison.a, "B": comparison.b,
+                 "Videos": str(comparison.clusters)},
+    )  # fmt: skip
+
+
+def readable_comparison(comparison: Comparison) -> dict[str, pl.DataFrame]:
+    """The tables as people read them: both values, and the difference with its interval in one cell."""
+    rows = [
+        (one.label, _number(one.difference.a), _number(one.difference.b), one.difference.interval.cell(),
+         "" if math.isnan(one.difference.p) else f"{one.difference.p:.4f}", who(one, comparison.a, comparison.b))
+        for one in comparison.numbers
+    ]  # fmt: skip
+    heads = ["number", *_distinct(comparison.a, comparison.b), "A − B", "p", "better"]
+    title = f"{comparison.a} − {comparison.b}, paired over {comparison.clusters} videos"
+    return {title: pl.DataFrame(rows, schema=dict.fromkeys(heads, pl.String), orient="row")}
+
+
+def who(one: Compared, a: str, b: str) -> str:
+    """The better of the two where the interval excludes 0, else nobody."""
+    interval = one.difference.interval
+    if math.isnan(interval.low) or 0 in interval or one.higher_is_better is None or interval.few_clusters:
+        return ""
+    return a if (interval.low > 0) == one.higher_is_better else b
+
+
+def verdict(one: Compared, a: str, b: str) -> str:
+    """One sentence on one number."""
+    interval = one.difference.interval
+    values = f"{one.label}: {_number(one.difference.a)} against {_number(one.difference.b)}"
+    if interval.few_clusters:
+        return f"{values}; {interval.clusters} videos are too few for a claim about videos in general."
+    better = who(one, a, b)
+    if not better:
+        return f"{values}; the interval of the difference, {interval.cell()}, does not tell them apart."
+    return f"{values}; {better} is better, difference {interval.cell()}."
+
+
+def difference_figure(comparison: Comparison) -> EstimateBars | None:
+    """The differences as bars with their intervals."""
+    shown = [one for one in comparison.numbers if math.isfinite(one.difference.estimate)][:_MOST]
+    if not shown:
+        return None
+    estimates = tuple(
+        Estimate(d.estimate) if math.isnan(d.interval.low) else Estimate(d.estimate, d.interval.low, d.interval.high)
+        for d in (one.difference for one in shown)
+    )
+    group = EstimateGroup("A − B", estimates)
+    return EstimateBars("Differences A − B", tuple(one.label for one in shown), (group,), "difference")
+
+
+def _facts(comparison: Comparison) -> tuple[Fact, ...]:
+    return tuple(
+        Fact(one.label, f"{one.difference.estimate:+.3f}", one.difference.interval.ends())
+        for one in comparison.numbers[:3]
+        if math.isfinite(one.difference.estimate)
+    )
+
+
+def _distinct(a: str, b: str) -> tuple[str, str]:
+    return (f"A: {a}", f"B: {b}")
+
+
+def _number(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.3f}"
+
+
+def _sentence(note: str) -> str:
+    return f"{note[:1].upper()}{note[1:]}{'' if note.endswith('.') else '.'}"

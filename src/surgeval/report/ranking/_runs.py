@@ -1,0 +1,72 @@
+"""Ranking what people have: run folders, results files, arrays, all by one function."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from surgeval.errors import BadInput, visible
+from surgeval.protocols.focus import read_results
+from surgeval.protocols.registry import descriptor_of, is_run, load_run
+from surgeval.stats import Outcomes, Ranking
+from surgeval.stats import rank as rank_outcomes
+
+__all__ = ["rank", "rank_runs", "read_outcomes_of"]
+
+
+def rank(data: Any, *args: Any, **options: Any) -> Ranking:
+    """Rank models by arrays of right and wrong, by tables of results, or by run folders and results files.
+
+    A list of paths is read first (`read_outcomes_of`); anything else goes to `surgeval.stats.rank` as it is.
+
+    >>> right = {"a": [1, 1, 1, 1, 1, 1, 1, 1], "b": [0, 0, 0, 0, 0, 0, 0, 0]}
+    >>> rank(right, ["all"] * 8, list("abcdefgh"), n_boot=200).final_order
+    [['a'], ['b']]
+    """
+    paths = (
+        isinstance(data, Sequence)
+        and not isinstance(data, str)
+        and bool(data)
+        and all(isinstance(one, str | Path) for one in data)
+    )
+    return rank_runs([Path(one) for one in data], **options) if paths else rank_outcomes(data, *args, **options)
+
+
+def rank_runs(paths: Sequence[Path], *, max_unscored: float = 0.05, **options: Any) -> Ranking:
+    """Rank run folders of one protocol, or results files (CSV); a model is called after its folder or file."""
+    outcomes = Outcomes.from_tables(read_outcomes_of(paths), max_unscored=max_unscored)
+    return rank_outcomes(outcomes, **options)
+
+
+def read_outcomes_of(paths: Sequence[Path]) -> dict[str, pl.DataFrame]:
+    """One table of right and wrong per model."""
+    tables: dict[str, pl.DataFrame] = {}
+    places: dict[str, Path] = {}
+    kinds: dict[str, Path] = {}
+    for path in paths:
+        name = (path.name or path.resolve().name) if path.is_dir() else path.stem
+        name = name.encode("utf-8", "replace").decode()  # a file name need not be text; a table's and a page's must
+        if name in places:
+            raise BadInput(
+                visible(f"models: found the name {name!r} twice ({places[name]} and {path}), expected different names")
+            )
+        places[name] = path
+        tables[name] = _outcomes(path, kinds)
+    if len(kinds) > 1:
+        (a, first), (b, second) = list(kinds.items())[:2]
+        raise BadInput(f"{first} and {second}: found runs of {a} and of {b}, expected runs of one protocol")
+    return tables
+
+
+def _outcomes(path: Path, kinds: dict[str, Path]) -> pl.DataFrame:
+    if not is_run(path):
+        return read_results(path)
+    kind = descriptor_of(path)
+    if not kind.outcomes:
+        raise BadInput(f"{path}: found a run of {kind.name}, which has no right and wrong to rank; expected others")
+    kinds.setdefault(kind.name, path)
+    table: pl.DataFrame = kind.part("outcomes")(load_run(path))
+    return table

@@ -1,0 +1,112 @@
+"""Everything that says how far a ranking can be trusted, computed once for page, tables and JSON.
+
+Other videos, one bucket less, one model less, other rules, and the smallest difference that a bucket can show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from surgeval.stats import (
+    Detectable,
+    Ranking,
+    Sensitivity,
+    Stability,
+    kendall_tau,
+    leave_one_bucket_out,
+    leave_one_model_out,
+    minimum_detectable_difference,
+    rank,
+    stability,
+)
+
+__all__ = ["RankingStudy", "study_ranking"]
+
+_COLLAPSES = ("pairwise", "upper_bound", "wins", "leader", "chain", "closure")
+
+
+@dataclass(frozen=True, eq=False)
+class RankingStudy:
+    """A ranking with what it hangs on; a part is None where there is too little to leave out (or it was not asked for).
+
+    `variants` maps a rule to the places it gives, in the order of `ranking.models`; the first is the one used.
+    """
+
+    ranking: Ranking
+    places: Stability | None
+    without_bucket: Sensitivity | None
+    without_model: Sensitivity | None
+    detectable: Detectable
+    variants: dict[str, tuple[int, ...]]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values; the ranking's own names stand at the top level."""
+        models, full = self.ranking.models, self.ranking.final_rank
+        taus = {name: kendall_tau(full, np.array(places)) for name, places in self.variants.items()}
+        return {
+            **self.ranking.to_json(),
+            "stability": None if self.places is None else self.places.to_json(),
+            "leave_one_bucket_out": None if self.without_bucket is None else self.without_bucket.to_json(),
+            "leave_one_model_out": None if self.without_model is None else self.without_model.to_json(),
+            "minimum_detectable_difference": self.detectable.to_json(),
+            "variants": {
+                name: {
+                    "final_rank": dict(zip(models, places, strict=True)),
+                    "tau": None if np.isnan(taus[name]) else taus[name],
+                }
+                for name, places in self.variants.items()
+            },
+        }
+
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """Everything that is saved as CSV."""
+        found = {
+            "ranking": self.ranking.to_frame(),
+            "buckets": self.ranking.bucket_table(),
+            "pairs": self.ranking.pair_table(),
+            "detectable": self.detectable.to_frame(),
+            "variants": self._variant_table(),
+        }
+        for name, part in (
+            ("stability", self.places),
+            ("without_bucket", self.without_bucket),
+            ("without_model", self.without_model),
+        ):
+            if part is not None:
+                found[name] = part.to_frame()
+        return found
+
+    def _variant_table(self) -> pl.DataFrame:
+        models = self.ranking.models
+        places = {f"place {name}": [row[m] for row in self.variants.values()] for m, name in enumerate(models)}
+        return pl.DataFrame({"rule": list(self.variants), **places})
+
+
+def study_ranking(ranking: Ranking, *, outer: int = 200, n_boot: int = 1000) -> RankingStudy:
+    """Everything about how far a ranking can be trusted; `outer` resamples of the videos (0: no stability analysis)."""
+    return RankingStudy(
+        ranking,
+        stability(ranking, outer=outer, n_boot=n_boot) if outer else None,
+        leave_one_bucket_out(ranking) if len(ranking.buckets) > 1 else None,
+        leave_one_model_out(ranking) if len(ranking.models) > 2 else None,
+        minimum_detectable_difference(ranking),
+        dict(_variants(ranking)),
+    )
+
+
+def _variants(ranking: Ranking) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The places of this ranking, of every other rule of collapsing, and by mean accuracy alone."""
+    options = ranking.options.to_json()
+    yield options["collapse"], tuple(ranking.final_rank.tolist())
+    for collapse in _COLLAPSES:
+        if collapse != options["collapse"]:
+            other = rank(ranking.outcomes, **{**options, "collapse": collapse})
+            yield collapse, tuple(other.final_rank.tolist())
+    score = ranking.mean_accuracy
+    yield "mean accuracy", tuple(int(1 + (score > own + 1e-12).sum()) for own in score)

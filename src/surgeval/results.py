@@ -1,0 +1,68 @@
+"""What every result offers: `.tables`, `.to_frame()`, `.plot()`, a short `repr` and a table in notebooks.
+
+A result class inherits `Result` and gives its tables (the first is the one to look at) and its figures, if any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from surgeval.errors import BadInput
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure as MatplotlibFigure
+
+__all__ = ["Result"]
+
+
+class Result:
+    """Base of whatever a public function hands back.
+
+    >>> import polars as pl
+    >>> class Count(Result):
+    ...     tables = {"videos": pl.DataFrame({"video": ["VID01"], "frames": [3]})}
+    >>> Count(), Count().to_frame().shape
+    (Count: videos (1 row), (1, 2))
+    """
+
+    __slots__ = ()
+
+    @property
+    def tables(self) -> Mapping[str, pl.DataFrame]:
+        """Every table by name; the first is the one to look at."""
+        raise NotImplementedError
+
+    @property
+    def figures(self) -> Mapping[str, Any]:
+        """Every figure by name; none for most results."""
+        return {}
+
+    def to_frame(self, name: str | None = None) -> pl.DataFrame:
+        """One table, by default the first."""
+        table: pl.DataFrame = _chosen("table", self.tables, name)
+        return table
+
+    def plot(self, name: str | None = None) -> MatplotlibFigure:
+        """One figure for print, by default the first."""
+        figure: MatplotlibFigure = _chosen("figure", self.figures, name).to_matplotlib()
+        return figure
+
+    def __repr__(self) -> str:
+        listed = ", ".join(f"{name} ({_rows(table.height)})" for name, table in self.tables.items())
+        return f"{type(self).__name__}: {listed}"
+
+    def _repr_html_(self) -> str:
+        return str(self.to_frame()._repr_html_())
+
+
+def _rows(count: int) -> str:
+    return f"{count} row{'' if count == 1 else 's'}"
+
+
+def _chosen(kind: str, known: Mapping[str, Any], name: str | None) -> Any:
+    chosen = next(iter(known), "") if name is None else name
+    if chosen not in known:
+        raise BadInput(f"{kind} {chosen!r}: expected one of {', '.join(known) or 'none'}")
+    return known[chosen]

@@ -1,0 +1,105 @@
+"""What a bucket can tell apart: the smallest difference of two accuracies its test finds with given power.
+
+A difference below this is not "equal", it is unknown. The standard error is that of the video bootstrap of the paired
+difference, from the models at hand: models that err on the same questions are told apart more easily.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from scipy.special import ndtri
+
+from surgeval.errors import BadInput, sentence
+from surgeval.stats._inputs import Floats
+from surgeval.stats.ranking._options import RankOptions
+from surgeval.stats.ranking._result import Ranking
+from surgeval.stats.ranking._tests import Bucket, buckets_of
+
+__all__ = ["Detectable", "minimum_detectable_difference"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Detectable:
+    """Per bucket the smallest detectable difference of accuracies: of the median pair, the easiest and the hardest.
+
+    NaN where the bucket is untestable or no two models differ.
+    """
+
+    buckets: tuple[str, ...]
+    videos: tuple[int, ...]
+    questions: tuple[int, ...]
+    median: Floats
+    easiest: Floats
+    hardest: Floats
+    alpha: float
+    power: float
+
+    def to_frame(self) -> pl.DataFrame:
+        """One row per bucket; NaN as null."""
+        return pl.DataFrame(
+            {
+                "bucket": list(self.buckets),
+                "videos": list(self.videos),
+                "questions": list(self.questions),
+                "median": self.median,
+                "easiest": self.easiest,
+                "hardest": self.hardest,
+            }
+        ).with_columns(pl.col("median", "easiest", "hardest").fill_nan(None))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values; undefined as None."""
+        rows = self.to_frame().rows(named=True)
+        return {"alpha": self.alpha, "power": self.power, "buckets": {row.pop("bucket"): row for row in rows}}
+
+    def _repr_html_(self) -> str:
+        return str(self.to_frame()._repr_html_())
+
+
+def minimum_detectable_difference(ranking: Ranking, *, power: float = 0.8) -> Detectable:
+    """(z₁₋α + z_power) times the standard error of the paired difference, α halved when two-sided.
+
+    With a correction α is divided by the number of tests (Bonferroni's, also for Holm: a pair cannot count on others
+    being significant). `alpha` of the result is the α per tail that was used.
+
+    >>> from surgeval.stats import rank
+    >>> right = {"net": [1, 1, 1, 0] * 8, "prior": [1, 0, 0, 1] * 4 + [1, 1] * 8}
+    >>> places = rank(right, buckets=["verb|id"] * 32, videos=[v for v in "abcdefgh" for _ in range(4)])
+    >>> minimum_detectable_difference(places).median.round(3).tolist()
+    [0.265]
+    """
+    wanted: object = power  # a caller without a type checker may pass anything
+    if not isinstance(wanted, (int, float)) or not 0 < wanted < 1:
+        raise BadInput(sentence("power", None, None, repr(power), "a number between 0 and 1, such as 0.8"))
+    options, models = ranking.options, len(ranking.models)
+    tail = options.alpha / (2 if options.sided == "two" else 1)
+    if options.correction != "none":
+        tail /= options.tests(models)
+    factor = float(ndtri(1 - tail) + ndtri(power))
+    rows = []
+    for bucket in buckets_of(ranking.outcomes):
+        errors = _pair_errors(bucket, options) if bucket.videos >= options.min_clusters else np.empty(0)
+        errors = errors[errors > 1e-12]  # models with equal answers have no difference to detect
+        rows.append(
+            factor * np.array([np.median(errors), errors.min(), errors.max()]) if errors.size else np.full(3, np.nan)
+        )
+    median, easiest, hardest = np.stack(rows, axis=1)
+    return Detectable(ranking.buckets, ranking.videos, ranking.questions, median, easiest, hardest, tail, power)
+
+
+def _pair_errors(bucket: Bucket, options: RankOptions) -> Floats:
+    """Standard error of every pair's difference of accuracies: Var(Σ d) = V/(V − 1) Σ (d − d̄)² over what is drawn."""
+    if options.scheme == "question":
+        units, whole = bucket.correct.astype(np.float64), len(bucket.correct)
+    else:
+        units = bucket.counts() * bucket.worth(options.point)[:, None]
+        whole = len(bucket.correct) if options.point == "flat" else bucket.videos
+    first, second = np.triu_indices(units.shape[1], 1)
+    centred = units - units.mean(axis=0)
+    cross = centred.T @ centred
+    spread = np.maximum(cross[first, first] + cross[second, second] - 2 * cross[first, second], 0.0)
+    return np.asarray(np.sqrt(spread * len(units) / (len(units) - 1)) / whole, dtype=np.float64)

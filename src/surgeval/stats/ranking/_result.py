@@ -1,0 +1,193 @@
+"""The result of a ranking: every intermediate of the three steps, as arrays, tables and JSON.
+
+`final_rank` holds shared places; where a tie at the top was broken by less than the Monte-Carlo error allows, `notes`
+says so. Arrays are indexed [bucket, model] or [bucket, model, model] in the order of `buckets` and `models`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from surgeval.stats._inputs import Floats, Ints
+from surgeval.stats.ranking._input import Bools, Outcomes
+from surgeval.stats.ranking._options import RankOptions
+from surgeval.stats.ranking._tests import Evidence
+
+__all__ = ["Gate", "Ranking"]
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Whether each model beats every baseline; baselines are ranked like the others but win nothing.
+
+    `final`: strictly better final position. `pre_evaluation`: strictly higher mean bucket accuracy. `dominates`:
+    better in more buckets than the other way round, against each baseline alone.
+    """
+
+    baselines: tuple[str, ...]
+    final: dict[str, bool]
+    pre_evaluation: dict[str, bool]
+    dominates: dict[str, bool]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "baselines": list(self.baselines),
+            "final": dict(self.final),
+            "pre_evaluation": dict(self.pre_evaluation),
+            "dominates": dict(self.dominates),
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranking:
+    """Models in places, with the reasons.
+
+    `p` is NaN in untestable buckets; `better[b, i, j]` says that model i is better than j in bucket b; `wins[i, j]`
+    counts the buckets in which i is ahead of j; `win_rate` and `win_rate_error` (its Monte-Carlo standard error) are
+    NaN for models whose place needed no tie-break.
+    """
+
+    models: tuple[str, ...]
+    buckets: tuple[str, ...]
+    questions: tuple[int, ...]
+    videos: tuple[int, ...]
+    untestable: tuple[str, ...]
+    accuracy: Floats
+    bucket_rank: Ints
+    p: Floats
+    better: Bools
+    wins: Ints
+    copeland: Ints
+    win_rate: Floats
+    win_rate_error: Floats
+    final_rank: Ints
+    options: RankOptions
+    gate: Gate | None = None
+    notes: tuple[str, ...] = ()
+    outcomes: Outcomes = field(repr=False, kw_only=True)
+    evidence: tuple[Evidence, ...] = field(repr=False, kw_only=True)
+
+    @property
+    def mean_accuracy(self) -> Floats:
+        """Unweighted mean of the buckets' accuracies (the pre-evaluation score when `point` is flat)."""
+        return np.asarray(self.accuracy.sum(axis=0) / len(self.buckets), dtype=np.float64)
+
+    @property
+    def final_order(self) -> list[list[str]]:
+        """The places from first to last; models that share one stand together."""
+        return [
+            [model for model, rank in zip(self.models, self.final_rank, strict=True) if rank == place]
+            for place in np.unique(self.final_rank)
+        ]
+
+    @property
+    def order(self) -> list[int]:
+        """Model numbers by place, then by mean accuracy: the row order of tables and pictures."""
+        return [int(m) for m in np.lexsort((np.arange(len(self.models)), -self.mean_accuracy, self.final_rank))]
+
+    def to_frame(self) -> pl.DataFrame:
+        """One row per model, best first."""
+        order = self.order
+        gate = self.gate
+        rows = {
+            "place": self.final_rank[order],
+            "model": [self.models[m] for m in order],
+            "copeland": self.copeland[order],
+            "win_rate": self.win_rate[order],
+            "win_rate_error": self.win_rate_error[order],
+            "mean_accuracy": self.mean_accuracy[order],
+        }
+        found = pl.DataFrame(rows).with_columns(pl.col("win_rate", "win_rate_error").fill_nan(None))
+        if gate is None:
+            return found
+        names = [self.models[m] for m in order]
+        return found.with_columns(
+            pl.Series("baseline", [name in gate.baselines for name in names]),
+            pl.Series("beats_baselines", [gate.final.get(name) for name in names], dtype=pl.Boolean),
+        )
+
+    def bucket_table(self) -> pl.DataFrame:
+        """One row per bucket and model: accuracy, rank, and how much stands behind them."""
+        count = len(self.models)
+        return pl.DataFrame(
+            {
+                "bucket": np.repeat(self.buckets, count),
+                "model": list(self.models) * len(self.buckets),
+                "accuracy": self.accuracy.ravel(),
+                "rank": self.bucket_rank.ravel(),
+                "questions": np.repeat(self.questions, count),
+                "videos": np.repeat(self.videos, count),
+                "testable": np.repeat([name not in self.untestable for name in self.buckets], count),
+            }
+        )
+
+    def pair_table(self) -> pl.DataFrame:
+        """One row per bucket and pair (a before b): difference of the accuracies, p, and who is better (or nobody)."""
+        first, second = np.triu_indices(len(self.models), 1)
+        parts = []
+        for k, bucket in enumerate(self.buckets):
+            ahead, behind = self.better[k, first, second], self.better[k, second, first]
+            p = np.minimum(self.p[k, first, second], self.p[k, second, first])
+            parts.append(
+                pl.DataFrame(
+                    {
+                        "bucket": [bucket] * len(first),
+                        "a": [self.models[i] for i in first],
+                        "b": [self.models[j] for j in second],
+                        "difference": self.accuracy[k, first] - self.accuracy[k, second],
+                        "p": p,
+                        "better": [
+                            self.models[i] if a else self.models[j] if b else None
+                            for i, j, a, b in zip(first, second, ahead, behind, strict=True)
+                        ],
+                    },
+                    schema_overrides={"better": pl.String},
+                )
+            )
+        return pl.concat(parts).with_columns(pl.col("p").fill_nan(None))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values under the names that the golden files use."""
+        models = self.models
+        broken = np.flatnonzero(np.isfinite(self.win_rate))
+
+        def by_model(values: Any) -> dict[str, Any]:
+            return dict(zip(models, np.asarray(values).tolist(), strict=True))
+
+        def by_bucket(values: Any) -> dict[str, dict[str, Any]]:
+            return {name: by_model(row) for name, row in zip(self.buckets, values, strict=True)}
+
+        return {
+            "models": list(models),
+            "options": self.options.to_json(),
+            "final_order": self.final_order,
+            "final_rank": by_model(self.final_rank),
+            "copeland": by_model(self.copeland),
+            "win_rate": {models[m]: float(self.win_rate[m]) for m in broken},
+            "win_rate_error": {models[m]: float(self.win_rate_error[m]) for m in broken},
+            "mean_accuracy": by_model(self.mean_accuracy),
+            "bucket_accuracy": by_bucket(self.accuracy),
+            "bucket_rank": by_bucket(self.bucket_rank),
+            "bucket_questions": dict(zip(self.buckets, self.questions, strict=True)),
+            "bucket_videos": dict(zip(self.buckets, self.videos, strict=True)),
+            "better": {
+                name: [[models[i], models[j]] for i, j in np.argwhere(relation)]
+                for name, relation in zip(self.buckets, self.better, strict=True)
+            },
+            "p": {
+                name: None if name in self.untestable else matrix.tolist()
+                for name, matrix in zip(self.buckets, self.p, strict=True)
+            },
+            "pairwise_bucket_wins": self.wins.tolist(),
+            "low_cluster_buckets": list(self.untestable),
+            "gate": None if self.gate is None else self.gate.to_json(),
+            "notes": list(self.notes),
+        }
+
+    def _repr_html_(self) -> str:
+        return str(self.to_frame()._repr_html_())
