@@ -22,7 +22,7 @@ import numpy as np
 import polars as pl
 
 from surgeval.protocols.focus import RESAMPLES, FocusScores, score_focus
-from surgeval.protocols.focus._summary import Scheme, numbers
+from surgeval.protocols.focus._summary import Scheme
 from surgeval.qa.judging import Panel, TableJudge
 from surgeval.stats import stream
 from surgeval.vocab import capabilities
@@ -147,7 +147,7 @@ def compare(peer_resamples: int) -> bool:
         print(f"one thread; the loop ran {peer_resamples} resamples, scaled linearly to {RESAMPLES}")
         print("           loop   intervals  ratio    from the files  ratio   estimates, width of the loop's intervals")
         for scheme, redraw in SCHEMES:
-            table = partial(numbers, results, limit=15.0, scheme=scheme, drop_videoless=False, seed=0)
+            table = partial(focus_numbers, results, limit=15.0, scheme=scheme, drop_videoless=False, seed=0)
             ours, made = measured(partial(table, resamples=RESAMPLES), repeats=3)
             whole, _ = measured(partial(score, folder, scheme=scheme, flags=None), repeats=3)
             setup, _ = measured(partial(loop, results, 1, redraw))

@@ -28,9 +28,9 @@ import torch
 from surgeval.datasets import open_dataset
 from surgeval.phantom import write_phantom
 from surgeval.phantom.training._prompts import BEGIN, END, LENGTH, PAD, save_tokenizer, vocabulary
-from surgeval.protocols.surgxbench import Settings, profile_settings, run_surgxbench
+from surgeval.protocols.surgxbench import SurgXSettings, profile_settings, run_surgxbench
 from surgeval.protocols.surgxbench._frames import Reader, batches
-from surgeval.protocols.surgxbench._worker import Look
+from surgeval.protocols.surgxbench._worker import VideoWorker
 
 
 def main(arguments: list[str]) -> int:
@@ -92,8 +92,8 @@ def _count(data: Path) -> dict[str, int]:
     return {video.name: sum(frame.labelled for frame in dataset.frames(video.name)) for video in dataset.videos()}
 
 
-def _reading(data: Path, model: str, settings: Settings, device: str) -> float:
-    look = Look(str(data), None, None, model, device, "float32", settings)
+def _reading(data: Path, model: str, settings: SurgXSettings, device: str) -> float:
+    look = VideoWorker(str(data), None, None, model, device, "float32", settings)
     reader = Reader(look.net.preparation, settings)
     start = time.perf_counter()
     for video in look.dataset.videos():

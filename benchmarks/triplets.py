@@ -29,7 +29,7 @@ from surgeval.metrics import (
     evaluate,
     evaluate_recognition,
     prepare_recognition,
-    rank,
+    rank_detections,
     weighted_ap,
     weighted_average_precision,
 )
@@ -93,7 +93,7 @@ def ours_detection(n_frames: int, convention: Any) -> dict[str, Any]:
     evaluate(data.select_videos([0]), CLASSES, convention=convention)
     seconds = cpu(lambda: evaluate(data, CLASSES, convention=convention))
     result = evaluate(data, CLASSES, convention=convention)
-    ranked = rank(data, "ivt", CLASSES["ivt"], convention)
+    ranked = rank_detections(data, "ivt", CLASSES["ivt"], convention)
     draw = np.bincount(np.random.default_rng(1).integers(0, VIDEOS, VIDEOS), minlength=VIDEOS)
     return {
         "cpu": seconds,

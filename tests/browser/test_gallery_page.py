@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from surgeval.engine import Manifest, RunRecord
-from surgeval.protocols.surgxbench import Settings
+from surgeval.protocols.surgxbench import SurgXSettings
 from surgeval.protocols.surgxbench._item import Item
 from surgeval.protocols.surgxbench.page import write_surgxbench_report
 from surgeval.protocols.surgxbench.result import SurgXScores
@@ -33,7 +33,7 @@ def _item(number: int) -> Item:
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    config = {**Settings().record(), "classes": list(CLASSES)}
+    config = {**SurgXSettings().record(), "classes": list(CLASSES)}
     model = {"name": "<s>clip</s>", "family": "<u>clip</u>", "identity": "0123456789abcdef"}
     data = {"name": "<s>films</s>", "format": "<u>phantom</u>", "content": "ab"}
     manifest = Manifest("surgxbench", config=config, dataset=data, model=model)

@@ -17,7 +17,7 @@ from surgeval.metrics import (
     Scores,
     evaluate,
     global_ap,
-    rank,
+    rank_detections,
     video_ap,
     weighted_ap,
 )
@@ -119,7 +119,7 @@ def test_adding_a_false_positive_never_raises_ap(seed: int, convention: Conventi
     )
     worse = DetectionSet.of(data.video, data.truth, more, n_videos=3)
     for component, size in SIZES.items():
-        before, after = (rank(d, component, size, convention) for d in (data, worse))
+        before, after = (rank_detections(d, component, size, convention) for d in (data, worse))
         assert np.all(np.nan_to_num(global_ap(after)) <= np.nan_to_num(global_ap(before)) + 1e-12)
         assert np.all(np.nan_to_num(video_ap(after)) <= np.nan_to_num(video_ap(before)) + 1e-12)
 
@@ -182,8 +182,8 @@ def test_a_weighted_resample_is_the_copied_videos(seed: int, convention: Convent
     data = _random_set(seed)
     copied = data.select_videos([v for v, m in enumerate(multiplicity) for _ in range(m)])
     for component in ("ivt", "i"):
-        weighted = weighted_ap(rank(data, component, SIZES[component], convention), np.array(multiplicity))
-        plain = global_ap(rank(copied, component, SIZES[component], convention))
+        weighted = weighted_ap(rank_detections(data, component, SIZES[component], convention), np.array(multiplicity))
+        plain = global_ap(rank_detections(copied, component, SIZES[component], convention))
         np.testing.assert_allclose(weighted, plain, rtol=0, atol=1e-12)
 
 
@@ -202,9 +202,9 @@ def test_both_average_precisions_equal_their_textbook_formulas(hits: list[bool],
     grid = np.linspace(0, 1, 101)
     first = np.searchsorted(recall, grid)
     step = np.append(envelope, 0)[np.minimum(first, n)].mean()
-    assert global_ap(rank(data, "i", 1))[0, 0] == pytest.approx(step, abs=1e-12)
+    assert global_ap(rank_detections(data, "i", 1))[0, 0] == pytest.approx(step, abs=1e-12)
     x, y = np.concatenate([[0], recall, [1]]), np.concatenate([[1], precision, [0]])
     curve = np.interp(grid, x, np.maximum.accumulate(y[::-1])[::-1])
-    assert global_ap(rank(data, "i", 1, "ivtd"))[0, 0] == pytest.approx(np.trapezoid(curve, grid), abs=1e-12)
+    assert global_ap(rank_detections(data, "i", 1, "ivtd"))[0, 0] == pytest.approx(np.trapezoid(curve, grid), abs=1e-12)
     eleven = np.mean([precision[recall >= r / 10].max(initial=0) for r in range(11)])
-    assert global_ap(rank(data, "i", 1, "ivtd"), "11point")[0, 0] == pytest.approx(eleven, abs=1e-12)
+    assert global_ap(rank_detections(data, "i", 1, "ivtd"), "11point")[0, 0] == pytest.approx(eleven, abs=1e-12)

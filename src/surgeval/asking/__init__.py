@@ -8,15 +8,15 @@ from surgeval.asking._answerers import (
     Answered,
     Answerer,
     Oracle,
-    Picture,
     PriorAnswerer,
     RandomAnswerer,
     Replay,
+    ShownFrame,
     Unanswered,
 )
 from surgeval.asking._blocks import BLOCK, Asking, question_units
 from surgeval.asking._chat_answerer import ChatAnswerer, Prompt
-from surgeval.asking._guess import class_names, options_of, random_answer
+from surgeval.asking._guess import object_classes, options_of, random_answer
 from surgeval.asking._media import DatasetFrames, Media, Shown, VideoFiles, pictures
 from surgeval.asking._model_spec import open_answerer
 from surgeval.asking._store import AnswerStore
@@ -31,15 +31,15 @@ __all__ = [
     "DatasetFrames",
     "Media",
     "Oracle",
-    "Picture",
     "PriorAnswerer",
     "Prompt",
     "RandomAnswerer",
     "Replay",
     "Shown",
+    "ShownFrame",
     "Unanswered",
     "VideoFiles",
-    "class_names",
+    "object_classes",
     "open_answerer",
     "options_of",
     "pictures",

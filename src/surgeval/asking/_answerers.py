@@ -20,11 +20,11 @@ from surgeval.datasets.io import Place, as_float, read_json, shown
 from surgeval.errors import DataError, SurgevalError
 from surgeval.records import VqaQuestion
 
-__all__ = ["Answered", "Answerer", "Oracle", "Picture", "PriorAnswerer", "RandomAnswerer", "Replay", "Unanswered"]
+__all__ = ["Answered", "Answerer", "Oracle", "PriorAnswerer", "RandomAnswerer", "Replay", "ShownFrame", "Unanswered"]
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class ShownFrame:
     """A frame as a model is shown it: when in the video (seconds), and its JPEG."""
 
     time: float
@@ -68,7 +68,7 @@ class Answerer(Protocol):
     def costly(self) -> bool:
         """Whether an answer costs time or money, so that each is stored at once and never asked for twice."""
 
-    def answer(self, question: VqaQuestion, pictures: Sequence[Picture] = ()) -> Answered:
+    def answer(self, question: VqaQuestion, pictures: Sequence[ShownFrame] = ()) -> Answered:
         """The answer, or `Unanswered`."""
 
 
@@ -78,7 +78,7 @@ class Oracle:
     identity = "oracle"
     looks = costly = False
 
-    def answer(self, question: VqaQuestion, pictures: Sequence[Picture] = ()) -> Answered:
+    def answer(self, question: VqaQuestion, pictures: Sequence[ShownFrame] = ()) -> Answered:
         """The reference."""
         return Answered(question.answer, 0.0)
 
@@ -96,7 +96,7 @@ class RandomAnswerer:
         """The seed."""
         return f"random seed={self._seed}"
 
-    def answer(self, question: VqaQuestion, pictures: Sequence[Picture] = ()) -> Answered:
+    def answer(self, question: VqaQuestion, pictures: Sequence[ShownFrame] = ()) -> Answered:
         """A guess."""
         return Answered(random_answer(question, random.Random(f"{self._seed}\0{question.id}")), 0.0)
 
@@ -114,7 +114,7 @@ class PriorAnswerer:
             digest.update(repr(astuple(question)).encode(errors="backslashreplace"))
         self.identity = f"prior of {len(known)} questions, {digest.hexdigest()[:16]}"
 
-    def answer(self, question: VqaQuestion, pictures: Sequence[Picture] = ()) -> Answered:
+    def answer(self, question: VqaQuestion, pictures: Sequence[ShownFrame] = ()) -> Answered:
         """What its wording suggests."""
         return Answered(self._prior.answer(question), 0.0)
 
@@ -130,7 +130,7 @@ class Replay:
         digest = hashlib.sha256(repr(sorted(self._answers.items())).encode(errors="backslashreplace"))
         self.identity = f"replay {digest.hexdigest()[:16]}"
 
-    def answer(self, question: VqaQuestion, pictures: Sequence[Picture] = ()) -> Answered:
+    def answer(self, question: VqaQuestion, pictures: Sequence[ShownFrame] = ()) -> Answered:
         """What the file says."""
         if question.id not in self._answers:
             raise Unanswered(f"{self._path.name} has no response to it", "missing")

@@ -11,7 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from surgeval.asking._answerers import Answered, Answerer, Picture, Unanswered
+from surgeval.asking._answerers import Answered, Answerer, ShownFrame, Unanswered
 from surgeval.asking._media import Media, Shown, pictures
 from surgeval.asking._store import AnswerStore
 from surgeval.engine import Unit
@@ -87,7 +87,7 @@ class Asking:
             return _failed(question, "media_error", str(error))
         return pool.submit(self._asked, question, seen)
 
-    def _asked(self, question: VqaQuestion, seen: Sequence[Picture]) -> Case:
+    def _asked(self, question: VqaQuestion, seen: Sequence[ShownFrame]) -> Case:
         try:
             answered = self._answerer.answer(question, seen)
         except Unanswered as error:

@@ -11,14 +11,14 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from surgeval.asking._answerers import Answered, Picture, Unanswered
+from surgeval.asking._answerers import Answered, ShownFrame, Unanswered
 from surgeval.errors import printable
 from surgeval.qa.chat import ChatError, Message, Reply, SeeingChat
 from surgeval.records import VqaQuestion
 
 __all__ = ["ChatAnswerer", "Prompt"]
 
-Prompt: TypeAlias = Callable[[VqaQuestion, Sequence[Picture]], Sequence[Message]]
+Prompt: TypeAlias = Callable[[VqaQuestion, Sequence[ShownFrame]], Sequence[Message]]
 
 _THOUGHT = re.compile(r"\s*<think>.*?</think>\s*", re.DOTALL)
 
@@ -33,7 +33,7 @@ class ChatAnswerer:
         self._failures, self._lock = 0, threading.Lock()
         self.identity, self.looks = chat.identity, chat.sees
 
-    def answer(self, question: VqaQuestion, pictures: Sequence[Picture] = ()) -> Answered:
+    def answer(self, question: VqaQuestion, pictures: Sequence[ShownFrame] = ()) -> Answered:
         """The model's reply, without what it thought aloud."""
         if self._failures >= self._give_up_after:
             raise Unanswered(f"not asked: the model failed {self._failures} times in a row")

@@ -15,7 +15,7 @@ from surgeval.datasets import clock
 from surgeval.records import VqaQuestion
 from surgeval.vocab import foreign_objects
 
-__all__ = ["Option", "class_names", "options_of", "random_answer"]
+__all__ = ["Option", "object_classes", "options_of", "random_answer"]
 
 _OPTION = re.compile(r"(?:(?<=\s)|^)([A-Z])([).:])\s+")
 _MOST = 5  # counts in surgical questions are small; a wider range would only lower chance
@@ -53,7 +53,7 @@ def options_of(text: str) -> tuple[Option, ...]:
     )
 
 
-def class_names(question: VqaQuestion) -> tuple[str, ...]:
+def object_classes(question: VqaQuestion) -> tuple[str, ...]:
     """The classes that an answer of format `fo_class` may name."""
     stated = question.format_options.get("valid_names")
     if isinstance(stated, list | tuple) and stated and all(isinstance(name, str) for name in stated):
@@ -81,4 +81,4 @@ def random_answer(question: VqaQuestion, dice: random.Random) -> str:
     offered = options_of(question.text)
     if question.format == "multiple_choice" and offered:
         return dice.choice(offered).whole
-    return dice.choice(class_names(question))
+    return dice.choice(object_classes(question))

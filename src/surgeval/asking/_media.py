@@ -18,7 +18,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from surgeval.asking._answerers import Picture
+from surgeval.asking._answerers import ShownFrame
 from surgeval.datasets import Dataset, read_image, video_index, with_clock
 from surgeval.datasets.io import SUFFIXES, video_files
 from surgeval.errors import BadInput, DataError
@@ -102,14 +102,14 @@ class VideoFiles:
         return video_index(self._files[video]).times, self._files[video]
 
 
-def pictures(media: Media, question: VqaQuestion, shown: Shown) -> tuple[Picture, ...]:
+def pictures(media: Media, question: VqaQuestion, shown: Shown) -> tuple[ShownFrame, ...]:
     """The frames of the question's window; a window outside the video, or a damaged frame, is a `DataError`."""
     times, source = media.timeline(question.video)
     made = []
     for number in _chosen(times, question, shown.frames):
         ref = ImageRef(source, number) if isinstance(source, Path) else source[number]
         time = float(times[number])
-        made.append(Picture(time, _jpeg(ref, time if shown.overlay else None)))
+        made.append(ShownFrame(time, _jpeg(ref, time if shown.overlay else None)))
     return tuple(made)
 
 

@@ -57,7 +57,7 @@ def list_formats(json: JsonOption = False) -> None:
     from surgeval import vocab
     from surgeval.datasets import dataset_formats, writers
 
-    spaces = {name: vocab.load_labels(name) for name in vocab.names()}
+    spaces = {name: vocab.load_labels(name) for name in vocab.label_space_names()}
     if json:
         print_json(
             {

@@ -26,7 +26,7 @@ from surgeval.metrics import (
     Scores,
     Visits,
     associate,
-    rank,
+    rank_detections,
     score_component,
     top_classes,
     visits,
@@ -168,7 +168,7 @@ class Detection:
         if key not in self._results:
             data, order = self._table(videos, component in ("v", "t"))
             size = self._sizes[component]
-            ranked = rank(data, component, size, self._convention, iou=self.threshold, order=order)
+            ranked = rank_detections(data, component, size, self._convention, iou=self.threshold, order=order)
             self._results[key] = score_component(ranked, style=key[2], averages=self.enable_map5095)
         return self._results[key]
 

@@ -15,7 +15,7 @@ from surgeval.engine._units import Job, Unit
 from surgeval.errors import BadInput, RunError
 from surgeval.records import Case
 
-__all__ = ["Worker", "describe", "evaluate", "failed_part", "set_up"]
+__all__ = ["Worker", "describe", "evaluate_unit", "failed_part", "set_up"]
 
 
 class Worker(Protocol):
@@ -41,7 +41,7 @@ def set_up(worker: Worker) -> None:
         raise RunError(f"the worker could not be set up: {describe(error)}") from error
 
 
-def evaluate(worker: Worker, job: Job) -> bytes:
+def evaluate_unit(worker: Worker, job: Job) -> bytes:
     """The part of this unit."""
     start = time.perf_counter()
     try:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Generator, Sequence
 from typing import Protocol
 
-from surgeval.engine._evaluate import Worker, evaluate, set_up
+from surgeval.engine._evaluate import Worker, evaluate_unit, set_up
 from surgeval.engine._units import Job
 
 __all__ = ["SLOT", "Executor", "serial", "worker_index"]
@@ -36,7 +36,7 @@ def serial(worker: Worker, jobs: Sequence[Job], stopping: Callable[[], bool], /)
     for job in jobs:
         if stopping():
             return
-        yield job, evaluate(worker, job)
+        yield job, evaluate_unit(worker, job)
 
 
 def worker_index() -> int:

@@ -13,7 +13,7 @@ from datetime import timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from surgeval.engine._tally import Tally
+from surgeval.engine._tally import RunTally
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -52,7 +52,7 @@ class Progress:
             with self._unless_unread():
                 self._console.print(f"{self._title}: {text}", markup=False, highlight=False)
 
-    def begin(self, tally: Tally) -> None:
+    def begin(self, tally: RunTally) -> None:
         """The checking of old parts is over; from here on the clock of the rates runs."""
         self._began = self._last = time.monotonic()
         if not self._show or self._console is None:
@@ -75,7 +75,7 @@ class Progress:
         with self._unless_unread():
             self._bar.start()
 
-    def update(self, tally: Tally, cases: int) -> None:
+    def update(self, tally: RunTally, cases: int) -> None:
         """A unit has finished; `cases` is the number of cases computed in this call."""
         now = time.monotonic()
         if self._bar is not None and self._task is not None:
@@ -108,10 +108,10 @@ def _screen() -> Console:
     return Screen(stderr=True, soft_wrap=True)
 
 
-def rates(tally: Tally, cases: int, seconds: float) -> str:
+def rates(tally: RunTally, cases: int, seconds: float) -> str:
     """Units and cases per second of this call, the time that remains, and the failures so far.
 
-    >>> rates(Tally(units=30, done=10, resumed=10, failed=1), 400, 5.0)
+    >>> rates(RunTally(units=30, done=10, resumed=10, failed=1), 400, 5.0)
     '2 units/s, 80 cases/s, 0:00:05 left, 1 failed'
     """
     seconds = max(seconds, 1e-9)

@@ -24,7 +24,7 @@ from surgeval.engine._processes import processes as processes_executor
 from surgeval.engine._progress import Progress
 from surgeval.engine._signals import Stop, graceful_stop
 from surgeval.engine._summary import RunInterrupted, RunSummary
-from surgeval.engine._tally import Tally
+from surgeval.engine._tally import RunTally
 from surgeval.engine._units import Job, Unit, name_jobs
 from surgeval.errors import BadInput, RunError
 from surgeval.files import NO_ROOM, write_atomically
@@ -64,7 +64,7 @@ def run(
     jobs = name_jobs(manifest, tuple(units))
     execute = _executor(executor, processes, time_limit)
     folder = Path(folder)
-    tally = Tally(len(jobs))
+    tally = RunTally(len(jobs))
     started = time.perf_counter()
     try:
         with (
@@ -93,7 +93,7 @@ def _compute(
     worker: Worker,
     execute: Executor,
     folder: Path,
-    tally: Tally,
+    tally: RunTally,
     retry: bool,
     shown: Progress,
     stop: Stop,
@@ -117,7 +117,7 @@ def _compute(
             shown.update(tally, computed)
 
 
-def _found(folder: Path, job: Job, schema: RunSchema, tally: Tally, shown: Progress) -> PartInfo | None:
+def _found(folder: Path, job: Job, schema: RunSchema, tally: RunTally, shown: Progress) -> PartInfo | None:
     """What the unit's part says, or None when there is none that can be trusted."""
     try:
         data = read_part(part_path(folder, job.name))
@@ -135,7 +135,7 @@ def _found(folder: Path, job: Job, schema: RunSchema, tally: Tally, shown: Progr
 class _Record:
     """Keeps run.json true: `running` from the start, the way the run ended at its end."""
 
-    def __init__(self, folder: Path, manifest: Manifest, tally: Tally) -> None:
+    def __init__(self, folder: Path, manifest: Manifest, tally: RunTally) -> None:
         self._folder, self._manifest, self._tally = folder, manifest, tally
         self._started, self._clock = _now(), time.perf_counter()
         self.status = "running"
@@ -177,7 +177,7 @@ def _executor(executor: str | Executor, count: int | None, time_limit: float | N
     raise BadInput(f"executor: found {executor!r}, expected 'serial' or 'processes'")
 
 
-def _rest(folder: Path, what: str, tally: Tally) -> str:
+def _rest(folder: Path, what: str, tally: RunTally) -> str:
     return f"{folder}: {what}, {tally.finished} of {tally.units} units are done; the same command does the rest"
 
 

@@ -17,7 +17,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from types import FrameType
 
-from surgeval.engine._evaluate import describe, evaluate, set_up
+from surgeval.engine._evaluate import describe, evaluate_unit, set_up
 from surgeval.engine._executors import SLOT
 from surgeval.errors import RunError
 
@@ -44,7 +44,7 @@ def serve(connection: Connection, pickled: bytes, slot: int, parent: int) -> Non
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):  # the run is over
         connection.send(("ready", b""))
         while True:
-            connection.send(("part", evaluate(worker, connection.recv())))
+            connection.send(("part", evaluate_unit(worker, connection.recv())))
 
 
 def _ignore_interrupts() -> None:

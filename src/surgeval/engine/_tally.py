@@ -8,13 +8,13 @@ from pathlib import Path
 from surgeval.engine._parts import PartInfo
 from surgeval.engine._summary import FailureGroup, RunSummary
 
-__all__ = ["Tally"]
+__all__ = ["RunTally"]
 
 _MOST_REASONS = 200
 
 
 @dataclass(slots=True)
-class Tally:
+class RunTally:
     """The running totals of one call of `run`."""
 
     units: int

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from surgeval.explain.gradcam import cam
     from surgeval.explain.heatmaps import method_for
     from surgeval.explain.motion import Motion, MotionMask, MotionSettings, find_motion, motion_mask
-    from surgeval.explain.occlusion import Curves, Occlusion, curves, fill_colour, occlude
+    from surgeval.explain.occlusion import Occlusion, OcclusionCurves, curves, fill_colour, occlude
     from surgeval.explain.regions import Regions, box_masks, overlap, top_regions
     from surgeval.explain.rollout import rollout_rows
     from surgeval.explain.sanity import Cascade, map_correlation, prompt_randomisation, weight_randomisation
@@ -36,7 +36,7 @@ _HOMES = {
     "gradcam": ("cam",),
     "heatmaps": ("method_for",),
     "motion": ("Motion", "MotionMask", "MotionSettings", "find_motion", "motion_mask"),
-    "occlusion": ("Curves", "Occlusion", "curves", "fill_colour", "occlude"),
+    "occlusion": ("OcclusionCurves", "Occlusion", "curves", "fill_colour", "occlude"),
     "regions": ("Regions", "box_masks", "overlap", "top_regions"),
     "rollout": ("rollout_rows",),
     "sanity": ("Cascade", "map_correlation", "prompt_randomisation", "weight_randomisation"),
@@ -45,7 +45,6 @@ _HOMES = {
 __all__ = [
     "BASELINES",
     "Cascade",
-    "Curves",
     "FlowPair",
     "Maps",
     "Method",
@@ -54,6 +53,7 @@ __all__ = [
     "MotionMask",
     "MotionSettings",
     "Occlusion",
+    "OcclusionCurves",
     "Paste",
     "Regions",
     "baseline",

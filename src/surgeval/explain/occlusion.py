@@ -22,7 +22,16 @@ if TYPE_CHECKING:
     from surgeval.models.contrastive import Contrastive, TextBank
     from surgeval.models.preparation import Preparation
 
-__all__ = ["Curves", "Occlusion", "attention_order", "curves", "fill_colour", "least_attended", "occlude", "occlusion"]
+__all__ = [
+    "Occlusion",
+    "OcclusionCurves",
+    "attention_order",
+    "curves",
+    "fill_colour",
+    "least_attended",
+    "occlude",
+    "occlusion",
+]
 
 
 @dataclass(frozen=True)
@@ -38,7 +47,7 @@ class Occlusion:
 
 
 @dataclass(frozen=True)
-class Curves:
+class OcclusionCurves:
     """Score of one prompt per image while the most attended pixels go (deletion) or come (insertion)."""
 
     fractions: torch.Tensor  # (steps + 1,) from 0 to 1
@@ -144,7 +153,7 @@ def curves(
     steps: int = 20,
     fill: Literal["black", "mean"] = "black",
     seed: int = 0,
-) -> Curves:
+) -> OcclusionCurves:
     """Deletion and insertion of image b's pixels in its map's order, scored by prompt `which[b]`."""
     if steps < 1:
         raise BadInput(f"steps: found {steps}, expected at least 1")
@@ -160,7 +169,9 @@ def curves(
         insertion.append(model.scores(occlude(pixels, ~gone, colour), texts).gather(1, which)[:, 0])
     falls, rises = torch.stack(deletion, dim=1).float(), torch.stack(insertion, dim=1).float()
     fractions = torch.linspace(0, 1, steps + 1, device=pixels.device)
-    return Curves(fractions, falls, rises, torch.trapezoid(falls, fractions), torch.trapezoid(rises, fractions))
+    return OcclusionCurves(
+        fractions, falls, rises, torch.trapezoid(falls, fractions), torch.trapezoid(rises, fractions)
+    )
 
 
 def _enlarged(maps: torch.Tensor, pixels: torch.Tensor) -> torch.Tensor:

@@ -8,7 +8,7 @@ classes collect streaming batches for both. What they return keeps the ranked de
 from surgeval.metrics._ap import global_ap, video_ap, weighted_ap, weighted_recall
 from surgeval.metrics._mean import mean_along, mean_of
 from surgeval.metrics._operating import OperatingPoint, operating_point
-from surgeval.metrics._visit import CONVENTIONS, Convention, Ranked, Visits, rank, visits
+from surgeval.metrics._visit import CONVENTIONS, Convention, Ranked, Visits, rank_detections, visits
 from surgeval.metrics.accumulate import DetectionAccumulator, RecognitionAccumulator
 from surgeval.metrics.association import ASSOCIATION_COUNTS, Association, associate
 from surgeval.metrics.boxes import Boxes, DetectionSet
@@ -131,7 +131,7 @@ __all__ = [
     "precision_recall_f1",
     "prediction_sets",
     "prepare_recognition",
-    "rank",
+    "rank_detections",
     "rare_classes",
     "ras",
     "score_component",

@@ -20,7 +20,7 @@ from surgeval.metrics._mean import FloatArray, IntArray
 from surgeval.metrics._sort import descending_order
 from surgeval.metrics.boxes import Boxes, DetectionSet
 
-__all__ = ["COCO_THRESHOLDS", "CONVENTIONS", "Convention", "Ranked", "Visits", "rank", "visits"]
+__all__ = ["COCO_THRESHOLDS", "CONVENTIONS", "Convention", "Ranked", "Visits", "rank_detections", "visits"]
 
 Convention: TypeAlias = Literal["coco", "ivtd", "ivtd-legacy"]
 CONVENTIONS: tuple[Convention, ...] = get_args(Convention)
@@ -108,7 +108,7 @@ class Ranked:
         return grouped, start
 
 
-def rank(
+def rank_detections(
     data: DetectionSet,
     component: str,
     n_classes: int,
@@ -121,7 +121,7 @@ def rank(
 
     >>> truth = Boxes.of([0], {"i": [0]}, [[0, 0, 10, 10]])
     >>> found = Boxes.of([0, 0], {"i": [0, 0]}, [[0, 0, 10, 8], [50, 50, 5, 5]], score=[0.8, 0.9])
-    >>> ranked = rank(DetectionSet.of([0], truth, found), "i", 1)
+    >>> ranked = rank_detections(DetectionSet.of([0], truth, found), "i", 1)
     >>> ranked.score.tolist(), ranked.hits[:, 0].tolist(), int(ranked.hits[1].sum())
     ([0.9, 0.8], [False, True], 7)
     """

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from surgeval.metrics._ap import pooled, video_pooled
 from surgeval.metrics._mean import FloatArray, IntArray, mean_along, mean_of
 from surgeval.metrics._operating import operating_point
-from surgeval.metrics._visit import Convention, Ranked, rank, visits
+from surgeval.metrics._visit import Convention, Ranked, rank_detections, visits
 from surgeval.metrics.association import Association, associate
 from surgeval.metrics.boxes import DetectionSet
 
@@ -225,7 +225,7 @@ def evaluate(
     order = visits(data, convention)
     components = {
         component: score_component(
-            rank(data, component, size, convention, iou=iou, order=order), threshold=threshold, style=style
+            rank_detections(data, component, size, convention, iou=iou, order=order), threshold=threshold, style=style
         )
         for component, size in n_classes.items()
     }

@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 from surgeval.errors import BadInput, sentence
 from surgeval.stats._inputs import Floats, Ints, encode, is_missing
 from surgeval.stats._interval import Interval
-from surgeval.stats._resample import Plan, blocks, ends, multiplicities, usable
+from surgeval.stats._resample import Resampling, blocks, interval_ends, multiplicities, usable
 
 __all__ = ["Agreement", "Disagreement", "Units", "assess", "number_labels"]
 
@@ -98,7 +98,7 @@ class Units:
         """The sums on the data as they are, as a block of one row."""
         return np.asarray(self.sizes @ self.features, dtype=np.float64)[None, :]
 
-    def resampled(self, plan: Plan) -> Iterator[Floats]:
+    def resampled(self, plan: Resampling) -> Iterator[Floats]:
         """Sums of each resample, block by block."""
         rng, cells = plan.rng(), len(self.sizes)
         width = max(cells, int(self.features.shape[1]))
@@ -122,7 +122,7 @@ def assess(
     coefficient: str,
     units: Units,
     disagreement: Disagreement,
-    plan: Plan,
+    plan: Resampling,
     *,
     raters: int,
     categories: Sequence[Any],
@@ -148,7 +148,7 @@ def assess(
     else:
         values = np.concatenate([value(sums) for sums in units.resampled(plan)])
         defined, lost = usable(values)
-        low, high = ends(estimate, defined, lambda: units.left_out(value), plan)
+        low, high = interval_ends(estimate, defined, lambda: units.left_out(value), plan)
         used = plan.resamples
         if lost:
             notes.append(lost)
@@ -189,7 +189,7 @@ def _sorted(labels: Iterable[Any]) -> list[Any]:
         return sorted(items, key=lambda label: (type(label).__name__, repr(label)))
 
 
-def numbers(categories: Sequence[Any], what: str) -> Floats:
+def numeric_ratings(categories: Sequence[Any], what: str) -> Floats:
     """The categories as finite numbers, which ordered and numeric comparisons need."""
     for label in categories:
         numeric = isinstance(label, (int, float, np.integer, np.floating)) and not isinstance(label, bool)

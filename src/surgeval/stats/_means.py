@@ -14,7 +14,7 @@ import numpy as np
 
 from surgeval.stats._binomial import BinomialTable, binomial_quantile, cumulative
 from surgeval.stats._inputs import Floats, Ints
-from surgeval.stats._resample import Plan, acceleration, bca_tails, blocks, draw, tally
+from surgeval.stats._resample import Resampling, acceleration, bca_tails, blocks, draw, tally
 
 __all__ = ["Point", "Sample", "Scheme", "exact_ends", "jackknife", "replicates"]
 
@@ -72,14 +72,14 @@ class Sample:
         return float(self.sizes.sum() if point == "flat" else len(self.sizes) ** 2 / (1 / self.sizes).sum())
 
 
-def replicates(sample: Sample, scheme: Scheme, point: Point, plan: Plan) -> Floats:
+def replicates(sample: Sample, scheme: Scheme, point: Point, plan: Resampling) -> Floats:
     """The resampled means, in stream order."""
     if scheme != "two_level":
         return _whole_clusters(sample, point, plan)
     return _binomial_slots(sample, point, plan) if sample.binary else _redrawn_rows(sample, point, plan)
 
 
-def _whole_clusters(sample: Sample, point: Point, plan: Plan) -> Floats:
+def _whole_clusters(sample: Sample, point: Point, plan: Resampling) -> Floats:
     rng, clusters = plan.rng(), len(sample.sizes)
     top, bottom = sample.terms(point)
     same = bool((bottom == bottom[0]).all())
@@ -91,7 +91,7 @@ def _whole_clusters(sample: Sample, point: Point, plan: Plan) -> Floats:
     return np.concatenate(parts)
 
 
-def _binomial_slots(sample: Sample, point: Point, plan: Plan) -> Floats:
+def _binomial_slots(sample: Sample, point: Point, plan: Resampling) -> Floats:
     pairs, kind = np.unique(np.stack([sample.sizes, sample.totals.astype(np.int64)]), axis=1, return_inverse=True)
     kind = kind.ravel()  # videos with equal (n, k) share a distribution
     table, worth = BinomialTable(pairs[0], pairs[1]), 1 / pairs[0]
@@ -107,7 +107,7 @@ def _binomial_slots(sample: Sample, point: Point, plan: Plan) -> Floats:
     return np.concatenate(parts)
 
 
-def _redrawn_rows(sample: Sample, point: Point, plan: Plan) -> Floats:
+def _redrawn_rows(sample: Sample, point: Point, plan: Resampling) -> Floats:
     sizes, clusters = sample.sizes, len(sample.sizes)
     starts = np.cumsum(sizes) - sizes
     worth = sample.scores if point == "flat" else sample.scores / np.repeat(sizes, sizes)
@@ -129,7 +129,7 @@ def jackknife(sample: Sample, point: Point) -> tuple[Floats, Floats]:
     return (top.sum() - top) / (bottom.sum() - bottom), np.ones(len(top))
 
 
-def exact_ends(successes: int, n: int, plan: Plan) -> tuple[float, float]:
+def exact_ends(successes: int, n: int, plan: Resampling) -> tuple[float, float]:
     """Ends of the plain bootstrap of 0/1 scores with infinitely many resamples."""
     rate = successes / n
     tails = np.array([(1 - plan.level) / 2, (1 + plan.level) / 2])

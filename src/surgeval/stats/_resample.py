@@ -25,10 +25,10 @@ __all__ = [
     "RESAMPLES",
     "Jackknife",
     "Method",
-    "Plan",
+    "Resampling",
     "blocks",
     "draw",
-    "ends",
+    "interval_ends",
     "multiplicities",
     "snapped",
     "two_sided_p",
@@ -44,7 +44,7 @@ RESAMPLES = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Resampling:
     """How an interval is made; checked once, at the edge."""
 
     level: float
@@ -115,7 +115,7 @@ def two_sided_p(differences: npt.NDArray[Any]) -> Floats:
     return np.asarray(np.minimum(1.0, 2 * np.minimum(below, above)), dtype=np.float64)
 
 
-def ends(estimate: float, replicates: Floats, jackknife: Jackknife, plan: Plan) -> tuple[float, float]:
+def interval_ends(estimate: float, replicates: Floats, jackknife: Jackknife, plan: Resampling) -> tuple[float, float]:
     """Interval ends from replicates; NaN when there are none."""
     if not replicates.size:
         return float("nan"), float("nan")

@@ -15,9 +15,9 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from surgeval.errors import BadInput, sentence
-from surgeval.stats._agree import Agreement, Units, assess, number_labels, numbers, ready
+from surgeval.stats._agree import Agreement, Units, assess, number_labels, numeric_ratings, ready
 from surgeval.stats._inputs import Floats, Ints, is_missing
-from surgeval.stats._resample import RESAMPLES, Method, Plan
+from surgeval.stats._resample import RESAMPLES, Method, Resampling
 
 __all__ = ["cohen_kappa", "count_ratings", "fleiss_kappa"]
 
@@ -46,7 +46,7 @@ def cohen_kappa(
     >>> print(cohen_kappa(a, b))
     Cohen's kappa 0.400 [0.149, 0.629]
     """
-    plan = Plan(level, method, resamples, seed, name)
+    plan = Resampling(level, method, resamples, seed, name)
     columns = [ready(a), ready(b)]
     _same_units(columns)
     (first, second), known = number_labels(columns, categories)
@@ -93,7 +93,7 @@ def _distance(known: tuple[Any, ...], weights: str | None, given: bool) -> Float
         return 1.0 - np.eye(len(known))
     if weights not in ("linear", "quadratic"):
         raise BadInput(sentence("weights", None, None, repr(weights), "None, linear or quadratic"))
-    place = np.arange(len(known), dtype=np.float64) if given else numbers(known, "weights without `categories`")
+    place = np.arange(len(known), dtype=np.float64) if given else numeric_ratings(known, "weights without `categories`")
     gap = np.abs(place[:, None] - place[None, :])
     gap = gap if weights == "linear" else gap**2
     return gap / max(float(gap.max()), 1.0)
@@ -130,7 +130,7 @@ def fleiss_kappa(
     >>> round(fleiss_kappa(table, categories=verbs).value, 3)
     0.55
     """
-    plan = Plan(level, method, resamples, seed, name)
+    plan = Resampling(level, method, resamples, seed, name)
     counts = _count_table(table)
     ratings, size = int(counts[0].sum()), counts.shape[1]
     disagree = 1 - (counts * (counts - 1)).sum(axis=1) / (ratings * (ratings - 1))

@@ -17,7 +17,7 @@ from surgeval.errors import BadInput, sentence
 from surgeval.stats._inputs import Floats, Ints, Scores, encode, finite, masks, same_length
 from surgeval.stats._interval import FEW_CLUSTERS, Interval, Intervals, wilson
 from surgeval.stats._means import Point, Sample, Scheme, exact_ends, jackknife, replicates
-from surgeval.stats._resample import RESAMPLES, Method, Plan, ends
+from surgeval.stats._resample import RESAMPLES, Method, Resampling, interval_ends
 
 __all__ = ["bootstrap_mean", "bootstrap_slices"]
 
@@ -46,7 +46,7 @@ def bootstrap_mean(
     >>> print(bootstrap_mean(right[:4], video[:4]))
     0.750 [0.301, 1.000] (few clusters: 2)
     """
-    plan = Plan(level, method, resamples, seed, name)
+    plan = Resampling(level, method, resamples, seed, name)
     scores, codes = _columns(values, clusters, scheme, point)
     return mean_interval(sample_of(scores, codes, scheme), scheme, point, plan)
 
@@ -77,7 +77,7 @@ def bootstrap_slices(
     chosen = masks(slices, len(scores))
     results = []
     for name, mask in chosen.items():
-        plan = Plan(level, method, resamples, seed, name)
+        plan = Resampling(level, method, resamples, seed, name)
         results.append(mean_interval(sample_of(scores[mask], codes[mask], scheme), scheme, point, plan))
     return Intervals(tuple(results))
 
@@ -116,7 +116,7 @@ def sample_of(scores: Floats, codes: Ints, scheme: Scheme) -> Sample:
     return Sample.grouped(scores, codes)
 
 
-def mean_interval(sample: Sample, scheme: Scheme, point: Point, plan: Plan) -> Interval:
+def mean_interval(sample: Sample, scheme: Scheme, point: Point, plan: Resampling) -> Interval:
     """The interval of one sample's mean."""
     estimate, clusters = sample.estimate(point), len(sample.sizes)
     rows, proportion = int(sample.sizes.sum()), sample.binary
@@ -133,7 +133,9 @@ def mean_interval(sample: Sample, scheme: Scheme, point: Point, plan: Plan) -> I
         method = f"exact {method}"
     else:
         used = plan.resamples
-        low, high = ends(estimate, replicates(sample, scheme, point, plan), lambda: jackknife(sample, point), plan)
+        low, high = interval_ends(
+            estimate, replicates(sample, scheme, point, plan), lambda: jackknife(sample, point), plan
+        )
     if proportion and (clusters < FEW_CLUSTERS or sample.constant):
         # The bootstrap of few or equal clusters is too narrow, and Wilson's ignores clusters: neither alone is safe.
         n = sample.effective_n(point)

@@ -16,9 +16,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from surgeval.errors import BadInput, sentence
-from surgeval.stats._agree import Agreement, Disagreement, Units, assess, number_labels, numbers, ready
+from surgeval.stats._agree import Agreement, Disagreement, Units, assess, number_labels, numeric_ratings, ready
 from surgeval.stats._inputs import Floats, Ints
-from surgeval.stats._resample import RESAMPLES, Method, Plan
+from surgeval.stats._resample import RESAMPLES, Method, Resampling
 from surgeval.stats.agreement import ONE_CATEGORY
 
 __all__ = ["krippendorff_alpha"]
@@ -47,7 +47,7 @@ def krippendorff_alpha(
     >>> round(krippendorff_alpha(videos).value, 3)
     0.625
     """
-    plan = Plan(level, method, resamples, seed, name)
+    plan = Resampling(level, method, resamples, seed, name)
     if metric not in ("nominal", "ordinal", "interval", "ratio"):
         raise BadInput(sentence("metric", None, None, repr(metric), "nominal, ordinal, interval or ratio"))
     codes, known = _codes(ratings, categories)
@@ -96,7 +96,7 @@ def _codes(ratings: Iterable[Iterable[Any]], categories: Sequence[Any] | None) -
 def _places(known: tuple[Any, ...], metric: Metric, given: bool) -> Floats:
     if metric == "nominal" or (metric == "ordinal" and given):
         return np.arange(len(known), dtype=np.float64)
-    place = numbers(known, f"metric {metric}")
+    place = numeric_ratings(known, f"metric {metric}")
     if metric == "ratio" and (place < 0).any():
         raise BadInput(sentence("metric ratio", None, None, f"the label {place.min():g}", "numbers of 0 or more"))
     return place

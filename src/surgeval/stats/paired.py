@@ -17,7 +17,7 @@ import polars as pl
 from surgeval.stats._inputs import Scores, finite, same_length
 from surgeval.stats._interval import FEW_CLUSTERS, Interval
 from surgeval.stats._means import Point, Scheme, jackknife, replicates
-from surgeval.stats._resample import RESAMPLES, Method, Plan, ends, snapped, two_sided_p, usable
+from surgeval.stats._resample import RESAMPLES, Method, Resampling, interval_ends, snapped, two_sided_p, usable
 from surgeval.stats.bootstrap import read_clusters, sample_of
 from surgeval.stats.statistic import Statistic, as_matrix, interval_of, replicate
 
@@ -76,7 +76,7 @@ def paired_difference(
     >>> print(paired_difference(gaze, none, [v for v in "abcdefgh" for _ in range(2)]))
     0.812 − 0.500 = 0.312 [0.125, 0.438], p = 0.0020
     """
-    plan = Plan(level, method, resamples, seed, name)
+    plan = Resampling(level, method, resamples, seed, name)
     first, second = finite(a, "a"), finite(b, "b")
     same_length(first, second, "b")
     codes = read_clusters(first, clusters, scheme, point)
@@ -90,7 +90,9 @@ def paired_difference(
     if count > 1:
         drawn = snapped(replicates(sample, scheme, point, plan), float(np.abs(gap).max()))
         low, high = (
-            (estimate, estimate) if sample.constant else ends(estimate, drawn, lambda: jackknife(sample, point), plan)
+            (estimate, estimate)
+            if sample.constant
+            else interval_ends(estimate, drawn, lambda: jackknife(sample, point), plan)
         )
         note, used = "all differences are equal" if sample.constant else "", resamples
         p = float(two_sided_p(drawn)) if count >= FEW_CLUSTERS else p
@@ -118,7 +120,7 @@ def paired_statistic(
     >>> print(paired_statistic(lambda m: m @ first / (m @ total), lambda m: m @ second / (m @ total), "abcdef"))
     0.561 − 0.415 = 0.146 [0.043, 0.278], p = 0.0080
     """
-    plan = Plan(level, method, resamples, seed, name)
+    plan = Resampling(level, method, resamples, seed, name)
     first, second = as_matrix(a, batched, 1), as_matrix(b, batched, 1)
 
     def gap(m: Any) -> Any:

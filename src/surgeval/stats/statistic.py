@@ -17,7 +17,7 @@ import numpy.typing as npt
 from surgeval.errors import BadInput, sentence
 from surgeval.stats._inputs import Floats, Ints, encode
 from surgeval.stats._interval import Interval, Intervals
-from surgeval.stats._resample import RESAMPLES, Method, Plan, blocks, ends, multiplicities, usable
+from surgeval.stats._resample import RESAMPLES, Method, Resampling, blocks, interval_ends, multiplicities, usable
 
 __all__ = ["Statistic", "bootstrap_statistic", "bootstrap_vector"]
 
@@ -56,7 +56,7 @@ def bootstrap_statistic(
     >>> print(bootstrap_statistic(lambda m: m @ hits / (m @ total), ["v1", "v2", "v3", "v4", "v5", "v6", "v7"]))
     0.609 [0.479, 0.763]
     """
-    plan = Plan(level, method, resamples, seed, name)
+    plan = Resampling(level, method, resamples, seed, name)
     return interval_of(replicate(as_matrix(statistic, batched, 1), clusters, plan), 0, plan, name)
 
 
@@ -73,7 +73,7 @@ def bootstrap_vector(
     name: str = "",
 ) -> Intervals:
     """The same for a function that returns several numbers at once (one per entry of `names`), on shared resamples."""
-    plan = Plan(level, method, resamples, seed, name)
+    plan = Resampling(level, method, resamples, seed, name)
     if not names or len(set(names)) != len(names):
         raise BadInput(sentence("names", None, None, repr(list(names)), "at least one, all different"))
     drawn = replicate(as_matrix(statistic, batched, len(names)), clusters, plan)
@@ -95,7 +95,7 @@ def as_matrix(statistic: Statistic, batched: bool, columns: int) -> Matrix:
     return apply
 
 
-def replicate(statistic: Matrix, clusters: Iterable[Any], plan: Plan) -> Replicates:
+def replicate(statistic: Matrix, clusters: Iterable[Any], plan: Resampling) -> Replicates:
     """Evaluate the statistic on the data and on every resample."""
     encoded = encode(clusters)
     count = len(encoded.codes)
@@ -117,7 +117,7 @@ def replicate(statistic: Matrix, clusters: Iterable[Any], plan: Plan) -> Replica
     return Replicates(estimate, values, left_out, count)
 
 
-def interval_of(drawn: Replicates, column: int, plan: Plan, name: str) -> Interval:
+def interval_of(drawn: Replicates, column: int, plan: Resampling, name: str) -> Interval:
     """The interval of one column of the replicates."""
     estimate, values = float(drawn.estimate[column]), drawn.values[:, column]
 
@@ -132,7 +132,7 @@ def interval_of(drawn: Replicates, column: int, plan: Plan, name: str) -> Interv
         note = "one cluster has no bootstrap interval"
     else:
         defined, note = usable(values)
-        low, high = ends(estimate, defined, jackknife, plan)
+        low, high = interval_ends(estimate, defined, jackknife, plan)
     method = "none" if np.isnan(low) else str(plan.method)
     return Interval(
         estimate, low, high, plan.level, method, "cluster", "statistic", drawn.clusters, drawn.clusters,

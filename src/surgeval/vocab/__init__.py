@@ -5,7 +5,7 @@ A label space names instruments, verbs and targets and says which combinations a
 """
 
 from surgeval.vocab._focus import Capability, ForeignObject, capabilities, foreign_objects, track_limits
-from surgeval.vocab._space import LabelSpace, from_json, load_labels, names
+from surgeval.vocab._space import LabelSpace, from_json, label_space_names, load_labels
 from surgeval.vocab._splits import Split, fold_names, folds
 
 __all__ = [
@@ -18,7 +18,7 @@ __all__ = [
     "folds",
     "foreign_objects",
     "from_json",
+    "label_space_names",
     "load_labels",
-    "names",
     "track_limits",
 ]

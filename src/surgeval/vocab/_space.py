@@ -129,19 +129,20 @@ def _key(name: str) -> str:
     return "".join(character for character in name.casefold() if character not in " -_")
 
 
-def names() -> tuple[str, ...]:
+def label_space_names() -> tuple[str, ...]:
     """The packaged label spaces."""
     return ("cholect50", "cholec80", "prostatd", "phantom")
 
 
 def load_labels(name: str | Path) -> LabelSpace:
     """A packaged label space by name, or the user's own from a JSON file (see `from_json`)."""
-    if str(name) in names():
+    if str(name) in label_space_names():
         return _packaged_space(str(name))
     path = Path(name)
     if not path.is_file():
         raise BadInput(
-            f"label space {str(name)!r}: found neither name nor file, expected {', '.join(names())} or a JSON file"
+            f"label space {str(name)!r}: found neither name nor file, "
+            f"expected {', '.join(label_space_names())} or a JSON file"
         )
     try:
         data = json.loads(path.read_text(encoding="utf-8"))

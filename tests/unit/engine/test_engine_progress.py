@@ -9,7 +9,7 @@ from rich.console import Console
 from surgeval.engine import Manifest, RunSummary, Unit, run
 from surgeval.engine._parts import Failure, PartInfo
 from surgeval.engine._progress import Progress, rates
-from surgeval.engine._tally import Tally
+from surgeval.engine._tally import RunTally
 from surgeval.records import Case
 
 
@@ -34,7 +34,7 @@ def test_a_run_without_a_terminal_prints_plain_lines_on_standard_error(
 def test_a_terminal_shows_units_rates_and_the_remaining_time() -> None:
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, width=120)
-    tally = Tally(units=4, resumed=1)
+    tally = RunTally(units=4, resumed=1)
     with Progress("demo", show=True, console=console) as shown:
         shown.begin(tally)
         tally.add(PartInfo("n", "u", 5, (Failure("error", "no [answer]", 2),), 0.1), resumed=False)
@@ -45,12 +45,12 @@ def test_a_terminal_shows_units_rates_and_the_remaining_time() -> None:
 
 
 def test_units_found_finished_do_not_flatter_the_rate() -> None:
-    assert rates(Tally(units=100, done=0, resumed=50), 0, 10.0).startswith("0 units/s")
-    assert rates(Tally(units=100, done=10, resumed=80), 10, 10.0) == "1 units/s, 1 cases/s, 0:00:10 left"
+    assert rates(RunTally(units=100, done=0, resumed=50), 0, 10.0).startswith("0 units/s")
+    assert rates(RunTally(units=100, done=10, resumed=80), 10, 10.0) == "1 units/s, 1 cases/s, 0:00:10 left"
 
 
 def test_reasons_are_bounded_and_sorted_by_their_number() -> None:
-    tally = Tally(units=1000)
+    tally = RunTally(units=1000)
     for i in range(1000):
         tally.add(PartInfo("n", f"u{i}", 1, (Failure("error", f"request {i}", 1),), 0.1), resumed=False)
     summary = tally.summary(Path("runs/x"), 3661.0)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from surgeval.metrics import Boxes, DetectionSet, evaluate, global_ap, rank
+from surgeval.metrics import Boxes, DetectionSet, evaluate, global_ap, rank_detections
 
 RECORDED = sorted((Path(__file__).parents[2] / "data" / "pycocotools").glob("*.json.gz"))
 COMPONENTS = ("ivt", "i", "v", "t")
@@ -59,7 +59,7 @@ def test_at_most_a_hundred_detections_per_frame_and_class_count() -> None:
     boxes[100] = [0, 0, 10, 10]  # the hit is the 101st
     found = Boxes.of(np.zeros(101, int), {"i": np.zeros(101, int)}, boxes, scores)
     data = DetectionSet.of([0], truth, found)
-    assert len(rank(data, "i", 1).rows) == 100
+    assert len(rank_detections(data, "i", 1).rows) == 100
     assert evaluate(data, {"i": 1})["i"].overall.mAP == 0
     assert evaluate(data, {"i": 1}, convention="ivtd")["i"].overall.mAP > 0
 
@@ -69,7 +69,7 @@ def test_coco_matches_again_at_every_iou_threshold_and_ivtd_does_not() -> None:
     loose, exact = [0, 0, 10, 6], [0, 0, 10, 10]  # IoU 0.6 and 1
     found = Boxes.of([0, 0], {"i": [0, 0]}, [loose, exact], score=[0.9, 0.5])
     data = DetectionSet.of([0], truth, found)
-    coco, ivtd = rank(data, "i", 1), rank(data, "i", 1, "ivtd")
+    coco, ivtd = rank_detections(data, "i", 1), rank_detections(data, "i", 1, "ivtd")
     assert coco.hits[:, 0].tolist() == ivtd.hits[:, 0].tolist() == [True, False]
     assert coco.hits[:, 5].tolist() == [False, True]  # at 0.75 the exact box gets its chance
     assert ivtd.hits[:, 5].tolist() == [False, False]

@@ -18,7 +18,7 @@ from surgeval.metrics import (
     evaluate,
     global_ap,
     operating_point,
-    rank,
+    rank_detections,
     video_ap,
     weighted_ap,
     weighted_recall,
@@ -103,7 +103,7 @@ def test_ivtd_takes_the_first_truth_that_overlaps_enough_not_the_best() -> None:
 
 def test_coco_precision_and_recall_count_the_detections_at_or_above_the_threshold() -> None:
     found = [(0, 0, 0.9, BOX), (1, 0, 0.6, FAR), (2, 0, 0.4, BOX)]
-    ranked = rank(_set([0] * 3, [(f, 0, BOX) for f in range(3)], found), "i", 1)
+    ranked = rank_detections(_set([0] * 3, [(f, 0, BOX) for f in range(3)], found), "i", 1)
     for threshold, expected in ((0.95, (0, 0)), (0.9, (1, 1 / 3)), (0.5, (0.5, 1 / 3)), (0.1, (2 / 3, 2 / 3))):
         point = operating_point(ranked, threshold=threshold)
         assert (point.precision[0], point.recall[0]) == pytest.approx(expected)
@@ -137,10 +137,10 @@ def test_a_weighted_resample_equals_copying_the_videos(convention: Convention) -
         if random.random() < 0.8
     ]
     data = _set(np.repeat(np.arange(5), 8), truth, found)
-    ranked = rank(data, "i", 3, convention)
+    ranked = rank_detections(data, "i", 3, convention)
     for multiplicity in ([1, 1, 1, 1, 1], [2, 0, 1, 3, 0], [0, 0, 5, 0, 0]):
         copies = data.select_videos([v for v, m in enumerate(multiplicity) for _ in range(m)])
-        copied = rank(copies, "i", 3, convention)
+        copied = rank_detections(copies, "i", 3, convention)
         weight = np.array(multiplicity)
         np.testing.assert_allclose(weighted_ap(ranked, weight), global_ap(copied), rtol=0, atol=1e-12)
         alone = weighted_recall(copied, np.ones(copied.n_videos))
@@ -176,7 +176,7 @@ def test_a_resample_keeps_a_threshold_that_was_given() -> None:
 
 
 def test_a_resample_without_a_class_gives_it_nan() -> None:
-    ranked = rank(_set([0, 1], [(0, 0, BOX), (1, 1, BOX)], [(0, 0, 0.9, BOX)]), "i", 2)
+    ranked = rank_detections(_set([0, 1], [(0, 0, BOX), (1, 1, BOX)], [(0, 0, 0.9, BOX)]), "i", 2)
     assert np.isnan(weighted_ap(ranked, np.array([0, 3]))[0, 0])
     with pytest.raises(BadInput, match="one per video"):
         weighted_ap(ranked, np.array([1, 1, 1]))
@@ -186,7 +186,7 @@ def test_video_wise_ap_is_the_ap_of_each_video_alone() -> None:
     data = _set(
         [0, 1, 1], [(0, 0, BOX), (1, 0, BOX), (2, 0, BOX)], [(0, 0, 0.2, BOX), (1, 0, 0.9, FAR), (2, 0, 0.8, BOX)]
     )
-    ap = video_ap(rank(data, "i", 1))[:, 0, 0]
+    ap = video_ap(rank_detections(data, "i", 1))[:, 0, 0]
     alone = [evaluate(data.select_videos([v]), {"i": 1})["i"].overall.mAP for v in range(2)]
     assert ap.tolist() == pytest.approx(alone)
 

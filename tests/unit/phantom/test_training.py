@@ -32,10 +32,10 @@ from surgeval.phantom.training._data import (  # noqa: E402
     held_out_plans,
     training_shoots,
 )
-from surgeval.phantom.training._evaluate import Examination, examine, heatmaps, top_region  # noqa: E402
+from surgeval.phantom.training._evaluate import Examination, examine, heatmaps, top_share  # noqa: E402
 from surgeval.phantom.training._kept import load_frames, save_frames  # noqa: E402
 from surgeval.phantom.training._prompts import LENGTH, benchmark_sentences, encode, save_tokenizer, space  # noqa: E402
-from surgeval.phantom.training._published import compare, measure  # noqa: E402
+from surgeval.phantom.training._published import compare_models, measure  # noqa: E402
 from surgeval.phantom.training._train import fit, multi_positive  # noqa: E402
 
 
@@ -206,7 +206,7 @@ def test_the_batch_size_of_an_examination_changes_nothing(two_videos: Frames, ex
 
 def test_models_are_compared_on_the_same_frames(two_videos: Frames, capsys: pytest.CaptureFixture[str]) -> None:
     model = open_contrastive("phantom-clip-resnet")
-    result = compare({"one": model, "again": model}, two_videos, "some", "random")
+    result = compare_models({"one": model, "again": model}, two_videos, "some", "random")
     assert list(result.models) == ["one", "again"]
     assert result.leads["again"].estimate == 0 and list(result.leads) == ["again"]
     show([result])
@@ -217,10 +217,10 @@ def test_models_are_compared_on_the_same_frames(two_videos: Frames, capsys: pyte
 
 def test_the_attended_region_is_the_top_fifth_and_never_the_zeros() -> None:
     maps = torch.arange(100.0).reshape(1, 10, 10)
-    assert int(top_region(maps).sum()) == 20
+    assert int(top_share(maps).sum()) == 20
     sparse = torch.zeros(1, 10, 10)
     sparse[0, 0, :5] = 1
-    assert int(top_region(sparse).sum()) == 5
+    assert int(top_share(sparse).sum()) == 5
 
 
 @pytest.mark.parametrize("name", ["phantom-clip", "phantom-clip-resnet"])

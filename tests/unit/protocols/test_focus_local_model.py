@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 import pytest
 
-from surgeval.asking import Picture
+from surgeval.asking import ShownFrame
 from surgeval.asking._chat_answerer import ChatAnswerer
 from surgeval.models.chat._local import LocalChat
 from surgeval.protocols.focus._prompt import question_messages
@@ -72,9 +72,9 @@ def seeing_model(folder: Path) -> Path:
     return folder
 
 
-def picture(seed: int) -> Picture:
+def picture(seed: int) -> ShownFrame:
     pixels = np.random.default_rng(seed).integers(0, 256, (40, 60, 3), np.uint8)
-    return Picture(float(seed), cv2.imencode(".jpg", pixels)[1].tobytes())
+    return ShownFrame(float(seed), cv2.imencode(".jpg", pixels)[1].tobytes())
 
 
 def test_an_image_text_model_sees_every_frame(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from surgeval.asking import Answered, Picture
+from surgeval.asking import Answered, ShownFrame
 from surgeval.asking._media import DatasetFrames, Shown, VideoFiles, pictures
 from surgeval.datasets import MemoryDataset
 from surgeval.errors import BadInput, DataError
@@ -38,7 +38,7 @@ def film(path: Path, frames: int = 40, rate: int = 4) -> Path:
     return path
 
 
-def brightness(picture: Picture) -> float:
+def brightness(picture: ShownFrame) -> float:
     with Image.open(io.BytesIO(picture.jpeg)) as image:
         assert (image.format, image.size) == ("JPEG", (64, 48))
         return float(np.asarray(image.convert("L"))[24:].mean())
@@ -106,7 +106,7 @@ class Looker:
 
     identity, looks, costly = "looker", True, True
 
-    def answer(self, question: VqaQuestion, pictures: Sequence[Picture] = ()) -> Answered:
+    def answer(self, question: VqaQuestion, pictures: Sequence[ShownFrame] = ()) -> Answered:
         return Answered(str(len(pictures)), 0.5)
 
 

@@ -19,27 +19,27 @@ from surgeval.errors import RunError
 from surgeval.metrics.grounding import ars_table, prediction_sets, triplet_match
 from surgeval.models import open_contrastive
 from surgeval.protocols.surgxbench import (
-    Settings,
     SurgXRun,
     SurgXScores,
+    SurgXSettings,
     load_surgxbench,
     profile_settings,
     run_surgxbench,
     tables,
 )
 from surgeval.protocols.surgxbench._examples import flow_pipeline
-from surgeval.protocols.surgxbench._frames import Reader, Seen, batches
+from surgeval.protocols.surgxbench._frames import PreparedFrame, Reader, batches
 from surgeval.protocols.surgxbench._instruments import instrument_cases, predicted_classes
-from surgeval.protocols.surgxbench._worker import Look
+from surgeval.protocols.surgxbench._worker import VideoWorker
 from surgeval.records import Triplet
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 FAST: dict[str, Any] = {"curves": 0, "sanity": 0}
-LOOKED = Settings(batch=2, threads=1, **FAST)
-INSTRUMENTS = Settings(tasks=("instruments",), **FAST)
+LOOKED = SurgXSettings(batch=2, threads=1, **FAST)
+INSTRUMENTS = SurgXSettings(tasks=("instruments",), **FAST)
 
 
-def _run(data: Path, folder: Path, settings: Settings, model: str = "phantom-clip", **more: Any) -> SurgXRun:
+def _run(data: Path, folder: Path, settings: SurgXSettings, model: str = "phantom-clip", **more: Any) -> SurgXRun:
     return run_surgxbench(data, model, folder=folder, settings=settings, progress=False, **more)
 
 
@@ -68,16 +68,16 @@ def scores(looked: Path) -> SurgXScores:
 
 def test_argmax_says_one_class_and_delta_those_above_the_frames_own_quantile() -> None:
     given = np.random.default_rng(0).normal(size=(5, 7))
-    one = predicted_classes(given, Settings(predict="argmax"))
+    one = predicted_classes(given, SurgXSettings(predict="argmax"))
     assert one.sum(axis=1).tolist() == [1] * 5
     assert (one.argmax(axis=1) == given.argmax(axis=1)).all()
     for over in ("classes", "minmax"):
-        assert (predicted_classes(given, Settings(over=over)) == prediction_sets(given, 0.9, over)).all()
-    assert predicted_classes(given, Settings(over="frames")).all()  # decided when all frames are known
+        assert (predicted_classes(given, SurgXSettings(over=over)) == prediction_sets(given, 0.9, over)).all()
+    assert predicted_classes(given, SurgXSettings(over="frames")).all()  # decided when all frames are known
 
 
 def test_over_frames_compares_a_score_with_its_class_in_all_other_frames(filmed: Path, tmp_path: Path) -> None:
-    _run(filmed, tmp_path / "run", Settings(tasks=("instruments",), over="frames", delta=0.6, **FAST))
+    _run(filmed, tmp_path / "run", SurgXSettings(tasks=("instruments",), over="frames", delta=0.6, **FAST))
     found = _instruments(load_surgxbench(tmp_path / "run", resamples=50))
     classes = open_dataset(filmed).space.instruments
     for name in classes:
@@ -94,11 +94,11 @@ def test_a_model_that_cannot_tell_the_prompts_apart_is_not_right_by_ties(filmed:
     classes = dataset.space.instruments
     bank = net.texts(classes)
     same = replace(bank, vectors=torch.zeros_like(bank.vectors))
-    settings = Settings(tasks=("instruments",), occlusion=False)
+    settings = SurgXSettings(tasks=("instruments",), occlusion=False)
     cases = []
     for video in dataset.videos():
         for batch in batches(dataset, video.name, Reader(net.preparation, settings), settings):
-            seen = [one for one in batch if isinstance(one, Seen)]
+            seen = [one for one in batch if isinstance(one, PreparedFrame)]
             cases += [{"cluster": c.cluster, **c.values} for c in instrument_cases(net, same, classes, seen, settings)]
     found = pl.DataFrame(cases, infer_schema_length=None)
     assert not found["predicted"].any()
@@ -189,7 +189,7 @@ def test_the_oracle_scores_one_and_uniform_scores_chance_exactly(scores: SurgXSc
 def test_the_checks_use_only_frames_that_the_run_looks_at_and_find_a_map_of_the_model(
     filmed: Path, tmp_path: Path
 ) -> None:
-    settings = Settings(tasks=("instruments",), every=3, curves=3, sanity=1, occlusion=False)
+    settings = SurgXSettings(tasks=("instruments",), every=3, curves=3, sanity=1, occlusion=False)
     _run(filmed, tmp_path / "run", settings, videos=(open_dataset(filmed).videos()[0].name,))
     found = load_surgxbench(tmp_path / "run", resamples=20)
     frames = set(_instruments(found)["frame"])
@@ -244,7 +244,7 @@ def test_no_picture_of_motion_where_no_frame_can_be_read(filmed: Path, scores: S
     broken = shutil.copytree(filmed, tmp_path / "D")
     for image in (broken / "frames").rglob("*.jpg"):
         image.write_bytes(b"no picture")
-    assert flow_pipeline(Look(str(broken), None, None, "phantom-clip", "cpu", "float32", LOOKED), scores) is None
+    assert flow_pipeline(VideoWorker(str(broken), None, None, "phantom-clip", "cpu", "float32", LOOKED), scores) is None
 
 
 def _triplet(name: str, space: Any) -> Triplet:
@@ -312,7 +312,7 @@ def _same(a: pl.DataFrame, b: pl.DataFrame) -> None:
 
 
 def test_batch_size_threads_and_processes_change_no_number(filmed: Path, looked: Path, tmp_path: Path) -> None:
-    assert _run(filmed, tmp_path / "run", Settings(batch=16, threads=4, **FAST), processes=2).summary.done == 2
+    assert _run(filmed, tmp_path / "run", SurgXSettings(batch=16, threads=4, **FAST), processes=2).summary.done == 2
     _same(*(load_cases(one).drop("unit").sort("id").collect() for one in (looked, tmp_path / "run")))
 
 
@@ -353,7 +353,7 @@ def test_a_frame_whose_successor_is_unreadable_loses_its_motion_only(filmed: Pat
     frame = next(f for f in dataset.frames(dataset.videos()[0].name) if f.instances and f.successor)
     assert frame.successor is not None
     Path(frame.successor.path).write_bytes(b"no picture")
-    settings = Settings(occlusion=False, **FAST)
+    settings = SurgXSettings(occlusion=False, **FAST)
     summary = _run(data, tmp_path / "run", settings, videos=(frame.video,)).summary
     assert summary.exit_code == 0
     rows = load_surgxbench(tmp_path / "run", resamples=20).cases.filter(pl.col("frame") == frame.name)
@@ -368,7 +368,7 @@ def test_a_run_in_which_no_frame_can_be_read_still_gives_a_page(filmed: Path, tm
     shutil.copytree(filmed, data)
     for image in (data / "frames").rglob("*.jpg"):
         image.write_bytes(b"")
-    summary = _run(data, tmp_path / "run", Settings(**FAST)).summary
+    summary = _run(data, tmp_path / "run", SurgXSettings(**FAST)).summary
     assert summary.failed_cases == 8
     found = load_surgxbench(tmp_path / "run", resamples=20)
     assert not found.headline
@@ -376,7 +376,9 @@ def test_a_run_in_which_no_frame_can_be_read_still_gives_a_page(filmed: Path, tm
 
 
 def test_a_convolutional_tower_is_explained_by_gradcam(filmed: Path, tmp_path: Path) -> None:
-    _run(filmed, tmp_path / "run", Settings(tasks=("instruments",), occlusion=False, **FAST), "phantom-clip-resnet")
+    _run(
+        filmed, tmp_path / "run", SurgXSettings(tasks=("instruments",), occlusion=False, **FAST), "phantom-clip-resnet"
+    )
     found = load_surgxbench(tmp_path / "run", resamples=20)
     assert found.settings["method"] == {"name": "gradcam", "score_scale": "cosine"}
     assert found.headline["accuracy"].estimate > 0.5

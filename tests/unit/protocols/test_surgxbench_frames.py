@@ -23,8 +23,8 @@ from surgeval.explain.flow import DisFlow, StoredFlow
 from surgeval.explain.flow._files import write_flo
 from surgeval.models.contrastive import TextBank
 from surgeval.models.preparation import Preparation, View
-from surgeval.protocols.surgxbench import Settings
-from surgeval.protocols.surgxbench._frames import Follower, Reader, Seen, batches, followed
+from surgeval.protocols.surgxbench import SurgXSettings
+from surgeval.protocols.surgxbench._frames import Follower, PreparedFrame, Reader, batches, followed
 from surgeval.protocols.surgxbench._hide import hidden_scores
 from surgeval.protocols.surgxbench._instruments import instrument_cases
 from surgeval.protocols.surgxbench._prompts import TripletPrompts
@@ -68,7 +68,7 @@ def test_where_times_are_unknown_the_next_frame_is_taken() -> None:
 @pytest.mark.parametrize("gap", [0.0, -1.0, float("nan"), float("inf")])
 def test_a_gap_that_is_no_time_is_refused(gap: float) -> None:
     with pytest.raises(BadInput, match="flow_gap: found "):
-        Settings(flow_gap=gap)
+        SurgXSettings(flow_gap=gap)
 
 
 # what moves: flow from files, so that it is known to the pixel
@@ -95,9 +95,9 @@ def _filmed(folder: Path, *boxes: Box, name: str = "0") -> Frame:
     return Frame("v", name, int(name), None, _picture(folder / f"{name}.png"), WIDTH, HEIGHT, seen)
 
 
-def _read(frame: Frame, follower: Follower, flow: Any, **settings: Any) -> Seen:
-    found = Reader(Preparation(resize=(32, 32)), Settings(flow="files", **settings), flow)(frame, follower)
-    assert isinstance(found, Seen)
+def _read(frame: Frame, follower: Follower, flow: Any, **settings: Any) -> PreparedFrame:
+    found = Reader(Preparation(resize=(32, 32)), SurgXSettings(flow="files", **settings), flow)(frame, follower)
+    assert isinstance(found, PreparedFrame)
     assert found.size == (HEIGHT, WIDTH) and found.pixels.shape == (3, 32, 32) and found.edges is not None
     return found
 
@@ -129,7 +129,7 @@ def test_the_camera_is_fitted_as_the_settings_say(tmp_path: Path) -> None:
     outside = 4 * (1 / 8) / (3 / 4)
     for frame, fit, pan in ((boxed, "plain", 4 * 3 / 8), (boxed, "masked", outside), (boxed, "robust", 0),
                             (bare, "masked", 4 * 3 / 8)):  # fmt: skip
-        reader = Reader(Preparation(resize=(32, 32)), Settings(flow="files", fit=fit), flow)  # type: ignore[arg-type]
+        reader = Reader(Preparation(resize=(32, 32)), SurgXSettings(flow="files", fit=fit), flow)  # type: ignore[arg-type]
         motion, _, _ = reader.motion(frame, np.full((HEIGHT, WIDTH, 3), 120, np.uint8), after)
         assert motion is not None
         assert abs(motion.camera.P + pan) < 1e-6, fit
@@ -163,12 +163,12 @@ def test_a_frame_without_motion_costs_the_rest_of_the_video_nothing(tmp_path: Pa
     _picture(tmp_path / "3.png", HEIGHT + 8)
     frames[3] = replace(frames[3], height=HEIGHT + 8)
     space = LabelSpace("toy", ("grasper",), ("grasp",), ("liver",), ((0, 0, 0),))
-    settings = Settings(batch=3, threads=1)
+    settings = SurgXSettings(batch=3, threads=1)
     reader = Reader(Preparation(resize=(32, 32)), settings, DisFlow())
     dataset = MemoryDataset(space, frames)
     seen = [one for batch in batches(dataset, "v", reader, settings) for one in batch]
-    assert all(isinstance(one, Seen) for one in seen)
-    flags = [one.motion_flag for one in seen if isinstance(one, Seen)]
+    assert all(isinstance(one, PreparedFrame) for one in seen)
+    flags = [one.motion_flag for one in seen if isinstance(one, PreparedFrame)]
     assert flags == ["still", "no_flow", "no_motion", "no_motion"]
 
 
@@ -204,7 +204,7 @@ def _painted(red: Any = RED, green: Any = GREEN) -> Picture:
     return image
 
 
-def _seen(image: Picture, *instances: Instance, motion: Any = None, model: Small | None = None) -> Seen:
+def _seen(image: Picture, *instances: Instance, motion: Any = None, model: Small | None = None) -> PreparedFrame:
     prepare = (model or ColourReader(None)).preparation
     height, width = image.shape[:2]
     frame = Frame("v", "0", 0, None, None, width, height, instances)
@@ -213,18 +213,18 @@ def _seen(image: Picture, *instances: Instance, motion: Any = None, model: Small
         moving = np.zeros((height, width), bool)
         for part in motion:
             moving[part] = True
-    return Seen(frame, image, prepare(image), prepare.view(height, width), moving)
+    return PreparedFrame(frame, image, prepare(image), prepare.view(height, width), moving)
 
 
-def _instruments(seen: Seen, model: Small | None = None, **settings: Any) -> dict[str, dict[str, Any]]:
+def _instruments(seen: PreparedFrame, model: Small | None = None, **settings: Any) -> dict[str, dict[str, Any]]:
     """The cases of the three instruments that have a colour, by name."""
-    chosen = Settings(**{"occlusion": False, **settings})
+    chosen = SurgXSettings(**{"occlusion": False, **settings})
     found = instrument_cases(model or ColourReader(None), COLOURS, SPACE.instruments[:3], [seen], chosen)
     return {str(case.values["class"]): dict(case.values) for case in found}
 
 
-def _triplets(seen: Seen, model: Small | None = None, **settings: Any) -> dict[str, dict[str, Any]]:
-    chosen = Settings(**{"occlusion": False, "top_k": 2, **settings})
+def _triplets(seen: PreparedFrame, model: Small | None = None, **settings: Any) -> dict[str, dict[str, Any]]:
+    chosen = SurgXSettings(**{"occlusion": False, "top_k": 2, **settings})
     found = triplet_cases(model or ColourReader(None), COLOURS, PROMPTS, SPACE, [seen], chosen)
     return {str(case.values["triplet"]): dict(case.values) for case in found}
 
@@ -329,11 +329,13 @@ def test_boxes_are_hidden_where_the_model_sees_them() -> None:
     pixels = torch.from_numpy(model.preparation(image))[None]
     box = Box(32, 0, 24, 20)  # exactly the red
     frame = Frame("v", "0", 0, None, None, 128, 64, (Instance(Triplet(0, 0, 0), box),))
-    seen = Seen(frame, np.zeros((64, 128, 3), np.uint8), pixels[0].numpy(), View((64, 128), (32.0, 0.0, 96.0, 64.0)))
-    after = hidden_scores(model, COLOURS, [seen], pixels, pixels[:, 0], [0], Settings())
+    seen = PreparedFrame(
+        frame, np.zeros((64, 128, 3), np.uint8), pixels[0].numpy(), View((64, 128), (32.0, 0.0, 96.0, 64.0))
+    )
+    after = hidden_scores(model, COLOURS, [seen], pixels, pixels[:, 0], [0], SurgXSettings())
     assert after["boxes"].hides == (True,)
     assert after["boxes"].scores[0].tolist() == pytest.approx([0, 1, 0])  # red is gone, all of green is left
-    away = hidden_scores(model, COLOURS, [seen], pixels, pixels[:, 0], [1], Settings())
+    away = hidden_scores(model, COLOURS, [seen], pixels, pixels[:, 0], [1], SurgXSettings())
     assert away["boxes"].hides == (False,)  # no hook is labelled
 
 
@@ -342,7 +344,7 @@ def test_hiding_the_attended_region_and_hiding_the_least_attended_are_two_things
     pixels = torch.from_numpy(model.preparation(image))[None]
     before = model.scores(pixels, COLOURS)[0]
     seen = _seen(image, GRASPER)
-    after = hidden_scores(model, COLOURS, [seen], pixels, pixels[:, 0], [0], Settings())
+    after = hidden_scores(model, COLOURS, [seen], pixels, pixels[:, 0], [0], SurgXSettings())
     assert after["attended"].scores[0].tolist() == pytest.approx([0, 1, 0])
     assert float(after["least"].scores[0, 0]) >= float(before[0])  # not a pixel of red is hidden
     half = np.hypot(60, 100)  # the grasper's box hides half of the red

@@ -17,7 +17,7 @@ from PIL import Image
 from surgeval.cli._main import run
 from surgeval.models import Preparation
 from surgeval.protocols.surgxbench import explain_image
-from surgeval.protocols.surgxbench._frames import Seen
+from surgeval.protocols.surgxbench._frames import PreparedFrame
 from surgeval.protocols.surgxbench._gallery import _choose, side_by_side
 from surgeval.protocols.surgxbench._labels import _font, fold, line_height, name_patches
 from surgeval.records import Box, Frame, Instance, Triplet
@@ -29,7 +29,7 @@ GREEN = (70, 220, 90)
 PROMPT = "The hook is in the image"
 
 
-def _seen(width: int, height: int, boxes: list[tuple[float, float, float, float]]) -> Seen:
+def _seen(width: int, height: int, boxes: list[tuple[float, float, float, float]]) -> PreparedFrame:
     """A black frame; boxes in shares of its size."""
     instances = tuple(
         Instance(Triplet(number % len(CLASSES), -1, -1), Box(x * width, y * height, w * width, h * height))
@@ -38,7 +38,7 @@ def _seen(width: int, height: int, boxes: list[tuple[float, float, float, float]
     image = np.zeros((height, width, 3), np.uint8)
     preparation = Preparation((8, 8))
     frame = Frame("v", "1", 1, None, None, width, height, instances)
-    return Seen(frame, image, preparation(image), preparation.view(height, width))
+    return PreparedFrame(frame, image, preparation(image), preparation.view(height, width))
 
 
 def _pair(width: int, height: int, boxes: list[tuple[float, float, float, float]]) -> tuple[Pixels, Pixels]:

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from surgeval.metrics.grounding import ground, pixel_window
 from surgeval.models.preparation import View
-from surgeval.protocols.surgxbench import Settings, profile_settings
-from surgeval.protocols.surgxbench._frames import Seen
-from surgeval.protocols.surgxbench._measure import Scene
+from surgeval.protocols.surgxbench import SurgXSettings, profile_settings
+from surgeval.protocols.surgxbench._frames import PreparedFrame
+from surgeval.protocols.surgxbench._measure import LabelledScene
 from surgeval.records import Box, Frame, ImageRef, Instance, Triplet
 
 HEIGHT, WIDTH, CLASSES = 12, 18, 3
@@ -48,7 +48,7 @@ def scenes(draw: st.DrawFn) -> dict[str, Any]:
             motion[0, 0] = True
         frame = Frame("v", f"{number}", number, None, ImageRef(Path("x.png")), WIDTH, HEIGHT, row)
         image = np.zeros((HEIGHT, WIDTH, 3), np.uint8)
-        seen.append(Seen(frame, image, np.zeros((3, 2, 2), np.float32), View((HEIGHT, WIDTH), window), motion))
+        seen.append(PreparedFrame(frame, image, np.zeros((3, 2, 2), np.float32), View((HEIGHT, WIDTH), window), motion))
     maps = rng.normal(size=(len(seen), each, 3, 4)).round(draw(st.integers(0, 3))).astype(np.float32)
     maps[rng.random(maps.shape[:2]) < 0.2] = draw(st.sampled_from([0.0, 1.0]))
     return {
@@ -70,7 +70,7 @@ def scenes(draw: st.DrawFn) -> dict[str, Any]:
 @given(scenes())
 def test_a_batch_gives_what_each_map_alone_gives(drawn: dict[str, Any]) -> None:
     seen, maps, chosen = drawn["seen"], drawn["maps"], drawn["settings"]
-    scene = Scene.of(seen, (3, 4), CLASSES, chosen, torch.device("cpu"))
+    scene = LabelledScene.of(seen, (3, 4), CLASSES, chosen, torch.device("cpu"))
     found = scene.ground(maps, drawn["predicted"], strict=drawn["strict"], matched=drawn["matched"])
     pixels = scene.paste.upsample_torch(maps).numpy()
     rows, columns = scene.paste.visible
@@ -96,8 +96,8 @@ def test_a_labelled_instrument_without_a_box_is_present_and_has_no_pixel() -> No
     boxed, bare = Instance(Triplet(0, 0, 0), Box(2, 2, 4, 4)), Instance(Triplet(1, 0, 0), None)
     frame = Frame("v", "0", 0, None, None, WIDTH, HEIGHT, (boxed, bare))
     view = View((HEIGHT, WIDTH), (0.0, 0.0, float(WIDTH), float(HEIGHT)))
-    seen = Seen(frame, np.zeros((HEIGHT, WIDTH, 3), np.uint8), np.zeros((3, 2, 2), np.float32), view)
-    scene = Scene.of([seen], (1, 2), CLASSES, Settings(), torch.device("cpu"))
+    seen = PreparedFrame(frame, np.zeros((HEIGHT, WIDTH, 3), np.uint8), np.zeros((3, 2, 2), np.float32), view)
+    scene = LabelledScene.of([seen], (1, 2), CLASSES, SurgXSettings(), torch.device("cpu"))
     (value,) = scene.ground(torch.tensor([[[[1.0, 2.0]]]]), [[1]])[0]
     assert value.present
     assert "class_empty" in value.flags

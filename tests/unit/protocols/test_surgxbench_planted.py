@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from surgeval.phantom import write_phantom
-from surgeval.protocols.surgxbench import Settings, SurgXScores, load_surgxbench, run_surgxbench
+from surgeval.protocols.surgxbench import SurgXScores, SurgXSettings, load_surgxbench, run_surgxbench
 from surgeval.stats import Interval
 
 pytestmark = pytest.mark.timeout(1800)  # the full count renders and looks at 540 frames
@@ -34,7 +34,7 @@ def looks(tmp_path_factory: pytest.TempPathFactory, long: bool) -> dict[tuple[st
                 if not long and (model, tint) == (CLIP, "random"):
                     continue
                 hide = long or tint == "by_instrument"
-                settings = Settings(tasks=("instruments",), curves=0, sanity=0, occlusion=hide)
+                settings = SurgXSettings(tasks=("instruments",), curves=0, sanity=0, occlusion=hide)
                 folder = place / f"{model}-{tint}"
                 run_surgxbench(data, model, folder=folder, settings=settings, progress=False)
                 found[model, tint] = load_surgxbench(folder, resamples=2000)

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from surgeval.protocols.surgxbench._ratios import Ratio, mean_of, ratios, share_of
+from surgeval.protocols.surgxbench._ratios import Ratio, ratio_of_sums, ratios, share_of
 from surgeval.stats import bootstrap_mean, wilson
 
 EVERY = pl.lit(True)
@@ -24,11 +24,11 @@ def test_estimates_are_the_sums_worked_by_hand() -> None:
     used = pl.col("ac").is_finite()
     lift = Ratio(pl.when(used).then(pl.col("ac")), pl.when(used).then(pl.col("chance")))
     wanted: dict[str, Ratio | list[Ratio]] = {
-        "mean": mean_of("ac", EVERY),
+        "mean": ratio_of_sums("ac", EVERY),
         "right": share_of(pl.col("right"), EVERY),
         "lift": lift,
-        "macro": [mean_of("ac", pl.col("cluster") == "a"), mean_of("ac", pl.col("cluster") == "b")],
-        "none": mean_of("ac", pl.lit(False)),
+        "macro": [ratio_of_sums("ac", pl.col("cluster") == "a"), ratio_of_sums("ac", pl.col("cluster") == "b")],
+        "none": ratio_of_sums("ac", pl.lit(False)),
     }
     found = ratios(HAND, wanted, resamples=50, seed=0)
     assert found["mean"].estimate == pytest.approx((0.2 + 0.4 + 0.9) / 3)  # neither null nor NaN is a 0
@@ -39,12 +39,12 @@ def test_estimates_are_the_sums_worked_by_hand() -> None:
 
 
 def test_a_number_that_one_video_alone_makes_up_has_no_interval() -> None:
-    wanted = {"b": mean_of("ac", pl.col("cluster") == "b"), "both": mean_of("ac", EVERY)}
+    wanted = {"b": ratio_of_sums("ac", pl.col("cluster") == "b"), "both": ratio_of_sums("ac", EVERY)}
     found = ratios(HAND, wanted, resamples=200, seed=0)
     assert np.isnan(found["b"].low)
     assert found["b"].clusters == 1
     assert found["both"].low < found["both"].estimate < found["both"].high
-    alone = ratios(HAND.filter(pl.col("cluster") == "a"), {"mean": mean_of("ac", EVERY)}, resamples=200, seed=0)
+    alone = ratios(HAND.filter(pl.col("cluster") == "a"), {"mean": ratio_of_sums("ac", EVERY)}, resamples=200, seed=0)
     assert alone["mean"].estimate == pytest.approx(0.3)
     assert np.isnan(alone["mean"].high)
 
@@ -54,7 +54,7 @@ def test_a_mean_has_the_interval_of_the_cluster_bootstrap() -> None:
     videos = [f"v{k}" for k in rng.integers(0, 9, 120)]
     values = np.clip(rng.normal(0.5, 0.2, 120) + np.array([int(v[1:]) for v in videos]) * 0.03, 0, 1)
     cases = pl.DataFrame({"cluster": videos, "ac": values})
-    ours = ratios(cases, {"mean": mean_of("ac", EVERY)}, resamples=4000, seed=5)["mean"]
+    ours = ratios(cases, {"mean": ratio_of_sums("ac", EVERY)}, resamples=4000, seed=5)["mean"]
     theirs = bootstrap_mean(values, videos, resamples=4000, seed=5)
     assert ours.estimate == pytest.approx(theirs.estimate, abs=1e-12)
     assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=0.1 * theirs.width)
@@ -62,13 +62,13 @@ def test_a_mean_has_the_interval_of_the_cluster_bootstrap() -> None:
 
 
 def test_adding_a_number_leaves_the_others_as_they_were() -> None:
-    one = ratios(HAND, {"mean": mean_of("ac", EVERY)}, resamples=300, seed=2)["mean"]
-    both = {"right": share_of(pl.col("right"), EVERY), "mean": mean_of("ac", EVERY)}
+    one = ratios(HAND, {"mean": ratio_of_sums("ac", EVERY)}, resamples=300, seed=2)["mean"]
+    both = {"right": share_of(pl.col("right"), EVERY), "mean": ratio_of_sums("ac", EVERY)}
     assert ratios(HAND, both, resamples=300, seed=2)["mean"] == one
 
 
 def test_without_any_row_every_number_is_undefined() -> None:
-    found = ratios(HAND.clear(), {"mean": mean_of("ac", EVERY)}, resamples=300, seed=2)["mean"]
+    found = ratios(HAND.clear(), {"mean": ratio_of_sums("ac", EVERY)}, resamples=300, seed=2)["mean"]
     assert (found.estimate != found.estimate, found.clusters) == (True, 0)
 
 

@@ -16,13 +16,13 @@ from surgeval.datasets import dataset_fingerprint, open_dataset
 from surgeval.engine import load_cases
 from surgeval.errors import BadInput, DataError, RunError
 from surgeval.explain.flow._files import write_flo
-from surgeval.protocols.surgxbench import Settings, SurgXRun, join_runs, load_surgxbench, run_surgxbench
+from surgeval.protocols.surgxbench import SurgXRun, SurgXSettings, join_runs, load_surgxbench, run_surgxbench
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-QUICK = Settings(tasks=("instruments",), occlusion=False, curves=0, sanity=0, every=4)
+QUICK = SurgXSettings(tasks=("instruments",), occlusion=False, curves=0, sanity=0, every=4)
 
 
-def _run(data: Path, folder: Path, settings: Settings = QUICK, **more: Any) -> SurgXRun:
+def _run(data: Path, folder: Path, settings: SurgXSettings = QUICK, **more: Any) -> SurgXRun:
     return run_surgxbench(data, "phantom-clip", folder=folder, settings=settings, progress=False, **more)
 
 
@@ -70,12 +70,12 @@ def test_a_folder_of_all_videos_is_not_made_over_into_one_of_a_single_video(film
 def test_runs_that_cannot_be_joined_name_the_setting(filmed: Path, tmp_path: Path) -> None:
     first, second = _videos(filmed)
     _run(filmed, tmp_path / "one", videos=(first,))
-    _run(filmed, tmp_path / "two", Settings(**{**_plain(QUICK), "keep_top": 0.3}), videos=(second,))
+    _run(filmed, tmp_path / "two", SurgXSettings(**{**_plain(QUICK), "keep_top": 0.3}), videos=(second,))
     with pytest.raises(DataError, match="found other keep_top, expected those of"):
         join_runs([tmp_path / "one", tmp_path / "two"], name="both")
 
 
-def _plain(settings: Settings) -> dict[str, Any]:
+def _plain(settings: SurgXSettings) -> dict[str, Any]:
     return {name: getattr(settings, name) for name in settings.__slots__}
 
 
@@ -92,7 +92,7 @@ def test_a_split_that_shares_its_videos_with_another_is_refused_with_advice(copi
 def test_stored_flow_of_another_layout_is_refused_before_the_run(filmed: Path, tmp_path: Path) -> None:
     video = _videos(filmed)[0]
     (tmp_path / "flow" / video).mkdir(parents=True)
-    settings = Settings(flow="files", flow_source=str(tmp_path / "flow"), occlusion=False, curves=0, sanity=0)
+    settings = SurgXSettings(flow="files", flow_source=str(tmp_path / "flow"), occlusion=False, curves=0, sanity=0)
     with pytest.raises(DataError, match=r"found no \*\.flo, expected VIDEO/FRAME\.flo and VIDEO/FRAME\.back\.flo"):
         _run(filmed, tmp_path / "run", settings)
     write_flo(tmp_path / "flow" / video / "000000.flo", np.zeros((2, 2, 2), np.float32))
@@ -109,7 +109,7 @@ def test_a_run_inside_the_datasets_folder_is_no_part_of_the_dataset(copied: Path
 def test_the_order_of_cases_does_not_depend_on_the_batch(filmed: Path, tmp_path: Path) -> None:
     video = _videos(filmed)[0]
     for batch in (1, 3):
-        _run(filmed, tmp_path / str(batch), Settings(**{**_plain(QUICK), "batch": batch}), videos=(video,))
+        _run(filmed, tmp_path / str(batch), SurgXSettings(**{**_plain(QUICK), "batch": batch}), videos=(video,))
     one, three = (load_cases(tmp_path / str(batch)).collect()["id"].to_list() for batch in (1, 3))
     assert one == three
 
@@ -132,7 +132,7 @@ def test_a_second_frame_of_the_same_name_is_a_failed_case(copied: Path, tmp_path
     content = json.loads(truth.read_text())
     content["frames"].insert(1, content["frames"][0])
     truth.write_text(json.dumps(content))
-    _run(copied, tmp_path / "run", Settings(**{**_plain(QUICK), "every": 1}), videos=(video,))
+    _run(copied, tmp_path / "run", SurgXSettings(**{**_plain(QUICK), "every": 1}), videos=(video,))
     failed = load_cases(tmp_path / "run").filter(pl.col("status") != "ok").collect()
     assert any("second frame named" in reason or "duplicate" in reason for reason in failed["reason"])
     assert load_surgxbench(tmp_path / "run", resamples=20).failed == failed.height
@@ -140,7 +140,7 @@ def test_a_second_frame_of_the_same_name_is_a_failed_case(copied: Path, tmp_path
 
 def test_weights_for_a_flow_that_needs_none_are_refused() -> None:
     with pytest.raises(BadInput, match=r"flow_source: found 'raft.pth' with flow dis, expected flow raft or files"):
-        Settings(flow="dis", flow_source="raft.pth")
+        SurgXSettings(flow="dis", flow_source="raft.pth")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from surgeval.errors import BadInput
-from surgeval.protocols.surgxbench import Settings, profile_settings
+from surgeval.protocols.surgxbench import SurgXSettings, profile_settings
 from surgeval.protocols.surgxbench._prompts import instrument_prompts, spoken, triplet_prompts, verb_prompt
 from surgeval.records import Triplet
 from surgeval.vocab import LabelSpace, load_labels
@@ -73,7 +73,7 @@ def test_the_profiles_are_the_papers() -> None:
 )  # fmt: skip
 def test_a_choice_that_does_not_exist_is_refused_by_name(field: str, value: Any) -> None:
     with pytest.raises(BadInput, match=f"^{field}: found "):
-        Settings(**{field: value})
+        SurgXSettings(**{field: value})
 
 
 def test_an_unknown_setting_or_profile_is_refused_by_name() -> None:
@@ -84,9 +84,9 @@ def test_an_unknown_setting_or_profile_is_refused_by_name() -> None:
 
 
 def test_run_json_holds_what_changes_a_number_and_not_what_changes_the_speed() -> None:
-    slow, fast = Settings(batch=1, threads=1), Settings(batch=64, threads=8)
+    slow, fast = SurgXSettings(batch=1, threads=1), SurgXSettings(batch=64, threads=8)
     assert slow.record() == fast.record()
     assert not {"batch", "threads"} & set(slow.record())
     changed: dict[str, Any] = {"keep_top": 0.3, "positive": False, "every": 2, "fit": "plain", "tasks": ("triplets",)}
     for field, value in changed.items():
-        assert Settings(**{field: value}).record() != slow.record()
+        assert SurgXSettings(**{field: value}).record() != slow.record()

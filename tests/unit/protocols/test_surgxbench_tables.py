@@ -21,7 +21,7 @@ from surgeval.datasets import MemoryDataset, convert
 from surgeval.errors import RunError
 from surgeval.explain.flow._files import write_flo
 from surgeval.metrics.grounding import FLAGS
-from surgeval.protocols.surgxbench import Settings, SurgXRun, SurgXScores, load_surgxbench, run_surgxbench, tables
+from surgeval.protocols.surgxbench import SurgXRun, SurgXScores, SurgXSettings, load_surgxbench, run_surgxbench, tables
 from surgeval.protocols.surgxbench.command import _print
 from surgeval.protocols.surgxbench.result import _complete
 from surgeval.records import UNKNOWN, Box, Frame, ImageRef, Instance, Triplet, Video
@@ -245,7 +245,7 @@ def _film(folder: Path, moments: Mapping[int, tuple[Instance, ...]], videos: int
 
 def _look(data: Path, model: str, folder: Path, **settings: Any) -> SurgXRun:
     plain: dict[str, Any] = {"curves": 0, "sanity": 0, "threads": 1, "occlusion": False}
-    return run_surgxbench(data, model, folder=folder, settings=Settings(**plain | settings), progress=False)
+    return run_surgxbench(data, model, folder=folder, settings=SurgXSettings(**plain | settings), progress=False)
 
 
 @pytest.fixture(scope="module")

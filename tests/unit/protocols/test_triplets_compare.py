@@ -12,7 +12,7 @@ import pytest
 from surgeval.datasets import MemoryDataset
 from surgeval.datasets.predictions import join
 from surgeval.errors import SurgevalError
-from surgeval.metrics import mean_of, rank, weighted_ap
+from surgeval.metrics import mean_of, rank_detections, weighted_ap
 from surgeval.protocols.triplets import compare_triplets, score_triplets
 from surgeval.stats import paired_statistic
 
@@ -35,7 +35,7 @@ def test_differences_are_those_of_pairing_the_rankings_themselves(
     theatre: MemoryDataset, good: pl.DataFrame, poor: pl.DataFrame
 ) -> None:
     found = compare_triplets(score(theatre, good, "good"), score(theatre, poor, "poor")).difference()
-    ranked = [rank(join(theatre, table).data(), "ivt", 3) for table in (good, poor)]
+    ranked = [rank_detections(join(theatre, table).data(), "ivt", 3) for table in (good, poor)]
 
     def mean_ap(which: int) -> Any:
         return lambda m: mean_of(weighted_ap(ranked[which], m)[:, 0])

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from surgeval.metrics import Boxes, DetectionSet, mean_of, rank, weighted_ap
+from surgeval.metrics import Boxes, DetectionSet, mean_of, rank_detections, weighted_ap
 from surgeval.stats import bootstrap_statistic
 
 Statistic: TypeAlias = Callable[[npt.NDArray[np.int64]], float]
@@ -43,7 +43,7 @@ def dataset(rng: np.random.Generator) -> DetectionSet:
 
 def mean_ap(data: DetectionSet) -> Statistic:
     """The mAP of a resample of videos."""
-    ranked = rank(data, "ivt", CLASSES)
+    ranked = rank_detections(data, "ivt", CLASSES)
     return lambda multiplicity: mean_of(weighted_ap(ranked, multiplicity)[:, 0])
 
 

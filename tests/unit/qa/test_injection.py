@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from surgeval.qa.screening import (
     JUDGED_FORMATS,
     FlagPolicy,
-    Sample,
     Screening,
+    ScreeningSample,
     disqualifies,
     measure_screening,
     sample_suite,
@@ -149,7 +149,7 @@ def test_a_screener_can_be_measured_against_another() -> None:
 
 
 def test_quality_without_attacks_or_flags_is_not_a_number() -> None:
-    quality = measure_screening([Sample("a clip", attack=False, held_out=False)])
+    quality = measure_screening([ScreeningSample("a clip", attack=False, held_out=False)])
     assert quality.recall != quality.recall and quality.precision != quality.precision
 
 

@@ -68,12 +68,12 @@ def test_the_two_level_interval_is_that_of_a_loop_that_redraws_questions(point: 
 
 def test_two_level_replicates_have_the_variance_of_the_formula() -> None:
     from surgeval.stats._means import Sample, replicates
-    from surgeval.stats._resample import Plan
+    from surgeval.stats._resample import Resampling
 
     scores, videos = surgery(12)
     groups = groups_of(scores, videos)
     sample = Sample.grouped(scores, np.array([int(video[1:]) for video in videos]))
-    drawn = replicates(sample, "two_level", "macro", Plan(0.95, "percentile", 60_000, 0, ""))
+    drawn = replicates(sample, "two_level", "macro", Resampling(0.95, "percentile", 60_000, 0, ""))
     rates = np.array([group.mean() for group in groups])
     inner = np.array([group.var() / len(group) for group in groups])
     assert drawn.mean() == pytest.approx(rates.mean(), abs=4 * drawn.std() / np.sqrt(60_000))

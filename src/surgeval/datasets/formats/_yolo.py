@@ -44,7 +44,7 @@ class Yolo:
         beside = space_beside(self.root, self._early.append)
         if beside:
             return beside
-        named = class_names(self.root, self._early.append)
+        named = yolo_class_names(self.root, self._early.append)
         if named:
             return space_of_triplet_names(named) or space_of_names(self.root.name or "yolo", named)
         largest, fields = self._scan()
@@ -155,7 +155,7 @@ def _number(word: str) -> object:
         return word[:40]
 
 
-def class_names(root: Path, tell: OnProblem) -> list[str] | None:
+def yolo_class_names(root: Path, tell: OnProblem) -> list[str] | None:
     """The class names that a YOLO folder gives: `names:` of a YAML file, or one name per line of `classes.txt`."""
     for name in names(root):
         if name.endswith((".yaml", ".yml")):

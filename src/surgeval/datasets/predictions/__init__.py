@@ -10,7 +10,7 @@ from surgeval.datasets.predictions._join import JoinedDetections, join
 from surgeval.datasets.predictions._read import FORMATS, detect_format, read_detections
 from surgeval.datasets.predictions._recognition import (
     JoinedRecognition,
-    Recognition,
+    RecognitionTable,
     join_recognition,
     read_recognition,
 )
@@ -24,7 +24,7 @@ __all__ = [
     "GroundTruth",
     "JoinedDetections",
     "JoinedRecognition",
-    "Recognition",
+    "RecognitionTable",
     "WriteReport",
     "detect_format",
     "ground_truth",

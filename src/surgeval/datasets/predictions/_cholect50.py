@@ -13,7 +13,7 @@ from typing import Any
 from surgeval.datasets.io._json import NOTHING, read_json
 from surgeval.datasets.io._layout import names, printable
 from surgeval.datasets.io._values import Place, shown
-from surgeval.datasets.predictions._raw import RawTable, Tally
+from surgeval.datasets.predictions._raw import RawTable, RowProblems
 from surgeval.datasets.predictions._rows import RowCollector
 from surgeval.datasets.predictions._truth import GroundTruth
 
@@ -41,7 +41,7 @@ def frame_name(truth: GroundTruth, video: str, key: str) -> str:
     return key
 
 
-def read_cholect50(path: Path, truth: GroundTruth, tally: Tally) -> RawTable:
+def read_cholect50(path: Path, truth: GroundTruth, tally: RowProblems) -> RawTable:
     """Rows of all files, one file held at a time."""
     collector = RowCollector(tally)
     for file in json_files(path):

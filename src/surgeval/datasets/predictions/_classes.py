@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from surgeval.vocab import LabelSpace
 
-__all__ = ["COMPONENTS", "Agreement", "agree", "class_columns"]
+__all__ = ["COMPONENTS", "ClassAgreement", "agree", "class_columns"]
 
 Ids = npt.NDArray[np.int64]
 PARTS = ("instrument", "verb", "target")
@@ -58,7 +58,7 @@ def _looked_up(key: Ids, present: Ids, ids: Ids) -> Ids:
 
 
 @dataclass(frozen=True)
-class Agreement:
+class ClassAgreement:
     """Ids completed from one another, and the rows where that is impossible."""
 
     triplet: Ids
@@ -68,7 +68,7 @@ class Agreement:
     nothing: npt.NDArray[np.bool_]  # no id at all
 
 
-def agree(space: LabelSpace, triplet: Ids, instrument: Ids, verb: Ids, target: Ids) -> Agreement:
+def agree(space: LabelSpace, triplet: Ids, instrument: Ids, verb: Ids, target: Ids) -> ClassAgreement:
     """Complete triplet from parts and parts from triplet; ids are in range or −1."""
     parts = [instrument, verb, target]
     clash = [np.zeros(len(triplet), dtype=bool)] * 3
@@ -88,4 +88,4 @@ def agree(space: LabelSpace, triplet: Ids, instrument: Ids, verb: Ids, target: I
         no_class = whole & (found < 0)
         triplet = np.where(known, triplet, found)
     nothing = (triplet < 0) & (parts[0] < 0) & (parts[1] < 0) & (parts[2] < 0)
-    return Agreement(triplet, (parts[0], parts[1], parts[2]), (clash[0], clash[1], clash[2]), no_class, nothing)
+    return ClassAgreement(triplet, (parts[0], parts[1], parts[2]), (clash[0], clash[1], clash[2]), no_class, nothing)

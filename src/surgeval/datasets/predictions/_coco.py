@@ -21,7 +21,7 @@ from surgeval.datasets.io._json import Members
 from surgeval.datasets.io._layout import printable
 from surgeval.datasets.io._values import Place, shown
 from surgeval.datasets.predictions._names import FrameNames
-from surgeval.datasets.predictions._raw import Column, RawTable, Source, Tally
+from surgeval.datasets.predictions._raw import Column, RawTable, RowProblems, Source
 from surgeval.datasets.predictions._truth import GroundTruth
 from surgeval.records import UNKNOWN, Triplet
 from surgeval.vocab import LabelSpace
@@ -46,7 +46,7 @@ class _Results(Members):
             raise self._broken("more after the end")
 
 
-def read_coco(path: Path, truth: GroundTruth, tally: Tally, *, lone: str = "triplet") -> RawTable:
+def read_coco(path: Path, truth: GroundTruth, tally: RowProblems, *, lone: str = "triplet") -> RawTable:
     """The scored boxes of a file; `lone` is what a category id is where nothing names the categories."""
     place = Place(str(path), tally)
     images: dict[int | str, str] = {}  # the file's own names

@@ -18,7 +18,7 @@ from surgeval.datasets.predictions._boxes import box_columns
 from surgeval.datasets.predictions._classes import PARTS, agree
 from surgeval.datasets.predictions._hint import nearest
 from surgeval.datasets.predictions._locate import ELSEWHERE, locate, rows_of, tell_unknown
-from surgeval.datasets.predictions._raw import Ids, RawTable, Source, Tally, absent, as_floats
+from surgeval.datasets.predictions._raw import Ids, RawTable, RowProblems, Source, absent, as_floats
 from surgeval.datasets.predictions._truth import GroundTruth
 from surgeval.vocab import LabelSpace
 
@@ -62,7 +62,7 @@ class Detections:
         return len(self.table)
 
 
-def of_table(table: pl.DataFrame, truth: GroundTruth, tally: Tally, file: str = "predictions") -> Detections:
+def of_table(table: pl.DataFrame, truth: GroundTruth, tally: RowProblems, file: str = "predictions") -> Detections:
     """Check a table made in Python."""
     columns = known_columns(table.columns, Place(file, tally))
     source = Source.of(file, len(table) if columns else 0)

@@ -17,7 +17,7 @@ from surgeval.datasets._base import OnProblem, raise_errors
 from surgeval.datasets.predictions._classes import COMPONENTS, class_columns
 from surgeval.datasets.predictions._detections import BOX, IDS, Detections, of_table
 from surgeval.datasets.predictions._locate import ELSEWHERE, locate
-from surgeval.datasets.predictions._raw import RawTable, Source, Tally
+from surgeval.datasets.predictions._raw import RawTable, RowProblems, Source
 from surgeval.datasets.predictions._truth import GroundTruth, Truth, truth_of
 from surgeval.errors import BadInput, DataError
 from surgeval.metrics import Boxes, DetectionSet
@@ -148,7 +148,7 @@ def join(
     0.505
     """
     truth = truth_of(dataset)
-    tally = Tally(on_problem)
+    tally = RowProblems(on_problem)
     if isinstance(detections, pl.DataFrame):
         detections = of_table(detections, truth, tally)
     unread = [video for video in truth.videos if video not in detections.videos]

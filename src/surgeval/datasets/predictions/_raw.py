@@ -19,7 +19,7 @@ import polars as pl
 from surgeval.datasets._base import OnProblem, Problem
 from surgeval.datasets.io._values import Place, as_float, shown
 
-__all__ = ["Column", "RawTable", "Source", "Tally"]
+__all__ = ["Column", "RawTable", "RowProblems", "Source"]
 
 Column: TypeAlias = pl.Series | list[Any] | npt.NDArray[np.generic]
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -28,7 +28,7 @@ Ids: TypeAlias = npt.NDArray[np.int64]
 Text: TypeAlias = str | Callable[[int], str]
 
 
-class Tally:
+class RowProblems:
     """Passes problems on and counts them by kind."""
 
     def __init__(self, tell: OnProblem) -> None:
@@ -70,7 +70,7 @@ class RawTable:
 
     columns: Mapping[str, Column]
     source: Source
-    tally: Tally
+    tally: RowProblems
     scale: str = "pixels"  # of the boxes: pixels, normalised, or either (found out)
     mentioned: Sequence[tuple[str, str, str]] = ()  # file, video, frame of frames that are named and have no rows
     alive: Mask = field(init=False)

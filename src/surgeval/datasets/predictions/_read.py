@@ -13,7 +13,7 @@ from surgeval.datasets.io._values import Place
 from surgeval.datasets.predictions._cholect50 import json_files, read_cholect50
 from surgeval.datasets.predictions._coco import read_coco
 from surgeval.datasets.predictions._detections import Detections, checked
-from surgeval.datasets.predictions._raw import RawTable, Tally
+from surgeval.datasets.predictions._raw import RawTable, RowProblems
 from surgeval.datasets.predictions._rows import read_rows
 from surgeval.datasets.predictions._table import SUFFIXES, read_table
 from surgeval.datasets.predictions._truth import GroundTruth, Truth, truth_of
@@ -56,11 +56,13 @@ def read_detections(
     lone = classes or truth.class_kind
     if lone == "triplet" and not truth.space.triplets:
         raise BadInput(f"classes 'triplet': found no triplets in label space {truth.space.name}, expected instrument")
-    tally = Tally(on_problem)
+    tally = RowProblems(on_problem)
     return checked(_raw(target, chosen, truth, tally, lone, assume_score), truth, chosen)
 
 
-def _raw(path: Path, format: str, truth: GroundTruth, tally: Tally, lone: str, assume_score: float | None) -> RawTable:
+def _raw(
+    path: Path, format: str, truth: GroundTruth, tally: RowProblems, lone: str, assume_score: float | None
+) -> RawTable:
     if format in ("table", "coco", "rows") and not path.is_file():
         raise BadInput(f"{path}: found a folder, expected a file of format {format}")
     if format == "table":

@@ -1,4 +1,4 @@
-"""Recognition: one score per class and frame, `video`, `frame`, `scores`.
+"""RecognitionTable: one score per class and frame, `video`, `frame`, `scores`.
 
 Formats: `table` is Parquet with a list column `scores`, or CSV/Parquet with a column per class id (`0`, `1`, …); `json`
 is one file `{video: {frame: scores}}` or a folder of `VIDEO.json` files `{frame: scores}`, where a frame may also be
@@ -22,19 +22,19 @@ from surgeval.datasets.io._layout import printable
 from surgeval.datasets.io._values import Place, shown
 from surgeval.datasets.predictions._cholect50 import frame_name, json_files
 from surgeval.datasets.predictions._locate import ELSEWHERE, locate
-from surgeval.datasets.predictions._raw import Floats, RawTable, Source, Tally, as_floats
+from surgeval.datasets.predictions._raw import Floats, RawTable, RowProblems, Source, as_floats
 from surgeval.datasets.predictions._table import SUFFIXES, read_columns
 from surgeval.datasets.predictions._truth import GroundTruth, Truth, truth_of
 from surgeval.errors import BadInput
 from surgeval.vocab import LabelSpace
 
-__all__ = ["JoinedRecognition", "Recognition", "join_recognition", "read_recognition"]
+__all__ = ["JoinedRecognition", "RecognitionTable", "join_recognition", "read_recognition"]
 
 FORMATS = ("table", "json")
 
 
 @dataclass(frozen=True)
-class Recognition:
+class RecognitionTable:
     """Checked scores, one row per frame: `video`, `frame`, `scores` (a list of one float per class)."""
 
     table: pl.DataFrame
@@ -91,7 +91,7 @@ class JoinedRecognition:
 
 def read_recognition(
     path: str | Path, dataset: Truth, *, format: str | None = None, on_problem: OnProblem = raise_errors
-) -> Recognition:
+) -> RecognitionTable:
     """Read per-frame class scores for a dataset (or its `ground_truth`)."""
     target = Path(path)
     if "\0" in str(path) or not target.exists():
@@ -100,7 +100,7 @@ def read_recognition(
         raise BadInput(f"format {format!r}: expected one of {', '.join(FORMATS)}")
     if format is None:
         format = "table" if target.suffix.lower() in SUFFIXES else "json"
-    truth, tally = truth_of(dataset), Tally(on_problem)
+    truth, tally = truth_of(dataset), RowProblems(on_problem)
     n_classes = truth.labels.shape[1]
     if format == "table":
         raw, scores = _from_table(target, n_classes, tally)
@@ -109,7 +109,7 @@ def read_recognition(
     return _checked(raw, scores, truth, format)
 
 
-def _checked(raw: RawTable, scores: Floats, truth: GroundTruth, format: str) -> Recognition:
+def _checked(raw: RawTable, scores: Floats, truth: GroundTruth, format: str) -> RecognitionTable:
     names = pl.DataFrame([raw.text("video"), raw.text("frame")])
     locate(raw, names, truth)
     again = ~names.select(pl.struct("video", "frame").is_first_distinct().alias("first"))["first"].to_numpy()
@@ -122,7 +122,7 @@ def _checked(raw: RawTable, scores: Floats, truth: GroundTruth, format: str) -> 
 
     raw.refuse(np.asarray(bad.any(axis=1)), "not-finite", "scores", f"{scores.shape[1]} finite numbers", said)
     table = names.filter(raw.alive).with_columns(scores=_listed(scores[raw.alive]))
-    return Recognition(table, format, dict(raw.tally.counts), raw.source.take(raw.alive))
+    return RecognitionTable(table, format, dict(raw.tally.counts), raw.source.take(raw.alive))
 
 
 def _listed(scores: Floats) -> pl.Series:
@@ -130,7 +130,9 @@ def _listed(scores: Floats) -> pl.Series:
     return pl.Series("scores", scores).cast(kind) if len(scores) else pl.Series("scores", [], dtype=kind)
 
 
-def of_scores(table: pl.DataFrame, truth: GroundTruth, tally: Tally, file: str = "predictions") -> Recognition:
+def of_scores(
+    table: pl.DataFrame, truth: GroundTruth, tally: RowProblems, file: str = "predictions"
+) -> RecognitionTable:
     """Check a table made in Python."""
     n_classes = truth.labels.shape[1]
     columns = _wanted(table.columns, Place(file, tally), n_classes)
@@ -150,12 +152,12 @@ def _wanted(found: Sequence[str], place: Place, n_classes: int) -> list[str]:
     return []
 
 
-def _from_table(path: Path, n_classes: int, tally: Tally) -> tuple[RawTable, Floats]:
+def _from_table(path: Path, n_classes: int, tally: RowProblems) -> tuple[RawTable, Floats]:
     table, source = read_columns(path, tally, lambda found, place: _wanted(found, place, n_classes))
     return _columns(table, source, tally, n_classes)
 
 
-def _columns(table: pl.DataFrame, source: Source, tally: Tally, n_classes: int) -> tuple[RawTable, Floats]:
+def _columns(table: pl.DataFrame, source: Source, tally: RowProblems, n_classes: int) -> tuple[RawTable, Floats]:
     if not table.columns:
         return RawTable({"video": [], "frame": []}, source, tally), np.zeros((0, n_classes))
     raw = RawTable({"video": table["video"], "frame": table["frame"]}, source, tally)
@@ -176,7 +178,7 @@ def _columns(table: pl.DataFrame, source: Source, tally: Tally, n_classes: int) 
     return raw, scores
 
 
-def _from_json(path: Path, truth: GroundTruth, n_classes: int, tally: Tally) -> tuple[RawTable, Floats]:
+def _from_json(path: Path, truth: GroundTruth, n_classes: int, tally: RowProblems) -> tuple[RawTable, Floats]:
     files: dict[str, int] = {}
     file_of: list[int] = []
     videos: list[str] = []
@@ -199,7 +201,7 @@ def _from_json(path: Path, truth: GroundTruth, n_classes: int, tally: Tally) -> 
     return RawTable({"video": videos, "frame": frames}, source, tally), scores
 
 
-def _videos(file: Path, tally: Tally, whole: bool) -> Iterator[tuple[str, dict[str, Any]]]:
+def _videos(file: Path, tally: RowProblems, whole: bool) -> Iterator[tuple[str, dict[str, Any]]]:
     """Video and its frames: the members of one big file, met one at a time, or a file that is named after its video."""
     place = Place(str(file), tally)
     if whole:
@@ -220,7 +222,7 @@ def _videos(file: Path, tally: Tally, whole: bool) -> Iterator[tuple[str, dict[s
 
 
 def join_recognition(
-    dataset: Truth, recognition: Recognition | pl.DataFrame, *, on_problem: OnProblem = raise_errors
+    dataset: Truth, recognition: RecognitionTable | pl.DataFrame, *, on_problem: OnProblem = raise_errors
 ) -> JoinedRecognition:
     """Join scores, or a table of them made in Python, to a dataset by video and frame name.
 
@@ -234,7 +236,7 @@ def join_recognition(
     >>> joined.targets[:, :2].tolist(), joined.scores[:, 1].tolist(), joined.answered.tolist()
     ([[False, True], [False, True]], [-1.0, 0.8], [False, True])
     """
-    truth, tally = truth_of(dataset), Tally(on_problem)
+    truth, tally = truth_of(dataset), RowProblems(on_problem)
     if isinstance(recognition, pl.DataFrame):
         recognition = of_scores(recognition, truth, tally)
     table, n_classes = recognition.table, truth.labels.shape[1]

@@ -16,7 +16,7 @@ import numpy as np
 from surgeval.datasets.io._json import NOTHING, read_json
 from surgeval.datasets.io._layout import printable
 from surgeval.datasets.io._values import Place, shown
-from surgeval.datasets.predictions._raw import Column, RawTable, Source, Tally
+from surgeval.datasets.predictions._raw import Column, RawTable, RowProblems, Source
 from surgeval.datasets.predictions._truth import GroundTruth
 
 __all__ = ["RowCollector", "read_rows"]
@@ -30,7 +30,7 @@ LAYOUTS = {
 class RowCollector:
     """Rows of JSON files, frame by frame."""
 
-    def __init__(self, tally: Tally) -> None:
+    def __init__(self, tally: RowProblems) -> None:
         self._tally = tally
         self._files: dict[str, int] = {}
         self._file: list[int] = []
@@ -62,7 +62,7 @@ class RowCollector:
         return RawTable(columns, source, self._tally, scale, self._mentioned)
 
 
-def read_rows(path: Path, truth: GroundTruth, tally: Tally) -> RawTable:
+def read_rows(path: Path, truth: GroundTruth, tally: RowProblems) -> RawTable:
     """The rows of one file."""
     place = Place(str(path), tally)
     data = read_json(path, tally)

@@ -14,7 +14,7 @@ import polars as pl
 from surgeval.datasets.io._json import MAX_BYTES
 from surgeval.datasets.io._values import Place
 from surgeval.datasets.predictions._detections import known_columns
-from surgeval.datasets.predictions._raw import RawTable, Source, Tally
+from surgeval.datasets.predictions._raw import RawTable, RowProblems, Source
 
 __all__ = ["SUFFIXES", "read_columns", "read_table", "write_table"]
 
@@ -22,13 +22,13 @@ SUFFIXES = (".csv", ".parquet")
 Wanted = Callable[[Sequence[str], Place], list[str]]
 
 
-def read_table(path: Path, tally: Tally) -> RawTable:
+def read_table(path: Path, tally: RowProblems) -> RawTable:
     """Detections of a CSV or Parquet file."""
     table, source = read_columns(path, tally, known_columns)
     return RawTable({name: table[name] for name in table.columns}, source, tally)
 
 
-def read_columns(path: Path, tally: Tally, wanted: Wanted) -> tuple[pl.DataFrame, Source]:
+def read_columns(path: Path, tally: RowProblems, wanted: Wanted) -> tuple[pl.DataFrame, Source]:
     """The wanted columns of a CSV or Parquet file; an empty table after telling why there are none."""
     place = Place(str(path), tally)
     try:

@@ -21,9 +21,9 @@ from surgeval.datasets.predictions._coco_write import write_coco
 from surgeval.datasets.predictions._detections import Detections, of_table
 from surgeval.datasets.predictions._folders import write_cholect50, write_yolo
 from surgeval.datasets.predictions._locate import rows_of
-from surgeval.datasets.predictions._raw import Tally
+from surgeval.datasets.predictions._raw import RowProblems
 from surgeval.datasets.predictions._read import FORMATS
-from surgeval.datasets.predictions._recognition import Recognition, of_scores
+from surgeval.datasets.predictions._recognition import RecognitionTable, of_scores
 from surgeval.datasets.predictions._rows import LAYOUTS
 from surgeval.datasets.predictions._table import SUFFIXES, write_table
 from surgeval.datasets.predictions._truth import Truth, truth_of
@@ -59,7 +59,7 @@ def write_detections(
         raise BadInput(f"{target}: found suffix {target.suffix!r}, expected {' or '.join(SUFFIXES)}")
     truth = truth_of(dataset)
     given, empty = (detections.table, detections.empty) if isinstance(detections, Detections) else (detections, None)
-    table = of_table(given, truth, Tally(raise_errors)).table
+    table = of_table(given, truth, RowProblems(raise_errors)).table
     losses: dict[str, int] = {}
     if chosen != "table":
         inside = rows_of(table, truth) >= 0
@@ -85,15 +85,15 @@ def write_detections(
     return WriteReport(target, chosen, rows, said)
 
 
-def write_recognition(recognition: Recognition | pl.DataFrame, path: str | Path, *, dataset: Truth) -> WriteReport:
+def write_recognition(recognition: RecognitionTable | pl.DataFrame, path: str | Path, *, dataset: Truth) -> WriteReport:
     """Write class scores: Parquet (list column), CSV (a column per class) or JSON (by video and frame); no loss."""
     target = Path(path)
     suffix = target.suffix.lower()
     if suffix not in (*SUFFIXES, ".json"):
         raise BadInput(f"{target}: found suffix {target.suffix!r}, expected .csv, .parquet or .json")
     truth = truth_of(dataset)
-    given = recognition.table if isinstance(recognition, Recognition) else recognition
-    checked = of_scores(given, truth, Tally(raise_errors))
+    given = recognition.table if isinstance(recognition, RecognitionTable) else recognition
+    checked = of_scores(given, truth, RowProblems(raise_errors))
     table = checked.table
     with _complete(target, folder=False) as partial:
         if suffix == ".json":

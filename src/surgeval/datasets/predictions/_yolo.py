@@ -17,7 +17,7 @@ from surgeval.datasets.io._json import read_text
 from surgeval.datasets.io._layout import names
 from surgeval.datasets.io._values import Place
 from surgeval.datasets.predictions._names import FrameNames
-from surgeval.datasets.predictions._raw import Column, RawTable, Source, Tally
+from surgeval.datasets.predictions._raw import Column, RawTable, RowProblems, Source
 from surgeval.datasets.predictions._truth import GroundTruth
 
 __all__ = ["read_yolo", "text_files", "yolo_lines"]
@@ -39,7 +39,7 @@ def text_files(path: Path) -> list[Path]:
 
 
 def read_yolo(
-    path: Path, truth: GroundTruth, tally: Tally, *, lone: str = "triplet", assume_score: float | None = None
+    path: Path, truth: GroundTruth, tally: RowProblems, *, lone: str = "triplet", assume_score: float | None = None
 ) -> RawTable:
     """Lines of all files; `lone` is what the class of a six-field line is, `assume_score` that of scoreless lines."""
     frames = FrameNames(truth)

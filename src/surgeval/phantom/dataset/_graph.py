@@ -40,7 +40,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class GraphSpan:
     """A stretch of an object's history: held (by an instrument), lying, hidden, applied, in use."""
 
     state: str
@@ -57,7 +57,7 @@ class Thing:
     slug: str
     origin: str
     situs: str
-    spans: tuple[Span, ...]
+    spans: tuple[GraphSpan, ...]
     removed: float | None = None
 
     @property
@@ -75,7 +75,7 @@ class Thing:
         """Last in the abdomen."""
         return self.spans[-1].end
 
-    def span(self, t: float) -> Span | None:
+    def span(self, t: float) -> GraphSpan | None:
         """What is happening to it at a time."""
         return next((span for span in self.spans if span.start <= t < span.end), None)
 
@@ -103,7 +103,7 @@ class SeenThing:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class Visibility:
     """What one labelled frame shows; `working` is the track the surgeon attends to."""
 
     time: float
@@ -134,7 +134,7 @@ class SceneGraph:
     phases: tuple[Phase, ...]
     events: tuple[Event, ...]
     things: tuple[Thing, ...]
-    views: tuple[View, ...]
+    views: tuple[Visibility, ...]
 
     def thing(self, key: str) -> Thing:
         """A foreign object by its key."""
@@ -158,7 +158,9 @@ def graph_from_json(data: Any, file: str | Path) -> SceneGraph:
             data["seconds"],
             tuple(Phase(**row) for row in data["phases"]),
             tuple(Event(**row) for row in data["events"]),
-            tuple(Thing(**{**row, "spans": tuple(Span(**span) for span in row["spans"])}) for row in data["things"]),
+            tuple(
+                Thing(**{**row, "spans": tuple(GraphSpan(**span) for span in row["spans"])}) for row in data["things"]
+            ),
             tuple(_view(row) for row in data["views"]),
         )
     except (KeyError, TypeError) as error:
@@ -167,8 +169,8 @@ def graph_from_json(data: Any, file: str | Path) -> SceneGraph:
         ) from error
 
 
-def _view(row: dict[str, Any]) -> View:
-    return View(
+def _view(row: dict[str, Any]) -> Visibility:
+    return Visibility(
         **{
             **row,
             "tools": tuple(SeenTool(**tool) for tool in row["tools"]),
@@ -189,31 +191,35 @@ class Known:
 
 def known_things(procedure: Procedure) -> tuple[Known, ...]:
     """Every foreign object that is in the abdomen at some time of the video, in order of appearance."""
-    found: list[tuple[str, str, str, str, list[Span], int]] = []  # kind, slug, origin, situs, spans, number
+    found: list[tuple[str, str, str, str, list[GraphSpan], int]] = []  # kind, slug, origin, situs, spans, number
     for plan in procedure.objects:
-        spans = [Span(leg.kind, leg.start, leg.end, leg.track) for leg in plan.legs]
+        spans = [GraphSpan(leg.kind, leg.start, leg.end, leg.track) for leg in plan.legs]
         found.append(("object", plan.slug, plan.origin, plan.situs, spans, plan.number))
     whole = procedure.phases[-1].end
     marked = [a for a in procedure.actions if a.moment is not None and a.instrument != "hook"]
     for number, action in enumerate(marked):
         if action.verb == "clip" and action.moment is not None:
-            found.append(("clip", "clip", "applied", action.target, [Span("applied", action.moment, whole)], number))
+            found.append(
+                ("clip", "clip", "applied", action.target, [GraphSpan("applied", action.moment, whole)], number)
+            )
     for tool in procedure.tools:
         if tool.instrument == "specimen_bag":
-            span = Span("in_use", tool.enters, tool.leaves, tool.track)
+            span = GraphSpan("in_use", tool.enters, tool.leaves, tool.track)
             found.append(("bag", "specimen_bag", "brought", "gallbladder", [span], tool.track))
     p = procedure.packing
     if p is not None:
         spans = [
-            Span("lying", p.freed, p.lifted),
-            Span("held", p.lifted, p.bagged, p.carrier),
-            Span("hidden", p.bagged, p.gone),
+            GraphSpan("lying", p.freed, p.lifted),
+            GraphSpan("held", p.lifted, p.bagged, p.carrier),
+            GraphSpan("hidden", p.bagged, p.gone),
         ]
         found.append(("specimen", "specimen", "freed", "cystic_plate", spans, p.carrier))
     return _numbered(procedure, found)
 
 
-def _numbered(procedure: Procedure, found: Sequence[tuple[str, str, str, str, list[Span], int]]) -> tuple[Known, ...]:
+def _numbered(
+    procedure: Procedure, found: Sequence[tuple[str, str, str, str, list[GraphSpan], int]]
+) -> tuple[Known, ...]:
     """Keys `slug-1`, `slug-2`, … by first appearance; times cut to the video."""
     counts: dict[str, int] = {}
     known = []
@@ -222,7 +228,7 @@ def _numbered(procedure: Procedure, found: Sequence[tuple[str, str, str, str, li
         found, key=lambda item: (item[4][0].start, item[1], item[5])
     ):
         cut = tuple(
-            Span(span.state, round(max(start, 0.0), 3), round(min(end, procedure.seconds), 3), span.track)
+            GraphSpan(span.state, round(max(start, 0.0), 3), round(min(end, procedure.seconds), 3), span.track)
             for span in spans
             for start, end in [(span.start - procedure.offset, span.end - procedure.offset)]
             if end > 0 and start < procedure.seconds
@@ -236,7 +242,7 @@ def _numbered(procedure: Procedure, found: Sequence[tuple[str, str, str, str, li
     return tuple(known)
 
 
-def build_graph(video: str, procedure: Procedure, known: Sequence[Known], views: Sequence[View]) -> SceneGraph:
+def build_graph(video: str, procedure: Procedure, known: Sequence[Known], views: Sequence[Visibility]) -> SceneGraph:
     """Put script and views together."""
     offset, seconds = procedure.offset, procedure.seconds
 

@@ -64,7 +64,7 @@ def index_text(index: dict[str, Any]) -> str:
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
-def focus_json(questions: Sequence[VqaQuestion]) -> tuple[str, str]:
+def focus_records(questions: Sequence[VqaQuestion]) -> tuple[str, str]:
     """Requests and references as FOCUS has them: JSON arrays, one question per line."""
     requests = [
         {

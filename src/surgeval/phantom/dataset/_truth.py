@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from surgeval.phantom.dataset._graph import Known, SeenThing, SeenTool, View
+from surgeval.phantom.dataset._graph import Known, SeenThing, SeenTool, Visibility
 from surgeval.phantom.script._gaze import fixations_at
 from surgeval.phantom.script._procedure import FPS, Procedure
 from surgeval.phantom.script._state import (
@@ -34,7 +34,7 @@ NEIGHBOURHOOD = 30.0  # half side of the interaction region, world units
 MIN_ORGAN = 0.012  # share of the frame
 
 
-class Seen(Protocol):
+class SeenInstance(Protocol):
     """What the renderer says is visible."""
 
     @property
@@ -59,7 +59,7 @@ class Labelled:
 
     frame: Frame
     corruption: Corruption | None
-    view: View
+    view: Visibility
 
 
 def label(
@@ -67,7 +67,7 @@ def label(
     index: int,
     procedure: Procedure,
     known: Sequence[Known],
-    seen: Seen,
+    seen: SeenInstance,
     mover: Mover,
     gaze: tuple[Gaze, ...],
     organ_names: Sequence[str],
@@ -115,7 +115,7 @@ def label(
     return Labelled(
         frame,
         corruption,
-        View(round(time, 6), name, state.phase, shown, tuple(tools), things, organs, corruption is not None),
+        Visibility(round(time, 6), name, state.phase, shown, tuple(tools), things, organs, corruption is not None),
     )
 
 
@@ -151,7 +151,7 @@ def _rounded(point: Point) -> Point:
     return (round(point[0], 2), round(point[1], 2))
 
 
-def _in_field(x: float, y: float, seen: Seen) -> bool:
+def _in_field(x: float, y: float, seen: SeenInstance) -> bool:
     """Whether an image point lies in the round field: there is tissue, or something in front of it."""
     height, width = seen.organ_map.shape
     column, row = round(x), round(y)
@@ -160,11 +160,11 @@ def _in_field(x: float, y: float, seen: Seen) -> bool:
     return bool(seen.organ_map[row, column]) or _covered(column, row, seen)
 
 
-def _covered(column: int, row: int, seen: Seen) -> bool:
+def _covered(column: int, row: int, seen: SeenInstance) -> bool:
     return any(mask[row, column] for mask in (*seen.masks.values(), *seen.object_masks.values()))
 
 
-def _region(contact: Point, camera: CameraPose, seen: Seen) -> Box | None:
+def _region(contact: Point, camera: CameraPose, seen: SeenInstance) -> Box | None:
     height, width = seen.organ_map.shape
     x, y = camera.project(contact, width, height)
     if not _in_field(x, y, seen):
@@ -179,7 +179,7 @@ def _organs(organ_map: npt.NDArray[np.uint8], names: Sequence[str]) -> tuple[str
     return tuple(name for k, name in enumerate(names) if name and counts[k] >= MIN_ORGAN * organ_map.size)
 
 
-def _thing(known: Known, state: SceneState, seen: Seen, organ_names: Sequence[str]) -> SeenThing | None:
+def _thing(known: Known, state: SceneState, seen: SeenInstance, organ_names: Sequence[str]) -> SeenThing | None:
     """The state of a foreign object in a frame; None while it is not in the abdomen."""
     if known.thing.span(state.time) is None:
         return None
@@ -202,7 +202,7 @@ def _thing(known: Known, state: SceneState, seen: Seen, organ_names: Sequence[st
 
 
 def _whereabouts(
-    known: Known, state: SceneState, seen: Seen, organ_names: Sequence[str]
+    known: Known, state: SceneState, seen: SeenInstance, organ_names: Sequence[str]
 ) -> tuple[Point, bool, npt.NDArray[np.bool_] | None] | None:
     """World position, whether it is covered, and its visible pixels where the renderer tells; None if not there."""
     nothing = np.zeros(seen.organ_map.shape, dtype=bool)

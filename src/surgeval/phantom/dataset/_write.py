@@ -27,7 +27,7 @@ from surgeval.errors import BadInput, DataError, RunError
 from surgeval.phantom.dataset._edition import HELD_OUT_WORDINGS, VideoPlan, edition, plan_videos
 from surgeval.phantom.dataset._film import video_mp4
 from surgeval.phantom.dataset._graph import build_graph, graph_from_json, known_things
-from surgeval.phantom.dataset._layout import focus_json, frame_json, index_text, intent_json, truth_text
+from surgeval.phantom.dataset._layout import focus_records, frame_json, index_text, intent_json, truth_text
 from surgeval.phantom.dataset._truth import label
 from surgeval.phantom.questions._focus_questions import make_focus_questions
 from surgeval.phantom.questions._intent_questions import make_intent_questions
@@ -44,7 +44,7 @@ Progress = Callable[[str, int, int], None]  # video, labelled frames done, of ho
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class WriteSettings:
     """All that decides the content of one video's files."""
 
     video: VideoPlan
@@ -85,7 +85,7 @@ def write_phantom(
     plans = [plan for plan in plan_videos(seed, videos) if split in (None, plan.split)]
     if not plans:
         raise BadInput(f"split: found no {split!r} among {videos} videos, expected train, val or test of enough videos")
-    jobs = [Settings(plan, float(seconds), float(fps_labels), width, height, tint) for plan in plans]
+    jobs = [WriteSettings(plan, float(seconds), float(fps_labels), width, height, tint) for plan in plans]
     Footage(
         make_procedure(jobs[0].video.seed, seconds, plans[0].procedure),
         plans[0].source,
@@ -167,7 +167,7 @@ def _refuse_strangers(out: Path, plans: Sequence[VideoPlan]) -> None:
         )
 
 
-def _finished(out: Path, job: Settings, mp4: bool) -> bool:
+def _finished(out: Path, job: WriteSettings, mp4: bool) -> bool:
     """Whether a video is there as wanted; other settings are refused."""
     path = out / "truth" / f"{job.video.name}.json"
     if not path.exists():
@@ -196,7 +196,7 @@ def _read_truth(path: Path) -> dict[str, Any]:
 # ── one video ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _run(out: Path, jobs: Sequence[Settings], mp4: bool, processes: int, progress: Progress | None) -> None:
+def _run(out: Path, jobs: Sequence[WriteSettings], mp4: bool, processes: int, progress: Progress | None) -> None:
     workers = min(processes, len(jobs))
     if workers <= 1:
         with one_thread():
@@ -240,12 +240,12 @@ def _deaf_children() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _in_process(out: Path, job: Settings, mp4: bool) -> None:
+def _in_process(out: Path, job: WriteSettings, mp4: bool) -> None:
     with one_thread():  # one process per core already
         write_video(out, job, mp4=mp4)
 
 
-def write_video(out: Path, job: Settings, *, mp4: bool = False, progress: Progress | None = None) -> None:
+def write_video(out: Path, job: WriteSettings, *, mp4: bool = False, progress: Progress | None = None) -> None:
     """Render and label one video into a hidden folder, then move it into place, truth last."""
     name = job.video.name
     partial = out / f".partial-{name}"
@@ -302,7 +302,7 @@ def write_atomically(path: Path, text: str, temporary: Path) -> None:
 # ── the whole dataset ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _finish(out: Path, plans: Sequence[VideoPlan], job: Settings, seed: int, name: str | None) -> None:
+def _finish(out: Path, plans: Sequence[VideoPlan], job: WriteSettings, seed: int, name: str | None) -> None:
     """Questions and index, from the truth files."""
     prefix = edition(name).prefix if name else f"s{seed}"
     focus: list[VqaQuestion] = []
@@ -318,7 +318,7 @@ def _finish(out: Path, plans: Sequence[VideoPlan], job: Settings, seed: int, nam
         row = asdict(plan)
         del row["seed"]
         rows.append({**row, "seconds": job.seconds, "sha256": truth_hash(truth)})
-    requests, references = focus_json(focus)
+    requests, references = focus_records(focus)
     texts = {
         "questions/focus_requests.json": requests,
         "questions/focus_references.json": references,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from surgeval.phantom.dataset._graph import Event, SceneGraph, SeenThing, View
+from surgeval.phantom.dataset._graph import Event, SceneGraph, SeenThing, Visibility
 from surgeval.phantom.script._dice import Dice
 from surgeval.vocab import foreign_objects
 
@@ -33,7 +33,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class QuestionScene:
     """A graph with what the makers keep asking of it."""
 
     graph: SceneGraph
@@ -50,7 +50,7 @@ class Scene:
         """The actions the video shows: not the last glimpse of a clip that closed before it begins."""
         return [e for e in self.graph.events if e.moment is None or 0 <= e.moment <= self.end]
 
-    def views(self) -> list[View]:
+    def views(self) -> list[Visibility]:
         """Views at whole seconds, in random order, clear ones first."""
         whole = [view for view in self.graph.views if view.time == int(view.time)]
         return sorted(self.dice.shuffled(whole), key=lambda view: view.corrupted)
@@ -59,7 +59,7 @@ class Scene:
         """Its class."""
         return self.graph.thing(thing.key).slug
 
-    def seen_slugs(self, view: View) -> set[str]:
+    def seen_slugs(self, view: Visibility) -> set[str]:
         """Classes in view."""
         return {self.slug(thing) for thing in view.visible()}
 
@@ -70,7 +70,7 @@ class Scene:
         text = " ".join(f"{letter}) {option}" for letter, option in zip("ABCD", options, strict=True))
         return text, f"{'ABCD'[self.place]}) {right}"
 
-    def single(self, view: View) -> list[SeenThing]:
+    def single(self, view: Visibility) -> list[SeenThing]:
         """Visible objects whose class is visible once, so that "the sponge" is unambiguous."""
         visible = view.visible()
         slugs = [self.slug(thing) for thing in visible]
@@ -82,14 +82,14 @@ class Scene:
 
     def at(self, view_time: float, kind: str, primary: str, form: str, answer: str, **more: object) -> Asked:
         """A question about one moment."""
-        slots = {"t": clock(view_time), **more.pop("slots", {})}  # type: ignore[dict-item]
+        slots = {"t": clock_of(view_time), **more.pop("slots", {})}  # type: ignore[dict-item]
         return Asked(kind, primary, form, answer, view_time, view_time, slots, **more)  # type: ignore[arg-type]
 
 
-def clock(seconds: float) -> str:
+def clock_of(seconds: float) -> str:
     """hh:mm:ss of the nearest second.
 
-    >>> clock(75.4)
+    >>> clock_of(75.4)
     '00:01:15'
     """
     whole = round(seconds)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from surgeval.phantom.dataset._graph import SceneGraph, SeenTool, View
+from surgeval.phantom.dataset._graph import SceneGraph, SeenTool, Visibility
 from surgeval.phantom.questions._focus_scene import QUADRANTS, quadrant
 from surgeval.phantom.questions._intent_words import CHECK, GERUND, PHASES, THINGS, WATCH, deed_in_words, keyed
 from surgeval.phantom.questions._phrases import REASON, reason, words
@@ -55,7 +55,7 @@ class _Draft:
     """A question whose options are not yet in order."""
 
     skill: str
-    view: View
+    view: Visibility
     frames: int
     ask: str
     right: str
@@ -103,7 +103,7 @@ class _Maker:
 
     # ── putting an item together ────────────────────────────────────────────────────────────────────────────────
 
-    def _acting(self, view: View) -> SeenTool | None:
+    def _acting(self, view: Visibility) -> SeenTool | None:
         tool = view.tool(view.working)
         inside = tool is not None and 0.06 < tool.x < 0.94 and 0.06 < tool.y < 0.94
         return tool if tool and inside and tool.verb != "null_verb" else None
@@ -152,7 +152,7 @@ class _Maker:
 
     # ── competency ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _absolute(self, view: View) -> _Draft | None:
+    def _absolute(self, view: Visibility) -> _Draft | None:
         tool = self._acting(view)
         where = tool and quadrant(tool.x, tool.y)
         if not where:
@@ -162,7 +162,7 @@ class _Maker:
             "absolute", view, 1, ask, f"in the {where}", tuple(f"in the {q}" for q in QUADRANTS if q != where)
         )
 
-    def _relative(self, view: View) -> _Draft | None:
+    def _relative(self, view: Visibility) -> _Draft | None:
         tool = self._acting(view)
         names = [other.instrument for other in view.tools]
         others = [t for t in view.tools if tool and t.track != tool.track and names.count(t.instrument) == 1]
@@ -186,7 +186,7 @@ class _Maker:
             return _Draft("relative", view, 1, ask, side, tuple(s for s in sides if s != side))
         return None
 
-    def _steps(self, views: Sequence[View], now: SeenTool) -> Iterator[tuple[float, str]]:
+    def _steps(self, views: Sequence[Visibility], now: SeenTool) -> Iterator[tuple[float, str]]:
         """What the attended instrument does in these views, where it is not what is being done now."""
         current = deed_in_words(now.instrument, now.verb, now.target)
         for view in views:
@@ -211,7 +211,7 @@ class _Maker:
             deed_in_words(e.instrument, e.verb, e.target) for e in self.graph.events if e.start < end and e.end > start
         }
 
-    def _prospective(self, view: View) -> _Draft | None:
+    def _prospective(self, view: Visibility) -> _Draft | None:
         tool = self._acting(view)
         step = next(self._steps([v for v in self.whole if v.time > view.time], tool), None) if tool else None
         if tool is None or step is None or step[0] - view.time > 8:
@@ -220,7 +220,7 @@ class _Maker:
         ask = "What do I do next, after what I am doing where I am looking?"
         return _Draft("prospective", view, 3, ask, step[1], wrong)
 
-    def _retrospective(self, view: View) -> _Draft | None:
+    def _retrospective(self, view: Visibility) -> _Draft | None:
         tool = self._acting(view)
         step = next(self._steps([v for v in reversed(self.whole) if v.time < view.time], tool), None) if tool else None
         if tool is None or step is None or view.time - step[0] > 8:
@@ -229,15 +229,15 @@ class _Maker:
         ask = "Which of these did I do before, so that I can do what I am doing where I am looking?"
         return _Draft("retrospective", view, 3, ask, step[1], wrong)
 
-    def _discrete(self, view: View) -> _Draft | None:
+    def _discrete(self, view: Visibility) -> _Draft | None:
         ask = "What do I have to check before I go on with what I am doing where I am looking?"
         return self._standard("discrete", CHECK, view, ask)
 
-    def _continuous(self, view: View) -> _Draft | None:
+    def _continuous(self, view: Visibility) -> _Draft | None:
         ask = "What do I have to keep an eye on all the time during what I am doing where I am looking?"
         return self._standard("continuous", WATCH, view, ask)
 
-    def _standard(self, skill: str, table: dict[str, str], view: View, ask: str) -> _Draft | None:
+    def _standard(self, skill: str, table: dict[str, str], view: Visibility, ask: str) -> _Draft | None:
         tool = self._acting(view)
         if tool is None:
             return None
@@ -247,7 +247,7 @@ class _Maker:
 
     # ── traps ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _perceptual(self, skill: str, view: View) -> None:
+    def _perceptual(self, skill: str, view: Visibility) -> None:
         tool = self._acting(view)
         if tool is None:
             return
@@ -271,7 +271,7 @@ class _Maker:
             twin = self._add(_Draft(skill, view, 1, ask, right, visible))
             self.items[-2] = replace(trap, untrapped=twin.id)
 
-    def _premise_pairs(self) -> Iterator[tuple[View, View]]:
+    def _premise_pairs(self) -> Iterator[tuple[Visibility, Visibility]]:
         """(false, true) moments of one phase: what is done at the second is not to be seen at the first."""
         used: set[str] = set()
         for true in self.dice.shuffled(self.moments):
@@ -288,7 +288,7 @@ class _Maker:
                     yield false, true
                     break
 
-    def _cognitive(self, skill: str, false: View, true: View) -> None:
+    def _cognitive(self, skill: str, false: Visibility, true: Visibility) -> None:
         done, actual = self._acting(true), self._acting(false)
         if done is None or actual is None:
             return

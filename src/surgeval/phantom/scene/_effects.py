@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from surgeval.phantom.scene._texture import Bytes, fractal
 from surgeval.phantom.scene._tissue import EXTENT, SCALE
-from surgeval.phantom.scene._warp import Ints, Maps
+from surgeval.phantom.scene._warp import Ints, WarpMaps
 from surgeval.phantom.script._state import Spot
 
 
@@ -33,7 +33,7 @@ _CHAR = _table(235 if k < 90 else 235 * (1 - (k - 90) / 150) for k in range(256)
 class Spots:
     """Draws round spots with ragged edges at rest places of the tissue."""
 
-    def __init__(self, colour: Bytes, relief: Bytes, maps: Maps, zoom: float) -> None:
+    def __init__(self, colour: Bytes, relief: Bytes, maps: WarpMaps, zoom: float) -> None:
         self._colour, self._relief, self._maps, self._zoom = colour, relief, maps, zoom
 
     def blood(self, spot: Spot, centre: tuple[float, float]) -> None:

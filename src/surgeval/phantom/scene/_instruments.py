@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from surgeval.phantom.scene._sprite import Board, Sprite, joined, mirrored, turned
+from surgeval.phantom.scene._sprite import Board, Sprite, mirrored, turned, union_mask
 from surgeval.phantom.scene._texture import Floats, fractal, slopes
 from surgeval.phantom.script._anatomy import curve
 from surgeval.records import Point
@@ -36,7 +36,7 @@ def instrument_sprite(instrument: str, shaft: str, jaw: float, full: bool = Fals
 @lru_cache(maxsize=256)
 def _drawn(instrument: str, shaft: str, step: int, full: bool) -> Sprite:
     head = _board(instrument, -34, NECK, shaft, step / JAW_STEPS, full)
-    return joined(head.finish(), _shaft(instrument, shaft))
+    return union_mask(head.finish(), _shaft(instrument, shaft))
 
 
 @lru_cache(maxsize=64)

@@ -24,7 +24,7 @@ from surgeval.phantom.scene._texture import Bytes
 from surgeval.phantom.scene._tissue import EXTENT, ORGANS, SCALE, Tissue, build_field
 from surgeval.phantom.scene._warp import (
     Affine,
-    Maps,
+    WarpMaps,
     affine_maps,
     compose,
     invert,
@@ -122,11 +122,11 @@ class Renderer:
 
     # ── tissue ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _tissue_layers(self, state: SceneState) -> tuple[Bytes, Bytes, Bytes, Maps]:
+    def _tissue_layers(self, state: SceneState) -> tuple[Bytes, Bytes, Bytes, WarpMaps]:
         breath = Pull(20.0, -60.0, 0.3 * math.sin(state.wobble), 1.3 * math.sin(state.wobble), 150.0)
         grid = tissue_grid(state.camera, (*state.pulls, breath), self.width, self.height)
         scale = 32 * SCALE
-        maps = Maps(
+        maps = WarpMaps(
             refine(grid.x - (EXTENT[0] + 0.5 / SCALE), scale, self.width, self.height),
             refine(grid.y - (EXTENT[1] + 0.5 / SCALE), scale, self.width, self.height),
         )
@@ -169,7 +169,7 @@ class Renderer:
             np.where(under, opened.colour, closed.colour), np.where(under, opened.relief, closed.relief), opened.organ
         )
 
-    def _draw_bag(self, state: SceneState, maps: Maps, colour: Bytes, relief: Bytes, organ: Bytes) -> None:
+    def _draw_bag(self, state: SceneState, maps: WarpMaps, colour: Bytes, relief: Bytes, organ: Bytes) -> None:
         """The gallbladder while it is being lifted off its bed, or free: drawn from its own texture."""
         moved = self._bag_motion(state)
         if moved is None:
@@ -179,7 +179,7 @@ class Renderer:
         ox, oy = EXTENT[0], EXTENT[1]
         c = math.floor((back[0] * ox + back[1] * oy + back[2] - ox) * SCALE * 32 + 0.5)
         f = math.floor((back[3] * ox + back[4] * oy + back[5] - oy) * SCALE * 32 + 0.5)
-        own = Maps(((a * maps.x + b * maps.y) >> 12) + c, ((d * maps.x + e * maps.y) >> 12) + f)
+        own = WarpMaps(((a * maps.x + b * maps.y) >> 12) + c, ((d * maps.x + e * maps.y) >> 12) + f)
         bag = self._field.bag
         pixels, bumps = sample(bag.colour, own), sample(bag.relief, own)
         alpha = pixels[..., 3].astype(np.uint16)
@@ -207,7 +207,7 @@ class Renderer:
         x, y = pivot
         return (cos, sin, x - cos * x - sin * y + shift[0], -sin, cos, y + sin * x - cos * y + shift[1])
 
-    def _spots(self, state: SceneState, colour: Bytes, relief: Bytes, maps: Maps) -> None:
+    def _spots(self, state: SceneState, colour: Bytes, relief: Bytes, maps: WarpMaps) -> None:
         spots = Spots(colour, relief, maps, state.camera.zoom * self.width / 448)
         for kind, draw in ((state.burns, spots.burn), (state.fluid, spots.fluid), (state.blood, spots.blood)):
             for spot in kind:

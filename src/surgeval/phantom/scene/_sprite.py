@@ -190,6 +190,6 @@ def mirrored(outline: Sequence[Point]) -> list[Point]:
     return [(x, -y) for x, y in outline]
 
 
-def joined(left: Sprite, right: Sprite) -> Sprite:
+def union_mask(left: Sprite, right: Sprite) -> Sprite:
     """Two sprites of equal height, side by side."""
     return Sprite(np.ascontiguousarray(np.hstack([left.pixels, right.pixels])), left.x0, left.y0)

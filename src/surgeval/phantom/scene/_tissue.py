@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from surgeval.phantom.scene._organs import RECIPES, Recipe
+from surgeval.phantom.scene._organs import RECIPES, OrganRecipe
 from surgeval.phantom.scene._texture import (
     SHIFT,
     Bytes,
@@ -142,7 +142,7 @@ def _window(outline: tuple[Point, ...], margin: float) -> tuple[slice, slice]:
     return slice(y0, y1), slice(x0, x1)
 
 
-def _paint(canvas: _Canvas, organ: Organ, recipe: Recipe, noise: _Noise, source: random.Random) -> Bytes:
+def _paint(canvas: _Canvas, organ: Organ, recipe: OrganRecipe, noise: _Noise, source: random.Random) -> Bytes:
     """Put one organ on the canvas; returns its opacity over the whole canvas."""
     margin = 20 * SCALE
     window = _window(organ.outline, margin)
@@ -210,7 +210,7 @@ def _ragged(solid: Bytes, local: _Noise, amount: float) -> Bytes:
     return sharp
 
 
-def _vessels(organ: Organ, recipe: Recipe, solid: Bytes, origin: Point, source: random.Random) -> Bytes:
+def _vessels(organ: Organ, recipe: OrganRecipe, solid: Bytes, origin: Point, source: random.Random) -> Bytes:
     mask = np.zeros_like(solid)
     xs, ys = [x for x, _ in organ.outline], [y for _, y in organ.outline]
     x0, x1 = max(min(xs), EXTENT[0]), min(max(xs), EXTENT[0] + EXTENT[2])

@@ -25,7 +25,7 @@ _EXP_Y = np.array([round(math.exp(-k / 64), 9) for k in range(512)] + [0.0])
 
 
 @dataclass(frozen=True, slots=True)
-class Maps:
+class WarpMaps:
     """Source position of every pixel, in 1/32 pixel of the source."""
 
     x: Ints
@@ -41,9 +41,9 @@ class Maps:
         whole[..., 0], whole[..., 1] = (self.x + half) >> 5, (self.y + half) >> 5
         return whole
 
-    def at(self, window: tuple[slice, slice]) -> Maps:
+    def at(self, window: tuple[slice, slice]) -> WarpMaps:
         """The part for a window of the image."""
-        return Maps(self.x[window], self.y[window])
+        return WarpMaps(self.x[window], self.y[window])
 
 
 def compose(outer: Affine, inner: Affine) -> Affine:
@@ -113,22 +113,22 @@ def refine(nodes: npt.NDArray[np.float64], scale: float, width: int, height: int
     return (full.reshape(height, -1)[:, :width] + STEP * STEP // 2) >> 6
 
 
-def affine_maps(affine: Affine, window: tuple[slice, slice]) -> Maps:
-    """Maps of an image → source affine over a window of the image."""
+def affine_maps(affine: Affine, window: tuple[slice, slice]) -> WarpMaps:
+    """WarpMaps of an image → source affine over a window of the image."""
     a, b, c, d, e, f = (math.floor(value * 32 * 1024 + 0.5) for value in affine)
     columns = np.arange(window[1].start, window[1].stop, dtype=np.int32)[None, :]
     rows = np.arange(window[0].start, window[0].stop, dtype=np.int32)[:, None]
-    return Maps((a * columns + (b * rows + c + 512)) >> 10, (d * columns + (e * rows + f + 512)) >> 10)
+    return WarpMaps((a * columns + (b * rows + c + 512)) >> 10, (d * columns + (e * rows + f + 512)) >> 10)
 
 
-def sample(source: Bytes, maps: Maps) -> Bytes:
+def sample(source: Bytes, maps: WarpMaps) -> Bytes:
     """The source at the maps, bilinear; 0 outside it."""
     first, second = maps.linear()
     result: Bytes = cv2.remap(source, first, second, cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT, borderValue=0)
     return result
 
 
-def sample_nearest(source: Bytes, maps: Maps) -> Bytes:
+def sample_nearest(source: Bytes, maps: WarpMaps) -> Bytes:
     """The source's nearest pixel; 0 outside it."""
     result: Bytes = cv2.remap(
         source, maps.nearest(16), None, cv2.INTER_NEAREST, borderMode=cv2.BORDER_CONSTANT, borderValue=0

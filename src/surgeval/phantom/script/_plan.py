@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class Errand:
     """`what` lists equally likely triplets as `instrument,verb,target`; `chance` is that of doing the job at all."""
 
     lane: str
@@ -23,7 +23,7 @@ class PhasePlan:
     name: str
     weight: float
     site: str  # where the work is, in words: context of the questions
-    jobs: tuple[Job, ...]
+    jobs: tuple[Errand, ...]
 
 
 @dataclass(frozen=True, slots=True)

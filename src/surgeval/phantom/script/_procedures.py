@@ -6,7 +6,7 @@ phase (0 … 1). Every triplet is one of CholecT50's 100; `PLAUSIBLE` collects t
 
 from __future__ import annotations
 
-from surgeval.phantom.script._plan import Job, PhasePlan, ProcedurePlan
+from surgeval.phantom.script._plan import Errand, PhasePlan, ProcedurePlan
 
 CHOLECYSTECTOMY, BLEEDING, ADHESIOLYSIS = "cholecystectomy", "cholecystectomy with bleeding", "adhesiolysis"
 
@@ -16,9 +16,9 @@ _PREPARATION = PhasePlan(
     6.5,
     "right upper abdomen",
     (
-        Job("assist", ("grasper,grasp,gallbladder",), 0.36, 0.66),
-        Job("assist", ("grasper,retract,gallbladder",), 0.76, 1.0),
-        Job(
+        Errand("assist", ("grasper,grasp,gallbladder",), 0.36, 0.66),
+        Errand("assist", ("grasper,retract,gallbladder",), 0.76, 1.0),
+        Errand(
             "left",
             (
                 "grasper,retract,omentum",
@@ -33,7 +33,7 @@ _PREPARATION = PhasePlan(
             0.45,
             0.95,
         ),
-        Job(
+        Errand(
             "right",
             (
                 "hook,dissect,omentum",
@@ -56,8 +56,8 @@ _CALOT = PhasePlan(
     12.5,
     "Calot's triangle",
     (
-        Job("assist", ("grasper,retract,gallbladder",), 0.0, 1.0, 0.7),
-        Job(
+        Errand("assist", ("grasper,retract,gallbladder",), 0.0, 1.0, 0.7),
+        Errand(
             "left",
             (
                 "grasper,retract,gallbladder",
@@ -68,7 +68,7 @@ _CALOT = PhasePlan(
             0.08,
             0.55,
         ),
-        Job(
+        Errand(
             "left",
             (
                 "grasper,retract,gallbladder",
@@ -81,15 +81,15 @@ _CALOT = PhasePlan(
             0.95,
             0.85,
         ),
-        Job("right", ("hook,dissect,peritoneum", "hook,dissect,omentum", "hook,dissect,gallbladder"), 0.06, 0.32),
-        Job("right", ("hook,cut,peritoneum", "hook,dissect,cystic_artery"), 0.36, 0.52, 0.4),
-        Job(
+        Errand("right", ("hook,dissect,peritoneum", "hook,dissect,omentum", "hook,dissect,gallbladder"), 0.06, 0.32),
+        Errand("right", ("hook,cut,peritoneum", "hook,dissect,cystic_artery"), 0.36, 0.52, 0.4),
+        Errand(
             "right",
             ("hook,dissect,cystic_duct", "hook,dissect,cystic_artery", "hook,coagulate,cystic_pedicle"),
             0.4,
             0.66,
         ),
-        Job(
+        Errand(
             "right",
             (
                 "bipolar,coagulate,cystic_pedicle",
@@ -106,7 +106,9 @@ _CALOT = PhasePlan(
             0.82,
             1.0,
         ),
-        Job("extra", ("irrigator,aspirate,fluid", "irrigator,retract,liver", "bipolar,retract,liver"), 0.55, 0.85, 0.3),
+        Errand(
+            "extra", ("irrigator,aspirate,fluid", "irrigator,retract,liver", "bipolar,retract,liver"), 0.55, 0.85, 0.3
+        ),
     ),
 )
 
@@ -115,8 +117,8 @@ _CLIPPING = PhasePlan(
     13.5,
     "cystic duct and artery",
     (
-        Job("assist", ("grasper,retract,gallbladder",), 0.0, 0.95, 0.6),
-        Job(
+        Errand("assist", ("grasper,retract,gallbladder",), 0.0, 0.95, 0.6),
+        Errand(
             "left",
             (
                 "grasper,retract,gallbladder",
@@ -127,24 +129,24 @@ _CLIPPING = PhasePlan(
             0.05,
             0.9,
         ),
-        Job("right", ("clipper,clip,cystic_artery",), 0.12, 0.24),
-        Job("right", ("clipper,clip,cystic_duct",), 0.28, 0.4),
-        Job(
+        Errand("right", ("clipper,clip,cystic_artery",), 0.12, 0.24),
+        Errand("right", ("clipper,clip,cystic_duct",), 0.28, 0.4),
+        Errand(
             "right",
             ("clipper,clip,cystic_duct", "clipper,clip,blood_vessel", "clipper,clip,cystic_pedicle"),
             0.44,
             0.56,
             0.8,
         ),
-        Job("right", ("scissors,cut,cystic_artery",), 0.74, 0.85),
-        Job("right", ("scissors,cut,cystic_duct",), 0.89, 1.0),
+        Errand("right", ("scissors,cut,cystic_artery",), 0.74, 0.85),
+        Errand("right", ("scissors,cut,cystic_duct",), 0.89, 1.0),
     ),
 )
 
 _RELEASE = (
-    Job("assist", ("grasper,retract,gallbladder",), 0.04, 0.9, 0.6),
-    Job("left", ("grasper,retract,gallbladder",), 0.02, 0.45),
-    Job(
+    Errand("assist", ("grasper,retract,gallbladder",), 0.04, 0.9, 0.6),
+    Errand("left", ("grasper,retract,gallbladder",), 0.02, 0.45),
+    Errand(
         "left",
         (
             "grasper,retract,gallbladder",
@@ -155,7 +157,7 @@ _RELEASE = (
         0.52,
         0.92,
     ),
-    Job("right", ("hook,dissect,gallbladder", "hook,dissect,cystic_plate"), 0.16, 0.44),
+    Errand("right", ("hook,dissect,gallbladder", "hook,dissect,cystic_plate"), 0.16, 0.44),
 )
 
 _DISSECTION = PhasePlan(
@@ -164,7 +166,7 @@ _DISSECTION = PhasePlan(
     "gallbladder bed",
     (
         *_RELEASE,
-        Job(
+        Errand(
             "right",
             (
                 "hook,dissect,gallbladder",
@@ -176,7 +178,7 @@ _DISSECTION = PhasePlan(
             0.5,
             0.72,
         ),
-        Job(
+        Errand(
             "right",
             (
                 "hook,dissect,gallbladder",
@@ -193,7 +195,7 @@ _DISSECTION = PhasePlan(
             0.88,
             1.0,
         ),
-        Job(
+        Errand(
             "extra",
             ("irrigator,aspirate,fluid", "irrigator,retract,gallbladder", "irrigator,dissect,cystic_plate"),
             0.3,
@@ -209,15 +211,15 @@ _DISSECTION_BLEEDING = PhasePlan(
     "gallbladder bed",
     (
         *_RELEASE,
-        Job("extra", ("irrigator,aspirate,fluid",), 0.42, 0.7),
-        Job(
+        Errand("extra", ("irrigator,aspirate,fluid",), 0.42, 0.7),
+        Errand(
             "right",
             ("bipolar,coagulate,liver", "bipolar,coagulate,cystic_plate", "bipolar,coagulate,blood_vessel"),
             0.64,
             0.8,
         ),
-        Job("extra", ("irrigator,aspirate,fluid",), 0.76, 0.95),
-        Job("right", ("bipolar,coagulate,cystic_plate", "bipolar,coagulate,liver"), 0.85, 1.0),
+        Errand("extra", ("irrigator,aspirate,fluid",), 0.76, 0.95),
+        Errand("right", ("bipolar,coagulate,cystic_plate", "bipolar,coagulate,liver"), 0.85, 1.0),
     ),
 )
 
@@ -226,11 +228,11 @@ _PACKAGING = PhasePlan(
     7.0,
     "gallbladder bed",
     (
-        Job("bag", ("specimen_bag,null_verb,null_target",), 0.2, 1.0),
-        Job("right", ("grasper,pack,gallbladder",), 0.42, 0.78),
-        Job("left", ("grasper,grasp,specimen_bag", "bipolar,grasp,specimen_bag"), 0.42, 0.95, 0.85),
-        Job("assist", ("grasper,retract,liver", "grasper,grasp,liver"), 0.1, 0.9, 0.4),
-        Job("extra", ("irrigator,retract,liver", "irrigator,aspirate,fluid"), 0.3, 0.85, 0.4),
+        Errand("bag", ("specimen_bag,null_verb,null_target",), 0.2, 1.0),
+        Errand("right", ("grasper,pack,gallbladder",), 0.42, 0.78),
+        Errand("left", ("grasper,grasp,specimen_bag", "bipolar,grasp,specimen_bag"), 0.42, 0.95, 0.85),
+        Errand("assist", ("grasper,retract,liver", "grasper,grasp,liver"), 0.1, 0.9, 0.4),
+        Errand("extra", ("irrigator,retract,liver", "irrigator,aspirate,fluid"), 0.3, 0.85, 0.4),
     ),
 )
 
@@ -239,9 +241,11 @@ _CLEANING = PhasePlan(
     6.0,
     "gallbladder bed",
     (
-        Job("bag", ("specimen_bag,null_verb,null_target",), 0.0, 1.0),
-        Job("left", ("grasper,retract,liver", "grasper,grasp,specimen_bag", "irrigator,retract,liver"), 0.2, 0.9, 0.7),
-        Job(
+        Errand("bag", ("specimen_bag,null_verb,null_target",), 0.0, 1.0),
+        Errand(
+            "left", ("grasper,retract,liver", "grasper,grasp,specimen_bag", "irrigator,retract,liver"), 0.2, 0.9, 0.7
+        ),
+        Errand(
             "right",
             (
                 "irrigator,irrigate,liver",
@@ -251,8 +255,8 @@ _CLEANING = PhasePlan(
             0.25,
             0.55,
         ),
-        Job("right", ("irrigator,aspirate,fluid",), 0.62, 1.0),
-        Job(
+        Errand("right", ("irrigator,aspirate,fluid",), 0.62, 1.0),
+        Errand(
             "extra",
             (
                 "bipolar,coagulate,liver",
@@ -273,8 +277,8 @@ _RETRACTION = PhasePlan(
     3.0,
     "right upper abdomen",
     (
-        Job("bag", ("specimen_bag,null_verb,null_target",), 0.0, 0.25),
-        Job("left", ("grasper,grasp,specimen_bag",), 0.0, 0.2, 0.8),
+        Errand("bag", ("specimen_bag,null_verb,null_target",), 0.0, 0.25),
+        Errand("left", ("grasper,grasp,specimen_bag",), 0.0, 0.2, 0.8),
     ),
 )
 
@@ -283,31 +287,33 @@ _ADHESION_WORK = PhasePlan(
     42.0,
     "adhesions at the abdominal wall",
     (
-        Job("left", ("grasper,retract,omentum", "grasper,grasp,omentum"), 0.06, 0.24),
-        Job("left", ("grasper,retract,gut", "grasper,grasp,gut", "grasper,retract,peritoneum"), 0.29, 0.47),
-        Job("left", ("grasper,retract,omentum", "grasper,grasp,peritoneum"), 0.52, 0.7),
-        Job("left", ("grasper,retract,gut", "grasper,retract,omentum"), 0.76, 0.96),
-        Job("assist", ("grasper,retract,peritoneum", "grasper,grasp,peritoneum"), 0.18, 0.42, 0.6),
-        Job("assist", ("grasper,retract,omentum", "grasper,retract,liver"), 0.55, 0.85, 0.6),
-        Job("right", ("scissors,cut,adhesion",), 0.08, 0.13),
-        Job("right", ("scissors,cut,adhesion", "scissors,dissect,omentum", "scissors,coagulate,omentum"), 0.15, 0.22),
-        Job("right", ("scissors,cut,adhesion", "scissors,cut,peritoneum", "scissors,cut,omentum"), 0.24, 0.29),
-        Job("right", ("bipolar,dissect,adhesion", "bipolar,coagulate,omentum"), 0.37, 0.44),
-        Job(
+        Errand("left", ("grasper,retract,omentum", "grasper,grasp,omentum"), 0.06, 0.24),
+        Errand("left", ("grasper,retract,gut", "grasper,grasp,gut", "grasper,retract,peritoneum"), 0.29, 0.47),
+        Errand("left", ("grasper,retract,omentum", "grasper,grasp,peritoneum"), 0.52, 0.7),
+        Errand("left", ("grasper,retract,gut", "grasper,retract,omentum"), 0.76, 0.96),
+        Errand("assist", ("grasper,retract,peritoneum", "grasper,grasp,peritoneum"), 0.18, 0.42, 0.6),
+        Errand("assist", ("grasper,retract,omentum", "grasper,retract,liver"), 0.55, 0.85, 0.6),
+        Errand("right", ("scissors,cut,adhesion",), 0.08, 0.13),
+        Errand(
+            "right", ("scissors,cut,adhesion", "scissors,dissect,omentum", "scissors,coagulate,omentum"), 0.15, 0.22
+        ),
+        Errand("right", ("scissors,cut,adhesion", "scissors,cut,peritoneum", "scissors,cut,omentum"), 0.24, 0.29),
+        Errand("right", ("bipolar,dissect,adhesion", "bipolar,coagulate,omentum"), 0.37, 0.44),
+        Errand(
             "right", ("bipolar,dissect,adhesion", "bipolar,dissect,omentum", "bipolar,coagulate,peritoneum"), 0.46, 0.53
         ),
-        Job("right", ("hook,dissect,peritoneum", "hook,dissect,omentum", "hook,coagulate,omentum"), 0.62, 0.7),
-        Job("right", ("hook,cut,peritoneum", "hook,dissect,blood_vessel", "hook,cut,blood_vessel"), 0.72, 0.78),
-        Job("right", ("scissors,cut,adhesion",), 0.87, 0.92),
-        Job("right", ("scissors,cut,adhesion", "scissors,cut,omentum"), 0.94, 0.99),
-        Job(
+        Errand("right", ("hook,dissect,peritoneum", "hook,dissect,omentum", "hook,coagulate,omentum"), 0.62, 0.7),
+        Errand("right", ("hook,cut,peritoneum", "hook,dissect,blood_vessel", "hook,cut,blood_vessel"), 0.72, 0.78),
+        Errand("right", ("scissors,cut,adhesion",), 0.87, 0.92),
+        Errand("right", ("scissors,cut,adhesion", "scissors,cut,omentum"), 0.94, 0.99),
+        Errand(
             "extra",
             ("irrigator,aspirate,fluid", "irrigator,dissect,omentum", "irrigator,retract,omentum"),
             0.4,
             0.55,
             0.7,
         ),
-        Job(
+        Errand(
             "extra",
             ("bipolar,coagulate,blood_vessel", "bipolar,retract,omentum", "clipper,clip,blood_vessel"),
             0.74,
@@ -322,16 +328,16 @@ _ADHESION_CLEANING = PhasePlan(
     18.0,
     "abdominal wall",
     (
-        Job("left", ("grasper,retract,gut", "grasper,retract,omentum"), 0.1, 0.6, 0.8),
-        Job("right", ("irrigator,irrigate,abdominal_wall_cavity",), 0.18, 0.34),
-        Job("right", ("irrigator,aspirate,fluid",), 0.4, 0.68),
-        Job(
+        Errand("left", ("grasper,retract,gut", "grasper,retract,omentum"), 0.1, 0.6, 0.8),
+        Errand("right", ("irrigator,irrigate,abdominal_wall_cavity",), 0.18, 0.34),
+        Errand("right", ("irrigator,aspirate,fluid",), 0.4, 0.68),
+        Errand(
             "extra",
             ("bipolar,coagulate,abdominal_wall_cavity", "bipolar,coagulate,peritoneum", "bipolar,coagulate,omentum"),
             0.35,
             0.6,
         ),
-        Job("left", ("grasper,grasp,omentum", "grasper,grasp,gut"), 0.7, 0.88, 0.6),
+        Errand("left", ("grasper,grasp,omentum", "grasper,grasp,gut"), 0.7, 0.88, 0.6),
     ),
 )
 

@@ -88,9 +88,9 @@ def _examine_some(
     if texts.vectors is None:
         raise BadInput(f"model {model.name!r}: found a matching head, expected a model with prompt vectors")
     grid = heatmaps(model, pixels, texts.vectors[best])
-    region = top_region(interpolate(grid[:, None], FRAME, mode="bilinear", align_corners=False)[:, 0])
+    region = top_share(interpolate(grid[:, None], FRAME, mode="bilinear", align_corners=False)[:, 0])
     boxes = torch.from_numpy(_box_masks(frames.boxes[rows], instrument)).to(device)
-    small = top_region(interpolate(grid[:, None], (SIZE, SIZE), mode="bilinear", align_corners=False)[:, 0])
+    small = top_share(interpolate(grid[:, None], (SIZE, SIZE), mode="bilinear", align_corners=False)[:, 0])
     masks = torch.from_numpy((frames.tools[rows] & 31) >= 16).to(device)
     hidden_boxes = interpolate(boxes[:, None].float(), (SIZE, SIZE), mode="area")[:, 0] > 0
     known = triplet >= 0
@@ -142,7 +142,7 @@ def heatmaps(model: Any, pixels: torch.Tensor, targets: torch.Tensor) -> torch.T
     return row[:, 0, 1:].reshape(-1, *model.grid).detach()
 
 
-def top_region(maps: torch.Tensor) -> torch.Tensor:
+def top_share(maps: torch.Tensor) -> torch.Tensor:
     """The pixels from the 80th percentile up, zeros left out."""
     flat = maps.flatten(1).double()
     level = torch.quantile(flat, 1 - KEEP_TOP, dim=1)[:, None, None]

@@ -57,11 +57,11 @@ def examine_embedded(
         for tint in TINTS:
             say = progress(f"{videos} {tint} video", log)
             frames = film_all(examination_shoots(plans, tint), workers, say)
-            results.append(compare(opened, frames, videos, tint))
+            results.append(compare_models(opened, frames, videos, tint))
     return results
 
 
-def compare(models: Mapping[str, Contrastive], frames: Frames, videos: str, tint: str) -> Examined:
+def compare_models(models: Mapping[str, Contrastive], frames: Frames, videos: str, tint: str) -> Examined:
     """Examine models on the same frames."""
     exams = {name: examine(model, frames) for name, model in models.items()}
     first, *others = exams

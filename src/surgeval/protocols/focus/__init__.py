@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from surgeval.protocols.focus._judge import Judging
     from surgeval.protocols.focus._results_file import read_results
     from surgeval.protocols.focus._run import FocusRun, run_focus
-    from surgeval.protocols.focus._summary import Bucket
+    from surgeval.protocols.focus._summary import BucketScore
     from surgeval.protocols.focus.method import RESAMPLES, score_focus
     from surgeval.protocols.focus.result import Admission, FocusScores, admission_gate
 
@@ -42,7 +42,7 @@ _HOMES = {
         "FocusRun",
         "run_focus",
     ),
-    "_summary": ("Bucket",),
+    "_summary": ("BucketScore",),
     "method": (
         "RESAMPLES",
         "score_focus",
@@ -58,7 +58,7 @@ __all__ = [
     "DESCRIPTOR",
     "RESAMPLES",
     "Admission",
-    "Bucket",
+    "BucketScore",
     "FocusProblems",
     "FocusRun",
     "FocusScores",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 
-from surgeval.asking import Picture, class_names
+from surgeval.asking import ShownFrame, object_classes
 from surgeval.datasets import clock
 from surgeval.errors import printable
 from surgeval.qa.chat import Message
@@ -34,7 +34,7 @@ _FORMS = {
 }
 
 
-def question_messages(question: VqaQuestion, pictures: Sequence[Picture] = ()) -> tuple[Message, Message]:
+def question_messages(question: VqaQuestion, pictures: Sequence[ShownFrame] = ()) -> tuple[Message, Message]:
     """System and user message; with pictures the user message is a list of parts, each picture after its time.
 
     >>> question = VqaQuestion("q", "v", 3, 3, "cholecystectomy", "Is a clip visible?", "1a", "binary", "Yes")
@@ -65,7 +65,7 @@ def question_messages(question: VqaQuestion, pictures: Sequence[Picture] = ()) -
 def _form(question: VqaQuestion) -> str:
     options = question.format_options
     return _FORMS.get(question.format, "Answer as shortly as possible.").format(
-        names=", ".join(class_names(question)),
+        names=", ".join(object_classes(question)),
         length=options.get("max_length", 300),
         pattern=options.get("pattern", ""),
     )

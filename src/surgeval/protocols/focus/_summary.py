@@ -20,7 +20,7 @@ from surgeval.protocols.focus._rules import STATUSES
 from surgeval.stats import Interval, bootstrap_slices, bootstrap_statistic
 from surgeval.vocab import capabilities
 
-__all__ = ["RESULTS", "SUMMARY", "Bucket", "Numbers", "Scheme", "numbers"]
+__all__ = ["RESULTS", "SUMMARY", "BucketScore", "Numbers", "Scheme", "focus_numbers"]
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 Scheme: TypeAlias = Literal["cluster", "two_level"]
@@ -39,7 +39,7 @@ SUMMARY: dict[str, pl.DataType | type[pl.DataType]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Bucket:
+class BucketScore:
     """A capability group, in or out of distribution: the unit of the pre-evaluation score and of the ranking."""
 
     group: str
@@ -59,7 +59,7 @@ class Numbers:
     """Everything that is computed from the results table."""
 
     summary: pl.DataFrame
-    buckets: tuple[Bucket, ...]
+    buckets: tuple[BucketScore, ...]
     flat: Interval | None
     video_mean: Interval | None
     pre_evaluation: Interval | None
@@ -80,7 +80,7 @@ class _Plan(NamedTuple):
     seed: int
 
 
-def numbers(
+def focus_numbers(
     results: pl.DataFrame, *, limit: float | None, scheme: Scheme, drop_videoless: bool, resamples: int, seed: int
 ) -> Numbers:
     """The summary of a results table; `drop_videoless` leaves questions without video out of the mean over videos."""
@@ -95,7 +95,7 @@ def numbers(
     flat = _intervals(rows, slices, np.ones(len(right), dtype=bool), "flat", plan)
     macro = _intervals(rows, slices, in_video, "macro", plan)
     buckets = tuple(
-        Bucket(group, ood == "ood", flat[key].estimate, flat[key].n, flat[key])
+        BucketScore(group, ood == "ood", flat[key].estimate, flat[key].n, flat[key])
         for key in sorted(slices)
         if key.startswith("bucket/")
         for _, group, ood in [key.split("/")]

@@ -47,7 +47,7 @@ class Tie(StrEnum):
     correct = "correct"
 
 
-class Scheme(StrEnum):
+class SchemeName(StrEnum):
     """What is resampled for intervals."""
 
     cluster = "cluster"
@@ -98,7 +98,7 @@ def score(
     ] = None,
     workers: Annotated[int, typer.Option("--workers", min=1, help="Answers judged at a time.")] = 8,
     scheme: Annotated[
-        Scheme | None, typer.Option("--scheme", help="What is resampled. Default: videos; with --compat two_level.")
+        SchemeName | None, typer.Option("--scheme", help="What is resampled. Default: videos; with --compat two_level.")
     ] = None,
     resamples: Annotated[
         int, typer.Option("--resamples", min=1, max=1_000_000, help="Resamples for intervals.")

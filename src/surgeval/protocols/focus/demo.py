@@ -15,7 +15,7 @@ from surgeval.console import progress
 from surgeval.protocols.contract import Chapter, Demo
 
 if TYPE_CHECKING:
-    from surgeval.asking import Answered, Answerer, Picture
+    from surgeval.asking import Answered, Answerer, ShownFrame
     from surgeval.protocols.focus.result import FocusScores
     from surgeval.records import VqaQuestion
 
@@ -48,7 +48,7 @@ class NoisyAnswerer:
         for question in questions:
             self._said.setdefault(question.format, []).append(question.answer)
 
-    def answer(self, question: VqaQuestion, pictures: Sequence[Picture] = ()) -> Answered:
+    def answer(self, question: VqaQuestion, pictures: Sequence[ShownFrame] = ()) -> Answered:
         """The reference, or something else of its format."""
         from surgeval.asking import Answered
 

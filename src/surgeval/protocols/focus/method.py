@@ -17,7 +17,7 @@ from surgeval.protocols.focus._judge import Judged, Judging, Progress, ask_judge
 from surgeval.protocols.focus._records import FocusQuestion
 from surgeval.protocols.focus._rules import STATUSES, Outcome, latency_limit, off_track_groups, outcome
 from surgeval.protocols.focus._run import FocusRun, run_focus
-from surgeval.protocols.focus._summary import RESULTS, Bucket, Scheme, numbers
+from surgeval.protocols.focus._summary import RESULTS, BucketScore, Scheme, focus_numbers
 from surgeval.protocols.focus.result import Admission, FocusScores, admission_gate
 from surgeval.qa.formats import check_compat
 from surgeval.qa.screening import FlagPolicy
@@ -25,7 +25,7 @@ from surgeval.qa.screening import FlagPolicy
 __all__ = [
     "RESAMPLES",
     "Admission",
-    "Bucket",
+    "BucketScore",
     "FocusProblems",
     "FocusRun",
     "FocusScores",
@@ -84,7 +84,7 @@ def score_focus(
     outcomes = [outcome(question, response, limit, compat) for question, response in files.questions]
     judged = ask_judges(questions, outcomes, judge, policy=flags, compat=compat, workers=workers, progress=progress)
     results = _results(questions, judged.outcomes)
-    made = numbers(
+    made = focus_numbers(
         results, limit=limit, scheme=scheme or ("cluster" if compat is None else "two_level"),
         drop_videoless=compat is not None, resamples=resamples, seed=seed,
     )  # fmt: skip

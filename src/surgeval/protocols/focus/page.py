@@ -18,7 +18,7 @@ import polars as pl
 from surgeval.errors import BadInput
 from surgeval.figures import Bars, Figure, Heatmap, Series, save_figure
 from surgeval.pages import Fact, Plot, Section, Table, save_tables, write_page
-from surgeval.protocols.focus._summary import Bucket
+from surgeval.protocols.focus._summary import BucketScore
 from surgeval.protocols.focus.result import FocusScores
 from surgeval.protocols.focus.tables import FocusReport, focus_json, judge_table
 from surgeval.stats import Interval
@@ -228,7 +228,7 @@ def _figures(scores: FocusScores) -> dict[str, Figure]:
     if not scores.buckets:
         return {}
     groups = tuple(dict.fromkeys(bucket.group for bucket in scores.buckets))
-    found: dict[tuple[str, bool], Bucket] = {(bucket.group, bucket.ood): bucket for bucket in scores.buckets}
+    found: dict[tuple[str, bool], BucketScore] = {(bucket.group, bucket.ood): bucket for bucket in scores.buckets}
     series = [
         Series(name, tuple(100 * found[group, ood].accuracy if (group, ood) in found else 0.0 for group in groups))
         for name, ood in (("in distribution", False), ("out of distribution", True))

@@ -14,7 +14,7 @@ import polars as pl
 
 from surgeval.datasets import Problem
 from surgeval.errors import BadInput
-from surgeval.protocols.focus._summary import Bucket
+from surgeval.protocols.focus._summary import BucketScore
 from surgeval.qa.judging import PanelVerdict, vote_table
 from surgeval.stats import Interval
 
@@ -34,7 +34,7 @@ class FocusScores:
     results: pl.DataFrame
     summary: pl.DataFrame
     verdicts: tuple[PanelVerdict, ...]
-    buckets: tuple[Bucket, ...]
+    buckets: tuple[BucketScore, ...]
     flat: Interval | None
     video_mean: Interval | None
     pre_evaluation: Interval | None

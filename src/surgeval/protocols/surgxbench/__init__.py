@@ -8,7 +8,7 @@ from surgeval._lazy import lazy_exports
 from surgeval.protocols.descriptor import Descriptor
 
 if TYPE_CHECKING:
-    from surgeval.protocols.surgxbench._settings import PROFILES, TASKS, Settings, profile_settings
+    from surgeval.protocols.surgxbench._settings import PROFILES, TASKS, SurgXSettings, profile_settings
     from surgeval.protocols.surgxbench._single import Explained, explain_image
     from surgeval.protocols.surgxbench.method import SurgXRun, run_surgxbench
     from surgeval.protocols.surgxbench.result import RESAMPLES, SurgXScores, join_runs, load_surgxbench
@@ -29,7 +29,7 @@ DESCRIPTOR = Descriptor(
 _HOMES = {
     "_settings": (
         "PROFILES",
-        "Settings",
+        "SurgXSettings",
         "TASKS",
         "profile_settings",
     ),
@@ -55,9 +55,9 @@ __all__ = [
     "RESAMPLES",
     "TASKS",
     "Explained",
-    "Settings",
     "SurgXRun",
     "SurgXScores",
+    "SurgXSettings",
     "explain_image",
     "join_runs",
     "load_surgxbench",

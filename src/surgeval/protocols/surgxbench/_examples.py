@@ -16,18 +16,18 @@ from surgeval.explain.heatmaps import heatmaps
 from surgeval.explain.occlusion import fill_colour, occlude
 from surgeval.explain.regions import top_regions
 from surgeval.figures import FlowPipeline
-from surgeval.protocols.surgxbench._frames import Reader, Seen, batches, followed
+from surgeval.protocols.surgxbench._frames import PreparedFrame, Reader, batches, followed
 from surgeval.protocols.surgxbench._gallery import side_by_side
 from surgeval.protocols.surgxbench._instruments import to_device
 from surgeval.protocols.surgxbench._item import Hiding
 from surgeval.protocols.surgxbench._triplets import triplet_name
-from surgeval.protocols.surgxbench._worker import Look
+from surgeval.protocols.surgxbench._worker import VideoWorker
 from surgeval.protocols.surgxbench.result import SurgXScores
 
 __all__ = ["flow_pipeline", "hidings"]
 
 
-def hidings(look: Look, scores: SurgXScores, count: int = 4) -> tuple[Hiding, ...]:
+def hidings(look: VideoWorker, scores: SurgXScores, count: int = 4) -> tuple[Hiding, ...]:
     """Complete triplet matches that were lost when the attended region was hidden, and ones that were kept."""
     rows = scores.cases.filter((pl.col("task") == "triplets") & pl.col("kept_attended").is_not_null())
     chosen: dict[tuple[str, str], dict[str, Any]] = {}
@@ -41,11 +41,13 @@ def hidings(look: Look, scores: SurgXScores, count: int = 4) -> tuple[Hiding, ..
     for video in sorted({cluster for cluster, _ in chosen}):
         names = frozenset(frame for cluster, frame in chosen if cluster == video)
         for batch in batches(look.dataset, video, reader, look.settings, names):
-            found += [_hiding(look, one, chosen[video, one.frame.name]) for one in batch if isinstance(one, Seen)]
+            found += [
+                _hiding(look, one, chosen[video, one.frame.name]) for one in batch if isinstance(one, PreparedFrame)
+            ]
     return tuple(found)
 
 
-def _hiding(look: Look, one: Seen, row: dict[str, Any]) -> Hiding:
+def _hiding(look: VideoWorker, one: PreparedFrame, row: dict[str, Any]) -> Hiding:
     net, bank, settings, space = look.net, look.triplets, look.settings, look.dataset.space
     names = [triplet_name(triplet, space) for triplet in look.prompts.triplets]
     matched = names.index(row["triplet"])
@@ -70,7 +72,7 @@ def _hiding(look: Look, one: Seen, row: dict[str, Any]) -> Hiding:
     return Hiding(picture, one.frame.video, one.frame.name, row["triplet"], lists[0], lists[1])
 
 
-def flow_pipeline(look: Look, scores: SurgXScores) -> FlowPipeline | None:
+def flow_pipeline(look: VideoWorker, scores: SurgXScores) -> FlowPipeline | None:
     """Flow before and after the camera fit, for the frame of the run in which the most pixels move."""
     if look.flow is None:
         return None

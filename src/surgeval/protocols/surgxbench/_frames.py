@@ -20,17 +20,17 @@ from surgeval.explain.flow import FlowMethod
 from surgeval.explain.motion import Motion, find_motion
 from surgeval.metrics.grounding import box_mask
 from surgeval.models.preparation import Preparation, View
-from surgeval.protocols.surgxbench._settings import Settings
+from surgeval.protocols.surgxbench._settings import SurgXSettings
 from surgeval.records import Frame, ImageRef
 
-__all__ = ["Follower", "Reader", "Seen", "Unseen", "batches", "by_size", "followed"]
+__all__ = ["Follower", "PreparedFrame", "Reader", "Unseen", "batches", "by_size", "followed"]
 
 Bools = npt.NDArray[np.bool_]
 Image = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seen:
+class PreparedFrame:
     """One labelled frame, made ready."""
 
     frame: Frame
@@ -69,10 +69,10 @@ class Reader:
     """Makes frames ready; with a flow method it also finds what moves."""
 
     preparation: Preparation
-    settings: Settings
+    settings: SurgXSettings
     flow: FlowMethod | None = None
 
-    def __call__(self, frame: Frame, follower: Follower) -> Seen | Unseen:
+    def __call__(self, frame: Frame, follower: Follower) -> PreparedFrame | Unseen:
         """Read and prepare one frame; its flow leads to `follower`."""
         if frame.image is None:
             return Unseen(frame, "found no image, expected one")
@@ -87,7 +87,7 @@ class Reader:
         view = self.preparation.view(*image.shape[:2])
         mask = None if moving is None else moving.moving.mask
         drawn = edges(image) if "instruments" in self.settings.tasks else None
-        return Seen(frame, image, self.preparation(image), view, mask, flag, why, drawn)
+        return PreparedFrame(frame, image, self.preparation(image), view, mask, flag, why, drawn)
 
     def motion(self, frame: Frame, image: Image, follower: Follower) -> tuple[Motion | None, str, str]:
         """What moves between the frame and its follower, a flag, and what was wrong.
@@ -120,21 +120,21 @@ def batches(
     dataset: Dataset,
     video: str,
     reader: Reader,
-    settings: Settings,
+    settings: SurgXSettings,
     only: frozenset[str] | None = None,
     on_problem: OnProblem = _ignore,
-) -> Iterator[list[Seen | Unseen]]:
+) -> Iterator[list[PreparedFrame | Unseen]]:
     """The labelled frames of a video in batches; at most two batches are read ahead."""
     frames = dataset.frames(video, on_problem=on_problem)
     labelled = (pair for pair in followed(frames, settings.flow_gap) if pair[0].labelled)
     spaced = islice(labelled, 0, None, settings.every)
     pairs = (pair for pair in spaced if only is None or pair[0].name in only)
     with ThreadPoolExecutor(settings.threads) as pool:
-        waiting: deque[Future[Seen | Unseen]] = deque(
+        waiting: deque[Future[PreparedFrame | Unseen]] = deque(
             pool.submit(reader, *pair) for pair in islice(pairs, 2 * settings.batch)
         )
         while waiting:
-            batch: list[Seen | Unseen] = []
+            batch: list[PreparedFrame | Unseen] = []
             while waiting and len(batch) < settings.batch:
                 batch.append(waiting.popleft().result())
                 following = next(pairs, None)
@@ -143,7 +143,7 @@ def batches(
             yield batch
 
 
-def by_size(seen: Sequence[Seen]) -> list[list[int]]:
+def by_size(seen: Sequence[PreparedFrame]) -> list[list[int]]:
     """Positions of frames of equal size: those can be measured together."""
     groups: dict[tuple[int, int], list[int]] = {}
     for number, one in enumerate(seen):

@@ -17,12 +17,12 @@ import polars as pl
 
 from surgeval.explain import Paste
 from surgeval.explain.heatmaps import heatmaps
-from surgeval.protocols.surgxbench._frames import Reader, Seen, batches
+from surgeval.protocols.surgxbench._frames import PreparedFrame, Reader, batches
 from surgeval.protocols.surgxbench._instruments import to_device
 from surgeval.protocols.surgxbench._item import Item
 from surgeval.protocols.surgxbench._labels import line_height, name_patches
 from surgeval.protocols.surgxbench._measure import regions_of
-from surgeval.protocols.surgxbench._worker import Look
+from surgeval.protocols.surgxbench._worker import VideoWorker
 from surgeval.protocols.surgxbench.result import SurgXScores
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _CELLS = ((True, False), (False, True), (True, True), (False, False))
 _GREEN, _WHITE, _CYAN = (70, 220, 90), (255, 255, 255), (60, 220, 255)
 
 
-def gallery(look: Look, scores: SurgXScores, count: int = 36) -> tuple[Item, ...]:
+def gallery(look: VideoWorker, scores: SurgXScores, count: int = 36) -> tuple[Item, ...]:
     """`count` predictions, an equal share of each cell of the right × grounded table, spread over videos."""
     chosen = _choose(scores.cases, count)
     rows: dict[tuple[str, str], dict[str, Any]] = {(row["cluster"], row["frame"]): row for row in chosen}
@@ -47,7 +47,7 @@ def gallery(look: Look, scores: SurgXScores, count: int = 36) -> tuple[Item, ...
     for video in sorted({video for video, _ in rows}):
         names = frozenset(name for cluster, name in rows if cluster == video)
         for batch in batches(look.dataset, video, reader, look.settings, names):
-            seen = [one for one in batch if isinstance(one, Seen)]
+            seen = [one for one in batch if isinstance(one, PreparedFrame)]
             if seen:
                 items += _drawn(look, scores, seen, rows, present)
     return tuple(items)
@@ -87,7 +87,7 @@ def _present(cases: pl.DataFrame) -> dict[tuple[str, str], tuple[str, ...]]:
 
 
 def _drawn(
-    look: Look, scores: SurgXScores, seen: Sequence[Seen], rows: dict[tuple[str, str], dict[str, Any]],
+    look: VideoWorker, scores: SurgXScores, seen: Sequence[PreparedFrame], rows: dict[tuple[str, str], dict[str, Any]],
     present: dict[tuple[str, str], tuple[str, ...]],
 ) -> list[Item]:  # fmt: skip
     import torch
@@ -109,14 +109,14 @@ def _drawn(
     return items
 
 
-def _picture(one: Seen, paste: Paste, heat: torch.Tensor, look: Look, classes: Sequence[str]) -> Image:
+def _picture(one: PreparedFrame, paste: Paste, heat: torch.Tensor, look: VideoWorker, classes: Sequence[str]) -> Image:
     pixels = paste.upsample_torch(heat)
     region = regions_of(pixels[None], look.settings).masks[0].cpu().numpy()
     overlay = draw_overlay(one.image, paste, pixels.cpu().numpy(), region, one.motion)
     return side_by_side(one, (one.image, overlay), classes)
 
 
-def side_by_side(one: Seen, images: tuple[Image, Image], classes: Sequence[str]) -> Image:
+def side_by_side(one: PreparedFrame, images: tuple[Image, Image], classes: Sequence[str]) -> Image:
     """Two pictures of a frame with its boxes drawn, named in the first.
 
     Lines and letters are drawn at the size that is shown: shrunk with a large frame they could not be read.

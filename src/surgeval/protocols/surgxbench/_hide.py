@@ -15,11 +15,11 @@ import torch
 
 from surgeval.explain import box_masks, top_regions, whole
 from surgeval.explain.occlusion import fill_colour, least_attended, occlude, shifted
-from surgeval.protocols.surgxbench._frames import Seen
+from surgeval.protocols.surgxbench._frames import PreparedFrame
 
 if TYPE_CHECKING:
     from surgeval.models.contrastive import Contrastive, TextBank
-    from surgeval.protocols.surgxbench._settings import Settings
+    from surgeval.protocols.surgxbench._settings import SurgXSettings
 
 __all__ = ["Hidden", "hidden_scores"]
 
@@ -33,8 +33,8 @@ class Hidden:
 
 
 def hidden_scores(
-    model: Contrastive, bank: TextBank, seen: Sequence[Seen], pixels: torch.Tensor, maps: torch.Tensor,
-    instruments: Sequence[int], settings: Settings,
+    model: Contrastive, bank: TextBank, seen: Sequence[PreparedFrame], pixels: torch.Tensor, maps: torch.Tensor,
+    instruments: Sequence[int], settings: SurgXSettings,
 ) -> dict[str, Hidden]:  # fmt: skip
     """Each region hidden in turn; `maps` has one map per image, `instruments` one class each.
 
@@ -64,7 +64,7 @@ def hidden_scores(
 
 
 def _boxes(
-    seen: Sequence[Seen], instruments: Sequence[int], height: int, width: int, device: torch.device
+    seen: Sequence[PreparedFrame], instruments: Sequence[int], height: int, width: int, device: torch.device
 ) -> torch.Tensor:
     """The boxes of one instrument per image as pixels of the model's input."""
     rows = []

@@ -18,10 +18,10 @@ from surgeval.explain.baselines import BASELINES, baseline, edges
 from surgeval.explain.heatmaps import heatmaps
 from surgeval.explain.regions import Regions
 from surgeval.metrics.grounding import EXCLUDED, Grounding, grounded, prediction_sets
-from surgeval.protocols.surgxbench._frames import Seen, by_size
+from surgeval.protocols.surgxbench._frames import PreparedFrame, by_size
 from surgeval.protocols.surgxbench._hide import hidden_scores
-from surgeval.protocols.surgxbench._measure import Scene, classes_present, regions_of
-from surgeval.protocols.surgxbench._settings import Settings
+from surgeval.protocols.surgxbench._measure import LabelledScene, classes_present, regions_of
+from surgeval.protocols.surgxbench._settings import SurgXSettings
 from surgeval.protocols.surgxbench.tables import CONTROLS
 from surgeval.records import Case
 
@@ -33,12 +33,12 @@ __all__ = ["grounding_values", "instrument_cases", "predicted_classes", "referen
 Bools = npt.NDArray[np.bool_]
 
 
-def to_device(seen: Sequence[Seen], model: Contrastive) -> torch.Tensor:
+def to_device(seen: Sequence[PreparedFrame], model: Contrastive) -> torch.Tensor:
     """The prepared pixels as one tensor."""
     return torch.from_numpy(np.stack([one.pixels for one in seen])).to(model.device)
 
 
-def predicted_classes(scores: npt.NDArray[np.float64], settings: Settings) -> Bools:
+def predicted_classes(scores: npt.NDArray[np.float64], settings: SurgXSettings) -> Bools:
     """(frames, classes): what the model is taken to say. With `over="frames"` that is decided when the run is over."""
     if settings.predict == "argmax":
         return np.asarray(np.eye(scores.shape[1], dtype=bool)[scores.argmax(axis=1)])
@@ -48,7 +48,7 @@ def predicted_classes(scores: npt.NDArray[np.float64], settings: Settings) -> Bo
 
 
 def instrument_cases(
-    model: Contrastive, bank: TextBank, classes: Sequence[str], seen: Sequence[Seen], settings: Settings
+    model: Contrastive, bank: TextBank, classes: Sequence[str], seen: Sequence[PreparedFrame], settings: SurgXSettings
 ) -> Iterator[Case]:
     """The cases of one batch."""
     pixels = to_device(seen, model)
@@ -59,7 +59,9 @@ def instrument_cases(
     maps = heatmaps(model, pixels, bank, which, settings.method)
     values: dict[tuple[int, int], Grounding] = {}
     for group in by_size(seen):
-        scene = Scene.of([seen[b] for b in group], tuple(maps.values.shape[2:]), len(classes), settings, model.device)
+        scene = LabelledScene.of(
+            [seen[b] for b in group], tuple(maps.values.shape[2:]), len(classes), settings, model.device
+        )
         found = scene.ground(maps.values[group], [chosen[b] for b in group])
         values |= {
             (b, c): one for b, row in zip(group, found, strict=True) for c, one in zip(chosen[b], row, strict=True)
@@ -77,7 +79,7 @@ def instrument_cases(
             yield Case(f"{one.frame.video}/{one.frame.name}/instrument/{classes[c]}", one.frame.video, values=row)
 
 
-def grounding_values(found: Grounding | None, settings: Settings, *, reference: bool = False) -> dict[str, Any]:
+def grounding_values(found: Grounding | None, settings: SurgXSettings, *, reference: bool = False) -> dict[str, Any]:
     """The columns of one map. `excluded` names the rules that keep it out of means; empty = it counts."""
     if found is None:  # a class that was not predicted has no map
         return {
@@ -104,12 +106,12 @@ def grounding_values(found: Grounding | None, settings: Settings, *, reference: 
 
 
 def reference_cases(
-    seen: Sequence[Seen], classes: Sequence[str], settings: Settings, device: torch.device
+    seen: Sequence[PreparedFrame], classes: Sequence[str], settings: SurgXSettings, device: torch.device
 ) -> Iterator[Case]:
     """What maps without a model score in the same window: one case per frame, map and class present."""
     values: list[dict[tuple[str, int], Grounding]] = [{} for _ in seen]
     for group in by_size(seen):
-        scene = Scene.of([seen[b] for b in group], (1, 1), len(classes), settings, device)
+        scene = LabelledScene.of([seen[b] for b in group], (1, 1), len(classes), settings, device)
         for name, found, owners, asked in _reference_regions(scene):
             for n, row in enumerate(scene.ground_regions(found, owners, asked)):
                 values[group[owners[n]]] |= {(name, c): one for c, one in zip(asked[n], row, strict=True)}
@@ -124,7 +126,7 @@ def reference_cases(
             yield Case(case, one.frame.video, values=row_values)
 
 
-def _reference_regions(scene: Scene) -> Iterator[tuple[str, Regions, list[int], list[list[int]]]]:
+def _reference_regions(scene: LabelledScene) -> Iterator[tuple[str, Regions, list[int], list[list[int]]]]:
     """Name, regions, the frame of each and the classes it is asked for."""
     rows, columns = scene.paste.visible
     asked = [sorted(one) for one in scene.present]
@@ -146,13 +148,13 @@ def _reference_regions(scene: Scene) -> Iterator[tuple[str, Regions, list[int], 
         yield name, found if len(heat) == len(owners) else found.repeated(len(owners)), owners, rest
 
 
-def _edges(one: Seen) -> npt.NDArray[np.float32]:
+def _edges(one: PreparedFrame) -> npt.NDArray[np.float32]:
     return edges(one.image) if one.edges is None else one.edges
 
 
 def _occluded(
-    model: Contrastive, bank: TextBank, seen: Sequence[Seen], pixels: torch.Tensor, maps: torch.Tensor,
-    chosen: list[list[int]], scores: npt.NDArray[np.float64], settings: Settings, classes: int,
+    model: Contrastive, bank: TextBank, seen: Sequence[PreparedFrame], pixels: torch.Tensor, maps: torch.Tensor,
+    chosen: list[list[int]], scores: npt.NDArray[np.float64], settings: SurgXSettings, classes: int,
 ) -> dict[tuple[int, int], dict[str, Any]]:  # fmt: skip
     """Right predictions again with regions hidden: is the class still said, and how does its score move?"""
     if not settings.occlusion or (settings.predict, settings.over) == ("delta", "frames"):

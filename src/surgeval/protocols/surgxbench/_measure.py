@@ -1,6 +1,6 @@
 """Many maps against their frames' labels at once, on the model's device: pixel counts in, `Grounding`s out.
 
-Frames of one size seen through one view are a `Scene`. All regions of a batch are selected and counted on the device;
+Frames of one size seen through one view are a `LabelledScene`. All regions of a batch are selected and counted there;
 only whole numbers come back, and `metrics.grounding` makes the ratios and flags of them.
 """
 
@@ -19,14 +19,14 @@ from surgeval.explain._paste import Paste
 from surgeval.explain._select import count
 from surgeval.explain.regions import Regions, box_masks, fixed_regions, top_regions
 from surgeval.metrics.grounding import Grounding, ground_counts, pixel_window
-from surgeval.protocols.surgxbench._frames import Seen
-from surgeval.protocols.surgxbench._settings import Settings
+from surgeval.protocols.surgxbench._frames import PreparedFrame
+from surgeval.protocols.surgxbench._settings import SurgXSettings
 from surgeval.records import Frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Scene", "classes_present", "regions_of"]
+__all__ = ["LabelledScene", "classes_present", "regions_of"]
 
 Counts = npt.NDArray[np.int64]
 _PIXELS = 24_000_000  # of masks at a time: bounds memory whatever the frame size
@@ -38,7 +38,7 @@ def classes_present(frame: Frame, classes: int) -> list[int]:
     return sorted(number for number in found if 0 <= number < classes)
 
 
-def regions_of(maps: torch.Tensor, settings: Settings, *, strict: bool = False) -> Regions:
+def regions_of(maps: torch.Tensor, settings: SurgXSettings, *, strict: bool = False) -> Regions:
     """The attended regions of maps (maps, rows, columns) as the settings define them."""
     if settings.region == "fixed":
         return fixed_regions(maps, settings.threshold, strict=strict)
@@ -46,22 +46,27 @@ def regions_of(maps: torch.Tensor, settings: Settings, *, strict: bool = False) 
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
+class LabelledScene:
     """The labels of frames of one size as pixels of what the model saw."""
 
-    seen: Sequence[Seen]
+    seen: Sequence[PreparedFrame]
     paste: Paste
     shown: tuple[int, ...]  # the classes labelled in any of the frames: the others have no pixel
     masks: torch.Tensor  # (frames, 2 + shown, rows, columns): nothing, all boxes, then each class shown
     moving: torch.Tensor | None  # the same joined with what moves; None without motion
     flags: tuple[frozenset[str], ...]
     present: tuple[frozenset[int], ...]
-    settings: Settings
+    settings: SurgXSettings
 
     @classmethod
     def of(
-        cls, seen: Sequence[Seen], grid: tuple[int, int], classes: int, settings: Settings, device: torch.device
-    ) -> Scene:
+        cls,
+        seen: Sequence[PreparedFrame],
+        grid: tuple[int, int],
+        classes: int,
+        settings: SurgXSettings,
+        device: torch.device,
+    ) -> LabelledScene:
         """From frames of one size; `grid` is the maps'."""
         paste = Paste.of(seen[0].view, grid, settings.geometry)
         window = paste.pixels
@@ -183,7 +188,7 @@ def _pixels(masks: torch.Tensor) -> Counts:
     return np.array([[np.count_nonzero(mask) for mask in frame] for frame in masks.numpy()], dtype=np.int64)
 
 
-def _boxes(seen: Sequence[Seen], number: int | None, device: torch.device) -> torch.Tensor:
+def _boxes(seen: Sequence[PreparedFrame], number: int | None, device: torch.device) -> torch.Tensor:
     """(frames, boxes, 4) corners of one class or of all, padded with NaN."""
     rows = [
         [one.box.corners for one in item.frame.instances
@@ -198,7 +203,7 @@ def _boxes(seen: Sequence[Seen], number: int | None, device: torch.device) -> to
     return torch.from_numpy(table).to(device)
 
 
-def _label_flags(one: Seen, visible: bool) -> frozenset[str]:
+def _label_flags(one: PreparedFrame, visible: bool) -> frozenset[str]:
     if not any(instance.box is not None for instance in one.frame.instances):
         return frozenset({"no_gt"})
     if visible:
@@ -206,7 +211,7 @@ def _label_flags(one: Seen, visible: bool) -> frozenset[str]:
     return frozenset({"gt_empty" if _boxes_without_pixel(one, None) else "gt_not_visible"})
 
 
-def _boxes_without_pixel(one: Seen, number: int | None) -> bool:
+def _boxes_without_pixel(one: PreparedFrame, number: int | None) -> bool:
     """Whether a class (or any, with None) has boxes of which none holds a pixel of the frame."""
     boxes = [instance.box for instance in one.frame.instances
              if instance.box is not None and number in (None, instance.triplet.instrument)]  # fmt: skip

@@ -16,7 +16,7 @@ import polars as pl
 
 from surgeval.stats import FEW_CLUSTERS, Interval, bootstrap_vector, wilson
 
-__all__ = ["Ratio", "mean_of", "ratios", "share_of"]
+__all__ = ["Ratio", "ratio_of_sums", "ratios", "share_of"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -30,7 +30,7 @@ class Ratio:
     share: bool = False  # of rows, so that Wilson's interval exists
 
 
-def mean_of(column: str, where: pl.Expr) -> Ratio:
+def ratio_of_sums(column: str, where: pl.Expr) -> Ratio:
     """The mean of a column over the rows where it has a value and `where` holds."""
     value = pl.col(column).cast(pl.Float64)
     use = where & value.is_finite().fill_null(False)

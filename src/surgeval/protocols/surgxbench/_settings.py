@@ -14,7 +14,7 @@ from surgeval.errors import BadInput
 from surgeval.explain.heatmaps import Method
 from surgeval.explain.motion import FLOOR, MotionSettings
 
-__all__ = ["PROFILES", "TASKS", "Settings", "profile_settings"]
+__all__ = ["PROFILES", "TASKS", "SurgXSettings", "profile_settings"]
 
 Profile = Literal["early", "surgxbench"]
 PROFILES = ("early", "surgxbench")
@@ -35,7 +35,7 @@ _SHARES = ("keep_top", "threshold", "delta", "motion_top", "grounded_at")
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class SurgXSettings:
     """The choices of a run; the defaults are profile `surgxbench`."""
 
     profile: Profile = "surgxbench"
@@ -104,7 +104,7 @@ class Settings:
         return {**plain, "tasks": list(self.tasks), "method": self.method.record()}
 
 
-def profile_settings(profile: str, **changes: Any) -> Settings:
+def profile_settings(profile: str, **changes: Any) -> SurgXSettings:
     """The settings of a paper, with some of them changed.
 
     >>> profile_settings("early").region, profile_settings("early", region="top").region
@@ -112,17 +112,17 @@ def profile_settings(profile: str, **changes: Any) -> Settings:
     """
     if profile not in PROFILES:
         raise BadInput(f"profile: found {profile!r}, expected one of {', '.join(PROFILES)}")
-    unknown = set(changes) - {one.name for one in fields(Settings)}
+    unknown = set(changes) - {one.name for one in fields(SurgXSettings)}
     if unknown:
-        known = ", ".join(one.name for one in fields(Settings))
+        known = ", ".join(one.name for one in fields(SurgXSettings))
         raise BadInput(f"settings: found {min(unknown)!r}, expected one of {known}")
     return replace(_OF_PROFILE[profile], **changes)
 
 
-_OF_PROFILE: Mapping[str, Settings] = {
-    "surgxbench": Settings(),
+_OF_PROFILE: Mapping[str, SurgXSettings] = {
+    "surgxbench": SurgXSettings(),
     # Seed 000: one predicted class, a fixed threshold on the scaled map, all class combinations, one prompt.
-    "early": Settings(
+    "early": SurgXSettings(
         profile="early", region="fixed", predict="argmax", pool="all", top_k=1, occlusion=False, curves=0
     ),
 }

@@ -14,12 +14,12 @@ import torch
 
 from surgeval.explain.heatmaps import heatmaps
 from surgeval.metrics.grounding import EXCLUDED, Grounding, Match, triplet_match
-from surgeval.protocols.surgxbench._frames import Seen, by_size
+from surgeval.protocols.surgxbench._frames import PreparedFrame, by_size
 from surgeval.protocols.surgxbench._hide import hidden_scores
 from surgeval.protocols.surgxbench._instruments import to_device
-from surgeval.protocols.surgxbench._measure import Scene
+from surgeval.protocols.surgxbench._measure import LabelledScene
 from surgeval.protocols.surgxbench._prompts import TripletPrompts
-from surgeval.protocols.surgxbench._settings import Settings
+from surgeval.protocols.surgxbench._settings import SurgXSettings
 from surgeval.protocols.surgxbench.tables import CONTROLS
 from surgeval.records import UNKNOWN, Case, Triplet
 from surgeval.vocab import LabelSpace
@@ -31,8 +31,8 @@ __all__ = ["ars_cases", "triplet_cases", "triplet_name"]
 
 
 def triplet_cases(
-    model: Contrastive, bank: TextBank, prompts: TripletPrompts, space: LabelSpace, seen: Sequence[Seen],
-    settings: Settings,
+    model: Contrastive, bank: TextBank, prompts: TripletPrompts, space: LabelSpace, seen: Sequence[PreparedFrame],
+    settings: SurgXSettings,
 ) -> Iterator[Case]:  # fmt: skip
     """The cases of one batch, profile `surgxbench`."""
     pixels = to_device(seen, model)
@@ -43,7 +43,7 @@ def triplet_cases(
     maps = heatmaps(model, pixels, bank, which, settings.method)
     values: list[list[Grounding]] = [[] for _ in seen]
     for group in by_size(seen):
-        scene = Scene.of(
+        scene = LabelledScene.of(
             [seen[b] for b in group], tuple(maps.values.shape[2:]), len(space.instruments), settings, model.device
         )
         found = scene.ground(maps.values[group], [[one.instrument for one in said[b]] for b in group])
@@ -67,14 +67,14 @@ def triplet_cases(
             yield Case(f"{one.frame.video}/{one.frame.name}/triplet/{number}", one.frame.video, values=case)
 
 
-def _labelled(one: Seen) -> list[Triplet]:
+def _labelled(one: PreparedFrame) -> list[Triplet]:
     """The complete triplets of a frame, each once."""
     found = [item.triplet for item in one.frame.instances if UNKNOWN not in
              (item.triplet.instrument, item.triplet.verb, item.triplet.target)]  # fmt: skip
     return list(dict.fromkeys(found))
 
 
-def _ras(match: Match, values: Sequence[Grounding], one: Seen) -> dict[str, Any]:
+def _ras(match: Match, values: Sequence[Grounding], one: PreparedFrame) -> dict[str, Any]:
     """RAS of the matched prompt (local), or the mean over all prompts (global) for a missed triplet."""
     if match.prompt is not None:
         used = [values[match.prompt]]
@@ -95,9 +95,9 @@ def _ras(match: Match, values: Sequence[Grounding], one: Seen) -> dict[str, Any]
 
 
 def _occluded(
-    model: Contrastive, bank: TextBank, prompts: TripletPrompts, seen: Sequence[Seen], pixels: torch.Tensor,
+    model: Contrastive, bank: TextBank, prompts: TripletPrompts, seen: Sequence[PreparedFrame], pixels: torch.Tensor,
     maps: torch.Tensor, said: list[list[Triplet]], matches: Sequence[tuple[int, Sequence[Match]]],
-    best: np.ndarray[Any, np.dtype[np.float64]], settings: Settings,
+    best: np.ndarray[Any, np.dtype[np.float64]], settings: SurgXSettings,
 ) -> dict[tuple[int, int], dict[str, Any]]:  # fmt: skip
     """Complete matches again with regions hidden: is the triplet still among the top prompts?"""
     pairs = [(b, number, match.prompt, match.truth) for b, row in matches for number, match in enumerate(row)
@@ -130,7 +130,7 @@ def _occluded(
 
 def ars_cases(
     model: Contrastive, bank: TextBank, prompts: TripletPrompts, verbs: TextBank, space: LabelSpace,
-    seen: Sequence[Seen], settings: Settings,
+    seen: Sequence[PreparedFrame], settings: SurgXSettings,
 ) -> Iterator[Case]:  # fmt: skip
     """The cases of one batch, profile `early`: one predicted triplet per frame, the verb's map where it is valid."""
     pixels = to_device(seen, model)
@@ -142,7 +142,7 @@ def ars_cases(
     which = torch.tensor([[p.verb if right else -1] for p, right in zip(said, valid, strict=True)])
     maps = heatmaps(model, pixels, verbs, which, settings.method)
     for group in by_size(seen):
-        scene = Scene.of(
+        scene = LabelledScene.of(
             [seen[b] for b in group], tuple(maps.values.shape[2:]), len(space.instruments), settings, model.device
         )
         # The early text prints > for ARS where it prints >= for the other two.

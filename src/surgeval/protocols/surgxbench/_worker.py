@@ -18,11 +18,11 @@ from surgeval.explain.heatmaps import heatmaps
 from surgeval.explain.occlusion import curves
 from surgeval.explain.sanity import prompt_randomisation, weight_randomisation
 from surgeval.models import open_contrastive
-from surgeval.protocols.surgxbench._frames import Reader, Seen, Unseen, batches
+from surgeval.protocols.surgxbench._frames import PreparedFrame, Reader, Unseen, batches
 from surgeval.protocols.surgxbench._instruments import instrument_cases, reference_cases, to_device
 from surgeval.protocols.surgxbench._measure import classes_present
 from surgeval.protocols.surgxbench._prompts import instrument_prompts, triplet_prompts, verb_prompt
-from surgeval.protocols.surgxbench._settings import Settings
+from surgeval.protocols.surgxbench._settings import SurgXSettings
 from surgeval.protocols.surgxbench._triplets import ars_cases, triplet_cases
 from surgeval.records import Case, Frame
 from surgeval.stats import stream
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from surgeval.models.contrastive import Contrastive, TextBank
     from surgeval.protocols.surgxbench._prompts import TripletPrompts
 
-__all__ = ["Look", "boxed_frames"]
+__all__ = ["VideoWorker", "boxed_frames"]
 
 
 @dataclass(frozen=True)
-class Look:
+class VideoWorker:
     """The worker: everything it needs is plain text and numbers, so it can be sent to another process."""
 
     data: str
@@ -44,7 +44,7 @@ class Look:
     model: str
     device: str
     dtype: str
-    settings: Settings
+    settings: SurgXSettings
     boxes: str | None = None  # a second dataset that has the boxes
     mapping: str | None = None  # a file that describes a table
     cores: int | None = None  # of each of several processes; alone, torch takes what it likes
@@ -119,7 +119,7 @@ class Look:
         for batch in batches(self.dataset, video, reader, settings, on_problem=problems.append):
             yield from self._unreadable(batch)
             seen = []
-            for one in (one for one in batch if isinstance(one, Seen)):
+            for one in (one for one in batch if isinstance(one, PreparedFrame)):
                 if one.frame.name in names:
                     expected = f"found a second frame named {one.frame.name!r} in video {video}, expected one"
                     yield Case(f"{video}/{one.frame.name}/again", video, "unreadable", expected, {"task": "unreadable"})
@@ -134,7 +134,7 @@ class Look:
         if sampled and "instruments" in settings.tasks:
             yield from self._checks(video, payload["curves"], payload["sanity"])
 
-    def _batch(self, seen: Sequence[Seen]) -> Iterator[Case]:
+    def _batch(self, seen: Sequence[PreparedFrame]) -> Iterator[Case]:
         settings, space = self.settings, self.dataset.space
         if "instruments" in settings.tasks:
             yield from instrument_cases(self.net, self.instruments, space.instruments, seen, settings)
@@ -145,7 +145,7 @@ class Look:
             else:
                 yield from triplet_cases(self.net, self.triplets, self.prompts, space, seen, settings)
 
-    def _unreadable(self, batch: Sequence[Seen | Unseen]) -> Iterator[Case]:
+    def _unreadable(self, batch: Sequence[PreparedFrame | Unseen]) -> Iterator[Case]:
         for one in batch:
             if isinstance(one, Unseen):
                 case = f"{one.frame.video}/{one.frame.name}"
@@ -158,17 +158,17 @@ class Look:
         curve, sane = ({frame.name for frame in _spaced(boxed, count)} for count in (curve_frames, sanity_frames))
         reader = Reader(self.net.preparation, self.settings)
         for batch in batches(self.dataset, video, reader, self.settings, frozenset(curve | sane)):
-            seen = [one for one in batch if isinstance(one, Seen)]
+            seen = [one for one in batch if isinstance(one, PreparedFrame)]
             curves, sanity = ([one for one in seen if one.frame.name in names] for names in (curve, sane))
             yield from _by_frame([*self._curves(curves), *self._sanity(sanity)])
 
-    def _explained(self, seen: Sequence[Seen]) -> tuple[torch.Tensor, torch.Tensor]:
+    def _explained(self, seen: Sequence[PreparedFrame]) -> tuple[torch.Tensor, torch.Tensor]:
         """Pixels, and the first labelled instrument of each frame: the prompt whose map is checked."""
         classes = len(self.dataset.space.instruments)
         which = torch.tensor([classes_present(one.frame, classes)[0] for one in seen])
         return to_device(seen, self.net), which
 
-    def _curves(self, seen: Sequence[Seen]) -> Iterator[Case]:
+    def _curves(self, seen: Sequence[PreparedFrame]) -> Iterator[Case]:
         if not seen:
             return
         pixels, which = self._explained(seen)
@@ -187,7 +187,7 @@ class Look:
                     values[f"{kind}{label}_area"] = float(getattr(found, f"{kind}_area")[b])
             yield Case(f"{one.frame.video}/{one.frame.name}/curves", one.frame.video, values=values)
 
-    def _sanity(self, seen: Sequence[Seen]) -> Iterator[Case]:
+    def _sanity(self, seen: Sequence[PreparedFrame]) -> Iterator[Case]:
         if not seen:
             return
         pixels, which = self._explained(seen)

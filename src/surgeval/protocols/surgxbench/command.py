@@ -12,7 +12,7 @@ from surgeval.console import FormatOption, JsonOption, LabelsOption, console, pr
 from surgeval.errors import BadInput, visible
 
 if TYPE_CHECKING:
-    from surgeval.protocols.surgxbench._settings import Settings
+    from surgeval.protocols.surgxbench._settings import SurgXSettings
     from surgeval.protocols.surgxbench.result import SurgXScores
 
 
@@ -149,7 +149,7 @@ def run(
 def _settings(
     profile: str, method: str, order: str, start_layer: int, score_scale: str, given: dict[str, Any],
     more: dict[str, Any],
-) -> Settings:  # fmt: skip
+) -> SurgXSettings:  # fmt: skip
     from surgeval.protocols.surgxbench._settings import profile_settings
 
     chosen = heatmap_method(method, order, start_layer, score_scale)

@@ -19,14 +19,24 @@ from surgeval.explain.heatmaps import method_for
 from surgeval.protocols.surgxbench._examples import flow_pipeline, hidings
 from surgeval.protocols.surgxbench._gallery import gallery
 from surgeval.protocols.surgxbench._item import Extras, Item
-from surgeval.protocols.surgxbench._settings import PROFILES, TASKS, Settings, profile_settings
+from surgeval.protocols.surgxbench._settings import PROFILES, TASKS, SurgXSettings, profile_settings
 from surgeval.protocols.surgxbench._single import Explained, explain_image
-from surgeval.protocols.surgxbench._worker import Look
+from surgeval.protocols.surgxbench._worker import VideoWorker
 from surgeval.protocols.surgxbench.result import RESAMPLES, SurgXScores, join_runs, load_surgxbench
 
 __all__ = [
-    "PROFILES", "RESAMPLES", "TASKS", "Explained", "Settings", "SurgXRun", "SurgXScores", "explain_image",
-    "join_runs", "load_surgxbench", "profile_settings", "run_surgxbench",
+    "PROFILES",
+    "RESAMPLES",
+    "TASKS",
+    "Explained",
+    "SurgXRun",
+    "SurgXScores",
+    "SurgXSettings",
+    "explain_image",
+    "join_runs",
+    "load_surgxbench",
+    "profile_settings",
+    "run_surgxbench",
 ]  # fmt: skip
 
 
@@ -35,7 +45,7 @@ class SurgXRun:
     """A finished run with what is needed to draw its pictures."""
 
     summary: RunSummary
-    look: Look
+    look: VideoWorker
 
     @property
     def unknown_words(self) -> tuple[str, ...]:
@@ -62,7 +72,7 @@ def run_surgxbench(
     model: str,
     *,
     folder: str | Path,
-    settings: Settings | None = None,
+    settings: SurgXSettings | None = None,
     split: str | None = None,
     videos: tuple[str, ...] = (),
     format: str | None = None,
@@ -75,11 +85,11 @@ def run_surgxbench(
     retry: bool = False,
     progress: bool = True,
 ) -> SurgXRun:
-    """Look at every labelled frame of a dataset with one model, in a resumable run.
+    """VideoWorker at every labelled frame of a dataset with one model, in a resumable run.
 
     With several `processes` each takes whole videos and opens the model for itself; it changes no number.
     """
-    settings = settings or Settings()
+    settings = settings or SurgXSettings()
     second, table = (None if one is None else str(one) for one in (boxes, mapping))
     dataset = open_dataset(data, format, labels, mapping=table, boxes=second)
     settings = _possible(settings, dataset)
@@ -87,7 +97,7 @@ def run_surgxbench(
     chosen = _videos(dataset, split, videos)
     if isinstance(dataset, JoinedBoxes) and not set(chosen) & set(dataset.boxed):
         raise BadInput(f"{boxes}: found boxes of none of {_listed(chosen)} of {data}, expected boxes of one at least")
-    look = Look(str(data), format, labels, model, device, dtype, settings, second, table)
+    look = VideoWorker(str(data), format, labels, model, device, dtype, settings, second, table)
     method = method_for(look.net, settings.method)
     look.rehearse()
     if isinstance(look.flow, StoredFlow):
@@ -130,7 +140,7 @@ def _part(total: int, number: int, parts: int) -> int:
     return total // parts + (number < total % parts)
 
 
-def _possible(settings: Settings, dataset: Dataset) -> Settings:
+def _possible(settings: SurgXSettings, dataset: Dataset) -> SurgXSettings:
     """Triplets need a label space with triplets; without one the task is left out, unless it is the only one."""
     if "triplets" in settings.tasks and not dataset.space.triplets:
         if settings.tasks == ("triplets",):

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from surgeval.protocols.surgxbench._ratios import Ratio, mean_of, ratios, share_of
+from surgeval.protocols.surgxbench._ratios import Ratio, ratio_of_sums, ratios, share_of
 from surgeval.stats import Interval
 
 __all__ = [
@@ -63,14 +63,14 @@ def _sum(condition: pl.Expr) -> pl.Expr:
 def _grounding(where: pl.Expr) -> dict[str, Ratio]:
     right, wrong = where & _USED & _TP, where & _USED & _FP
     return {
-        "tp_aa": mean_of("aa", right),
-        "tp_aa_chance": mean_of("chance_class", right),
-        "tp_ac": mean_of("ac", right),
-        "tp_chance": mean_of("chance", right),
+        "tp_aa": ratio_of_sums("aa", right),
+        "tp_aa_chance": ratio_of_sums("chance_class", right),
+        "tp_ac": ratio_of_sums("ac", right),
+        "tp_chance": ratio_of_sums("chance", right),
         "tp_lift": Ratio(pl.when(right).then(pl.col("ac")), pl.when(right).then(pl.col("chance"))),
-        "fp_ac": mean_of("ac", wrong),
-        "fp_chance": mean_of("chance", wrong),
-        "area": mean_of("area", where & _USED & pl.col("predicted")),
+        "fp_ac": ratio_of_sums("ac", wrong),
+        "fp_chance": ratio_of_sums("chance", wrong),
+        "area": ratio_of_sums("area", where & _USED & pl.col("predicted")),
     }
 
 
@@ -170,7 +170,7 @@ def reference_table(cases: pl.DataFrame, resamples: int, seed: int) -> pl.DataFr
             continue
         use = here & _USED
         wanted = {
-            **{column: mean_of(column, use) for column in ("ac", "aa", "chance", "ras", "ras_chance", "area")},
+            **{column: ratio_of_sums(column, use) for column in ("ac", "aa", "chance", "ras", "ras_chance", "area")},
             "lift": Ratio(pl.when(use).then(pl.col("ac")), pl.when(use).then(pl.col("chance"))),
         }
         found = ratios(rows, wanted, resamples=resamples, seed=seed)
@@ -186,8 +186,9 @@ def match_table(cases: pl.DataFrame, resamples: int, seed: int) -> pl.DataFrame:
     for level in LEVELS:
         here = pl.col("level") == level
         use = here & _USED
-        wanted = {"share": share_of(here, pl.lit(True)), "ras": mean_of("ras", use), "chance": mean_of("chance", use),
-                  "area": mean_of("area", use),
+        wanted = {"share": share_of(here, pl.lit(True)), "ras": ratio_of_sums("ras", use),
+                  "chance": ratio_of_sums("chance", use),
+                  "area": ratio_of_sums("area", use),
                   "lift": Ratio(pl.when(use).then(pl.col("ras")), pl.when(use).then(pl.col("chance")))}  # fmt: skip
         found = ratios(rows, wanted, resamples=resamples, seed=seed)
         made.append(
@@ -218,8 +219,8 @@ def occlusion_table(cases: pl.DataFrame, task: str, resamples: int, seed: int) -
         wanted = {
             "lost": share_of(~kept, there),
             "lost_more_than_elsewhere": Ratio(_masked(_sum(~kept) - base, there), counted),
-            "change_if_kept": mean_of(f"change_{name}", kept.fill_null(False)),
-            "change": mean_of(f"change_{name}", there),
+            "change_if_kept": ratio_of_sums(f"change_{name}", kept.fill_null(False)),
+            "change": ratio_of_sums(f"change_{name}", there),
         }
         if name in ("random", "boxes_moved"):
             del wanted["lost_more_than_elsewhere"]  # these are the other places
@@ -235,7 +236,7 @@ def curves_table(cases: pl.DataFrame, resamples: int, seed: int) -> pl.DataFrame
         return pl.DataFrame()
     names = ("deletion", "insertion", "deletion_random", "insertion_random")
     found = ratios(
-        rows, {name: mean_of(f"{name}_area", pl.lit(True)) for name in names}, resamples=resamples, seed=seed
+        rows, {name: ratio_of_sums(f"{name}_area", pl.lit(True)) for name in names}, resamples=resamples, seed=seed
     )
     return pl.DataFrame([_wide({"frames": rows.height}, found)])
 
@@ -246,7 +247,7 @@ def sanity_table(cases: pl.DataFrame, resamples: int, seed: int) -> pl.DataFrame
     made = []
     for check, step in rows.select("check", "step").unique(maintain_order=True).iter_rows():
         here = (pl.col("check") == check) & (pl.col("step") == step)
-        found = ratios(rows, {"correlation": mean_of("correlation", here)}, resamples=resamples, seed=seed)
+        found = ratios(rows, {"correlation": ratio_of_sums("correlation", here)}, resamples=resamples, seed=seed)
         made.append(_wide({"check": check, "step": step, "frames": rows.filter(here).height}, found))
     return pl.DataFrame(made, infer_schema_length=None)
 
@@ -277,7 +278,7 @@ def early_instruments(cases: pl.DataFrame, resamples: int, seed: int) -> pl.Data
         part = rows if video is None else rows.filter(pl.col("cluster") == video)
         found = ratios(
             part,
-            {name: mean_of(name, _USED) for name in ("ac", "aa", "chance", "area")},
+            {name: ratio_of_sums(name, _USED) for name in ("ac", "aa", "chance", "area")},
             resamples=resamples, seed=seed,
         )  # fmt: skip
         made.append(_wide({"video": video or "overall", "frames": part.height,
@@ -293,8 +294,8 @@ def early_triplets(cases: pl.DataFrame, resamples: int, seed: int) -> pl.DataFra
         part = rows if video is None else rows.filter(pl.col("cluster") == video)
         valid = pl.col("valid") & _USED
         wanted = {
-            "ars": mean_of("ars", valid),
-            "area": mean_of("area", valid),
+            "ars": ratio_of_sums("ars", valid),
+            "area": ratio_of_sums("area", valid),
             "valid": share_of(pl.col("valid"), pl.lit(True)),
             "zero": share_of(pl.col("ars") == 0, pl.col("valid")),
             **{f"match_{name}": share_of(pl.col(f"match_{name}"), pl.lit(True))

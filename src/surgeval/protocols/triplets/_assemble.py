@@ -13,13 +13,13 @@ import polars as pl
 from surgeval.metrics import CONVENTIONS, Confusion, Convention, DetectionSet, mean_along
 from surgeval.protocols.triplets._curves import component_curves, detection_precision, recognition_precision
 from surgeval.protocols.triplets._detection import SCOPES, DetectionPart, keys_of, score_part
-from surgeval.protocols.triplets._groups import Scheme
-from surgeval.protocols.triplets._numbers import Key, Number, Progress, bootstrap
+from surgeval.protocols.triplets._groups import VideoGroups
+from surgeval.protocols.triplets._numbers import Key, Progress, ScoreNumber, bootstrap
 from surgeval.protocols.triplets._recognition import FrameScores, RecognitionPart, recognition_keys, score_frames
 from surgeval.protocols.triplets.result import NAMES, TripletScores
 from surgeval.protocols.triplets.tables import (
     association_table,
-    class_names,
+    class_labels,
     component_table,
     confusion_table,
     convention_table,
@@ -30,7 +30,7 @@ from surgeval.protocols.triplets.tables import (
 from surgeval.stats import FEW_CLUSTERS
 from surgeval.vocab import LabelSpace
 
-__all__ = ["Plan", "assemble_detection", "assemble_recognition"]
+__all__ = ["ScoringPlan", "assemble_detection", "assemble_recognition"]
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 IntArray: TypeAlias = npt.NDArray[np.int64]
@@ -38,11 +38,11 @@ DISAGREE = 0.01
 
 
 @dataclass(frozen=True)
-class Plan:
+class ScoringPlan:
     """What both tasks need to know: the groups, what is rare, and how intervals are made."""
 
     name: str
-    scheme: Scheme
+    scheme: VideoGroups
     settings: Mapping[str, Any]
     rare: Sequence[IntArray]  # class ids, by group
     totals: IntArray  # instances per class in the whole dataset
@@ -97,7 +97,7 @@ class Plan:
 
 
 def assemble_detection(
-    plan: Plan,
+    plan: ScoringPlan,
     data: DetectionSet,
     n_classes: Mapping[str, int],
     space: LabelSpace,
@@ -125,7 +125,7 @@ def assemble_detection(
     under: dict[str, FloatArray] = {
         name: mean_along(np.stack([part.vector(ones) for part in scored(name, False)]), 0) for name in CONVENTIONS
     }
-    names = {component: class_names(space, component, size) for component, size in n_classes.items()}
+    names = {component: class_labels(space, component, size) for component, size in n_classes.items()}
     confusions = {component: (_summed(parts, component, size), names[component])
                   for component, size in n_classes.items()}  # fmt: skip
     sheets = {"components": component_table(numbers, SCOPES[0]), "video_wise": component_table(numbers, SCOPES[1]),
@@ -156,7 +156,7 @@ def assemble_detection(
     )  # fmt: skip
 
 
-def assemble_recognition(plan: Plan, frames: FrameScores, components: Sequence[str]) -> TripletScores:
+def assemble_recognition(plan: ScoringPlan, frames: FrameScores, components: Sequence[str]) -> TripletScores:
     """Score every group of videos."""
     parts = [
         score_frames(group.name, places, frames, components, rare)
@@ -170,7 +170,7 @@ def assemble_recognition(plan: Plan, frames: FrameScores, components: Sequence[s
     curves = {}
     for component in components:
         rankings = [part.rankings[component] for part in parts]
-        names = class_names(frames.space, component, len(rankings[0].positives))
+        names = class_labels(frames.space, component, len(rankings[0].positives))
         totals = plan.totals if component == frames.main else None
         sheets[f"classes_{component}"] = recognition_classes(parts, component, names, totals)
         curves[component] = component_curves(
@@ -194,13 +194,13 @@ def _summed(parts: Sequence[DetectionPart], component: str, n_classes: int) -> C
     return Confusion(component, np.sum([part.confusion(component, n_classes).counts for part in parts], axis=0))
 
 
-def _picked(numbers: Sequence[Number], scope: str) -> pl.DataFrame:
+def _picked(numbers: Sequence[ScoreNumber], scope: str) -> pl.DataFrame:
     rows = [number.to_json() for number in numbers if number.key.scope.startswith(scope)]
     schema = dict.fromkeys(("estimate", "low", "high"), pl.Float64)
     return pl.DataFrame(rows, schema_overrides=schema) if rows else pl.DataFrame()
 
 
-def _outside(numbers: Sequence[Number]) -> tuple[str, ...]:
+def _outside(numbers: Sequence[ScoreNumber]) -> tuple[str, ...]:
     """Resamples lack classes that few videos show, which moves a mean over classes; said where it moves it far."""
     lost = [
         one for one in numbers if one.interval.estimate not in one.interval and one.interval.low == one.interval.low

@@ -25,7 +25,7 @@ from surgeval.metrics import (
     confusion_matrix,
     cost_aware_f1,
     mean_of,
-    rank,
+    rank_detections,
     score_component,
     visits,
 )
@@ -147,7 +147,7 @@ def score_part(
     order = visits(data, convention)
     components = {
         component: score_component(
-            rank(data, component, size, convention, order=order), threshold=thresholds.get(component)
+            rank_detections(data, component, size, convention, order=order), threshold=thresholds.get(component)
         )
         for component, size in n_classes.items()
     }

@@ -16,7 +16,7 @@ from surgeval.errors import BadInput, DataError
 from surgeval.records import Video
 from surgeval.vocab import fold_names, folds
 
-__all__ = ["Folds", "Group", "Scheme", "choose_videos"]
+__all__ = ["Folds", "Group", "VideoGroups", "choose_videos"]
 
 Folds: TypeAlias = str | Path | Mapping[str, Sequence[str]]
 _MAX_BYTES = 10_000_000
@@ -33,7 +33,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Scheme:
+class VideoGroups:
     """The groups; a headline number is the mean over them."""
 
     kind: Literal["all", "folds", "sources"]
@@ -52,7 +52,7 @@ class Scheme:
 
 def choose_videos(
     videos: Sequence[Video], *, split: str | None = None, folds: Folds | None = None, leave_source_out: bool = False
-) -> Scheme:
+) -> VideoGroups:
     """The scheme that the options ask for.
 
     >>> both = [Video("v1", source="A", split="test"), Video("v2", source="B", split="train")]
@@ -75,10 +75,10 @@ def choose_videos(
     if leave_source_out:
         return _by_source(chosen, videos)
     train = tuple(video.name for video in videos if video.split == "train")
-    return Scheme("all", split or "all", (Group(split or "all", tuple(video.name for video in chosen), train),))
+    return VideoGroups("all", split or "all", (Group(split or "all", tuple(video.name for video in chosen), train),))
 
 
-def _by_source(chosen: Sequence[Video], videos: Sequence[Video]) -> Scheme:
+def _by_source(chosen: Sequence[Video], videos: Sequence[Video]) -> VideoGroups:
     nameless = next((video.name for video in chosen if not video.source), None)
     if nameless is not None:
         raise BadInput(f"--leave-source-out: video {nameless}: found no source, expected one for every video")
@@ -93,10 +93,10 @@ def _by_source(chosen: Sequence[Video], videos: Sequence[Video]) -> Scheme:
         )
         for source in sources
     ]
-    return Scheme("sources", "leave one source out", tuple(groups))
+    return VideoGroups("sources", "leave one source out", tuple(groups))
 
 
-def _by_folds(videos: Sequence[Video], chosen: Folds) -> Scheme:
+def _by_folds(videos: Sequence[Video], chosen: Folds) -> VideoGroups:
     if isinstance(chosen, Mapping):
         name, table = "own folds", {fold: Group(fold, tuple(tests)) for fold, tests in chosen.items()}
     elif str(chosen) in fold_names():
@@ -113,7 +113,7 @@ def _by_folds(videos: Sequence[Video], chosen: Folds) -> Scheme:
             found = f"no video {', '.join(missing[:5])} in the dataset" if missing else "no test video"
             expected = f"all {len(group.videos)} test videos of the fold" if missing else "at least one"
             raise BadInput(f"--folds {name}: fold {group.name}: found {found}, expected {expected}")
-    return Scheme("folds", name, tuple(table.values()))
+    return VideoGroups("folds", name, tuple(table.values()))
 
 
 def _read_folds(path: Path) -> dict[str, Group]:

@@ -38,8 +38,8 @@ __all__ = [
     "array_fingerprint",
     "class_totals",
     "find_task",
-    "fingerprint",
     "open_data",
+    "truth_fingerprint",
 ]
 
 Task: TypeAlias = Literal["detection", "recognition"]
@@ -123,7 +123,7 @@ def class_totals(
     return np.bincount(ids[ids >= 0], minlength=truth.space.num_classes(component))
 
 
-def fingerprint(truth: GroundTruth) -> str:
+def truth_fingerprint(truth: GroundTruth) -> str:
     """A hash of the frames and labels that are scored: equal for equal data, wherever and however it is stored."""
     digest = hashlib.sha256(repr((truth.space.to_json(), truth.videos)).encode("utf-8", "surrogatepass"))
     digest.update("\0".join(truth.scored["frame"].to_list()).encode("utf-8", "surrogatepass"))

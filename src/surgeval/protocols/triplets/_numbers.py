@@ -1,6 +1,6 @@
 """Numbers with intervals: a statistic of how often each video was drawn, remembered draw by draw.
 
-What a statistic was on every draw is kept (`Replicates`) and stored beside the scores, so two scored folders are
+What a statistic was on every draw is kept (`StoredReplicates`) and stored beside the scores, so two scored folders are
 compared on the very same resamples of videos without reading a prediction again.
 """
 
@@ -17,7 +17,7 @@ import polars as pl
 from surgeval.errors import DataError
 from surgeval.stats import Interval, bootstrap_vector
 
-__all__ = ["STREAM", "Key", "Number", "Replicates", "Statistic", "bootstrap"]
+__all__ = ["STREAM", "Key", "ScoreNumber", "Statistic", "StoredReplicates", "bootstrap"]
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 IntArray: TypeAlias = npt.NDArray[np.int64]
@@ -47,7 +47,7 @@ class Key(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class ScoreNumber:
     """A headline number with its interval."""
 
     key: Key
@@ -66,7 +66,7 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Replicates:
+class StoredReplicates:
     """What every number was on every draw of videos (a tuple of multiplicities)."""
 
     keys: tuple[Key, ...]
@@ -80,7 +80,7 @@ class Replicates:
         return pl.DataFrame([draws, *columns])
 
     @classmethod
-    def of_table(cls, table: pl.DataFrame, file: object) -> Replicates:
+    def of_table(cls, table: pl.DataFrame, file: object) -> StoredReplicates:
         """What `table` gave, read back from a file that may hold anything."""
         columns = [name for name in table.columns if name != "draw"]
         if "draw" not in table.columns or table.schema["draw"] != pl.List(pl.Int64):
@@ -103,7 +103,7 @@ def bootstrap(
     resamples: int,
     seed: int,
     progress: Progress | None = None,
-) -> tuple[tuple[Number, ...], Replicates]:
+) -> tuple[tuple[ScoreNumber, ...], StoredReplicates]:
     """Every number of a statistic with its interval over resampled videos, and what it was on each draw."""
     seen: dict[tuple[int, ...], FloatArray] = {}
 
@@ -118,5 +118,5 @@ def bootstrap(
     intervals = bootstrap_vector(
         remembered, videos, [key.text for key in keys], resamples=resamples, seed=seed, name=STREAM
     )
-    numbers = tuple(Number(key, interval) for key, interval in zip(keys, intervals, strict=True))
-    return numbers, Replicates(tuple(keys), seen)
+    numbers = tuple(ScoreNumber(key, interval) for key, interval in zip(keys, intervals, strict=True))
+    return numbers, StoredReplicates(tuple(keys), seen)

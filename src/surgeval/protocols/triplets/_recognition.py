@@ -71,7 +71,7 @@ class FrameScores:
 
 
 @dataclass(frozen=True)
-class Ranking:
+class ClassRanking:
     """One component: the ranked frames, and AP inside each video that has frames (videos × classes)."""
 
     ranked: RecognitionRanked
@@ -88,7 +88,7 @@ class RecognitionPart:
     videos: IntArray  # numbers of its videos among all scored ones
     with_frames: IntArray  # places in `videos` that have frames: the videos of `rankings`
     n_frames: int
-    rankings: Mapping[str, Ranking]
+    rankings: Mapping[str, ClassRanking]
     found: IntArray  # (videos with frames, K): positives among the k highest scores of their frame
     positives: IntArray  # (videos with frames,)
     rare_of: str
@@ -127,7 +127,7 @@ def score_frames(
     for component in components:
         labels, scores = mine.of(component)
         positives = labels.sum(axis=0)
-        rankings[component] = Ranking(
+        rankings[component] = ClassRanking(
             prepare_recognition(labels, scores, number),
             video_average_precision(labels, scores, number),
             positives,

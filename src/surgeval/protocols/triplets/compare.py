@@ -14,7 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from surgeval.errors import BadInput, DataError
-from surgeval.protocols.triplets._numbers import STREAM, Key, Replicates
+from surgeval.protocols.triplets._numbers import STREAM, Key, StoredReplicates
 from surgeval.protocols.triplets.result import StoredScores, load_scores
 from surgeval.stats import Difference, paired_statistic
 
@@ -77,7 +77,7 @@ def compare_triplets(a: StoredScores | str | Path, b: StoredScores | str | Path)
 class _Recalled:
     """A number as a function of the draw, from what is stored."""
 
-    def __init__(self, replicates: Replicates, key: Key, label: str) -> None:
+    def __init__(self, replicates: StoredReplicates, key: Key, label: str) -> None:
         self._values, self._column, self._label = replicates.values, replicates.keys.index(key), label
 
     def __call__(self, multiplicity: npt.NDArray[np.int64]) -> float:

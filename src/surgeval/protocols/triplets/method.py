@@ -18,8 +18,8 @@ from surgeval.datasets import Dataset
 from surgeval.datasets.predictions import GroundTruth, ground_truth
 from surgeval.errors import BadInput
 from surgeval.metrics import CONVENTIONS, Convention, evaluate, rare_classes
-from surgeval.protocols.triplets._assemble import Plan, assemble_detection, assemble_recognition
-from surgeval.protocols.triplets._groups import Folds, Group, Scheme, choose_videos
+from surgeval.protocols.triplets._assemble import ScoringPlan, assemble_detection, assemble_recognition
+from surgeval.protocols.triplets._groups import Folds, Group, VideoGroups, choose_videos
 from surgeval.protocols.triplets._inputs import (
     Predictions,
     Source,
@@ -27,8 +27,8 @@ from surgeval.protocols.triplets._inputs import (
     array_fingerprint,
     class_totals,
     find_task,
-    fingerprint,
     open_data,
+    truth_fingerprint,
 )
 from surgeval.protocols.triplets._numbers import Progress
 from surgeval.protocols.triplets._recognition import FrameScores
@@ -88,13 +88,13 @@ def score_triplets(
     main = "ivt" if truth.space.triplets and (components is None or "ivt" in components) else "i"
     totals = class_totals(truth, main, task)
     settings = {
-        "task": task, "data": fingerprint(truth), "label_space": truth.space.name, "videos": list(scheme.videos),
+        "task": task, "data": truth_fingerprint(truth), "label_space": truth.space.name, "videos": list(scheme.videos),
         "scheme": scheme.to_json(), "rare": rare, "rare_from": rare_from, "resamples": resamples, "seed": seed,
     }  # fmt: skip
     title = name or ("constant" if predictions is None else _title(predictions))
 
-    def plan(notes: tuple[str, ...], more: Mapping[str, Any]) -> Plan:
-        return Plan(
+    def plan(notes: tuple[str, ...], more: Mapping[str, Any]) -> ScoringPlan:
+        return ScoringPlan(
             title, scheme, {**settings, **more}, _rare(truth, scheme, main, task, rare, rare_from, totals), totals,
             resamples, seed, notes, progress,
         )  # fmt: skip
@@ -146,13 +146,13 @@ def score_recognition(
     video = np.array([place[one] for one in videos], dtype=np.int64)
     frames = FrameScores(labels, np.asarray(scores), video, np.ones(len(labels), bool), space)
     totals = labels.sum(axis=0)
-    scheme = Scheme("all", "all", (Group("all", names),))
+    scheme = VideoGroups("all", "all", (Group("all", names),))
     settings = {
         "task": "recognition", "data": array_fingerprint(labels, video), "videos": list(names),
         "label_space": space.name if space else "", "scheme": scheme.to_json(), "rare": rare, "rare_from": "dataset",
         "resamples": resamples, "seed": seed, "components": list(chosen),
     }  # fmt: skip
-    plan = Plan(name, scheme, settings, [rare_classes(totals, rare)], totals, resamples, seed, (), progress)
+    plan = ScoringPlan(name, scheme, settings, [rare_classes(totals, rare)], totals, resamples, seed, (), progress)
     return assemble_recognition(plan, frames, chosen)
 
 
@@ -161,7 +161,7 @@ def _title(predictions: Source) -> str:
 
 
 def _rare(
-    truth: GroundTruth, scheme: Scheme, main: str, task: Task, fewer_than: int, where: str,
+    truth: GroundTruth, scheme: VideoGroups, main: str, task: Task, fewer_than: int, where: str,
     totals: npt.NDArray[np.int64],
 ) -> list[npt.NDArray[np.int64]]:  # fmt: skip
     if where == "dataset":
@@ -176,7 +176,7 @@ def _rare(
 
 
 def _thresholds(
-    origin: str | Path | None, source: Predictions, dataset: Dataset, scheme: Scheme, truth: GroundTruth,
+    origin: str | Path | None, source: Predictions, dataset: Dataset, scheme: VideoGroups, truth: GroundTruth,
     components: Sequence[str], convention: Convention,
 ) -> tuple[dict[str, float], str]:  # fmt: skip
     """Thresholds by component (none: chosen on the scored data) and a few words about where they come from."""

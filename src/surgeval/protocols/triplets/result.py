@@ -20,7 +20,7 @@ from surgeval.errors import BadInput, DataError
 from surgeval.figures import Curve, Figure
 from surgeval.metrics import Confusion
 from surgeval.protocols.triplets._inputs import Task
-from surgeval.protocols.triplets._numbers import Number, Replicates
+from surgeval.protocols.triplets._numbers import ScoreNumber, StoredReplicates
 from surgeval.protocols.triplets.figures import score_figures
 from surgeval.protocols.triplets.tables import headline_table
 from surgeval.stats import Interval
@@ -44,7 +44,7 @@ class StoredScores:
     task: Task
     settings: Mapping[str, Any]
     thresholds: Mapping[str, float]
-    replicates: Replicates = field(repr=False)
+    replicates: StoredReplicates = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class TripletScores(StoredScores):
     """Every number, table and curve of one prediction file; nothing in it is rounded."""
 
     notes: tuple[str, ...]
-    numbers: tuple[Number, ...] = field(repr=False)
+    numbers: tuple[ScoreNumber, ...] = field(repr=False)
     sheets: Mapping[str, pl.DataFrame] = field(repr=False)
     curves: Mapping[str, tuple[Curve, ...]] = field(repr=False)
     confusions: Mapping[str, tuple[Confusion, tuple[str, ...]]] = field(repr=False)
@@ -149,7 +149,7 @@ def load_scores(folder: str | Path) -> StoredScores:
     except (pl.exceptions.PolarsError, OSError) as error:
         found = (str(error).splitlines() or [""])[0][:120]
         raise DataError(place / REPLICATES, found=found, expected="a readable Parquet file") from error
-    replicates = Replicates.of_table(table, place / REPLICATES)
+    replicates = StoredReplicates.of_table(table, place / REPLICATES)
     return StoredScores(data["name"], data["task"], data["settings"], data["thresholds"], replicates)
 
 

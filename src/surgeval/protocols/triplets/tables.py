@@ -15,18 +15,18 @@ import polars as pl
 
 from surgeval.metrics import ASSOCIATION_COUNTS, Confusion, mean_along, weighted_average_precision
 from surgeval.protocols.triplets._detection import METRICS, SCOPES, DetectionPart
-from surgeval.protocols.triplets._numbers import Key, Number
+from surgeval.protocols.triplets._numbers import Key, ScoreNumber
 from surgeval.protocols.triplets._recognition import RecognitionPart
 from surgeval.vocab import LabelSpace
 
-__all__ = ["association_table", "class_names", "component_table", "confusion_table", "convention_table",
+__all__ = ["association_table", "class_labels", "component_table", "confusion_table", "convention_table",
            "detection_classes", "group_table", "headline_table", "recognition_classes"]  # fmt: skip
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 IntArray: TypeAlias = npt.NDArray[np.int64]
 
 
-def class_names(space: LabelSpace | None, component: str, n_classes: int) -> tuple[str, ...]:
+def class_labels(space: LabelSpace | None, component: str, n_classes: int) -> tuple[str, ...]:
     """What the classes of a component are called; pairs and triplets with a comma between their parts."""
     if space is None:
         return tuple(str(k) for k in range(n_classes))
@@ -41,13 +41,13 @@ def class_names(space: LabelSpace | None, component: str, n_classes: int) -> tup
     return tuple(names)
 
 
-def headline_table(numbers: Sequence[Number]) -> pl.DataFrame:
+def headline_table(numbers: Sequence[ScoreNumber]) -> pl.DataFrame:
     """One row per number with its interval."""
     schema = {"estimate": pl.Float64, "low": pl.Float64, "high": pl.Float64}
     return pl.DataFrame([number.to_json() for number in numbers], schema_overrides=schema)
 
 
-def component_table(numbers: Sequence[Number], scope: str) -> pl.DataFrame:
+def component_table(numbers: Sequence[ScoreNumber], scope: str) -> pl.DataFrame:
     """One row per component; every metric with the ends of its interval beside it."""
     rows: dict[str, dict[str, Any]] = {}
     for number in numbers:
@@ -131,7 +131,7 @@ def recognition_classes(
     return _occurring(_plain(pl.DataFrame(columns)))
 
 
-def association_table(parts: Sequence[DetectionPart], numbers: Sequence[Number]) -> pl.DataFrame:
+def association_table(parts: Sequence[DetectionPart], numbers: Sequence[ScoreNumber]) -> pl.DataFrame:
     """What became of every box: counts over all scored videos, their share and its interval."""
     counts = sum(
         (part.association.counts.sum(axis=0) for part in parts if part.association is not None), np.zeros(7, np.int64)

@@ -4,13 +4,13 @@
 weaknesses of the challenge's package; `compat="orena-focus-0.4"` keeps them, to the last odd digit.
 """
 
-from surgeval.qa.formats._base import AnswerFormat, Comparison, Unreadable, Verdict
+from surgeval.qa.formats._base import AnswerComparison, AnswerFormat, Unreadable, Verdict
 from surgeval.qa.formats._verdict import ORENA_FOCUS, check_compat, check_reference, formats, judge_format
 
 __all__ = [
     "ORENA_FOCUS",
+    "AnswerComparison",
     "AnswerFormat",
-    "Comparison",
     "Unreadable",
     "Verdict",
     "check_compat",

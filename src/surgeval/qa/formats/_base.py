@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checka
 
 from surgeval.qa.formats._text import shown
 
-__all__ = ["AnswerFormat", "Comparison", "State", "Unreadable", "Verdict", "check_names", "real", "whole"]
+__all__ = ["AnswerComparison", "AnswerFormat", "State", "Unreadable", "Verdict", "check_names", "real", "whole"]
 
 State: TypeAlias = Literal["match", "mismatch", "invalid", "reference_invalid", "judge", "crash"]
 
@@ -22,7 +22,7 @@ class Unreadable(ValueError):
     """A text that is no answer of its format, or an option that its format cannot use."""
 
 
-class Comparison(NamedTuple):
+class AnswerComparison(NamedTuple):
     """Whether the answer is right, and why in words."""
 
     correct: bool
@@ -67,7 +67,7 @@ class AnswerFormat(Protocol):
         """The value of a reference or a response."""
         ...
 
-    def compare(self, reference: Any, response: Any, options: Any) -> Comparison:
+    def compare(self, reference: Any, response: Any, options: Any) -> AnswerComparison:
         """Whether the response's value answers the question; not called for judged formats."""
         ...
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from surgeval.qa.formats._base import AnswerFormat, Comparison, Unreadable
+from surgeval.qa.formats._base import AnswerComparison, AnswerFormat, Unreadable
 from surgeval.qa.formats._judged import LENGTH
 from surgeval.qa.formats._lists import NONE, FoClass, Time, class_names
 from surgeval.qa.formats._regex import compiled, fullmatch
@@ -94,10 +94,10 @@ class CompatPercentage:
             raise Unreadable(f"found {shown(text)}, expected a number, with or without %")
         return float(match[1])
 
-    def compare(self, reference: float, response: float, options: float) -> Comparison:
+    def compare(self, reference: float, response: float, options: float) -> AnswerComparison:
         """At most the tolerance apart; never for two infinities."""
         off = abs(reference - response) if math.isfinite(reference) or math.isfinite(response) else math.nan
-        return Comparison(
+        return AnswerComparison(
             off <= options, f"answered {response!r} %, the reference is {reference!r} %, {options:g} points are allowed"
         )
 
@@ -172,7 +172,7 @@ class CompatText:
             raise Unreadable(f"found {shown(text)}, expected text that matches {shown(pattern)}")
         return stripped
 
-    def compare(self, reference: str, response: str, options: tuple[str | None, float]) -> Comparison:
+    def compare(self, reference: str, response: str, options: tuple[str | None, float]) -> AnswerComparison:
         """Never called: judges compare."""
         raise NotImplementedError(f"{self.name} answers are compared by judges")
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from surgeval.qa.formats._base import Comparison, Unreadable, check_names, whole
+from surgeval.qa.formats._base import AnswerComparison, Unreadable, check_names, whole
 from surgeval.qa.formats._regex import compiled, fullmatch
 from surgeval.qa.formats._text import clean, norm, shown
 
@@ -40,7 +40,7 @@ class OpenEnded:
             raise Unreadable(f"found {len(seen)} characters, expected at most {options}")
         return seen
 
-    def compare(self, reference: str, response: str, options: int) -> Comparison:
+    def compare(self, reference: str, response: str, options: int) -> AnswerComparison:
         """Never called: judges compare."""
         raise NotImplementedError(f"{self.name} answers are compared by judges")
 
@@ -75,6 +75,6 @@ class Matching:
                 return reading
         raise Unreadable(f"found {shown(text)}, expected text that matches {shown(options.pattern)}")
 
-    def compare(self, reference: str, response: str, options: Pattern) -> Comparison:
+    def compare(self, reference: str, response: str, options: Pattern) -> AnswerComparison:
         """Never called: judges compare."""
         raise NotImplementedError("matching answers are compared by judges")

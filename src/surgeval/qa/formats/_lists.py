@@ -10,11 +10,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from surgeval.qa.formats._base import Comparison, Unreadable, check_names, real
+from surgeval.qa.formats._base import AnswerComparison, Unreadable, check_names, real
 from surgeval.qa.formats._text import norm, shown, split_list
 from surgeval.vocab import foreign_objects
 
-__all__ = ["FoClass", "Time", "class_names", "clock"]
+__all__ = ["FoClass", "Time", "class_names", "clock_text"]
 
 _CLOCK = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})")
 NONE = "None"
@@ -53,14 +53,14 @@ class FoClass:
             raise Unreadable(f"found {shown(text)}, expected none alone or classes without it")
         return found
 
-    def compare(self, reference: frozenset[str], response: frozenset[str], options: dict[str, str]) -> Comparison:
+    def compare(self, reference: frozenset[str], response: frozenset[str], options: dict[str, str]) -> AnswerComparison:
         """The same set."""
         faults = [
             f"{what} {', '.join(sorted(names))}"
             for what, names in (("misses", reference - response), ("adds", response - reference))
             if names
         ]
-        return Comparison(not faults, " and ".join(faults) or f"names exactly {', '.join(sorted(reference))}")
+        return AnswerComparison(not faults, " and ".join(faults) or f"names exactly {', '.join(sorted(reference))}")
 
 
 class Time:
@@ -81,16 +81,16 @@ class Time:
             raise Unreadable(f"found {shown(text)}, expected at least one time hh:mm:ss")
         return tuple(sorted(_seconds(part) for part in parts))
 
-    def compare(self, reference: Sequence[int], response: Sequence[int], options: float) -> Comparison:
+    def compare(self, reference: Sequence[int], response: Sequence[int], options: float) -> AnswerComparison:
         """As many, and pairwise close."""
         if len(reference) != len(response):
-            return Comparison(False, f"names {len(response)} times, the reference has {len(reference)}")
+            return AnswerComparison(False, f"names {len(response)} times, the reference has {len(reference)}")
         off, said, truth = max((abs(a - b), b, a) for a, b in zip(reference, response, strict=True))
-        reason = f"{clock(said)} is {off} s from {clock(truth)}, and {options:g} s are allowed"
-        return Comparison(off <= options, reason)
+        reason = f"{clock_text(said)} is {off} s from {clock_text(truth)}, and {options:g} s are allowed"
+        return AnswerComparison(off <= options, reason)
 
 
-def clock(seconds: int) -> str:
+def clock_text(seconds: int) -> str:
     """Seconds as `hh:mm:ss`."""
     return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
 

@@ -12,7 +12,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from surgeval.qa.formats._base import Comparison, Unreadable, check_names, real
+from surgeval.qa.formats._base import AnswerComparison, Unreadable, check_names, real
 from surgeval.qa.formats._text import norm, shown
 
 __all__ = ["Binary", "Number", "Percentage"]
@@ -38,10 +38,10 @@ class Binary:
             raise Unreadable(f"found {shown(text)}, expected yes or no")
         return word == "yes"
 
-    def compare(self, reference: bool, response: bool, options: None) -> Comparison:
+    def compare(self, reference: bool, response: bool, options: None) -> AnswerComparison:
         """Equal."""
         said, truth = ("yes" if value else "no" for value in (response, reference))
-        return Comparison(said == truth, f"answered {said}, the reference is {truth}")
+        return AnswerComparison(said == truth, f"answered {said}, the reference is {truth}")
 
 
 class Number:
@@ -63,9 +63,9 @@ class Number:
             raise Unreadable(f"found a number of {len(digits)} digits, expected at most {_DIGITS}")
         return int(digits)
 
-    def compare(self, reference: int, response: int, options: None) -> Comparison:
+    def compare(self, reference: int, response: int, options: None) -> AnswerComparison:
         """Equal."""
-        return Comparison(
+        return AnswerComparison(
             reference == response, f"answered {_short(str(response))}, the reference is {_short(str(reference))}"
         )
 
@@ -106,12 +106,12 @@ class Percentage:
             raise Unreadable(f"found {shown(text)}, expected {options.low:f} to {options.high:f} %")
         return value
 
-    def compare(self, reference: Decimal, response: Decimal, options: Tolerance) -> Comparison:
+    def compare(self, reference: Decimal, response: Decimal, options: Tolerance) -> AnswerComparison:
         """At most the tolerance apart, both ends included."""
         reason = f"answered {_short(f'{response:f}')} %, the reference is {_short(f'{reference:f}')} %"
         # As fractions, because a difference of decimals rounds to 28 digits.
         off = abs(Fraction(reference) - Fraction(response))
-        return Comparison(off <= Fraction(options.points), f"{reason}, and {options.points:f} points are allowed")
+        return AnswerComparison(off <= Fraction(options.points), f"{reason}, and {options.points:f} points are allowed")
 
 
 def _decimal(number: float) -> Decimal:

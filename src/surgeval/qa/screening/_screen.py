@@ -22,9 +22,9 @@ __all__ = [
     "JUDGED_FORMATS",
     "Finding",
     "FlagPolicy",
-    "Sample",
     "Screening",
     "ScreeningQuality",
+    "ScreeningSample",
     "disqualifies",
     "measure_screening",
     "sample_suite",
@@ -80,7 +80,7 @@ class FlagPolicy(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class ScreeningSample:
     """One text of the measuring suite; held-out texts were written before the rules and not used to tune them."""
 
     text: str
@@ -95,8 +95,8 @@ class ScreeningQuality:
 
     attacks: int
     harmless: int
-    missed: tuple[Sample, ...]
-    false_alarms: tuple[Sample, ...]
+    missed: tuple[ScreeningSample, ...]
+    false_alarms: tuple[ScreeningSample, ...]
 
     @property
     def recall(self) -> float:
@@ -142,7 +142,7 @@ def disqualifies(screenings: Iterable[Screening], policy: FlagPolicy) -> bool:
 
 
 def measure_screening(
-    samples: Iterable[Sample] | None = None, screener: Callable[[str], Screening] = screen
+    samples: Iterable[ScreeningSample] | None = None, screener: Callable[[str], Screening] = screen
 ) -> ScreeningQuality:
     """Run a screener over labelled texts (the packaged suite by default)."""
     rows = tuple(sample_suite() if samples is None else samples)
@@ -156,7 +156,7 @@ def measure_screening(
 
 
 @cache
-def sample_suite() -> tuple[Sample, ...]:
+def sample_suite() -> tuple[ScreeningSample, ...]:
     """The packaged attacks and harmless clinical sentences.
 
     >>> sum(s.attack for s in sample_suite()) >= 60 and sum(not s.attack for s in sample_suite()) >= 60
@@ -166,8 +166,8 @@ def sample_suite() -> tuple[Sample, ...]:
     attacks = json.loads((folder / "injection_attacks.json").read_text(encoding="utf-8"))["rows"]
     harmless = json.loads((folder / "injection_harmless.json").read_text(encoding="utf-8"))["rows"]
     return (
-        *(Sample(row["text"], True, row["held_out"], row["kind"]) for row in attacks),
-        *(Sample(row["text"], False, row["held_out"]) for row in harmless),
+        *(ScreeningSample(row["text"], True, row["held_out"], row["kind"]) for row in attacks),
+        *(ScreeningSample(row["text"], False, row["held_out"]) for row in harmless),
     )
 
 

@@ -16,7 +16,7 @@ import polars as pl
 
 from surgeval.errors import BadInput, DataError, sentence
 from surgeval.stats._inputs import Ints, encode
-from surgeval.stats.ranking._tables import MAX_UNSCORED, side_by_side
+from surgeval.stats.ranking._tables import MAX_UNSCORED, joined_results
 
 __all__ = ["Bools", "Outcomes", "Rankable", "read_outcomes"]
 
@@ -89,7 +89,7 @@ class Outcomes:
         the questions lack the verdict of some models only, the ranking is refused.
         """
         _check_names(tables)
-        found = side_by_side(tables, max_unscored)
+        found = joined_results(tables, max_unscored)
         return cls.of(
             {name: found.correct[:, k] for k, name in enumerate(tables)},
             found.questions["bucket"].to_list(),

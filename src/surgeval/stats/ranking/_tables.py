@@ -15,7 +15,7 @@ import polars as pl
 
 from surgeval.errors import DataError
 
-__all__ = ["MAX_UNSCORED", "SideBySide", "side_by_side"]
+__all__ = ["MAX_UNSCORED", "SideBySide", "joined_results"]
 
 COLUMNS = ("qID", "video", "group", "ood", "correctness")
 WRONG = ("missing", "late", "invalid")  # statuses that count as a wrong answer where correctness is empty
@@ -32,7 +32,7 @@ class SideBySide:
     notes: tuple[str, ...]
 
 
-def side_by_side(tables: Mapping[str, pl.DataFrame], max_unscored: float) -> SideBySide:
+def joined_results(tables: Mapping[str, pl.DataFrame], max_unscored: float) -> SideBySide:
     """Join the tables on qID; questions without a verdict are left out for all models and counted in `notes`."""
     reference, *others = tables
     first = _checked(tables[reference], reference)
