@@ -10,7 +10,7 @@ import pytest
 
 from surgeval.datasets import MemoryDataset
 from surgeval.protocols.contract import Demo
-from surgeval.protocols.focus.demo import SKILLS, NoisyAnswerer
+from surgeval.protocols.focus.demo import SKILLS, NoisyAnswerer, chapter
 from surgeval.qa import judge_format
 from surgeval.records import VqaQuestion
 from surgeval.report import rank_runs
