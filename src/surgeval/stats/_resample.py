@@ -10,14 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
+from surgeval.arrays import AnyArray, Floats, Ints
 from surgeval.errors import BadInput, sentence
-from surgeval.stats._inputs import Floats, Ints
 from surgeval.stats._interval import check_level
 from surgeval.stats._streams import stream
 
@@ -101,7 +100,7 @@ def snapped(values: Floats, scale: float) -> Floats:
     return np.where(np.abs(values) <= 1e-12 * scale, 0.0, values)
 
 
-def two_sided_p(differences: npt.NDArray[Any]) -> Floats:
+def two_sided_p(differences: AnyArray) -> Floats:
     """Two-sided p of bootstrap differences (axis 0) against zero, with +1 smoothing.
 
     p = min(1, 2 min(le, ge)), le = (1 + #{T ≤ 0}) / (B + 1), ge = (1 + #{T ≥ 0}) / (B + 1).

@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from surgeval.arrays import Floats, Ints
 from surgeval.errors import BadInput, sentence
 from surgeval.stats._agree import Agreement, Units, assess, number_labels, numeric_ratings, ready
-from surgeval.stats._inputs import Floats, Ints, is_missing
+from surgeval.stats._inputs import is_missing
 from surgeval.stats._resample import RESAMPLES, Method, Resampling
 
 __all__ = ["cohen_kappa", "count_ratings", "fleiss_kappa"]

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from surgeval.arrays import Floats, Ints
 from surgeval.errors import BadInput, sentence
-from surgeval.stats._inputs import Floats, Ints, Scores, encode, finite, masks, same_length
+from surgeval.stats._inputs import Scores, encode, finite, masks, same_length
 from surgeval.stats._interval import FEW_CLUSTERS, Interval, Intervals, wilson
 from surgeval.stats._means import Point, Sample, Scheme, exact_ends, jackknife, replicates
 from surgeval.stats._resample import RESAMPLES, Method, Resampling, interval_ends

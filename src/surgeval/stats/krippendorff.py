@@ -15,9 +15,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from scipy.sparse import csr_array
 
+from surgeval.arrays import Floats, Ints
 from surgeval.errors import BadInput, sentence
 from surgeval.stats._agree import Agreement, Disagreement, Units, assess, number_labels, numeric_ratings, ready
-from surgeval.stats._inputs import Floats, Ints
 from surgeval.stats._resample import RESAMPLES, Method, Resampling
 from surgeval.stats.agreement import ONE_CATEGORY
 

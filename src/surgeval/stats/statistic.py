@@ -14,8 +14,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from surgeval.arrays import Floats, Ints
 from surgeval.errors import BadInput, sentence
-from surgeval.stats._inputs import Floats, Ints, encode
+from surgeval.stats._inputs import encode
 from surgeval.stats._interval import Interval, Intervals
 from surgeval.stats._resample import RESAMPLES, Method, Resampling, blocks, interval_ends, multiplicities, usable
 
