@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypedDict
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -22,8 +22,10 @@ from surgeval.stats._streams import stream
 
 __all__ = [
     "RESAMPLES",
+    "Drawing",
     "Jackknife",
     "Method",
+    "NamedDrawing",
     "Resampling",
     "blocks",
     "draw",
@@ -42,15 +44,30 @@ BLOCK = 1 << 15
 RESAMPLES = 2000
 
 
-@dataclass(frozen=True, slots=True)
-class Resampling:
-    """How an interval is made; checked once, at the edge."""
+class Drawing(TypedDict, total=False):
+    """Keywords of every function that resamples: the interval's level and ends, how many resamples, their seed."""
 
     level: float
     method: Method
     resamples: int
     seed: int
+
+
+class NamedDrawing(Drawing, total=False):
+    """The same with a name, which labels the interval and picks its random stream (together with the seed)."""
+
     name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resampling:
+    """How an interval is made: what a caller gave of `NamedDrawing`, checked, and the defaults for the rest."""
+
+    level: float = 0.95
+    method: Method = "percentile"
+    resamples: int = RESAMPLES
+    seed: int = 0
+    name: str = ""
 
     def __post_init__(self) -> None:
         check_level(self.level)
