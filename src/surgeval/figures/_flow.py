@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surgeval.arrays import AnyFloats, Bools, Image
-from surgeval.figures._base import drawing, require
+from surgeval.figures._base import require
 from surgeval.figures._labels import literal, number, plain
+from surgeval.figures._print import drawing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
