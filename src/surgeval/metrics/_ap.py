@@ -51,9 +51,9 @@ def global_ap(ranked: Ranked, style: str = "coco") -> Floats:
     >>> truth = Boxes.of([0, 1], {"i": [0, 0]}, [[0, 0, 10, 10]] * 2)
     >>> one_hit = Boxes.of([0], {"i": [0]}, [[0, 0, 10, 10]], score=[0.9])
     >>> data = DetectionSet.of([0, 0], truth, one_hit)
-    >>> float(global_ap(rank(data, "i", 1))[0, 0]) == 51 / 101
+    >>> float(global_ap(rank_detections(data, "i", 1))[0, 0]) == 51 / 101
     True
-    >>> round(float(global_ap(rank(data, "i", 1, "ivtd"))[0, 0]), 6)
+    >>> round(float(global_ap(rank_detections(data, "i", 1, "ivtd"))[0, 0]), 6)
     0.75
     """
     return weighted_ap(ranked, np.ones(ranked.n_videos), style)
