@@ -81,7 +81,7 @@ class DistinctNames:
 
     def claim(self, name: str, suffix: str = "") -> str:
         """A file name for this name, which nobody else gets; `suffix` ends it."""
-        clean = safe_name(name, self._longest)
+        clean, suffix = safe_name(name, self._longest), safe_name(f"x{suffix}", self._longest)[1:]
         key = _folded(clean + suffix)
         number = self._last.get(key, 0) + 1
         candidate = clean if number == 1 else f"{clean}-{number}"
