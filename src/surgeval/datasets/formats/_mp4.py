@@ -60,7 +60,7 @@ def _ticks(frame: Frame, number: int, rate: float) -> int:
 
 
 def _open(path: Path, width: int, height: int, rate: float) -> tuple[Any, Any]:
-    container = av.open(str(path), "w")
+    container = av.open(f"file:{path.absolute()}", "w", format="mp4")  # a name may look like an address
     stream = container.add_stream("libx264", rate=Fraction(rate).limit_denominator(1001))
     stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
     stream.time_base = stream.codec_context.time_base = Fraction(1, _TICKS)

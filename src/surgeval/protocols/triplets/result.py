@@ -7,8 +7,7 @@ on every resample of videos.
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ import polars as pl
 from surgeval._version import __version__
 from surgeval.errors import BadInput, DataError
 from surgeval.figures import Curve, Figure
+from surgeval.files import atomic_file, make_folder, write_atomically
 from surgeval.metrics import Confusion
 from surgeval.protocols.triplets._inputs import Task
 from surgeval.protocols.triplets._numbers import ScoreNumber, StoredReplicates
@@ -104,24 +104,16 @@ class TripletScores(StoredScores):
         place = Path(folder)
         text = json.dumps(self.to_json(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
         try:
-            place.mkdir(parents=True, exist_ok=True)
-            _write(place / REPLICATES, lambda path: self.replicates.to_frame().write_parquet(path))
-            _write(place / SCORES, lambda path: path.write_text(text, encoding="utf-8"))
+            make_folder(place)
+            with atomic_file(place / REPLICATES) as file:
+                self.replicates.to_frame().write_parquet(file)
+            write_atomically(place / SCORES, text.encode())
         except OSError as error:
             raise BadInput(f"{place}: scores cannot be written: {error.strerror or error}") from error
         return place / SCORES
 
     def _repr_html_(self) -> str:
         return str(self.to_frame()._repr_html_())
-
-
-def _write(path: Path, write: Callable[[Path], object]) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        write(temporary)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def load_scores(folder: str | Path) -> StoredScores:
