@@ -1,4 +1,4 @@
-"""Files as everything above uses them: whole or absent when written, regular and bounded when read."""
+"""Files as everything above uses them: whole or absent when written, regular when read, named inside their folder."""
 
 from surgeval.files._atomic import (
     NO_ROOM,
@@ -11,15 +11,20 @@ from surgeval.files._atomic import (
     remove_temporary,
     write_atomically,
 )
+from surgeval.files._names import DistinctNames, leads_out, path_inside, safe_name
 
 __all__ = [
     "NONBLOCK",
     "NO_ROOM",
+    "DistinctNames",
     "NotRegular",
     "atomic_file",
     "check_regular",
+    "leads_out",
     "make_folder",
+    "path_inside",
     "read_regular",
     "remove_temporary",
+    "safe_name",
     "write_atomically",
 ]
