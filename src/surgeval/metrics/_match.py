@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from surgeval.arrays import Floats, Ints
 from surgeval.metrics._jit import kernel
-from surgeval.metrics._mean import FloatArray, IntArray
 
 __all__ = ["corners", "count_associations", "group_by", "iou", "match_class_free", "match_coco", "match_first"]
 
 BoolArray = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 
 
-def corners(xywh: FloatArray, *, from_sides: bool) -> FloatArray:
+def corners(xywh: Floats, *, from_sides: bool) -> Floats:
     """Columns x1, y1, x2, y2, area, the form the kernels read.
 
     The area is width × height (`from_sides`, as pycocotools) or the product of corner differences (as ivtdmetrics). The
@@ -32,7 +32,7 @@ def corners(xywh: FloatArray, *, from_sides: bool) -> FloatArray:
 
 
 @kernel
-def iou(boxes: FloatArray, k: int, others: FloatArray, j: int) -> float:
+def iou(boxes: Floats, k: int, others: Floats, j: int) -> float:
     """Overlap of row k and row j of two `corners` tables; 0 when they do not touch or either is degenerate."""
     width = min(boxes[k, 2], others[j, 2]) - max(boxes[k, 0], others[j, 0])
     if width <= 0:
@@ -45,7 +45,7 @@ def iou(boxes: FloatArray, k: int, others: FloatArray, j: int) -> float:
 
 
 @kernel
-def group_by(keys: IntArray, n_keys: int, sequence: IntArray) -> tuple[IntArray, IntArray]:
+def group_by(keys: Ints, n_keys: int, sequence: Ints) -> tuple[Ints, Ints]:
     """A stable counting sort: the entries of `sequence` grouped by `keys[entry]`, and where each group starts."""
     start = np.zeros(n_keys + 1, np.int64)
     for entry in sequence:
@@ -63,14 +63,14 @@ def group_by(keys: IntArray, n_keys: int, sequence: IntArray) -> tuple[IntArray,
 
 @kernel
 def match_coco(
-    truth_start: IntArray,
-    truth_class: IntArray,
-    truth_box: FloatArray,
-    walk_start: IntArray,
-    walk: IntArray,
-    pred_class: IntArray,
-    pred_box: FloatArray,
-    thresholds: FloatArray,
+    truth_start: Ints,
+    truth_class: Ints,
+    truth_box: Floats,
+    walk_start: Ints,
+    walk: Ints,
+    pred_class: Ints,
+    pred_box: Floats,
+    thresholds: Floats,
     n_classes: int,
     max_detections: int,
 ) -> tuple[BoolArray, BoolArray]:
@@ -120,16 +120,16 @@ def match_coco(
 
 @kernel
 def match_first(
-    truth_start: IntArray,
-    truth_walk: IntArray,
-    truth_class: IntArray,
-    truth_box: FloatArray,
-    walk_start: IntArray,
-    walk: IntArray,
-    pred_class: IntArray,
-    pred_box: FloatArray,
+    truth_start: Ints,
+    truth_walk: Ints,
+    truth_class: Ints,
+    truth_box: Floats,
+    walk_start: Ints,
+    walk: Ints,
+    pred_class: Ints,
+    pred_box: Floats,
     threshold: float,
-) -> FloatArray:
+) -> Floats:
     """Overlap of every row with the ground truth it took, else −1: the first free one of its class at `threshold`."""
     result = np.full(len(pred_class), -1.0)
     free = np.ones(len(truth_class), np.bool_)
@@ -149,18 +149,18 @@ def match_first(
 
 @kernel
 def match_class_free(
-    truth_start: IntArray,
-    truth_class: IntArray,
-    truth_box: FloatArray,
-    walk_start: IntArray,
-    walk: IntArray,
-    pred_class: IntArray,
-    pred_box: FloatArray,
+    truth_start: Ints,
+    truth_class: Ints,
+    truth_box: Floats,
+    walk_start: Ints,
+    walk: Ints,
+    pred_class: Ints,
+    pred_box: Floats,
     counts: BoolArray,
     threshold: float,
     same_class: bool,
     first: bool,
-) -> IntArray:
+) -> Ints:
     """Row of the ground truth each counted prediction took, else −1; equal overlaps go to the earlier ground truth."""
     result = np.full(len(pred_class), -1, np.int64)
     free = np.ones(len(truth_class), np.bool_)
@@ -186,7 +186,7 @@ def match_class_free(
 
 @kernel
 def _find(
-    truth: IntArray, free: BoolArray, truth_class: IntArray, truth_box: FloatArray, box: FloatArray, k: int, number: int
+    truth: Ints, free: BoolArray, truth_class: Ints, truth_box: Floats, box: Floats, k: int, number: int
 ) -> tuple[int, float]:
     """Place of the first free ground truth of class `number`, and the largest overlap of row k with any free one."""
     place, widest = -1, 0.0
@@ -200,19 +200,19 @@ def _find(
 
 @kernel
 def count_associations(
-    video: IntArray,
+    video: Ints,
     n_videos: int,
-    truth_start: IntArray,
-    truth_walk: IntArray,
-    truth_class: IntArray,
-    truth_box: FloatArray,
-    walk_start: IntArray,
-    walk: IntArray,
-    pred_class: IntArray,
-    pred_box: FloatArray,
+    truth_start: Ints,
+    truth_walk: Ints,
+    truth_class: Ints,
+    truth_box: Floats,
+    walk_start: Ints,
+    walk: Ints,
+    pred_class: Ints,
+    pred_box: Floats,
     threshold: float,
     legacy: bool,
-) -> IntArray:
+) -> Ints:
     """Counts per video and kind, as `association` describes them."""
     counts = np.zeros((n_videos, 7), np.int64)
     for f in range(len(video)):

@@ -11,17 +11,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from surgeval.arrays import Bools, Floats, Ints
 from surgeval.errors import BadInput
 from surgeval.metrics._jit import kernel
-from surgeval.metrics._mean import FloatArray, IntArray
 from surgeval.metrics._visit import Ranked
 
 __all__ = ["OperatingPoint", "operating_point"]
 
-GRID: FloatArray = np.linspace(0.0, 1.0, 1000)
-SMOOTHING: FloatArray = np.ones(100) / 100
+GRID: Floats = np.linspace(0.0, 1.0, 1000)
+SMOOTHING: Floats = np.ones(100) / 100
 
 
 @dataclass(frozen=True)
@@ -30,9 +29,9 @@ class OperatingPoint:
 
     threshold: float
     chosen_on_scored_data: bool
-    precision: FloatArray
-    recall: FloatArray
-    f1: FloatArray
+    precision: Floats
+    recall: Floats
+    f1: Floats
 
 
 def operating_point(
@@ -41,7 +40,7 @@ def operating_point(
     *,
     threshold: float | None = None,
     style: str = "coco",
-    multiplicity: IntArray | FloatArray | None = None,
+    multiplicity: Ints | Floats | None = None,
 ) -> OperatingPoint:
     """The best-F1 point over all videos, or inside one `video`; or the values at a `threshold` chosen elsewhere.
 
@@ -82,22 +81,22 @@ def operating_point(
     return OperatingPoint(chosen, threshold is None, values[0], values[1], values[2])
 
 
-def _whole(multiplicity: IntArray | FloatArray, n_videos: int) -> IntArray:
+def _whole(multiplicity: Ints | Floats, n_videos: int) -> Ints:
     weight = np.asarray(multiplicity)
     if weight.shape != (n_videos,) or np.any(weight < 0) or np.any(weight != np.round(weight)):
         raise BadInput(f"multiplicity: expected {n_videos} whole numbers ≥ 0, one per video")
     return weight.astype(np.int64)
 
 
-def _best(mean: FloatArray, *, smooth: bool) -> int:
+def _best(mean: Floats, *, smooth: bool) -> int:
     return int(np.argmax(np.convolve(mean, SMOOTHING, mode="same") if smooth else mean))
 
 
-def _f1(precision: FloatArray, recall: FloatArray) -> FloatArray:
+def _f1(precision: Floats, recall: Floats) -> Floats:
     return np.asarray(2 * precision * recall / (precision + recall + 1e-16), dtype=np.float64)
 
 
-def _pools(ranked: Ranked, video: int | None) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+def _pools(ranked: Ranked, video: int | None) -> tuple[Ints, Ints, Ints, Ints]:
     """Entries, where each class starts and ends among them, and its ground truths."""
     if video is None:
         every = np.arange(len(ranked.rows))
@@ -109,16 +108,16 @@ def _pools(ranked: Ranked, video: int | None) -> tuple[IntArray, IntArray, IntAr
 
 @kernel
 def _curve(
-    score: FloatArray,
-    hits: npt.NDArray[np.bool_],
-    video: IntArray,
-    copies: IntArray,
-    pool: IntArray,
+    score: Floats,
+    hits: Bools,
+    video: Ints,
+    copies: Ints,
+    pool: Ints,
     truths: int,
-    grid: FloatArray,
+    grid: Floats,
     exact: bool,
-    precision: FloatArray,
-    recall: FloatArray,
+    precision: Floats,
+    recall: Floats,
 ) -> None:
     """Precision and recall of one class along `grid`, from its entries in descending score."""
     n, j, ranked, found = len(pool), 0, 0, 0  # of the first j entries, copies and hits
@@ -151,17 +150,17 @@ def _curve(
 
 @kernel
 def _mean_f1(
-    score: FloatArray,
-    hits: npt.NDArray[np.bool_],
-    video: IntArray,
-    copies: IntArray,
-    entries: IntArray,
-    starts: IntArray,
-    ends: IntArray,
-    truths: IntArray,
-    grid: FloatArray,
+    score: Floats,
+    hits: Bools,
+    video: Ints,
+    copies: Ints,
+    entries: Ints,
+    starts: Ints,
+    ends: Ints,
+    truths: Ints,
+    grid: Floats,
     exact: bool,
-) -> FloatArray:
+) -> Floats:
     """F1 along `grid`, averaged over the classes with ground truth; one without predictions contributes zeros."""
     total, precision, recall = np.zeros(len(grid)), np.empty(len(grid)), np.empty(len(grid))
     counted = 0
@@ -182,17 +181,17 @@ def _mean_f1(
 
 @kernel
 def _at(
-    score: FloatArray,
-    hits: npt.NDArray[np.bool_],
-    video: IntArray,
-    copies: IntArray,
-    entries: IntArray,
-    starts: IntArray,
-    ends: IntArray,
-    truths: IntArray,
-    where: FloatArray,
+    score: Floats,
+    hits: Bools,
+    video: Ints,
+    copies: Ints,
+    entries: Ints,
+    starts: Ints,
+    ends: Ints,
+    truths: Ints,
+    where: Floats,
     exact: bool,
-) -> tuple[FloatArray, FloatArray]:
+) -> tuple[Floats, Floats]:
     """Precision and recall of every class at the one threshold in `where`."""
     precision, recall = np.zeros(len(starts)), np.zeros(len(starts))
     for c in range(len(starts)):
@@ -204,14 +203,14 @@ def _at(
 
 def _legacy_curves(
     ranked: Ranked,
-    weight: IntArray,
-    entries: IntArray,
-    starts: IntArray,
-    ends: IntArray,
-    truths: IntArray,
-    grid: FloatArray,
-    counted: npt.NDArray[np.bool_],
-) -> tuple[FloatArray, FloatArray]:
+    weight: Ints,
+    entries: Ints,
+    starts: Ints,
+    ends: Ints,
+    truths: Ints,
+    grid: Floats,
+    counted: Bools,
+) -> tuple[Floats, Floats]:
     """The reference's curves: np.interp itself, because only it errs in the same way on unsorted positions."""
     precision, recall = np.zeros((ranked.n_classes, len(grid))), np.zeros((ranked.n_classes, len(grid)))
     for c in np.flatnonzero(counted & (ends > starts)):
