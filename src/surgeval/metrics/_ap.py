@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from surgeval.arrays import Floats, Ints
+from surgeval.arrays import Bools, Floats, Ints
 from surgeval.errors import BadInput
 from surgeval.metrics._jit import kernel
-from surgeval.metrics._match import BoolArray
 from surgeval.metrics._visit import Ranked
 
 __all__ = ["STYLES", "global_ap", "pooled", "video_ap", "video_pooled", "weighted_ap", "weighted_recall"]
@@ -48,13 +47,13 @@ def weighted_recall(ranked: Ranked, multiplicity: Ints | Floats) -> Floats:
 def global_ap(ranked: Ranked, style: str = "coco") -> Floats:
     """AP over all videos ranked together: (classes, IoU thresholds); nan without ground truth.
 
-    >>> from surgeval.metrics import Boxes, DetectionSet, rank
+    >>> from surgeval.metrics import Boxes, DetectionSet, rank_detections
     >>> truth = Boxes.of([0, 1], {"i": [0, 0]}, [[0, 0, 10, 10]] * 2)
     >>> one_hit = Boxes.of([0], {"i": [0]}, [[0, 0, 10, 10]], score=[0.9])
     >>> data = DetectionSet.of([0, 0], truth, one_hit)
-    >>> float(global_ap(rank(data, "i", 1))[0, 0]) == 51 / 101
+    >>> float(global_ap(rank_detections(data, "i", 1))[0, 0]) == 51 / 101
     True
-    >>> round(float(global_ap(rank(data, "i", 1, "ivtd"))[0, 0]), 6)
+    >>> round(float(global_ap(rank_detections(data, "i", 1, "ivtd"))[0, 0]), 6)
     0.75
     """
     return weighted_ap(ranked, np.ones(ranked.n_videos), style)
@@ -89,7 +88,7 @@ def _pools(
 
 @kernel
 def _ap(
-    hits: BoolArray,
+    hits: Bools,
     entries: Ints,
     start: Ints,
     video: Ints,

@@ -15,7 +15,7 @@ import numpy as np
 
 from surgeval.arrays import Bools, Floats, Ints
 from surgeval.errors import BadInput
-from surgeval.metrics._match import corners, group_by, match_coco, match_first
+from surgeval.metrics._match import Side, corners, group_by, match_coco, match_first
 from surgeval.metrics._sort import descending_order
 from surgeval.metrics.boxes import Boxes, DetectionSet
 
@@ -36,11 +36,19 @@ class Visits:
     ranking: Ints  # prediction rows by descending score over the whole dataset
     walk: Ints  # prediction rows by frame, then descending score
     walk_start: Ints
+    truth_start: Ints
     truth_walk: Ints  # ground-truth rows by frame, in the order the matching tries them
     truth_box: Floats  # `corners` of the ground truths and predictions
     pred_box: Floats
     truth_video: Ints
     pred_video: Ints
+
+    def sides(self, truth_ids: Ints, pred_ids: Ints) -> tuple[Side, Side]:
+        """Ground truths and predictions with their classes, as the matching kernels read them."""
+        return (
+            Side(self.truth_start, self.truth_walk, truth_ids, self.truth_box),
+            Side(self.walk_start, self.walk, pred_ids, self.pred_box),
+        )
 
 
 def visits(data: DetectionSet, convention: Convention) -> Visits:
@@ -57,7 +65,7 @@ def visits(data: DetectionSet, convention: Convention) -> Visits:
         truth_walk = np.arange(len(data.truth))
     truth_box, pred_box = (corners(part.xywh, from_sides=not backwards) for part in (data.truth, data.predictions))
     truth_video, pred_video = (data.video[part.frame] for part in (data.truth, data.predictions))
-    return Visits(ranking, walk, walk_start, truth_walk, truth_box, pred_box, truth_video, pred_video)
+    return Visits(ranking, walk, walk_start, data.truth_start, truth_walk, truth_box, pred_box, truth_video, pred_video)
 
 
 def _descending(boxes: Boxes, start: Ints, backwards: bool) -> Ints:
@@ -134,20 +142,14 @@ def rank_detections(
     grid = COCO_THRESHOLDS if convention == "coco" else IVTD_THRESHOLDS
     shared = iou == grid[0]
     thresholds = grid if shared else np.concatenate([[iou], grid])
-    ranking = order.ranking
+    ranking, sides = order.ranking, order.sides(truth_class, pred_class)
     overlap: Floats | None = None
     if convention == "coco":
-        hits, kept = match_coco(
-            data.truth_start, truth_class, order.truth_box, order.walk_start, order.walk, pred_class,
-            order.pred_box, thresholds, n_classes, MAX_DETECTIONS,
-        )  # fmt: skip
+        hits, kept = match_coco(*sides, thresholds, n_classes, MAX_DETECTIONS)
         if not kept.all():
             ranking = ranking[kept[ranking]]
     else:
-        overlap = match_first(
-            data.truth_start, order.truth_walk, truth_class, order.truth_box, order.walk_start, order.walk, pred_class,
-            order.pred_box, iou,
-        )  # fmt: skip
+        overlap = match_first(*sides, iou)
         # No second matching: only pairs matched at `iou` are tested against the stricter thresholds.
     rows, start = group_by(pred_class, n_classes, ranking)
     ranked_hits = np.take(hits, rows, axis=0) if overlap is None else overlap[rows][:, None] >= thresholds

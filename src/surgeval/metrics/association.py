@@ -62,9 +62,6 @@ def associate(
     {'lm': 0, 'plm': 0, 'ids': 0, 'idm': 0, 'mil': 1, 'fp': 0, 'fn': 0}
     """
     order = order or visits(data, convention)
-    counts = count_associations(
-        data.video, data.n_videos, data.truth_start, order.truth_walk, data.truth.classes["ivt"], order.truth_box,
-        order.walk_start, order.walk, data.predictions.classes["ivt"], order.pred_box, iou,
-        convention == "ivtd-legacy",
-    )  # fmt: skip
+    sides = order.sides(data.truth.classes["ivt"], data.predictions.classes["ivt"])
+    counts = count_associations(data.video, data.n_videos, *sides, iou, convention == "ivtd-legacy")
     return Association(counts)

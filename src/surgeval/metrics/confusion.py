@@ -55,15 +55,13 @@ def match_boxes(
         raise BadInput(f"choose {choose!r}: expected best or first")
     if not 0 < iou <= 1:
         raise BadInput(f"iou: found {iou}, expected a number above 0 and at most 1")
-    order = visits(data, "coco")
-    ids = [
+    truth_ids, pred_ids = (
         part.classes[same_class] if same_class else np.zeros(len(part), np.int64)
         for part in (data.truth, data.predictions)
-    ]
-    return match_class_free(
-        data.truth_start, ids[0], order.truth_box, order.walk_start, order.walk, ids[1], order.pred_box,
-        data.predictions.score >= min_score, iou, same_class is not None, choose == "first",
-    )  # fmt: skip
+    )
+    sides = visits(data, "coco").sides(truth_ids, pred_ids)
+    counts = data.predictions.score >= min_score
+    return match_class_free(*sides, counts, iou, same_class is not None, choose == "first")
 
 
 def confusion_matrix(

@@ -16,60 +16,14 @@ import numpy.typing as npt
 
 from surgeval.arrays import Bools
 from surgeval.errors import BadInput
-from surgeval.metrics.grounding._region import Region, fixed_region, kept_pixels, top_region
+from surgeval.metrics.grounding._region import Region, fixed_region, top_region
 from surgeval.metrics.grounding._tables import (
-    ArsRow,
-    ArsTable,
-    Classification,
-    FourWay,
-    ars_table,
-    classification,
-    four_way,
-    grounded,
     lift,
-    precision_recall_f1,
-    prediction_sets,
 )
-from surgeval.metrics.grounding._triplets import MATCH_LEVELS, Match, match_breakdown, match_ras, triplet_match
-from surgeval.metrics.grounding._truth import Label, Truth, Window, box_mask, pixel_window
+from surgeval.metrics.grounding._truth import Label, Truth, Window
 
-__all__ = [
-    "EXCLUDED",
-    "FLAGS",
-    "MATCH_LEVELS",
-    "ArsRow",
-    "ArsTable",
-    "Classification",
-    "FourWay",
-    "Grounding",
-    "Label",
-    "Match",
-    "Region",
-    "Truth",
-    "Window",
-    "ars",
-    "ars_table",
-    "attention_accuracy",
-    "attention_coverage",
-    "box_mask",
-    "classification",
-    "fixed_region",
-    "four_way",
-    "ground",
-    "ground_counts",
-    "ground_region",
-    "grounded",
-    "kept_pixels",
-    "lift",
-    "match_breakdown",
-    "match_ras",
-    "pixel_window",
-    "precision_recall_f1",
-    "prediction_sets",
-    "ras",
-    "top_region",
-    "triplet_match",
-]
+__all__ = ["EXCLUDED", "FLAGS", "Grounding", "ars", "attention_accuracy", "attention_coverage", "ground",
+           "ground_counts", "ground_region", "ras"]  # fmt: skip
 
 FLAGS = (
     "empty_region",  # R1: no pixel attended; every ratio is None
