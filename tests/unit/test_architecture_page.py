@@ -48,7 +48,8 @@ def _rows() -> dict[str, int]:
 
 @pytest.mark.parametrize("title", ["Flow: score triplets", "Flow: run surgxbench"])
 def test_a_flow_follows_imports_and_never_goes_up_a_layer(title: str, graph: grimp.ImportGraph) -> None:
-    rows, callers = _rows(), []
+    rows = _rows()
+    callers: list[str] = []
     steps = 0
     for line in _block(title):
         depth = (len(line) - len(line.lstrip())) // 2
