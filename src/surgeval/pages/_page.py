@@ -17,6 +17,8 @@ from typing import Any
 from urllib.parse import quote
 
 import jinja2
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 from markupsafe import Markup
 
@@ -154,9 +156,19 @@ def _decimals(value: float) -> int:
     return next((places for places in range(2) if abs(value - round(value, places)) < 1e-9), 2)
 
 
-def _data_uri(picture: Picture) -> str:
+def jpeg_bytes(image: npt.NDArray[np.uint8]) -> bytes:
+    """An RGB or grey picture as a page embeds it.
+
+    >>> jpeg_bytes(np.zeros((8, 8, 3), np.uint8))[:3]
+    b'\\xff\\xd8\\xff'
+    """
     from PIL import Image
 
     buffer = io.BytesIO()
-    Image.fromarray(picture.image).convert("RGB").save(buffer, "JPEG", quality=_JPEG_QUALITY)
-    return f"data:image/jpeg;base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}"
+    Image.fromarray(image).convert("RGB").save(buffer, "JPEG", quality=_JPEG_QUALITY)
+    return buffer.getvalue()
+
+
+def _data_uri(picture: Picture) -> str:
+    data = picture.image if isinstance(picture.image, bytes) else jpeg_bytes(picture.image)
+    return f"data:image/jpeg;base64,{base64.b64encode(data).decode('ascii')}"

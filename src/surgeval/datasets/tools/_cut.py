@@ -13,8 +13,8 @@ from pathlib import Path
 import av
 import cv2
 import numpy as np
-import numpy.typing as npt
 
+from surgeval.arrays import Image
 from surgeval.datasets.io._images import read_image
 from surgeval.datasets.io._video import VideoIndex, video_index
 from surgeval.errors import BadInput
@@ -25,7 +25,6 @@ __all__ = ["clip_video", "clock", "cut_frames"]
 
 _JPEG_QUALITY = 95
 _TICKS = 90_000  # per second
-Image = npt.NDArray[np.uint8]
 
 
 def clock(seconds: float) -> str:

@@ -10,21 +10,21 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, Protocol
+from typing import Protocol
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 
+from surgeval.arrays import AnyArray, Image, Singles
 from surgeval.errors import BadInput, DataError
 from surgeval.explain.flow._files import read_flo
 
 __all__ = ["FLOW_METHODS", "DisFlow", "FarnebackFlow", "FlowMethod", "FlowPair", "StoredFlow", "flow",
            "forward_backward_error", "open_flow"]  # fmt: skip
 
-Flow = npt.NDArray[np.float32]
+
 _PIECES = 16
-Image = npt.NDArray[np.uint8]
+
 
 FLOW_METHODS = ("dis", "farneback", "raft", "files")
 _SMALLEST = 32  # pixels: below, the pyramids of the methods have no level left
@@ -39,8 +39,8 @@ _PRESETS = {
 class FlowPair:
     """Flow from the first frame to the second, and back; each lives on the grid of the frame it starts from."""
 
-    forward: Flow
-    backward: Flow | None
+    forward: Singles
+    backward: Singles | None
 
 
 class FlowMethod(Protocol):
@@ -114,8 +114,8 @@ class FarnebackFlow:
         first, second = grey_pair(a, b)
         return FlowPair(self._one(first, second), self._one(second, first) if backward else None)
 
-    def _one(self, first: Image, second: Image) -> Flow:
-        found: Flow = cv2.calcOpticalFlowFarneback(
+    def _one(self, first: Image, second: Image) -> Singles:
+        found: Singles = cv2.calcOpticalFlowFarneback(
             first, second, None, 0.5, self.levels, self.window, self.iterations, 7, 1.5,
             cv2.OPTFLOW_FARNEBACK_GAUSSIAN,
         )  # fmt: skip
@@ -206,13 +206,13 @@ def open_flow(
     return DisFlow(preset) if method == "dis" else FarnebackFlow()
 
 
-def flow(a: Image, b: Image, method: FlowMethod | str = "dis") -> Flow:
+def flow(a: Image, b: Image, method: FlowMethod | str = "dis") -> Singles:
     """The forward flow a → b, float32 (H, W, 2)."""
     chosen = open_flow(method) if isinstance(method, str) else method
     return chosen.pair(a, b, backward=False).forward
 
 
-def forward_backward_error(pair: FlowPair) -> npt.NDArray[np.float32]:
+def forward_backward_error(pair: FlowPair) -> Singles:
     """How far (px) a pixel lands from itself when it goes forward and back; NaN where it leaves the frame."""
     if pair.backward is None:
         raise BadInput("forward-backward error: found no backward flow, expected both")
@@ -220,7 +220,7 @@ def forward_backward_error(pair: FlowPair) -> npt.NDArray[np.float32]:
     x = np.arange(width, dtype=np.float32) + pair.forward[..., 0]
     y = np.arange(height, dtype=np.float32)[:, None] + pair.forward[..., 1]
     back = cv2.remap(pair.backward, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-    error: npt.NDArray[np.float32] = np.linalg.norm(pair.forward + back, axis=2).astype(np.float32)
+    error: Singles = np.linalg.norm(pair.forward + back, axis=2).astype(np.float32)
     error[(x < 0) | (x > width - 1) | (y < 0) | (y > height - 1)] = np.nan
     return error
 
@@ -232,7 +232,7 @@ def grey_pair(a: Image, b: Image) -> tuple[Image, Image]:
     return np.ascontiguousarray(first), np.ascontiguousarray(second)
 
 
-def check_pair(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> None:
+def check_pair(a: AnyArray, b: AnyArray) -> None:
     """Refuse anything but two pictures of one size."""
     for image in (a, b):
         if image.dtype != np.uint8 or image.ndim not in (2, 3) or (image.ndim == 3 and image.shape[2] != 3):

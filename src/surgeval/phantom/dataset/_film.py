@@ -7,8 +7,8 @@ from pathlib import Path
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 
+from surgeval.arrays import Image
 from surgeval.datasets import draw_frame
 from surgeval.errors import BadInput
 from surgeval.files import atomic_file
@@ -20,8 +20,6 @@ from surgeval.phantom.scene._tissue import ORGANS
 from surgeval.phantom.script._gaze import make_gaze
 from surgeval.phantom.script._procedure import FPS, make_procedure
 from surgeval.vocab import load_labels
-
-Image = npt.NDArray[np.uint8]
 
 
 def video_mp4(footage: Footage, out: str | Path, fps: int = FPS) -> Path:

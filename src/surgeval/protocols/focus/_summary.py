@@ -16,13 +16,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from surgeval.arrays import Bools
 from surgeval.protocols.focus._rules import STATUSES
 from surgeval.stats import Interval, bootstrap_slices, bootstrap_statistic
 from surgeval.vocab import capabilities
 
 __all__ = ["RESULTS", "SUMMARY", "BucketScore", "Numbers", "Scheme", "focus_numbers"]
 
-Mask: TypeAlias = npt.NDArray[np.bool_]
+
 Scheme: TypeAlias = Literal["cluster", "two_level"]
 RESULTS: dict[str, pl.DataType | type[pl.DataType]] = {
     "qID": pl.String, "video": pl.String, "group": pl.String, "primary": pl.String, "ood": pl.Boolean,
@@ -71,7 +72,7 @@ class _Rows:
 
     right: npt.NDArray[np.float64]
     cluster: list[str]
-    in_video: Mask  # a question without video is its own cluster
+    in_video: Bools  # a question without video is its own cluster
 
 
 class _Plan(NamedTuple):
@@ -111,7 +112,7 @@ def focus_numbers(
     return Numbers(summary, buckets, flat.get(overall), macro.get(overall), score)
 
 
-def _slices(frame: pl.DataFrame) -> Iterator[tuple[str, Mask]]:
+def _slices(frame: pl.DataFrame) -> Iterator[tuple[str, Bools]]:
     """Level/name → rows, from the whole to its parts."""
     yield "overall/MEAN", np.ones(len(frame), dtype=bool)
     robustness = frame["ood"].replace_strict({True: "ood", False: "id"}, return_dtype=pl.String)
@@ -131,7 +132,7 @@ def _counts(results: pl.DataFrame) -> Iterator[tuple[str, int]]:
 
 
 def _intervals(
-    rows: _Rows, slices: dict[str, Mask], usable: Mask, point: Literal["flat", "macro"], plan: _Plan
+    rows: _Rows, slices: dict[str, Bools], usable: Bools, point: Literal["flat", "macro"], plan: _Plan
 ) -> dict[str, Interval]:
     chosen = {key: mask[usable] for key, mask in slices.items() if mask[usable].any()}
     if not chosen:
@@ -143,7 +144,7 @@ def _intervals(
     return {interval.name: interval for interval in found}
 
 
-def _pre_evaluation(rows: _Rows, buckets: list[Mask], resamples: int, seed: int) -> Interval | None:
+def _pre_evaluation(rows: _Rows, buckets: list[Bools], resamples: int, seed: int) -> Interval | None:
     """Mean of the buckets' flat accuracies; a resample in which a bucket has no video is left out."""
     if not buckets:
         return None

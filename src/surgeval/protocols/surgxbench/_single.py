@@ -8,9 +8,9 @@ from pathlib import Path
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 import torch
 
+from surgeval.arrays import Image
 from surgeval.datasets import read_image
 from surgeval.errors import BadInput
 from surgeval.explain._maps import Maps
@@ -24,7 +24,7 @@ from surgeval.records import ImageRef
 
 __all__ = ["Explained", "ExplainedPrompt", "explain_image"]
 
-Image = npt.NDArray[np.uint8]
+
 _NARROWEST, _TALLEST = 360, 1080  # pixels of a panel: a smaller picture is enlarged
 _LINES, _COLUMNS = 3, 3  # of a caption; of panels
 

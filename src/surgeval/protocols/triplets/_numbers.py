@@ -11,17 +11,16 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from surgeval.arrays import Floats, Ints
 from surgeval.errors import DataError
 from surgeval.stats import Interval, bootstrap_vector
 
 __all__ = ["STREAM", "Key", "ScoreNumber", "Statistic", "StoredReplicates", "bootstrap"]
 
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-IntArray: TypeAlias = npt.NDArray[np.int64]
-Statistic: TypeAlias = Callable[[IntArray], FloatArray]
+
+Statistic: TypeAlias = Callable[[Ints], Floats]
 Progress: TypeAlias = Callable[[int], None]
 
 STREAM = "triplets"  # name of the random stream: all scores of the same videos share their resamples
@@ -70,7 +69,7 @@ class StoredReplicates:
     """What every number was on every draw of videos (a tuple of multiplicities)."""
 
     keys: tuple[Key, ...]
-    values: dict[tuple[int, ...], FloatArray]
+    values: dict[tuple[int, ...], Floats]
 
     def to_frame(self) -> pl.DataFrame:
         """One row per different draw: `draw`, then a column per number; NaN as null."""
@@ -105,9 +104,9 @@ def bootstrap(
     progress: Progress | None = None,
 ) -> tuple[tuple[ScoreNumber, ...], StoredReplicates]:
     """Every number of a statistic with its interval over resampled videos, and what it was on each draw."""
-    seen: dict[tuple[int, ...], FloatArray] = {}
+    seen: dict[tuple[int, ...], Floats] = {}
 
-    def remembered(multiplicity: IntArray) -> FloatArray:
+    def remembered(multiplicity: Ints) -> Floats:
         draw = tuple(multiplicity.tolist())
         if draw not in seen:
             seen[draw] = statistic(multiplicity)
