@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import cv2
 import numpy as np
@@ -22,10 +22,7 @@ from surgeval.explain.flow._files import read_flo
 __all__ = ["FLOW_METHODS", "DisFlow", "FarnebackFlow", "FlowMethod", "FlowPair", "StoredFlow", "flow",
            "forward_backward_error", "open_flow"]  # fmt: skip
 
-
 _PIECES = 16
-
-
 FLOW_METHODS = ("dis", "farneback", "raft", "files")
 _SMALLEST = 32  # pixels: below, the pyramids of the methods have no level left
 _PRESETS = {
@@ -68,16 +65,12 @@ class DisFlow:
     3 ms per 448×256 field. The result does not depend on the number of threads.
     """
 
+    name: ClassVar[str] = "dis"
     preset: str = "medium"
 
     def __post_init__(self) -> None:
         if self.preset not in _PRESETS:
             raise BadInput(f"DIS preset: found {self.preset!r}, expected one of {', '.join(_PRESETS)}")
-
-    @property
-    def name(self) -> str:
-        """`dis`."""
-        return "dis"
 
     def pair(self, a: Image, b: Image, *, key: str = "", backward: bool = True) -> FlowPair:
         """Flow a → b, and b → a where wanted."""
@@ -95,6 +88,7 @@ class DisFlow:
 class FarnebackFlow:
     """Polynomial expansion (Farnebäck 2003) as OpenCV has it; smooth fields, blurred at the edges of instruments."""
 
+    name: ClassVar[str] = "farneback"
     levels: int = 4
     window: int = 21
     iterations: int = 4
@@ -103,11 +97,6 @@ class FarnebackFlow:
         if not (1 <= self.levels <= 10 and 3 <= self.window <= 255 and 1 <= self.iterations <= 100):
             found = f"levels={self.levels}, window={self.window}, iterations={self.iterations}"
             raise BadInput(f"Farnebäck flow: found {found}, expected 1 to 10, 3 to 255 and 1 to 100")
-
-    @property
-    def name(self) -> str:
-        """`farneback`."""
-        return "farneback"
 
     def pair(self, a: Image, b: Image, *, key: str = "", backward: bool = True) -> FlowPair:
         """Flow a → b, and b → a where wanted."""
@@ -133,16 +122,12 @@ class FarnebackFlow:
 class StoredFlow:
     """Flow computed elsewhere: `FOLDER/VIDEO/FRAME.flo`, and `FOLDER/VIDEO/FRAME.back.flo` for the way back."""
 
+    name: ClassVar[str] = "files"
     folder: Path
 
     def __post_init__(self) -> None:
         if not self.folder.is_dir():
             raise DataError(self.folder, found="no such folder", expected="a folder with VIDEO/FRAME.flo")
-
-    @property
-    def name(self) -> str:
-        """`files`."""
-        return "files"
 
     def pair(self, a: Image, b: Image, *, key: str = "", backward: bool = True) -> FlowPair:
         """The stored fields of this frame; their size must be the frame's."""
@@ -207,13 +192,25 @@ def open_flow(
 
 
 def flow(a: Image, b: Image, method: FlowMethod | str = "dis") -> Singles:
-    """The forward flow a → b, float32 (H, W, 2)."""
-    chosen = open_flow(method) if isinstance(method, str) else method
-    return chosen.pair(a, b, backward=False).forward
+    """The forward flow a → b, float32 (H, W, 2).
+
+    >>> first = np.random.default_rng(0).integers(0, 255, (64, 64), np.uint8)
+    >>> first = cv2.GaussianBlur(first, (0, 0), 2.0)
+    >>> second = np.roll(first, 3, axis=1)  # everything moves three pixels to the right
+    >>> np.round(np.median(flow(first, second), axis=(0, 1))).tolist()
+    [3.0, 0.0]
+    """
+    estimator = open_flow(method) if isinstance(method, str) else method
+    return estimator.pair(a, b, backward=False).forward
 
 
 def forward_backward_error(pair: FlowPair) -> Singles:
-    """How far (px) a pixel lands from itself when it goes forward and back; NaN where it leaves the frame."""
+    """How far (px) a pixel lands from itself when it goes forward and back; NaN where it leaves the frame.
+
+    >>> right = np.zeros((1, 4, 2), np.float32) + np.float32([1, 0])
+    >>> forward_backward_error(FlowPair(right, -right)).tolist()
+    [[0.0, 0.0, 0.0, nan]]
+    """
     if pair.backward is None:
         raise BadInput("forward-backward error: found no backward flow, expected both")
     height, width = pair.forward.shape[:2]

@@ -30,6 +30,8 @@ _LEAST = 128  # pixels: RAFT's correlation pyramid needs 16 cells of 8 pixels
 class RaftFlow:
     """RAFT on CPU or GPU; both directions go through the network as one batch."""
 
+    name = "raft"
+
     def __init__(self, weights: Path, device: str = "cpu") -> None:
         try:
             import torchvision.models.optical_flow  # noqa: F401 (is it there?)
@@ -45,11 +47,6 @@ class RaftFlow:
         self.weights, self.device = weights, device
         self._state = _state_dict(weights)
         self.model = _MODELS[int(self._state[_FIRST].shape[0])]
-
-    @property
-    def name(self) -> str:
-        """`raft`."""
-        return "raft"
 
     @cached_property
     def _network(self) -> Any:
