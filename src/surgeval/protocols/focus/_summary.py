@@ -165,7 +165,7 @@ def _pre_evaluation(rows: _Rows, buckets: list[Bools], resamples: int, seed: int
 
 
 def bucket_mean(
-    right: npt.NDArray[np.float64], video: npt.NDArray[np.int64], videos: int, buckets: Sequence[Mask]
+    right: npt.NDArray[np.float64], video: npt.NDArray[np.int64], videos: int, buckets: Sequence[Bools]
 ) -> Callable[[npt.NDArray[np.int64]], npt.NDArray[np.float64]]:
     """The mean of the buckets' flat accuracies as a function of how often each video was drawn (a row per resample).
 
