@@ -6,13 +6,13 @@ spreadsheet takes for a formula is the guard of `save_tables` and is taken off a
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from surgeval.errors import DataError
+from surgeval.files import read_bounded, read_json_object
 from surgeval.pages import unguarded
 
 __all__ = ["read_results", "read_scores"]
@@ -40,17 +40,10 @@ def read_results(path: Path) -> pl.DataFrame:
 
 
 def _read(path: Path) -> pl.DataFrame:
+    # The bytes, not the path: polars takes brackets and stars in a path for a pattern, and wants it in UTF-8.
+    data = read_bounded(path, _MAX_BYTES, "a results file, as `surgeval score focus` writes it")
     try:
-        if not path.is_file():
-            found = "no such file" if not path.exists() else "no regular file"
-            raise DataError(path, found=found, expected="a results file, as `surgeval score focus` writes it")
-        if path.stat().st_size > _MAX_BYTES:
-            raise DataError(path, found=f"{path.stat().st_size} bytes", expected=f"at most {_MAX_BYTES}")
-        # The bytes, not the path: polars takes brackets and stars in a path for a pattern, and wants it in UTF-8.
-        return pl.read_csv(path.read_bytes(), infer_schema=False)
-    except OSError as error:
-        found = error.strerror or type(error).__name__
-        raise DataError(path, found=found, expected="a readable results file") from None
+        return pl.read_csv(data, infer_schema=False)
     except pl.exceptions.NoDataError:
         raise DataError(path, found="an empty file", expected="a results table") from None
     except pl.exceptions.PolarsError as error:
@@ -73,14 +66,7 @@ def _unguarded(table: pl.DataFrame, path: Path) -> pl.DataFrame:
 
 def read_scores(path: Path) -> dict[str, Any]:
     """What `scores.json` of a run folder says."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        said = getattr(error, "strerror", None) or type(error).__name__
-        raise DataError(path, found=said, expected="the scores that `surgeval score focus` wrote") from None
-    if not isinstance(found, dict):
-        raise DataError(path, found=f"a JSON {type(found).__name__}", expected="an object of scores")
-    return found
+    return read_json_object(path, expected="the scores that `surgeval score focus` wrote")
 
 
 def _check_rankable(path: Path) -> None:
