@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from surgeval.datasets._base import OnProblem, Problem
-from surgeval.datasets.io._files import open_regular
 from surgeval.datasets.io._json import Members
 from surgeval.datasets.io._layout import SPLITS, is_file, natural, printable
 from surgeval.datasets.io._values import Place, shown
+from surgeval.files import open_regular
 
 COMMON = frozenset({"..", "images", "img_dir", "frames", "JPEGImages", *SPLITS})  # folders that name no video
 _PROBE = 50  # images looked for before a folder is taken as not holding them

@@ -20,10 +20,11 @@ import numpy as np
 import numpy.typing as npt
 
 from surgeval.datasets._base import OnProblem, raise_errors
-from surgeval.datasets.io._files import NOT_REGULAR, is_there
+from surgeval.datasets.io._files import is_there
 from surgeval.datasets.io._layout import names
 from surgeval.datasets.io._values import MAX_SIDE, Place
 from surgeval.errors import BadInput, DataError
+from surgeval.files import NOT_REGULAR
 from surgeval.records import Frame, ImageRef, Question, Video
 from surgeval.vocab import LabelSpace
 

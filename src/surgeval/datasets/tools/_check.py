@@ -15,12 +15,12 @@ from types import MappingProxyType
 from surgeval.datasets._base import Dataset, OnProblem, Problem
 from surgeval.datasets._memory import MemoryDataset
 from surgeval.datasets.formats._intent import LINK_OUT, media_leaves, media_paths
-from surgeval.datasets.io._files import NOT_REGULAR, is_there, sweep
+from surgeval.datasets.io._files import is_there, sweep
 from surgeval.datasets.io._images import decode, image_size
 from surgeval.datasets.io._layout import is_file
 from surgeval.datasets.io._values import Place, shown
 from surgeval.errors import DataError
-from surgeval.files import leads_out, safe_name
+from surgeval.files import NOT_REGULAR, leads_out, safe_name
 from surgeval.records import Frame, ImageRef, IntentQuestion, Video
 
 __all__ = ["CheckReport", "check"]

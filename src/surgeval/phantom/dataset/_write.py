@@ -24,7 +24,7 @@ from typing import Any
 import cv2
 
 from surgeval.errors import BadInput, DataError, RunError
-from surgeval.files import path_inside, safe_name, write_atomically
+from surgeval.files import path_inside, read_bounded, read_json_object, safe_name, write_atomically
 from surgeval.phantom.dataset._edition import HELD_OUT_WORDINGS, VideoPlan, edition, plan_videos
 from surgeval.phantom.dataset._film import video_mp4
 from surgeval.phantom.dataset._graph import build_graph, graph_from_json, known_things
@@ -185,13 +185,7 @@ def _finished(out: Path, job: WriteSettings, mp4: bool) -> bool:
 
 
 def _read_truth(path: Path) -> dict[str, Any]:
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
-        raise DataError(path, found=str(error), expected="the truth of a phantom video") from error
-    if not isinstance(data, dict):
-        raise DataError(path, found=type(data).__name__, expected="a JSON object")
-    return data
+    return read_json_object(path, expected="the truth of a phantom video", limit=1 << 30)
 
 
 # ── one video ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -360,16 +354,16 @@ def _combined(videos: Sequence[str], texts: Sequence[str]) -> str:
 def edition_hash(path: str | Path) -> str:
     """The hash of a written dataset, computed anew from its truth and question files."""
     path = Path(path)
+    index = read_json_object(path / "phantom.json", expected="the index of a phantom dataset")
     try:
-        index = json.loads((path / "phantom.json").read_text(encoding="utf-8"))
         names = [row["name"] for row in index["videos"]]
         strange = next((name for name in names if safe_name(str(name)) != name), None)
-    except (ValueError, OSError, KeyError, TypeError) as error:
-        raise DataError(path / "phantom.json", found=str(error), expected="the index of a phantom dataset") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(path / "phantom.json", found=error, expected="the index of a phantom dataset") from error
     if strange is not None:
         raise DataError(path / "phantom.json", field="name", found=repr(strange), expected="the name of a video's file")
     texts = [
-        (path / "questions" / name).read_text(encoding="utf-8")
+        read_bounded(path / "questions" / name, 1 << 30, "questions of a phantom dataset").decode()
         for name in ("focus_requests.json", "focus_references.json", "intent/items.jsonl")
     ]
     return _combined([truth_hash(_read_truth(path / "truth" / f"{name}.json")) for name in names], texts)
