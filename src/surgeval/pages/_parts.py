@@ -18,6 +18,8 @@ from surgeval.figures import Figure
 
 __all__ = ["Card", "Fact", "Link", "Picture", "Plot", "Section", "Table"]
 
+_JPEG = b"\xff\xd8\xff"
+
 
 @dataclass(frozen=True, slots=True)
 class Fact:
@@ -70,13 +72,21 @@ class Plot:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Picture:
-    """An RGB or grey image, uint8; embedded as JPEG."""
+    """An RGB or grey image, uint8, embedded as JPEG; or the bytes of a JPEG file, embedded as they are.
 
-    image: npt.NDArray[np.uint8]
+    >>> Picture(np.zeros((2, 3), np.uint8), "black").alt
+    'black'
+    """
+
+    image: npt.NDArray[np.uint8] | bytes
     alt: str
     note: str = ""
 
     def __post_init__(self) -> None:
+        if isinstance(self.image, bytes):
+            if not self.image.startswith(_JPEG):
+                raise BadInput(f"picture {self.alt!r}: found bytes of another kind, expected those of a JPEG file")
+            return
         shape = self.image.shape
         fits = (
             self.image.dtype == np.uint8

@@ -22,6 +22,7 @@ from surgeval.errors import RunError
 from surgeval.explain.flow._files import write_flo
 from surgeval.metrics.grounding import FLAGS
 from surgeval.protocols.surgxbench import SurgXRun, SurgXScores, SurgXSettings, load_surgxbench, run_surgxbench, tables
+from surgeval.protocols.surgxbench._numbers import headline_numbers
 from surgeval.protocols.surgxbench.command import _print
 from surgeval.protocols.surgxbench.result import _complete
 from surgeval.records import UNKNOWN, Box, Frame, ImageRef, Instance, Triplet, Video
@@ -90,7 +91,7 @@ def test_the_mean_is_over_instruments_that_occur_and_never_over_frames() -> None
 
 
 def test_the_headline_pools_all_predictions() -> None:
-    found = {name: one.estimate for name, one in tables.headline(SAID, **DRAW).items()}
+    found = {name: one.estimate for name, one in headline_numbers(SAID, **DRAW).items()}
     _numbers(found, tp_ac=1.8 / 3, tp_aa=1.1 / 3, tp_chance=0.6 / 3, tp_lift=1.8 / 0.6)
     _numbers(found, fp_ac=1.2 / 3, fp_chance=1.2 / 3, area=(0.2 + 0.1 + 0.2 + 0.15 + 0.1 + 0.2) / 6)
 
@@ -141,7 +142,7 @@ def test_what_hiding_costs_is_worked_by_hand() -> None:
 
 
 def test_the_headline_effects_are_differences_of_losses() -> None:
-    found = {name: one.estimate for name, one in tables.headline(HIDDEN, **DRAW).items()}
+    found = {name: one.estimate for name, one in headline_numbers(HIDDEN, **DRAW).items()}
     _numbers(found, lost_attended=2 / 3, lost_attended_minus_random=1 / 3, lost_attended_minus_least=2 / 3)
     _numbers(found, lost_boxes_minus_moved=-1 / 3)
 
@@ -328,7 +329,7 @@ def test_a_dataset_without_any_labelled_triplet_still_has_its_tables_and_is_prin
     data = _film(tmp_path, {0: (bare,), 1: (bare,)}, videos=2)
     assert _look(data, clip, tmp_path / "run").summary.exit_code == 0
     found = load_surgxbench(tmp_path / "run", resamples=20)
-    assert "accuracy" in found.headline
+    assert "accuracy" in found.numbers
     table = found.tables["matches"]
     assert table["match"].to_list() == ["IVT", "IV", "IT", "I", "missed"]
     assert table["triplets"].to_list() == [0] * 5

@@ -14,7 +14,7 @@ __all__ = ["Extras", "Hiding", "Item"]
 class Item:
     """One prediction to look at."""
 
-    picture: Image  # the frame with its boxes, beside the same frame with map, region and motion
+    picture: Image | bytes  # the frame with its boxes, beside it with map, region and motion; as stored: a JPEG
     video: str
     frame: str
     predicted: str
@@ -38,7 +38,7 @@ class Item:
 class Hiding:
     """A complete triplet match, and the top prompts before and after its attended region was hidden."""
 
-    picture: Image  # the frame, and the frame without the region
+    picture: Image | bytes  # the frame, and the frame without the region
     video: str
     frame: str
     truth: str

@@ -7,8 +7,7 @@ on every resample of videos.
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,14 @@ import polars as pl
 from surgeval._version import __version__
 from surgeval.errors import BadInput, DataError
 from surgeval.figures import Curve, Figure
+from surgeval.files import (
+    atomic_file,
+    make_folder,
+    read_json_object,
+    read_parquet_file,
+    trust_parquet,
+    write_atomically,
+)
 from surgeval.metrics import Confusion
 from surgeval.protocols.triplets._inputs import Task
 from surgeval.protocols.triplets._numbers import ScoreNumber, StoredReplicates
@@ -104,9 +111,11 @@ class TripletScores(StoredScores):
         place = Path(folder)
         text = json.dumps(self.to_json(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
         try:
-            place.mkdir(parents=True, exist_ok=True)
-            _write(place / REPLICATES, lambda path: self.replicates.to_frame().write_parquet(path))
-            _write(place / SCORES, lambda path: path.write_text(text, encoding="utf-8"))
+            make_folder(place)
+            with atomic_file(place / REPLICATES) as file:
+                self.replicates.to_frame().write_parquet(file)
+            trust_parquet(place / REPLICATES)
+            write_atomically(place / SCORES, text.encode())
         except OSError as error:
             raise BadInput(f"{place}: scores cannot be written: {error.strerror or error}") from error
         return place / SCORES
@@ -115,22 +124,13 @@ class TripletScores(StoredScores):
         return str(self.to_frame()._repr_html_())
 
 
-def _write(path: Path, write: Callable[[Path], object]) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        write(temporary)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
 def load_scores(folder: str | Path) -> StoredScores:
     """What `save` wrote, checked."""
     place = Path(folder)
     path = place / SCORES
     if "\0" in str(folder) or not path.is_file():
         raise BadInput(f"{folder}: found no {SCORES}, expected a folder that `surgeval score triplets --out` wrote")
-    data = _read_json(path)
+    data = read_json_object(path, expected="the scores that `surgeval score triplets` wrote", limit=_MAX_BYTES)
     if data.get("schema") != SCHEMA:
         raise DataError(path, field="schema", found=repr(data.get("schema"))[:60], expected=str(SCHEMA))
     kinds: dict[str, type] = {"name": str, "task": str, "settings": dict, "thresholds": dict}
@@ -144,22 +144,6 @@ def load_scores(folder: str | Path) -> StoredScores:
             raise DataError(
                 path, record="thresholds", field=component[:60], found=repr(value)[:60], expected="a finite number"
             )
-    try:
-        table = pl.read_parquet(place / REPLICATES, glob=False)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        found = (str(error).splitlines() or [""])[0][:120]
-        raise DataError(place / REPLICATES, found=found, expected="a readable Parquet file") from error
+    table = read_parquet_file(place / REPLICATES)
     replicates = StoredReplicates.of_table(table, place / REPLICATES)
     return StoredScores(data["name"], data["task"], data["settings"], data["thresholds"], replicates)
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    if path.stat().st_size > _MAX_BYTES:
-        raise DataError(path, found=f"{path.stat().st_size} bytes", expected=f"at most {_MAX_BYTES}")
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise DataError(path, found=str(error)[:120], expected="JSON that surgeval wrote") from error
-    if not isinstance(data, dict):
-        raise DataError(path, found=type(data).__name__, expected="a JSON object")
-    return data
