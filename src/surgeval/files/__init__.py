@@ -11,6 +11,7 @@ from surgeval.files._atomic import (
     remove_temporary,
     write_atomically,
 )
+from surgeval.files._cells import guard, unguard
 from surgeval.files._names import DistinctNames, leads_out, path_inside, safe_name
 
 __all__ = [
@@ -20,11 +21,13 @@ __all__ = [
     "NotRegular",
     "atomic_file",
     "check_regular",
+    "guard",
     "leads_out",
     "make_folder",
     "path_inside",
     "read_regular",
     "remove_temporary",
     "safe_name",
+    "unguard",
     "write_atomically",
 ]

@@ -13,7 +13,7 @@ from rich.text import Text
 from surgeval.console import console, print_frame, print_json, print_pieces, print_table, progress
 
 CLEAR = "hook\x1b[2J\x9b31m\u202e"
-SPELT = "hook\\x1b[2J\\x9b31m\\u202e\\x07"
+SPELT = "hook\\x1b[2J\\x9b31m\\u202e"
 
 
 def test_every_way_of_printing_spells_control_characters_out(capsys: pytest.CaptureFixture[str]) -> None:
