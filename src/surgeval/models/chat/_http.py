@@ -152,12 +152,11 @@ def _dial(host: str, port: int, until: float) -> _Socket:
         try:
             dialled.settimeout(_remaining(until))
             dialled.connect(address)
+            dialled.settimeout(_remaining(until))  # for the TLS handshake
+            return dialled
         except OSError as error:
             dialled.close()
             failure = error
-            continue
-        dialled.settimeout(_remaining(until))  # for the TLS handshake
-        return dialled
     raise failure
 
 
