@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from surgeval.figures import FlowPipeline
 
-__all__ = ["Extras", "Hiding", "Item"]
+__all__ = ["NO_EXTRAS", "Extras", "Hiding", "Item"]
 
 Image = npt.NDArray[np.uint8]
 
@@ -61,3 +61,6 @@ class Extras:
 
     hidings: tuple[Hiding, ...] = ()
     flow: FlowPipeline | None = None
+
+
+NO_EXTRAS = Extras()

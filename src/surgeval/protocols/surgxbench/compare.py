@@ -28,7 +28,7 @@ _MOTION = ("flow", "flow_source", "flow_gap", "fit", "motion_top", "motion_floor
 
 
 def compare_surgxbench(a: SurgXScores | str | Path, b: SurgXScores | str | Path) -> Comparison:
-    """a − b for every headline number that both runs have; run folders or loaded runs."""
+    """Differences a − b of every headline number that both runs have; run folders or loaded runs."""
     first, second = (one if isinstance(one, SurgXScores) else load_surgxbench(one) for one in (a, b))
     _require_comparable(first, second)
     numbers: list[Compared] = []
@@ -46,7 +46,9 @@ def compare_surgxbench(a: SurgXScores | str | Path, b: SurgXScores | str | Path)
                     Compared(key, NUMBERS[key].label, difference, higher_is_better=NUMBERS[key].higher_is_better)
                 )
     if not numbers:
-        raise BadInput(f"{first.name} and {second.name}: found no number that both have, expected runs of the same task")
+        raise BadInput(
+            f"{first.name} and {second.name}: found no number that both have, expected runs of the same task"
+        )
     return Comparison(
         protocol="surgxbench", a=first.name, b=second.name, numbers=tuple(numbers),
         settings={"resamples": first.resamples, "seed": first.seed}, notes=_notes(first, second),
@@ -68,8 +70,10 @@ def _require_comparable(first: SurgXScores, second: SurgXScores) -> None:
     keys = sorted((known[0].keys() | known[1].keys()) - without)
     other = [f"{key} ({known[0].get(key)} and {known[1].get(key)})" for key in keys
              if known[0].get(key) != known[1].get(key)]  # fmt: skip
-    if "triplets" in known[0]["tasks"] and "triplets" in known[1]["tasks"] and (
-        known[0].get("motion") != known[1].get("motion")
+    if (
+        "triplets" in known[0]["tasks"]
+        and "triplets" in known[1]["tasks"]
+        and (known[0].get("motion") != known[1].get("motion"))
     ):
         other.append("ways to find motion")
     if first.record.manifest.dataset != second.record.manifest.dataset:
@@ -79,9 +83,7 @@ def _require_comparable(first: SurgXScores, second: SurgXScores) -> None:
 
 
 def _require_same_frames(task: str, first: SurgXScores, second: SurgXScores) -> None:
-    frames = [
-        one.cases.filter(pl.col("task") == task).select("cluster", "frame").unique() for one in (first, second)
-    ]
+    frames = [one.cases.filter(pl.col("task") == task).select("cluster", "frame").unique() for one in (first, second)]
     alone = [x.join(y, on=["cluster", "frame"], how="anti").sort("cluster", "frame")
              for x, y in (frames, frames[::-1])]  # fmt: skip
     for own, other, rows in ((first, second, alone[0]), (second, first, alone[1])):
