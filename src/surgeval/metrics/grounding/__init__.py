@@ -37,10 +37,12 @@ from surgeval.metrics.grounding._ground import (
     top_region,
     triplet_match,
 )
+from surgeval.metrics.grounding._region import FLAT
 
 __all__ = [
     "EXCLUDED",
     "FLAGS",
+    "FLAT",
     "MATCH_LEVELS",
     "ArsRow",
     "ArsTable",
