@@ -79,19 +79,22 @@ class Maps:
     method: MethodRecord  # what was asked, and what it came to (blocks, factor)
 
 
+# Model, some images, the prompts, which of them for each image, and the method → the maps of these images.
+Batch: TypeAlias = "Callable[[Contrastive, torch.Tensor, TextBank, torch.Tensor, Method], Maps]"
+
+
 def in_chunks(
-    batch: Callable[[torch.Tensor, torch.Tensor], Maps],
-    model: Contrastive,
-    pixels: torch.Tensor,
-    texts: TextBank,
-    which: object,
+    batch: Batch, model: Contrastive, pixels: torch.Tensor, texts: TextBank, which: object, method: Method,
     chunk: int | None,
-) -> Maps:
-    """The maps of all images, made by `batch(pixels, prompts)` for `chunk` images at a time (None: all at once)."""
+) -> Maps:  # fmt: skip
+    """The maps of all images, made by `batch` for `chunk` images at a time (None: all at once)."""
     pixels = pixels.to(model.device)
     prompts = _prompt_numbers(which, len(pixels), len(texts), pixels.device)
     size = chunk or max(len(pixels), 1)
-    parts = [batch(pixels[at : at + size], prompts[at : at + size]) for at in range(0, max(len(pixels), 1), size)]
+    parts = [
+        batch(model, pixels[at : at + size], texts, prompts[at : at + size], method)
+        for at in range(0, max(len(pixels), 1), size)
+    ]
     if len(parts) == 1:
         return parts[0]
     return replace(

@@ -51,11 +51,7 @@ def cross_attention(
     if not isinstance(model, CrossAttention):
         raise BadInput(f"{model.name}: found no cross-attention, expected a matching head that reads prompt and image")
     method = Method("cross", layer=layer, words=words, score_scale=score_scale)
-
-    def batch(some: torch.Tensor, prompts: torch.Tensor) -> Maps:
-        return _batch(model, some, texts, prompts, method)
-
-    return in_chunks(batch, model, pixels, texts, which, chunk)
+    return in_chunks(_batch, model, pixels, texts, which, method, chunk)
 
 
 def _batch(model: Contrastive, pixels: torch.Tensor, texts: TextBank, prompts: torch.Tensor, method: Method) -> Maps:

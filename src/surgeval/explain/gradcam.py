@@ -47,16 +47,10 @@ def gradcam(
     if not isinstance(model, ConvTower):
         raise BadInput(f"{model.name}: found no convolutional feature maps, expected a convolutional image tower")
     method = Method("gradcam", score_scale=score_scale)
-
-    def batch(some: torch.Tensor, prompts: torch.Tensor) -> Maps:
-        return _batch(model, some, vectors(model, texts), prompts, method)
-
-    return in_chunks(batch, model, pixels, texts, which, chunk)
+    return in_chunks(_batch, model, pixels, texts, which, method, chunk)
 
 
-def _batch(
-    model: Contrastive, pixels: torch.Tensor, texts: torch.Tensor, prompts: torch.Tensor, method: Method
-) -> Maps:
+def _batch(model: Contrastive, pixels: torch.Tensor, texts: TextBank, prompts: torch.Tensor, method: Method) -> Maps:
     assert isinstance(model, ConvTower)  # noqa: S101 - checked by the caller
     times = factor(model, method.score_scale)
     with torch.no_grad():
@@ -67,7 +61,7 @@ def _batch(
     with torch.enable_grad():
         features = features.detach().requires_grad_()
         found = model.head(features)
-        cosine = torch.einsum("bd,bkd->bk", found, texts[prompts.clamp(min=0)].to(found.dtype))
+        cosine = torch.einsum("bd,bkd->bk", found, vectors(model, texts)[prompts.clamp(min=0)].to(found.dtype))
         for column in range(count):
             score = (cosine[:, column] * known[:, column]).sum() * times
             (gradient,) = torch.autograd.grad(score, [features], retain_graph=column < count - 1)

@@ -96,16 +96,10 @@ def rollout(
     if not isinstance(model, AttentionTower):
         raise BadInput(f"{model.name}: found no [CLS] token that attends to patches, expected a ViT image tower")
     method = Method("rollout", order=order, start_layer=start_layer, score_scale=score_scale)
-
-    def batch(some: torch.Tensor, prompts: torch.Tensor) -> Maps:
-        return _batch(model, some, vectors(model, texts), prompts, method)
-
-    return in_chunks(batch, model, pixels, texts, which, chunk)
+    return in_chunks(_batch, model, pixels, texts, which, method, chunk)
 
 
-def _batch(
-    model: Contrastive, pixels: torch.Tensor, texts: torch.Tensor, prompts: torch.Tensor, method: Method
-) -> Maps:
+def _batch(model: Contrastive, pixels: torch.Tensor, texts: TextBank, prompts: torch.Tensor, method: Method) -> Maps:
     assert isinstance(model, AttentionTower)  # noqa: S101 - checked by the caller
     times = factor(model, method.score_scale)
     rows, columns = model.grid
@@ -118,7 +112,7 @@ def _batch(
         _check_tower(model, wanted, rows * columns + 1)
         known = prompts >= 0
         # (images, chosen): each image against its own prompts only
-        cosine = torch.einsum("bd,bkd->bk", found, texts[prompts.clamp(min=0)].to(found.dtype))
+        cosine = torch.einsum("bd,bkd->bk", found, vectors(model, texts)[prompts.clamp(min=0)].to(found.dtype))
         for column in range(count):
             score = (cosine[:, column] * known[:, column]).sum() * times
             gradients = torch.autograd.grad(score, wanted, retain_graph=column < count - 1)

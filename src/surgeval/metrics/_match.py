@@ -1,9 +1,9 @@
 """Compiled matching of predicted to true boxes, frame by frame.
 
-Three rules share this file because the difference between them *is* the difference between the conventions: COCO's
-(best overlap, repeated for every IoU threshold), ivtdmetrics' (first ground truth in order, once) and class-free
-matching (best overlap whatever the class) for confusion matrices and the ordinal score. Association counting walks the
-frames in the same way. Both sides come as a `Side`: their rows grouped by frame, in the order the rule visits them.
+The rules share this file because the difference between them *is* the difference between the conventions: COCO's
+(best overlap, repeated for every IoU threshold) and a greedy one, which is ivtdmetrics' (first ground truth in order)
+or class-free (best overlap whatever the class) for confusion matrices and the ordinal score. Association counting
+walks the frames in the same way. Both sides come as a `Side`: their rows grouped by frame, in the order of visiting.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from surgeval.arrays import Bools, Floats, Ints
 from surgeval.metrics._jit import kernel
 
-__all__ = ["Side", "corners", "count_associations", "group_by", "iou", "match_class_free", "match_coco", "match_first"]
+__all__ = ["Side", "corners", "count_associations", "group_by", "iou", "match_coco", "match_greedy"]
 
 
 class Side(NamedTuple):
@@ -125,62 +125,36 @@ def match_coco(
 
 
 @kernel
-def match_first(
-    truth: Side,
-    pred: Side,
-    threshold: float,
-) -> Floats:
-    """Overlap of every row with the ground truth it took, else −1: the first free one of its class at `threshold`."""
+def match_greedy(
+    truth: Side, pred: Side, counts: Bools, threshold: float, same_class: bool, first: bool
+) -> tuple[Ints, Floats]:
+    """Row of the ground truth that each counted prediction took, and their overlap; −1 and −1 where it took none.
+
+    Each takes the best free one at `threshold` (of equal overlaps the earlier), or the `first`.
+    """
     truth_start, truth_walk, truth_ids, truth_box = truth
     pred_start, pred_walk, pred_ids, pred_box = pred
-    result = np.full(len(pred_ids), -1.0)
-    free = np.ones(len(truth_ids), np.bool_)
-    for f in range(len(truth_start) - 1):
-        for position in range(pred_start[f], pred_start[f + 1]):
-            k = pred_walk[position]
-            for place in range(truth_start[f], truth_start[f + 1]):
-                g = truth_walk[place]
-                if free[g] and truth_ids[g] == pred_ids[k]:
-                    value = iou(pred_box, k, truth_box, g)
-                    if value >= threshold:
-                        free[g] = False
-                        result[k] = value
-                        break
-    return result
-
-
-@kernel
-def match_class_free(
-    truth: Side,
-    pred: Side,
-    counts: Bools,
-    threshold: float,
-    same_class: bool,
-    first: bool,
-) -> Ints:
-    """Row of the ground truth each counted prediction took, else −1; equal overlaps go to the earlier ground truth."""
-    truth_start, _, truth_ids, truth_box = truth
-    pred_start, pred_walk, pred_ids, pred_box = pred
-    result = np.full(len(pred_ids), -1, np.int64)
+    taken, overlap = np.full(len(pred_ids), -1, np.int64), np.full(len(pred_ids), -1.0)
     free = np.ones(len(truth_ids), np.bool_)
     for f in range(len(truth_start) - 1):
         for position in range(pred_start[f], pred_start[f + 1]):
             k = pred_walk[position]
             if not counts[k]:
                 continue
-            best, found = threshold, -1
-            for g in range(truth_start[f], truth_start[f + 1]):
+            best, match = threshold, -1
+            for place in range(truth_start[f], truth_start[f + 1]):
+                g = truth_walk[place]
                 if not free[g] or (same_class and truth_ids[g] != pred_ids[k]):
                     continue
                 value = iou(pred_box, k, truth_box, g)
-                if value > best or (found < 0 and value >= best):
-                    best, found = value, g
+                if value > best or (match < 0 and value >= best):
+                    best, match = value, g
                     if first:
                         break
-            if found >= 0:
-                free[found] = False
-                result[k] = found
-    return result
+            if match >= 0:
+                free[match] = False
+                taken[k], overlap[k] = match, best
+    return taken, overlap
 
 
 @kernel

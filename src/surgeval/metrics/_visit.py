@@ -15,7 +15,7 @@ import numpy as np
 
 from surgeval.arrays import Bools, Floats, Ints
 from surgeval.errors import BadInput
-from surgeval.metrics._match import Side, corners, group_by, match_coco, match_first
+from surgeval.metrics._match import Side, corners, group_by, match_coco, match_greedy
 from surgeval.metrics._sort import descending_order
 from surgeval.metrics.boxes import Boxes, DetectionSet
 
@@ -149,7 +149,7 @@ def rank_detections(
         if not kept.all():
             ranking = ranking[kept[ranking]]
     else:
-        overlap = match_first(*sides, iou)
+        _, overlap = match_greedy(*sides, np.ones(len(pred_class), np.bool_), iou, True, True)
         # No second matching: only pairs matched at `iou` are tested against the stricter thresholds.
     rows, start = group_by(pred_class, n_classes, ranking)
     ranked_hits = np.take(hits, rows, axis=0) if overlap is None else overlap[rows][:, None] >= thresholds

@@ -14,7 +14,7 @@ import numpy as np
 
 from surgeval.arrays import Floats, Ints
 from surgeval.errors import BadInput
-from surgeval.metrics._match import match_class_free
+from surgeval.metrics._match import match_greedy
 from surgeval.metrics._visit import visits
 from surgeval.metrics.boxes import DetectionSet
 
@@ -61,7 +61,7 @@ def match_boxes(
     )
     sides = visits(data, "coco").sides(truth_ids, pred_ids)
     counts = data.predictions.score >= min_score
-    return match_class_free(*sides, counts, iou, same_class is not None, choose == "first")
+    return match_greedy(*sides, counts, iou, same_class is not None, choose == "first")[0]
 
 
 def confusion_matrix(

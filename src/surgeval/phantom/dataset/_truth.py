@@ -181,7 +181,7 @@ def _organs(organ_map: Image, names: Sequence[str]) -> tuple[str, ...]:
 
 def _thing(known: Known, state: SceneState, seen: SeenInstance, organ_names: Sequence[str]) -> SeenThing | None:
     """The state of a foreign object in a frame; None while it is not in the abdomen."""
-    if known.thing.span(state.time) is None:
+    if known.thing.at(state.time) is None:
         return None
     where = _whereabouts(known, state, seen, organ_names)
     if where is None:

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from multiprocessing import active_children, get_context
 from pathlib import Path
 from threading import current_thread, main_thread
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import cv2
 
@@ -59,6 +59,16 @@ class WriteSettings:
         """One flat level, as it is recorded in the truth file."""
         rest = {key: value for key, value in asdict(self).items() if key != "video"}
         return {**asdict(self.video), **rest}
+
+
+class WriteOptions(TypedDict, total=False):
+    """Keywords of `write_phantom` that a fixed edition leaves open."""
+
+    tint: str
+    split: str | None
+    processes: int | None
+    progress: Progress | None
+    mp4: bool
 
 
 def write_phantom(
@@ -106,12 +116,7 @@ def write_phantom(
 def write_edition(
     name: str,
     out: str | Path,
-    *,
-    tint: str = "none",
-    split: str | None = None,
-    processes: int | None = None,
-    progress: Progress | None = None,
-    mp4: bool = False,
+    **options: Unpack[WriteOptions],
 ) -> Path:
     """Write one of the fixed editions, or one split of it."""
     fixed = edition(name)
@@ -123,12 +128,8 @@ def write_edition(
         fps_labels=fixed.fps_labels,
         width=fixed.width,
         height=fixed.height,
-        tint=tint,
         edition=name,
-        split=split,
-        processes=processes,
-        progress=progress,
-        mp4=mp4,
+        **options,
     )
 
 
