@@ -1,6 +1,7 @@
 """Files as everything above uses them: whole or absent when written, regular when read, named inside their folder."""
 
 from surgeval.files._atomic import NO_ROOM, atomic_file, make_folder, remove_temporary, write_atomically
+from surgeval.files._cells import guard, unguard
 from surgeval.files._json import MAX_DEPTH, BrokenJson, parse_json, read_json_file, read_json_object
 from surgeval.files._names import DistinctNames, leads_out, path_inside, safe_name
 from surgeval.files._parquet import check_parquet, read_parquet_file, scan_parquet_file, trust_parquet
@@ -27,6 +28,7 @@ __all__ = [
     "atomic_file",
     "check_parquet",
     "check_regular",
+    "guard",
     "leads_out",
     "make_folder",
     "open_regular",
@@ -41,5 +43,6 @@ __all__ = [
     "safe_name",
     "scan_parquet_file",
     "trust_parquet",
+    "unguard",
     "write_atomically",
 ]

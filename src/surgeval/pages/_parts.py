@@ -5,6 +5,7 @@ All text is plain text: whatever a data file calls a class, the page shows those
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -97,6 +98,23 @@ class Picture:
             raise BadInput(
                 f"picture {self.alt!r}: found {self.image.dtype} of shape {shape}, expected uint8 of (height, width, 3)"
             )
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height.
+
+        >>> Picture(np.zeros((2, 3), np.uint8), "black").size
+        (3, 2)
+        """
+        if not isinstance(self.image, bytes):
+            return self.image.shape[1], self.image.shape[0]
+        from PIL import Image
+
+        try:
+            with Image.open(io.BytesIO(self.image), formats=["JPEG"]) as header:
+                return header.size
+        except OSError as error:
+            raise BadInput(f"picture {self.alt!r}: found a damaged JPEG, expected a whole one") from error
 
 
 @dataclass(frozen=True, slots=True, eq=False)

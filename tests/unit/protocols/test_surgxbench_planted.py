@@ -9,7 +9,13 @@ from __future__ import annotations
 import pytest
 
 from surgeval.phantom import write_phantom
-from surgeval.protocols.surgxbench import SurgXScores, SurgXSettings, load_surgxbench, run_surgxbench
+from surgeval.protocols.surgxbench import (
+    SurgXScores,
+    SurgXSettings,
+    compare_surgxbench,
+    load_surgxbench,
+    run_surgxbench,
+)
 from surgeval.stats import Interval
 
 pytestmark = pytest.mark.timeout(1800)  # the full count renders and looks at 540 frames
@@ -100,6 +106,14 @@ def test_the_honest_model_does_not_care_about_the_tint(looks: dict[tuple[str, st
         pytest.skip("SURGEVAL_LONG is unset: the fourth run is left to make test-long")
     betrayed, blind = (looks[CLIP, tint].numbers["accuracy"] for tint in ("by_instrument", "random"))
     assert abs(betrayed.estimate - blind.estimate) < 0.05
+
+
+def test_a_paired_comparison_says_which_of_them_is_grounded(looks: dict[tuple[str, str], SurgXScores]) -> None:
+    found = compare_surgxbench(looks[CLIP, "by_instrument"], looks[SHORTCUT, "by_instrument"])
+    said = {one.key: one.difference for one in found.numbers}
+    assert 0 in said["accuracy"].interval
+    for key in ("tp_ac", "tp_lift", "grounded_when_right", "lost_boxes_minus_moved"):
+        assert said[key].interval.low > 0 and said[key].p < 0.05, key
 
 
 def test_the_run_says_which_model_and_which_data(looks: dict[tuple[str, str], SurgXScores]) -> None:

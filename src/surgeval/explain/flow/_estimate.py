@@ -18,6 +18,7 @@ import numpy as np
 from surgeval.arrays import AnyArray, Image, Singles
 from surgeval.errors import BadInput, DataError
 from surgeval.explain.flow._files import read_flo
+from surgeval.files import leads_out
 
 __all__ = ["FLOW_METHODS", "DisFlow", "FarnebackFlow", "FlowMethod", "FlowPair", "StoredFlow", "flow",
            "forward_backward_error", "open_flow"]  # fmt: skip
@@ -132,21 +133,24 @@ class StoredFlow:
     def pair(self, a: Image, b: Image, *, key: str = "", backward: bool = True) -> FlowPair:
         """The stored fields of this frame; their size must be the frame's."""
         check_pair(a, b)
-        parts = PurePosixPath(key).parts
-        # The key comes from a dataset: it names a place inside the folder or nothing.
-        if not parts or any(part in ("..", "/") or "\\" in part or "\0" in part for part in parts):
-            raise BadInput(f"stored flow: found the frame name {key!r}, expected VIDEO/FRAME")
-        stem = self.folder.joinpath(*parts)
-        if not stem.parent.resolve().is_relative_to(self.folder.resolve()):
-            raise BadInput(f"stored flow: found {key!r}, which leads out of {self.folder}, expected VIDEO/FRAME")
         size = (a.shape[0], a.shape[1])
-        forward = read_flo(stem.with_name(stem.name + ".flo"), size)
-        return FlowPair(forward, read_flo(stem.with_name(stem.name + ".back.flo"), size) if backward else None)
+        forward = read_flo(self._path(key, ".flo"), size)
+        return FlowPair(forward, read_flo(self._path(key, ".back.flo"), size) if backward else None)
+
+    def _path(self, name: str, suffix: str = "") -> Path:
+        """What a dataset's own names lead to: inside the folder, also behind links, or refused."""
+        parts = PurePosixPath(name).parts
+        if not parts or any(part in ("..", "/") or "\\" in part or "\0" in part for part in parts):
+            raise BadInput(f"stored flow: found the frame name {name!r}, expected VIDEO/FRAME")
+        path = self.folder.joinpath(*parts[:-1], parts[-1] + suffix)
+        if leads_out(path, self.folder):
+            raise BadInput(f"stored flow: found {name!r}, which leads out of {self.folder}, expected VIDEO/FRAME")
+        return path
 
     def check(self, videos: Sequence[str], *, backward: bool = True) -> None:
         """Refuse a folder that has no flow for any of the videos; single missing files are a matter of their frame."""
         for kind in ("*.flo", *(["*.back.flo"] if backward else [])):
-            if not any(next((self.folder / video).glob(kind), None) for video in videos):
+            if not any(next(self._path(video).glob(kind), None) for video in videos):
                 expected = "VIDEO/FRAME.flo" + (" and VIDEO/FRAME.back.flo" if backward else "")
                 raise DataError(self.folder / videos[0], found=f"no {kind}", expected=expected)
 

@@ -12,7 +12,7 @@ from surgeval.metrics.grounding._ground import (
     ground_region,
     ras,
 )
-from surgeval.metrics.grounding._region import Region, fixed_region, kept_pixels, top_region
+from surgeval.metrics.grounding._region import FLAT, Region, fixed_region, kept_pixels, top_region
 from surgeval.metrics.grounding._tables import (
     ArsRow,
     ArsTable,
@@ -32,6 +32,7 @@ from surgeval.metrics.grounding._truth import Label, Truth, Window, box_mask, pi
 __all__ = [
     "EXCLUDED",
     "FLAGS",
+    "FLAT",
     "MATCH_LEVELS",
     "ArsRow",
     "ArsTable",

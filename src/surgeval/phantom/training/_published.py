@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from surgeval.arrays import Bools, Floats, Ints
 from surgeval.errors import BadInput
-from surgeval.models._registry import open_contrastive
+from surgeval.models import open_contrastive
 from surgeval.models.contrastive import AttentionTower, Contrastive, ConvTower
 from surgeval.phantom.dataset._edition import VideoPlan, edition, plan_videos
 from surgeval.phantom.training._data import SIZE, Frames, examination_shoots, film_all, held_out_plans

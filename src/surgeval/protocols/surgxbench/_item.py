@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from surgeval.arrays import Image
 from surgeval.figures import FlowPipeline
 
-__all__ = ["Extras", "Hiding", "Item"]
+__all__ = ["NO_EXTRAS", "Extras", "Hiding", "Item"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,3 +57,6 @@ class Extras:
 
     hidings: tuple[Hiding, ...] = ()
     flow: FlowPipeline | None = None
+
+
+NO_EXTRAS = Extras()

@@ -15,8 +15,7 @@ import numpy as np
 import torch
 
 from surgeval.arrays import Ints
-from surgeval.explain._paste import Paste
-from surgeval.explain._select import count
+from surgeval.explain import Paste, count
 from surgeval.explain.regions import Regions, box_masks, fixed_regions, top_regions
 from surgeval.metrics.grounding import Grounding, ground_counts, pixel_window
 from surgeval.protocols.surgxbench._frames import PreparedFrame

@@ -59,12 +59,10 @@ _HEADINGS = {
 
 def facts(one: SurgXScores) -> tuple[Fact, ...]:
     """The four numbers to see first."""
-    found = one.numbers
+    found = {key: one.numbers[key] for key in ("accuracy", "tp_ac", "tp_chance", "tp_lift") if key in one.numbers}
     return tuple(
-        Fact(LABELS[key].partition(",")[0], f"{found[key].estimate:.2f}", f"{found[key].low:.2f} to {found[key].high:.2f}"
-             if found[key].low == found[key].low else "no interval")
-        for key in ("accuracy", "tp_ac", "tp_chance", "tp_lift") if key in found
-    )  # fmt: skip
+        Fact(LABELS[key].partition(",")[0], f"{number.estimate:.2f}", number.ends(2)) for key, number in found.items()
+    )
 
 
 def overview(scores: Sequence[SurgXScores]) -> Table:

@@ -24,7 +24,7 @@ from surgeval.errors import BadInput, DataError, RunError
 from surgeval.figures import FlowPipeline
 from surgeval.files import NotRegular, make_folder, read_regular, write_atomically
 from surgeval.pages import jpeg_bytes
-from surgeval.protocols.surgxbench._item import Extras, Hiding, Item
+from surgeval.protocols.surgxbench._item import NO_EXTRAS, Extras, Hiding, Item
 
 __all__ = ["MOST_ITEMS", "StoredPage", "load_page", "save_page"]
 
@@ -52,7 +52,7 @@ class StoredPage:
     resamples: int | None = None
     seed: int | None = None
     items: tuple[Item, ...] = ()
-    extras: Extras = Extras()
+    extras: Extras = NO_EXTRAS
     notes: tuple[str, ...] = ()
 
 

@@ -28,7 +28,7 @@ _MOTION = ("flow", "flow_source", "flow_gap", "fit", "motion_top", "motion_floor
 
 
 def compare_surgxbench(a: SurgXScores | str | Path, b: SurgXScores | str | Path) -> Comparison:
-    """A − b for every headline number that both runs have; run folders or loaded runs."""
+    """Differences a − b of every headline number that both runs have; run folders or loaded runs."""
     first, second = (one if isinstance(one, SurgXScores) else load_surgxbench(one) for one in (a, b))
     _require_comparable(first, second)
     numbers: list[Compared] = []

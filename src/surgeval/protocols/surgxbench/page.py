@@ -56,7 +56,8 @@ def write_page_of(results: Sequence[SurgXScores], out: Path) -> Path:
 def surgxbench_sections(scores: Sequence[SurgXScores], figures: Mapping[str, Plot]) -> tuple[Section, ...]:
     """The chapters."""
     sections = [
-        Section("Overview", "\n\n".join(note for one in scores for note in one.notes), facts=facts(scores[0]) if len(scores) == 1 else (), tables=(overview(scores),)),
+        Section("Overview", "\n\n".join(note for one in scores for note in one.notes),
+                facts=facts(scores[0]) if len(scores) == 1 else (), tables=(overview(scores),)),
         Section("Instruments", "Is it right, and does it look at what it names? The mark at a box is chance; a line "
                 "through the end of a bar is its 95 % interval; a number without any case behind it is undefined.",
                 figures=_plots(figures, "f1", "grounding"),

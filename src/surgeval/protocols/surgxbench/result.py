@@ -15,7 +15,7 @@ from surgeval.figures import Figure
 from surgeval.metrics.grounding import FLAGS, prediction_sets
 from surgeval.protocols.contract import Headline, RunResult
 from surgeval.protocols.surgxbench import tables
-from surgeval.protocols.surgxbench._item import Extras, Item
+from surgeval.protocols.surgxbench._item import NO_EXTRAS, Extras, Item
 from surgeval.protocols.surgxbench._numbers import headline_numbers, headlines_of
 from surgeval.protocols.surgxbench._stored import load_page
 from surgeval.protocols.surgxbench.tables import CONTROLS, MOTION_FLAGS
@@ -56,7 +56,7 @@ class SurgXScores(RunResult):
     resamples: int = RESAMPLES
     seed: int = 0
     items: tuple[Item, ...] = ()
-    extras: Extras = Extras()
+    extras: Extras = NO_EXTRAS
     notes: tuple[str, ...] = ()
 
     protocol = "surgxbench"

@@ -113,7 +113,8 @@ class RecognitionPart:
 def recognition_keys(components: Sequence[str], main: str) -> list[Key]:
     """What the entries of `RecognitionPart.vector` are."""
     keys = [Key(scope, component, "mAP") for component in components for scope in SCOPES]
-    keys += [Key(f"rare, {scope}", main, "mAP") for scope in SCOPES[:2]]
+    if main in components:
+        keys += [Key(f"rare, {scope}", main, "mAP") for scope in SCOPES[:2]]
     return keys + [Key("recall among the highest scores", main, f"top-{k}") for k in TOP]
 
 

@@ -15,12 +15,12 @@ import polars as pl
 from surgeval.arrays import Floats, Ints
 from surgeval.metrics import ASSOCIATION_COUNTS, Confusion, mean_along, weighted_average_precision
 from surgeval.protocols.triplets._detection import METRICS, SCOPES, DetectionPart
-from surgeval.protocols.triplets._numbers import Key, ScoreNumber
+from surgeval.protocols.triplets._numbers import OUTCOMES, Key, ScoreNumber
 from surgeval.protocols.triplets._recognition import RecognitionPart
 from surgeval.vocab import LabelSpace
 
 __all__ = ["association_table", "class_labels", "component_table", "confusion_table", "convention_table",
-           "detection_classes", "group_table", "headline_table", "recognition_classes"]  # fmt: skip
+           "detection_classes", "group_table", "headline_table", "plain", "recognition_classes"]  # fmt: skip
 
 
 def class_labels(space: LabelSpace | None, component: str, n_classes: int) -> tuple[str, ...]:
@@ -52,7 +52,7 @@ def component_table(numbers: Sequence[ScoreNumber], scope: str) -> pl.DataFrame:
             row, metric = rows.setdefault(number.key.component, {}), number.key.metric
             row[metric] = number.interval.estimate
             row[f"{metric}_low"], row[f"{metric}_high"] = number.interval.low, number.interval.high
-    return _plain(pl.DataFrame([{"component": component, **row} for component, row in rows.items()]))
+    return plain(pl.DataFrame([{"component": component, **row} for component, row in rows.items()]))
 
 
 def group_table(
@@ -72,7 +72,7 @@ def group_table(
                 if key.component == component and key.scope in SCOPES[:2]:
                     row[key.metric if key.scope == SCOPES[0] else f"video-wise {key.metric}"] = value
             rows.append(row)
-    return _plain(pl.DataFrame(rows, infer_schema_length=None))
+    return plain(pl.DataFrame(rows, infer_schema_length=None))
 
 
 def spread(values: Floats) -> Floats:
@@ -105,7 +105,7 @@ def detection_classes(
     if totals is not None:
         columns["instances in dataset"] = totals
         columns["rare"] = np.isin(np.arange(len(names)), np.concatenate([part.rare for part in parts]))
-    return _occurring(_plain(pl.DataFrame(columns)))
+    return _occurring(plain(pl.DataFrame(columns)))
 
 
 def recognition_classes(
@@ -125,7 +125,7 @@ def recognition_classes(
     if totals is not None:
         columns["instances in dataset"] = totals
         columns["rare"] = np.isin(np.arange(len(names)), np.concatenate([part.rare for part in parts]))
-    return _occurring(_plain(pl.DataFrame(columns)))
+    return _occurring(plain(pl.DataFrame(columns)))
 
 
 def association_table(parts: Sequence[DetectionPart], numbers: Sequence[ScoreNumber]) -> pl.DataFrame:
@@ -135,22 +135,11 @@ def association_table(parts: Sequence[DetectionPart], numbers: Sequence[ScoreNum
     )
     found = {number.key.metric: number.interval for number in numbers if number.key.scope == "association"}
     rows = [
-        {"outcome": name, "meaning": _OUTCOMES[name], "count": int(counts[k]), "share": found[name].estimate,
+        {"outcome": name, "meaning": OUTCOMES[name], "count": int(counts[k]), "share": found[name].estimate,
          "share_low": found[name].low, "share_high": found[name].high}
         for k, name in enumerate(ASSOCIATION_COUNTS)
     ]  # fmt: skip
-    return _plain(pl.DataFrame(rows))
-
-
-_OUTCOMES = {
-    "lm": "localised and matched",
-    "plm": "right triplet, box too far off",
-    "ids": "identity switch",
-    "idm": "box right, triplet wrong",
-    "mil": "right triplet, no overlap",
-    "fp": "false positive",
-    "fn": "missed",
-}
+    return plain(pl.DataFrame(rows))
 
 
 def convention_table(keys: Sequence[Key], values: Mapping[str, Floats]) -> pl.DataFrame:
@@ -161,7 +150,7 @@ def convention_table(keys: Sequence[Key], values: Mapping[str, Floats]) -> pl.Da
             found = {convention: float(vector[k]) for convention, vector in values.items()}
             difference = max(found.values()) - min(found.values())
             rows.append({"component": key.component, "metric": key.metric, **found, "difference": difference})
-    return _plain(pl.DataFrame(rows))
+    return plain(pl.DataFrame(rows))
 
 
 def confusion_table(confusion: Confusion, names: Sequence[str]) -> pl.DataFrame:
@@ -179,5 +168,6 @@ def _occurring(table: pl.DataFrame) -> pl.DataFrame:
     return table.filter(pl.any_horizontal(seen))
 
 
-def _plain(table: pl.DataFrame) -> pl.DataFrame:
+def plain(table: pl.DataFrame) -> pl.DataFrame:
+    """The table with null where a number is not defined."""
     return table.with_columns(pl.selectors.float().fill_nan(None))
