@@ -93,7 +93,19 @@ class JoinedRecognition:
 def read_recognition(
     path: str | Path, dataset: Truth, *, format: str | None = None, on_problem: OnProblem = raise_errors
 ) -> RecognitionTable:
-    """Read per-frame class scores for a dataset (or its `ground_truth`)."""
+    """Read per-frame class scores for a dataset (or its `ground_truth`).
+
+    >>> import tempfile
+    >>> from surgeval.datasets import MemoryDataset
+    >>> from surgeval.records import Frame
+    >>> from surgeval.vocab import load_labels
+    >>> dataset = MemoryDataset(load_labels("cholec80"), [Frame("v1", "000001", 0, None, None, 640, 480)])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "scores.json"
+    ...     _ = path.write_text('{"v1": {"000001": [0.9, 0, 0, 0, 0, 0, 0]}}')
+    ...     read_recognition(path, dataset).table["scores"].to_list()
+    [[0.9, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]
+    """
     target = Path(path)
     if "\0" in str(path) or not target.exists():
         raise BadInput(f"{path}: found no such file or folder, expected recognition scores")

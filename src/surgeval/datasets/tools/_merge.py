@@ -176,7 +176,18 @@ class Merged:
 
 
 def merged(source: Dataset, rules: MergeMap, min_count: int = 0, on_problem: OnProblem = raise_errors) -> Merged:
-    """The dataset with merged labels; with `min_count` its instances are counted first (one more pass)."""
+    """The dataset with merged labels; with `min_count` its instances are counted first (one more pass).
+
+    >>> from surgeval.datasets import MemoryDataset
+    >>> from surgeval.records import Frame, Instance, Triplet
+    >>> from surgeval.vocab import load_labels
+    >>> space = load_labels("cholect50")
+    >>> frame = Frame("VID01", "000001", 0, None, None, 854, 480, (Instance(Triplet(*space.triplets[17])),))
+    >>> rules = MergeMap.from_json({"verbs": {"grasp": "hold", "retract": "hold"}})
+    >>> dataset = merged(MemoryDataset(space, [frame]), rules)
+    >>> len(space.verbs), len(dataset.space.verbs), "hold" in dataset.space.verbs
+    (10, 9, True)
+    """
     merge = Merge(source.space, rules)
     if min_count > 1:
         counts: Counter[Names] = Counter()
