@@ -97,7 +97,7 @@ def open_dataset(
     ...     dataset = open_dataset(folder, labels="cholec80")
     ...     [(frame.name, dataset.space.instruments[frame.instances[0].triplet.instrument])
     ...      for frame in dataset.frames("VID01", print)]
-    [('000012', 'scissors')]
+    [('000012', 'Scissors')]
     """
     target = _existing(path, "a dataset")
     space = load_labels(labels) if isinstance(labels, str | Path) else labels
