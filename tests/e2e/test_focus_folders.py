@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from surgeval.engine import Manifest, save_scored
+
 if TYPE_CHECKING:
-    from tests.e2e.conftest import Surgeval
+    from tests.e2e.conftest import Quick, Surgeval
 
 NAMES = ("requests", "references", "responses")
 
 
-def _score(surgeval: Surgeval, folder: Path, run: str, right: int, *more: object, said: str = "3") -> None:
+def _score(quick: Quick, folder: Path, run: str, right: int, *more: object, said: str = "3") -> None:
     """Eight videos of ten questions; the first `right` of each video are answered rightly."""
     requests = [{"qID": f"q{k}", "videoID": f"v{k // 10}", "start_time": 0, "end_time": 1, "procedure_type": "x",
                  "question": "How many?"} for k in range(80)]  # fmt: skip
@@ -25,15 +27,15 @@ def _score(surgeval: Surgeval, folder: Path, run: str, right: int, *more: object
     for name, rows in zip(NAMES, (requests, references, responses), strict=True):
         (folder / f"{name}.json").write_text(json.dumps(rows))
         options += [f"--{name}", f"{name}.json"]
-    done = surgeval("score", "focus", *options, "--resamples", 50, "--out", run, *more)
-    assert done.returncode == 0, done.stderr
+    code, _, errors = quick("score", "focus", *options, "--resamples", 50, "--out", run, *more)
+    assert code == 0, errors
 
 
 @pytest.fixture
-def runs(surgeval: Surgeval, tmp_path: Path) -> Path:
+def runs(quick: Quick, tmp_path: Path) -> Path:
     """Two runs whose inputs are gone."""
-    _score(surgeval, tmp_path, "runs/net", 9)
-    _score(surgeval, tmp_path, "runs/prior", 4)
+    _score(quick, tmp_path, "runs/net", 9)
+    _score(quick, tmp_path, "runs/prior", 4)
     for name in NAMES:
         (tmp_path / f"{name}.json").unlink()
     return tmp_path / "runs"
@@ -65,35 +67,40 @@ def test_two_runs_are_reported_compared_and_ranked_from_their_folders(surgeval: 
     assert ranked["final_order"] == [["net"], ["prior"]]
 
 
-def test_runs_that_cannot_be_compared_are_refused_in_one_sentence(
-    surgeval: Surgeval, runs: Path, tmp_path: Path
-) -> None:
-    _score(surgeval, tmp_path, "runs/late", 9, "--track", "frame")
-    _score(surgeval, tmp_path, "runs/other", 9, said="5")
+def test_runs_that_cannot_be_compared_are_refused_in_one_sentence(quick: Quick, runs: Path, tmp_path: Path) -> None:
+    _score(quick, tmp_path, "runs/late", 9, "--track", "frame")
+    _score(quick, tmp_path, "runs/other", 9, said="5")
     for other, words in (
         ("late", "net and late: found other scoring rules (max_latency none and 5.0)"),
         ("other", "net and other: found other questions (other texts or references under the same ids)"),
     ):
-        done = surgeval("compare", "runs/net", f"runs/{other}")
-        assert (done.returncode, done.stdout) == (2, "")
-        assert words in done.stderr and len(done.stderr.splitlines()) == 1
+        code, out, errors = quick("compare", runs / "net", runs / other)
+        assert (code, out) == (2, "")
+        assert words in errors and len(errors.splitlines()) == 1
 
 
-def test_a_run_whose_answers_wait_for_a_judge_is_refused_until_it_is_scored(surgeval: Surgeval, tmp_path: Path) -> None:
+def test_a_run_whose_answers_wait_for_a_judge_is_refused_until_it_is_scored(quick: Quick, tmp_path: Path) -> None:
     request = {"qID": "q", "videoID": "v", "start_time": 0, "end_time": 1, "procedure_type": "x", "question": "Why?"}
     reference = {"qID": "q", "primary": "3a", "format": "open_ended", "answer": "to drain"}
     (tmp_path / "requests.json").write_text(json.dumps([request]))
     (tmp_path / "references.json").write_text(json.dumps([reference]))
     asked = ("--requests", "requests.json", "--references", "references.json")
-    assert surgeval("run", "focus", *asked, "--model", "oracle", "--out", "run").returncode == 0
+    assert quick("run", "focus", *asked, "--model", "oracle", "--out", "run")[0] == 0
     record = (tmp_path / "run" / "run.json").read_bytes()
-    done = surgeval("report", "run")
-    assert done.returncode == 2
-    assert "run: found a run whose answers are not scored (done)" in done.stderr
+    code, _, errors = quick("report", "run")
+    assert code == 2 and "run: found a run whose answers are not scored (done)" in errors
     sources = ("--requests", "run/requests.json", "--references", "run/references.json",
                "--responses", "run/responses.json")  # fmt: skip
-    assert surgeval("score", "focus", *sources, "--judge", "exact", "--out", "run").returncode == 0
+    assert quick("score", "focus", *sources, "--judge", "exact", "--out", "run")[0] == 0
     assert (tmp_path / "run" / "run.json").read_bytes() == record
     page = (tmp_path / "run" / "report.html").read_bytes()
-    assert surgeval("report", "run").returncode == 0
+    assert quick("report", "run")[0] == 0
     assert (tmp_path / "run" / "report.html").read_bytes() == page
+
+
+def test_another_protocol_s_run_is_refused_before_anybody_judges(quick: Quick, tmp_path: Path) -> None:
+    save_scored(tmp_path / "run", Manifest("triplets"), cases=1)
+    absent = [part for name in NAMES for part in (f"--{name}", "absent.json")]
+    code, out, errors = quick("score", "focus", *absent, "--out", "run")
+    assert (code, out) == (2, "")
+    assert errors.strip() == "surgeval: run: found a run of triplets, expected a new folder or one of focus"
