@@ -11,6 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from surgeval.errors import DataError
+from surgeval.files import read_bounded
 from surgeval.pages import unguarded
 from surgeval.protocols.focus._stored import read_scores
 
@@ -45,17 +46,10 @@ def read_results(path: Path) -> pl.DataFrame:
 
 
 def _read(path: Path) -> pl.DataFrame:
+    # The bytes, not the path: polars takes brackets and stars in a path for a pattern, and wants it in UTF-8.
+    data = read_bounded(path, _MAX_BYTES, "a results file, as `surgeval score focus` writes it")
     try:
-        if not path.is_file():
-            found = "no such file" if not path.exists() else "no regular file"
-            raise DataError(path, found=found, expected="a results file, as `surgeval score focus` writes it")
-        if path.stat().st_size > _MAX_BYTES:
-            raise DataError(path, found=f"{path.stat().st_size} bytes", expected=f"at most {_MAX_BYTES}")
-        # The bytes, not the path: polars takes brackets and stars in a path for a pattern, and wants it in UTF-8.
-        return pl.read_csv(path.read_bytes(), infer_schema=False)
-    except OSError as error:
-        found = error.strerror or type(error).__name__
-        raise DataError(path, found=found, expected="a readable results file") from None
+        return pl.read_csv(data, infer_schema=False)
     except pl.exceptions.NoDataError:
         raise DataError(path, found="an empty file", expected="a results table") from None
     except pl.exceptions.PolarsError as error:

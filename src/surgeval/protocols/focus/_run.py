@@ -33,6 +33,7 @@ from surgeval.protocols.focus._prompt import PROMPT_VERSION, question_messages
 from surgeval.protocols.focus._rules import latency_limit
 from surgeval.protocols.focus._sources import QuestionSet, open_questions
 from surgeval.protocols.focus._stored import SCORES
+from surgeval.qa.chat import public_name
 from surgeval.qa.formats import formats
 from surgeval.records import Answer, VqaQuestion
 from surgeval.results import Result
@@ -152,7 +153,7 @@ def run_focus(
     answers = _answers(folder, questions)
     _write(folder, questions, answers)
     judged = any(question.format in formats() and formats()[question.format].judged for question in questions)
-    name = model if isinstance(model, str) else answerer.identity
+    name = public_name(model) if isinstance(model, str) else answerer.identity
     return FocusRun(
         folder=folder, model=name, media=seen, answers=answers, summary=summary, judged=judged,
         notes=_notes(answerer, eyes),

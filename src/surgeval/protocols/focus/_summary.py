@@ -16,13 +16,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from surgeval.arrays import Bools
 from surgeval.protocols.focus._rules import STATUSES
 from surgeval.stats import Interval, bootstrap_slices, bootstrap_statistic
 from surgeval.vocab import capabilities
 
 __all__ = ["RESULTS", "SUMMARY", "BucketScore", "Numbers", "Scheme", "bucket_mean", "focus_numbers", "with_clusters"]
 
-Mask: TypeAlias = npt.NDArray[np.bool_]
+
 Scheme: TypeAlias = Literal["cluster", "two_level"]
 RESULTS: dict[str, pl.DataType | type[pl.DataType]] = {
     "qID": pl.String, "video": pl.String, "group": pl.String, "primary": pl.String, "ood": pl.Boolean,
@@ -71,7 +72,7 @@ class _Rows:
 
     right: npt.NDArray[np.float64]
     cluster: list[str]
-    in_video: Mask  # a question without video is its own cluster
+    in_video: Bools  # a question without video is its own cluster
 
 
 class _Plan(NamedTuple):
@@ -120,7 +121,7 @@ def with_clusters(results: pl.DataFrame) -> pl.DataFrame:
     return results.with_columns(pl.coalesce("video", own).alias("video"))
 
 
-def _slices(frame: pl.DataFrame) -> Iterator[tuple[str, Mask]]:
+def _slices(frame: pl.DataFrame) -> Iterator[tuple[str, Bools]]:
     """Level/name → rows, from the whole to its parts."""
     yield "overall/MEAN", np.ones(len(frame), dtype=bool)
     robustness = frame["ood"].replace_strict({True: "ood", False: "id"}, return_dtype=pl.String)
@@ -140,7 +141,7 @@ def _counts(results: pl.DataFrame) -> Iterator[tuple[str, int]]:
 
 
 def _intervals(
-    rows: _Rows, slices: dict[str, Mask], usable: Mask, point: Literal["flat", "macro"], plan: _Plan
+    rows: _Rows, slices: dict[str, Bools], usable: Bools, point: Literal["flat", "macro"], plan: _Plan
 ) -> dict[str, Interval]:
     chosen = {key: mask[usable] for key, mask in slices.items() if mask[usable].any()}
     if not chosen:
@@ -152,7 +153,7 @@ def _intervals(
     return {interval.name: interval for interval in found}
 
 
-def _pre_evaluation(rows: _Rows, buckets: list[Mask], resamples: int, seed: int) -> Interval | None:
+def _pre_evaluation(rows: _Rows, buckets: list[Bools], resamples: int, seed: int) -> Interval | None:
     """Mean of the buckets' flat accuracies; a resample in which a bucket has no video is left out."""
     if not buckets:
         return None
@@ -164,7 +165,7 @@ def _pre_evaluation(rows: _Rows, buckets: list[Mask], resamples: int, seed: int)
 
 
 def bucket_mean(
-    right: npt.NDArray[np.float64], video: npt.NDArray[np.int64], videos: int, buckets: Sequence[Mask]
+    right: npt.NDArray[np.float64], video: npt.NDArray[np.int64], videos: int, buckets: Sequence[Bools]
 ) -> Callable[[npt.NDArray[np.int64]], npt.NDArray[np.float64]]:
     """The mean of the buckets' flat accuracies as a function of how often each video was drawn (a row per resample).
 

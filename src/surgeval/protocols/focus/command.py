@@ -249,19 +249,20 @@ def _interactive(panel: Panel | None) -> bool:
 
 
 def _prices(texts: list[str], judges: list[str]) -> dict[str, Price]:
-    from surgeval.qa.chat import Price
+    from surgeval.qa.chat import Price, public_name
 
     found: dict[str, Price] = {}
     for text in texts:
         name, _, numbers = text.rpartition("=")
+        name = public_name(name)  # as reports call the judge
         try:
             prompt, completion = (float(part) for part in numbers.split(","))
         except ValueError:
             prompt = completion = -1.0
         if not (0 <= prompt < float("inf") and 0 <= completion < float("inf")):
-            raise BadInput(f"--price {text!r}: expected JUDGE=PROMPT,COMPLETION, two costs per million tokens")
+            raise BadInput(f"--price {name!r}: expected JUDGE=PROMPT,COMPLETION, two costs per million tokens")
         if name not in judges:
-            raise BadInput(f"--price {text!r}: found the judge {name!r}, expected one of {', '.join(judges) or 'none'}")
+            raise BadInput(f"--price: found the judge {name!r}, expected one of {', '.join(judges) or 'none'}")
         found[name] = Price(prompt, completion)
     return found
 

@@ -13,9 +13,10 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
+from surgeval.arrays import Bools
 from surgeval.errors import BadInput
 from surgeval.protocols.contract import Compared, Comparison
-from surgeval.protocols.focus._summary import Mask, bucket_mean, with_clusters
+from surgeval.protocols.focus._summary import bucket_mean, with_clusters
 from surgeval.protocols.focus.result import FocusScores, load_focus
 from surgeval.stats import Difference, paired_difference, paired_statistic
 
@@ -49,7 +50,7 @@ def compare_focus(
     filmed = rows["filmed"].to_numpy() if first.compat is not None else np.ones(rows.height, dtype=bool)
     buckets = {name: rows["bucket"].eq(name).to_numpy() for name in sorted(rows["bucket"].unique())}
 
-    def mean(mask: Mask, name: str, point: Literal["flat", "macro"] = "flat") -> Difference:
+    def mean(mask: Bools, name: str, point: Literal["flat", "macro"] = "flat") -> Difference:
         clusters = rows["video"].filter(mask).to_list()
         a_right, b_right = (side[mask] for side in right)
         return paired_difference(a_right, b_right, clusters, point=point, resamples=resamples, seed=seed, name=name)
