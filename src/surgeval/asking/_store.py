@@ -1,7 +1,7 @@
 """Answers that were paid for: one SQLite file in the run's folder, a row per question, on disk before it counts.
 
 The run's part is written per block of questions; this file keeps what came in between, so that a killed run asks again
-only what was in flight and `--retry` only what failed. The folder's run.json vouches for model and data.
+only what was in flight and a retry only what failed. The folder's run.json vouches for model and data.
 """
 
 from __future__ import annotations
