@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 
 from surgeval.errors import BadInput
-from surgeval.explain._maps import Maps, Method, chosen, factor, joined, vectors
+from surgeval.explain._maps import Maps, Method, factor, in_chunks, vectors
 from surgeval.models.contrastive import ConvTower
 
 if TYPE_CHECKING:
@@ -47,15 +47,11 @@ def gradcam(
     if not isinstance(model, ConvTower):
         raise BadInput(f"{model.name}: found no convolutional feature maps, expected a convolutional image tower")
     method = Method("gradcam", score_scale=score_scale)
-    pixels = pixels.to(model.device)
-    prompts = chosen(which, len(pixels), len(texts), pixels.device)
-    size = chunk or max(len(pixels), 1)
-    return joined(
-        [
-            _batch(model, pixels[at : at + size], vectors(model, texts), prompts[at : at + size], method)
-            for at in range(0, max(len(pixels), 1), size)
-        ]
-    )
+
+    def batch(some: torch.Tensor, prompts: torch.Tensor) -> Maps:
+        return _batch(model, some, vectors(model, texts), prompts, method)
+
+    return in_chunks(batch, model, pixels, texts, which, chunk)
 
 
 def _batch(

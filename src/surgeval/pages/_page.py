@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import io
 import math
-import os
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -25,6 +24,7 @@ from markupsafe import Markup
 
 from surgeval._version import __version__
 from surgeval.errors import BadInput
+from surgeval.files import make_folder, write_atomically
 from surgeval.pages._parts import Picture, Section, Table
 from surgeval.pages._safety import inline, policy, script_data
 
@@ -51,14 +51,9 @@ def write_page(
     html = render_page(title, sections, kind=kind, lead=lead, details=details)
     # A file name that is not UTF-8 reaches us with lone surrogates; the page shows a replacement sign.
     data = html.encode("utf-8", "replace")
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            temporary.write_bytes(data)
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        make_folder(path.parent)
+        write_atomically(path, data)
     except OSError as error:
         raise BadInput(f"{path}: the page cannot be written: {error.strerror or error}") from error
     return path

@@ -3,41 +3,31 @@
 from surgeval.metrics.grounding._ground import (
     EXCLUDED,
     FLAGS,
-    MATCH_LEVELS,
+    Grounding,
+    ars,
+    attention_accuracy,
+    attention_coverage,
+    ground,
+    ground_counts,
+    ground_region,
+    ras,
+)
+from surgeval.metrics.grounding._region import FLAT, Region, fixed_region, kept_pixels, top_region
+from surgeval.metrics.grounding._tables import (
     ArsRow,
     ArsTable,
     Classification,
     FourWay,
-    Grounding,
-    Label,
-    Match,
-    Region,
-    Truth,
-    Window,
-    ars,
     ars_table,
-    attention_accuracy,
-    attention_coverage,
-    box_mask,
     classification,
-    fixed_region,
     four_way,
-    ground,
-    ground_counts,
-    ground_region,
     grounded,
-    kept_pixels,
     lift,
-    match_breakdown,
-    match_ras,
-    pixel_window,
     precision_recall_f1,
     prediction_sets,
-    ras,
-    top_region,
-    triplet_match,
 )
-from surgeval.metrics.grounding._region import FLAT
+from surgeval.metrics.grounding._triplets import MATCH_LEVELS, Match, match_breakdown, match_ras, triplet_match
+from surgeval.metrics.grounding._truth import Label, Truth, Window, box_mask, pixel_window
 
 __all__ = [
     "EXCLUDED",

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
+from surgeval.arrays import Image
 from surgeval.figures import FlowPipeline
 
 __all__ = ["NO_EXTRAS", "Extras", "Hiding", "Item"]
-
-Image = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True, eq=False)

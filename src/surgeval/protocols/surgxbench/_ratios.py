@@ -14,11 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from surgeval.arrays import Floats
 from surgeval.stats import FEW_CLUSTERS, Interval, bootstrap_vector, wilson
 
 __all__ = ["Ratio", "VideoSums", "ratio_of_sums", "ratios", "share_of"]
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

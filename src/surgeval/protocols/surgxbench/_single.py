@@ -15,6 +15,7 @@ import numpy.typing as npt
 import polars as pl
 import torch
 
+from surgeval.arrays import Image
 from surgeval.datasets import read_image
 from surgeval.errors import BadInput
 from surgeval.explain import Maps, Method, Paste, Regions, top_regions
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Explained", "ExplainedPrompt", "explain_image"]
 
-Image = npt.NDArray[np.uint8]
+
 _NARROWEST, _TALLEST = 360, 1080  # pixels of a panel: a smaller picture is enlarged
 _LARGEST = 20_000  # pixels a side, as of a file
 _LINES, _COLUMNS = 3, 3  # of a caption; of panels
