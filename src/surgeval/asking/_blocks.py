@@ -95,7 +95,7 @@ class Asking:
         except Exception as error:  # noqa: BLE001 - its fault costs its question, not the block
             return _failed(question, "model_error", f"{type(error).__name__}: {error!s:.300}")
         if self._store is not None:
-            self._store.put(question.id, answered)
+            self._store.store(question.id, answered)
         return _case(question, answered)
 
 

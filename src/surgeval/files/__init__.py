@@ -1,4 +1,4 @@
-"""Files as everything above uses them: whole or absent when written, regular and bounded when read."""
+"""Files as everything above uses them: whole or absent when written, regular and bounded when read; stores of rows."""
 
 from surgeval.files._atomic import (
     NO_ROOM,
@@ -11,11 +11,14 @@ from surgeval.files._atomic import (
     remove_temporary,
     write_atomically,
 )
+from surgeval.files._store import Column, Store
 
 __all__ = [
     "NONBLOCK",
     "NO_ROOM",
+    "Column",
     "NotRegular",
+    "Store",
     "atomic_file",
     "check_regular",
     "make_folder",
