@@ -44,7 +44,9 @@ class ChatAnswerer:
             self._count(failed=True)
             raise Unanswered(str(error)) from None
         self._count(failed=False)
-        return Answered(printable(_final(reply)), reply.seconds, reply.requests, reply.prompt_tokens, reply.completion_tokens)
+        return Answered(
+            printable(_final(reply)), reply.seconds, reply.requests, reply.prompt_tokens, reply.completion_tokens
+        )
 
     def _count(self, *, failed: bool) -> None:
         with self._lock:

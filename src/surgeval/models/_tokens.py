@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from surgeval.errors import BadInput, DataError
+from surgeval.files import read_bounded
 from surgeval.models._checkpoint import first_line
 
 __all__ = ["TOKENIZER_FILES", "FolderTokens", "Tokens", "WordPieces", "checked_prompts"]
@@ -25,6 +26,7 @@ TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "vocab.json", "mer
                    "special_tokens_map.json", "added_tokens.json")  # fmt: skip
 _LEGACY_END = 2  # transformers reads old CLIP files with this end id at the largest id instead
 _WORD = re.compile(r"\w+|[^\w\s]")
+_VOCAB_LIMIT = 64 << 20
 _NAMED = 8  # unknown words in one sentence
 
 
@@ -174,9 +176,10 @@ class WordPieces(Tokens):
         if not path.is_file():
             raise BadInput(f"{path}: found no such file, expected Bio_ClinicalBERT's vocab.txt beside the checkpoint "
                            f"or named as surgvlp:{self.beside.name}?vocab=FILE")  # fmt: skip
+        data = read_bounded(path, _VOCAB_LIMIT, "a WordPiece vocabulary")
         try:
-            lines = path.read_text(encoding="utf-8").split("\n")
-        except (OSError, UnicodeDecodeError) as error:
+            lines = data.decode().split("\n")
+        except UnicodeDecodeError as error:
             raise DataError(path, found="no readable text", expected="a WordPiece vocabulary") from error
         pieces = [line.rstrip("\r") for line in (lines[:-1] if lines[-1] == "" else lines)]
         if len(pieces) != self.words or len(set(pieces)) != len(pieces):

@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 
 from surgeval.errors import BadInput, SurgevalError
 
-__all__ = ["FILTERED", "Chat", "ChatError", "Message", "Price", "Reply", "SeeingChat", "Usage", "parse_server", "public_name"]
+__all__ = ["FILTERED", "Chat", "ChatError", "Message", "Price", "Reply", "SeeingChat", "Usage", "parse_server",
+           "public_name"]  # fmt: skip
 
 FILTERED = "the server's content filter withheld the reply"
 Message: TypeAlias = Mapping[str, object]  # {"role": "system" | "user" | "assistant", "content": text or parts}
@@ -140,7 +141,8 @@ def public_name(text: str) -> str:
     url, mark, query = url.partition("?")
     url = re.sub("//.*@", "//…@", url, flags=re.DOTALL).partition("#")[0]
     names = (part.partition("=") for part in query.split("&"))
-    return f"{before}@http{url}{mark}" + "&".join(f"{name}=…" if equals else "…" * bool(name) for name, equals, _ in names)
+    hidden = "&".join(f"{name}=…" if equals else "…" * bool(name) for name, equals, _ in names)
+    return f"{before}@http{url}{mark}{hidden}"
 
 
 def parse_server(text: str, rest: str, role: str = "model") -> tuple[str, str]:

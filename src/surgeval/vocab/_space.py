@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from surgeval.arrays import Ints
 from surgeval.errors import BadInput, DataError
+from surgeval.files import read_json_file
 from surgeval.vocab._data import packaged
 
 COMPONENTS = ("i", "v", "t", "iv", "it", "vt", "ivt")
@@ -92,7 +93,7 @@ class LabelSpace:
             for component in ("instrument", "verb", "target", "phase")
         }
 
-    def component_ids(self, component: str) -> npt.NDArray[np.int64]:
+    def component_ids(self, component: str) -> Ints:
         """For each triplet id, its compact class id in a component (`i`, `v`, `t`, `iv`, `it`, `vt`, `ivt`).
 
         `i`, `v`, `t` are the plain component ids; the pairs are numbered by rank among the pairs present.
@@ -144,11 +145,7 @@ def load_labels(name: str | Path) -> LabelSpace:
             f"label space {str(name)!r}: found neither name nor file, "
             f"expected {', '.join(label_space_names())} or a JSON file"
         )
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
-        raise DataError(path, found=str(error), expected="a JSON label space") from error
-    return from_json(data, path)
+    return from_json(read_json_file(path, expected="a JSON label space"), path)
 
 
 @cache

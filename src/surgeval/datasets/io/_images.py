@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, UnidentifiedImageError
 
-from surgeval.datasets.io._files import NOT_REGULAR, NotRegularError, open_regular
 from surgeval.datasets.io._layout import IMAGES
 from surgeval.datasets.io._values import MAX_SIDE
 from surgeval.datasets.io._video import read_video_frame
 from surgeval.errors import DataError
+from surgeval.files import FOLDER, NotRegular, open_regular
 from surgeval.records import ImageRef
 
 SUFFIXES = IMAGES
@@ -52,18 +52,17 @@ def decode(path: Path) -> npt.NDArray[np.uint8]:
                 return _rgb(image, path)
     except FileNotFoundError:
         raise DataError(path, found="no such file", expected="an image") from None
-    except NotRegularError:
-        raise DataError(path, found=NOT_REGULAR, expected="a regular file") from None
+    except NotRegular as error:
+        expected = "a readable image" if str(error) == FOLDER else "a regular file"
+        raise DataError(path, found=error, expected=expected) from None
     except Image.DecompressionBombError:
         limit = f"at most {2 * (Image.MAX_IMAGE_PIXELS or 0) // 1_000_000} million pixels"
         raise DataError(path, found="a picture that is too large", expected=limit) from None
     except UnidentifiedImageError:
         found = "a file that is no image" if path.stat().st_size else "an empty file"
         raise DataError(path, found=found, expected=f"an image ({', '.join(_FORMATS)})") from None
-    except (PermissionError, IsADirectoryError) as error:
-        found = (
-            "a folder" if isinstance(error, IsADirectoryError) else f"a file that cannot be opened ({error.strerror})"
-        )
+    except PermissionError as error:
+        found = f"a file that cannot be opened ({error.strerror})"
         raise DataError(path, found=found, expected="a readable image") from None
     except _DECODING as error:
         found = str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from surgeval.datasets._base import OnProblem
-from surgeval.datasets.io._files import open_regular, tell_unreadable
+from surgeval.datasets.io._files import tell_unreadable
 from surgeval.datasets.io._values import Place, shown
+from surgeval.files import BrokenJson, open_regular
+from surgeval.files import parse_json as parse_bounded
 
 MAX_BYTES = 1 << 30  # of a file that is held whole; COCO files are walked and may be larger
 NOTHING = object()  # returned instead of a value after a problem was told (null is a value)
@@ -62,18 +64,12 @@ def parse_json(text: str, place: Place) -> Any:
     """The parsed text, or `NOTHING` after telling what is wrong with it."""
     pairs = _Pairs()
     try:
-        value = json.loads(text, object_pairs_hook=pairs)
-        pairs.tell(place)
-        return value
-    except json.JSONDecodeError as error:
-        cut = not text[error.pos :].strip() or error.msg.startswith("Unterminated string")
-        state = "cut off" if cut else "not JSON"
-        found = f"{state} at line {error.lineno} column {error.colno} ({error.msg})"
-        place.report("json-broken", found, "complete JSON")
-    except (ValueError, RecursionError) as error:
-        found = "nesting too deep" if isinstance(error, RecursionError) else "a number with thousands of digits"
-        place.report("json-broken", found, "ordinary JSON")
-    return NOTHING
+        value = parse_bounded(text, pairs, digits=None)
+    except BrokenJson as error:
+        place.report("json-broken", str(error), "complete JSON")
+        return NOTHING
+    pairs.tell(place)
+    return value
 
 
 class _Pairs:

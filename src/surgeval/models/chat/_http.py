@@ -91,7 +91,9 @@ def post(url: str, body: bytes, headers: Mapping[str, str], timeout: float) -> H
         begun = True
         encoding = reply.headers.get("Content-Encoding", "identity").strip().casefold()
         if encoding not in ("", "identity"):
-            raise HttpError(f"a reply in another encoding than the plain one that was asked for ({encoding})", again=False)
+            raise HttpError(
+                f"a reply in another encoding than the plain one that was asked for ({encoding})", again=False
+            )
         names = {name.casefold(): value for name, value in reply.headers.items()}
         return HttpReply(reply.status, names, _body(reply))
     except TimeoutError:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,7 @@ from surgeval.datasets.predictions import (
     read_recognition,
 )
 from surgeval.errors import BadInput
+from surgeval.files import open_regular, scan_parquet_file
 from surgeval.protocols.triplets._constant import constant_detections, constant_recognition
 
 __all__ = [
@@ -87,10 +88,7 @@ def find_task(source: Source | None) -> Task:
         inside = sorted(p for folder in (path / "labels", path) for p in folder.glob("*.json"))
         return _of_head(inside[0]) if inside else "detection"
     if path.suffix.lower() == ".parquet":
-        try:
-            return _of_columns(list(pl.read_parquet_schema(path)))
-        except (pl.exceptions.PolarsError, OSError):
-            return "detection"  # its reader says what is wrong with the file
+        return _of_columns(scan_parquet_file(path).collect_schema().names())
     return _of_columns(_head(path).partition("\n")[0].split(",")) if path.suffix.lower() == ".csv" else _of_head(path)
 
 
@@ -104,10 +102,11 @@ def _of_head(path: Path) -> Task:
 
 
 def _head(path: Path) -> str:
-    if not path.is_file():
-        raise BadInput(f"{path}: found no regular file, expected predictions")
-    with path.open("rb") as stream:
-        return stream.read(_HEAD).decode("utf-8", "replace").removeprefix("\ufeff")
+    try:
+        with open_regular(path) as stream:
+            return stream.read(_HEAD).decode("utf-8", "replace").removeprefix("\ufeff")
+    except OSError as error:
+        raise BadInput(f"{path}: found {error.strerror or error}, expected predictions in a regular file") from None
 
 
 def class_totals(
@@ -133,10 +132,11 @@ def truth_fingerprint(truth: GroundTruth) -> str:
     return digest.hexdigest()
 
 
-def array_fingerprint(labels: npt.NDArray[np.bool_], video: npt.NDArray[np.int64]) -> str:
+def array_fingerprint(*columns: npt.NDArray[Any]) -> str:
     """The same for labels that came as arrays."""
-    digest = hashlib.sha256(repr(labels.shape).encode())
-    digest.update(np.packbits(labels).tobytes() + video.tobytes())
+    digest = hashlib.sha256(repr(columns[0].shape).encode())
+    for column in columns:
+        digest.update((np.packbits(column) if column.dtype == bool else np.ascontiguousarray(column)).tobytes())
     return digest.hexdigest()
 
 
