@@ -49,6 +49,4 @@ CREATE TABLE votes (
         """Keep a valid vote; on disk when this returns. Of two racing votes the first stays."""
         if not vote.valid:
             raise ValueError(f"only a verdict can be stored, not {vote.state}")
-        self.put(
-            key, (vote.judge, qid, vote.state, vote.text, vote.reason, vote.prompt_tokens, vote.completion_tokens)
-        )
+        self.put(key, (vote.judge, qid, vote.state, vote.text, vote.reason, vote.prompt_tokens, vote.completion_tokens))
