@@ -35,7 +35,7 @@ from surgeval.protocols.focus._prompt import PROMPT_VERSION, question_messages
 from surgeval.protocols.focus._rules import latency_limit
 from surgeval.protocols.focus._sources import QuestionSet, open_questions
 from surgeval.protocols.focus._stored import SCORES
-from surgeval.qa.chat import public_name
+from surgeval.qa.chat import Usage, public_name
 from surgeval.qa.formats import formats
 from surgeval.records import Answer, VqaQuestion
 from surgeval.results import Result
@@ -77,6 +77,12 @@ class FocusRun(Result):
     def unasked(self) -> int:
         """Questions that a failure left without an answer; a file without a response is no failure of a model."""
         return sum(count for status, count in self.counts.items() if status not in ("ok", "missing"))
+
+    @property
+    def usage(self) -> Usage:
+        """Requests and tokens of the answers; `usage.cost(Price(…))` is what they cost."""
+        spent = self.answers.select(pl.col("requests", "prompt_tokens", "completion_tokens").sum())
+        return Usage(*spent.row(0))
 
     @property
     def tables(self) -> dict[str, pl.DataFrame]:
