@@ -13,12 +13,12 @@ from contextlib import contextmanager
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.models.wire import ASKED, Wire, reply, response
 
 from surgeval.models.chat import OpenAIChat
 from surgeval.models.chat._replies import Failure, error_of, read_reply, retry_after
 from surgeval.qa.chat import Reply
 from surgeval.qa.judging import ChatJudge, JudgeItem
-from tests.unit.models.wire import ASKED, Wire, reply, response
 
 ITEM = JudgeItem("q", "Which object?", "clip", "a clip")
 
@@ -106,7 +106,8 @@ def test_a_compressed_reply_is_refused_before_it_is_unpacked(wire: Wire, encodin
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"\x00" * 100, b"GET / HTTP/1.1\r\n\r\n", b"HTTP/9.9 900 \xff\r\n\r\n", b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 500,
+    [b"", b"\x00" * 100, b"GET / HTTP/1.1\r\n\r\n", b"HTTP/9.9 900 \xff\r\n\r\n",
+     b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 500,
      b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{}",
      b"HTTP/1.1 -1 OK\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: -7\r\n\r\n{}", b"HTTP/1.1 " + b"2" * 70000],
 )  # fmt: skip
@@ -184,7 +185,7 @@ def proxied(monkeypatch: pytest.MonkeyPatch) -> Iterator[Wire]:
         yield proxy
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "127.1", "0.0.0.0"])  # noqa: S104 - asked, not bound
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "127.1", "0.0.0.0"])
 def test_a_server_on_this_machine_is_asked_without_the_proxy(wire: Wire, proxied: Wire, host: str) -> None:
     OpenAIChat("m", f"http://{host}:{wire.port}/v1").complete(ASKED)
     assert (len(wire.requests), proxied.requests) == (1, [])
