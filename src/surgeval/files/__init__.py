@@ -1,7 +1,7 @@
 """Files as everything above uses them: whole or absent when written, regular and bounded when read."""
 
 from surgeval.files._atomic import NO_ROOM, atomic_file, make_folder, remove_temporary, write_atomically
-from surgeval.files._json import MAX_DEPTH, BrokenJson, parse_json, read_json_file, read_json_object
+from surgeval.files._json import MAX_DEPTH, BrokenJson, parse_json, read_json_file, read_json_object, too_deep
 from surgeval.files._parquet import check_parquet, read_parquet_file, scan_parquet_file, trust_parquet
 from surgeval.files._regular import (
     FOLDER,
@@ -35,6 +35,7 @@ __all__ = [
     "read_regular",
     "remove_temporary",
     "scan_parquet_file",
+    "too_deep",
     "trust_parquet",
     "write_atomically",
 ]
