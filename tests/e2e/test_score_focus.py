@@ -210,7 +210,7 @@ def test_the_gate_asks_for_more_than_the_baseline_on_the_same_questions(surgeval
     _write(tmp_path, {"references": _truth("a"), "requests": _ask("a")})
     other = surgeval("score", "focus", *options, "--out", "other", "--baseline", "half")
     assert other.returncode == 2
-    assert "half: qID b: found other questions" in other.stderr
+    assert "baseline half: found other questions (1 differ, first 'b')" in other.stderr
 
 
 def test_a_flagged_submission_can_be_disqualified(surgeval: Surgeval, tmp_path: Path) -> None:

@@ -10,20 +10,11 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from surgeval.figures._base import (
-    ROW_HEIGHT,
-    category_axis,
-    drawing,
-    fill,
-    grid,
-    legend,
-    name_axis,
-    require,
-    tick_names,
-    value_axis,
-)
+from surgeval.figures._base import require
 from surgeval.figures._labels import literal, number, plain
-from surgeval.figures._palette import colour, hatches
+from surgeval.figures._palette import colour
+from surgeval.figures._print import drawing, grid, hatched, legend, name_axis, tick_names
+from surgeval.figures._web import ROW_HEIGHT, category_axis, fill, value_axis
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
@@ -137,12 +128,7 @@ class Bars:
             for k, series in enumerate(self.series):
                 shift = 0.0 if self.mode == "stacked" else (k - (len(self.series) - 1) / 2) * width
                 places = [position + shift for position in range(count)]
-                style: dict[str, Any] = {
-                    "color": colour(k),
-                    "hatch": hatches(k)[1],
-                    "edgecolor": "white",
-                    "linewidth": 0,
-                }
+                style = hatched(k)
                 if self.log:
                     points = [(p, v) for p, v in enumerate(series.values) if v > 0]
                     xs, ys = [p for p, _ in points], [v for _, v in points]

@@ -10,21 +10,11 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from surgeval.figures._base import (
-    ROW_HEIGHT,
-    category_axis,
-    drawing,
-    fill,
-    grid,
-    legend,
-    name_axis,
-    require,
-    slanted,
-    tick_names,
-    value_axis,
-)
+from surgeval.figures._base import require
 from surgeval.figures._labels import literal, number, plain
-from surgeval.figures._palette import colour, hatches
+from surgeval.figures._palette import colour
+from surgeval.figures._print import drawing, grid, hatched, legend, name_axis, tick_names
+from surgeval.figures._web import ROW_HEIGHT, category_axis, fill, slanted, value_axis
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
@@ -164,12 +154,7 @@ class EstimateBars:
             for k, _ in enumerate(self.groups):
                 known, lines = self._known(k), self._lines(k)
                 places, values = [place for place, _, _ in known], [one.value or 0.0 for _, _, one in known]
-                style: dict[str, Any] = {
-                    "color": colour(k),
-                    "hatch": hatches(k)[1],
-                    "edgecolor": "white",
-                    "linewidth": 0,
-                }
+                style = hatched(k)
                 bars(places, values, 0.94 * self._width(), alpha=_PALE, **style)
                 for place, low, high in lines:
                     ends, at = (low, high), (place, place)

@@ -10,8 +10,10 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from surgeval.figures._base import category_axis, drawing, require, tick_names
+from surgeval.figures._base import require
 from surgeval.figures._labels import literal, number, plain, shorten
+from surgeval.figures._print import drawing, tick_names
+from surgeval.figures._web import category_axis
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure

@@ -11,19 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from surgeval.figures._bars import Series
-from surgeval.figures._base import (
-    ROW_HEIGHT,
-    category_axis,
-    drawing,
-    fill,
-    legend,
-    name_axis,
-    require,
-    tick_names,
-    value_axis,
-)
+from surgeval.figures._base import require
 from surgeval.figures._labels import literal, number, plain, shorten
-from surgeval.figures._palette import colour, hatches
+from surgeval.figures._palette import colour
+from surgeval.figures._print import drawing, hatched, legend, name_axis, tick_names
+from surgeval.figures._web import ROW_HEIGHT, category_axis, fill, value_axis
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
@@ -113,8 +105,7 @@ class StackedBars:
             for k, _ in enumerate(self.parts):
                 shares = [row[k] for row in rows]
                 handles.append(axes.barh(
-                    range(len(rows)), shares, 0.72, left=base, color=colour(k), hatch=hatches(k)[1], edgecolor="white",
-                    linewidth=0.5,
+                    range(len(rows)), shares, 0.72, left=base, **hatched(k, line=0.5),
                 ))  # fmt: skip
                 for place, (start, share) in enumerate(zip(base, shares, strict=True)):
                     if share >= _READABLE:

@@ -1,7 +1,9 @@
-"""Files as everything above uses them: whole or absent when written, regular and bounded when read."""
+"""Files as everything above uses them: whole or absent when written, regular when read, named inside their folder."""
 
 from surgeval.files._atomic import NO_ROOM, atomic_file, make_folder, remove_temporary, write_atomically
+from surgeval.files._cells import guard, unguard
 from surgeval.files._json import MAX_DEPTH, BrokenJson, parse_json, read_json_file, read_json_object, too_deep
+from surgeval.files._names import DistinctNames, leads_out, path_inside, safe_name
 from surgeval.files._parquet import check_parquet, read_parquet_file, scan_parquet_file, trust_parquet
 from surgeval.files._regular import (
     FOLDER,
@@ -21,21 +23,27 @@ __all__ = [
     "NOT_REGULAR",
     "NO_ROOM",
     "BrokenJson",
+    "DistinctNames",
     "NotRegular",
     "atomic_file",
     "check_parquet",
     "check_regular",
+    "guard",
+    "leads_out",
     "make_folder",
     "open_regular",
     "parse_json",
+    "path_inside",
     "read_bounded",
     "read_json_file",
     "read_json_object",
     "read_parquet_file",
     "read_regular",
     "remove_temporary",
+    "safe_name",
     "scan_parquet_file",
     "too_deep",
     "trust_parquet",
+    "unguard",
     "write_atomically",
 ]

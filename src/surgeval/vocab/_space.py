@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from surgeval.arrays import Ints
 from surgeval.errors import BadInput, DataError
 from surgeval.files import read_json_file
 from surgeval.vocab._data import packaged
@@ -104,7 +104,7 @@ class LabelSpace:
             for component in ("instrument", "verb", "target", "phase")
         }
 
-    def component_ids(self, component: str) -> npt.NDArray[np.int64]:
+    def component_ids(self, component: str) -> Ints:
         """For each triplet id, its compact class id in a component (`i`, `v`, `t`, `iv`, `it`, `vt`, `ivt`).
 
         `i`, `v`, `t` are the plain component ids; the pairs are numbered by rank among the pairs present.

@@ -101,7 +101,7 @@ def test_a_folder_without_scores_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"schema": 9}, "schema: found 9, expected 1"),
+        ({"schema": 1}, "schema: found 1, expected 2"),
         ({"task": "cooking"}, "task: found 'cooking'"),
         ({"settings": []}, "settings: found \\[\\], expected a dict"),
         ({"thresholds": {"i": "high"}}, "thresholds: i: found 'high'"),

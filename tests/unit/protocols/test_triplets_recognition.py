@@ -79,7 +79,7 @@ def test_the_report_of_recognition_has_no_boxes(theatre: MemoryDataset, tmp_path
     scores = score_triplets(theatre, noisy(theatre), resamples=5)
     text = write_triplets_report(scores, tmp_path).read_text()
     assert "share of frames: that column is the floor" in text
-    assert not [name for name in scores.figures() if name.startswith("confusion")]
+    assert not [name for name in scores.figures if name.startswith("confusion")]
     assert "top" in scores.tables
 
 

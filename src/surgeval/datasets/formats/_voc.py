@@ -18,12 +18,13 @@ from xml.sax.saxutils import escape
 
 from surgeval.datasets._base import OnProblem, Problem, raise_errors
 from surgeval.datasets.formats._labels import FILE, packaged_with, space_beside, space_of_names
-from surgeval.datasets.formats._writing import Output, flat_stem
+from surgeval.datasets.formats._writing import Output
 from surgeval.datasets.io._images import image_size
 from surgeval.datasets.io._json import read_bytes
 from surgeval.datasets.io._layout import Flat, Folder, find_image, flat_folders, number_of
 from surgeval.datasets.io._values import Place, shown
 from surgeval.errors import BadInput
+from surgeval.files import path_inside
 from surgeval.records import UNKNOWN, Box, Frame, ImageRef, Instance, Question, Triplet, Video
 from surgeval.vocab import LabelSpace
 
@@ -219,17 +220,16 @@ class VocFormat:
         """`Annotations[/SPLIT]/{video}_{frame}.xml` and `JPEGImages[/SPLIT]/…`, with `labels.json` beside."""
         _check_names(out.space)
         (out.folder / FILE).write_text(json.dumps(out.space.to_json(), indent=1), encoding="utf-8")
-        for video in out.videos:
-            split = video.split if "," not in video.split else ""
-            labels, images = out.folder / "Annotations" / split, out.folder / "JPEGImages" / split
+        for video, split, name in out.named():
+            labels, images = (path_inside(out.folder, kind, *split) for kind in ("Annotations", "JPEGImages"))
             labels.mkdir(parents=True, exist_ok=True)
             images.mkdir(parents=True, exist_ok=True)
             for frame in out.frames(video):
-                stem = flat_stem(video, frame, out)
+                stem = f"{name}_{out.stem(frame, flat=True)}"
                 picture = out.image(frame, images, stem)
                 if frame.labelled:
                     text = _xml(frame, picture or f"{stem}.jpg", out)
-                    (labels / f"{stem}.xml").write_text(text, encoding="utf-8")
+                    path_inside(labels, f"{stem}.xml").write_text(text, encoding="utf-8")
 
 
 def _check_names(space: LabelSpace) -> None:

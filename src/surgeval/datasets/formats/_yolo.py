@@ -14,13 +14,14 @@ from typing import ClassVar
 
 from surgeval.datasets._base import OnProblem, Problem, raise_errors
 from surgeval.datasets.formats._labels import FILE, space_beside, space_of_names, space_of_triplet_names
-from surgeval.datasets.formats._writing import Output, flat_stem
+from surgeval.datasets.formats._writing import Output
 from surgeval.datasets.io._files import is_there
 from surgeval.datasets.io._images import image_size
 from surgeval.datasets.io._json import read_text
 from surgeval.datasets.io._layout import Flat, Folder, find_image, flat_folders, names, number_of
 from surgeval.datasets.io._values import Place
 from surgeval.errors import BadInput
+from surgeval.files import path_inside
 from surgeval.records import UNKNOWN, Frame, ImageRef, Instance, Question, Triplet, Video
 from surgeval.vocab import LabelSpace, load_labels
 
@@ -230,22 +231,23 @@ class YoloFormat:
         space = out.space
         classes = space.triplet_names if space.triplets else space.instruments
         spelled = [name.replace(",", "_") for name in classes]
-        splits = dict.fromkeys(_split(video) for video in out.videos)
+        named = out.named()
+        splits = dict.fromkeys("".join(split) for _, split, _ in named)
         lines = [f"{split or 'train'}: images/{split}".rstrip("/") for split in splits]
         lines += [f"nc: {len(spelled)}", "names:", *(f"  {k}: {name}" for k, name in enumerate(spelled)), ""]
         (out.folder / "data.yaml").write_text("\n".join(lines), encoding="utf-8")
         (out.folder / FILE).write_text(json.dumps(space.to_json(), indent=1), encoding="utf-8")
-        for video in out.videos:
-            labels, images = out.folder / "labels" / _split(video), out.folder / "images" / _split(video)
+        for video, split, name in named:
+            labels, images = (path_inside(out.folder, kind, *split) for kind in ("labels", "images"))
             labels.mkdir(parents=True, exist_ok=True)
             images.mkdir(parents=True, exist_ok=True)
             for frame in out.frames(video):
-                stem = flat_stem(video, frame, out)
+                stem = f"{name}_{out.stem(frame, flat=True)}"
                 if frame.image:
                     out.image(frame, images, stem)
                 if frame.labelled:
                     rows = [row for instance in frame.instances if (row := self._line(space, frame, instance, out))]
-                    (labels / f"{stem}.txt").write_text("".join(rows), encoding="utf-8")
+                    path_inside(labels, f"{stem}.txt").write_text("".join(rows), encoding="utf-8")
 
     def _line(self, space: LabelSpace, frame: Frame, instance: Instance, out: Output) -> str | None:
         triplet, box = instance.triplet, instance.box
@@ -265,7 +267,3 @@ class YoloFormat:
         cx, cy = (box.x + box.w / 2) / frame.width, (box.y + box.h / 2) / frame.height
         out.kept()
         return f"{ids} {cx:.6f} {cy:.6f} {box.w / frame.width:.6f} {box.h / frame.height:.6f}\n"
-
-
-def _split(video: Video) -> str:
-    return "" if "," in video.split else video.split

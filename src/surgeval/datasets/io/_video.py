@@ -30,6 +30,9 @@ from surgeval.vocab import LabelSpace
 
 SUFFIXES = (".mp4", ".m4v", ".avi", ".mkv", ".mov", ".webm", ".mpg")
 _OPEN = 4  # readers kept open per thread: each holds a decoder
+# A name like `http:host?x.mp4` is a file here and no address, and a file that is a play list leads nowhere else.
+_LOCAL = {"protocol_whitelist": "file",
+          "format_whitelist": "mov,mp4,avi,matroska,webm,mpeg,mpegts,mpegvideo,asf,flv,ogg"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ class _Reader:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self.container: Any = av.open(os.fspath(path))
+            self.container: Any = av.open(f"file:{path.absolute()}", options=_LOCAL)
         except (av.FFmpegError, OSError, ValueError) as error:
             raise _unreadable(path, error) from error
         if not self.container.streams.video or self.container.streams.video[0].codec_context is None:

@@ -17,7 +17,7 @@ from surgeval.datasets.io._values import Place
 from surgeval.datasets.predictions._detections import known_columns
 from surgeval.datasets.predictions._raw import RawTable, RowProblems, Source
 from surgeval.errors import DataError
-from surgeval.files import read_parquet_file, scan_parquet_file, trust_parquet
+from surgeval.files import guard, read_parquet_file, scan_parquet_file, trust_parquet, unguard
 
 __all__ = ["SUFFIXES", "read_columns", "read_table", "write_table"]
 
@@ -63,7 +63,7 @@ def _read_csv(path: Path, place: Place, wanted: Wanted) -> tuple[pl.DataFrame, S
         return pl.DataFrame(), Source.of(path, 0)
     columns = wanted(table.columns, place)
     source = Source.of(path, len(table) if columns else 0, "line", 2)
-    table = table.select(columns)
+    table = _names_through(unguard, table.select(columns))
     blank = table.select(pl.all_horizontal(pl.all().is_null()).alias("blank"))["blank"].to_numpy() if columns else None
     if blank is not None and blank.any():
         table, source = table.filter(~blank), source.take(~blank)
@@ -87,9 +87,17 @@ def _tell_ragged(data: bytes, place: Place) -> bool:
 
 
 def write_table(table: pl.DataFrame, path: Path) -> None:
-    """CSV or Parquet by suffix; both keep every number to the last bit."""
+    """CSV or Parquet by suffix; both keep every number to the last bit. Names are guarded from spreadsheets in CSV."""
     if path.suffix.lower() == ".parquet":
         table.write_parquet(path)
         trust_parquet(path)
     else:
-        table.write_csv(path)
+        _names_through(guard, table).write_csv(path)
+
+
+def _names_through(change: Callable[[str], str], table: pl.DataFrame) -> pl.DataFrame:
+    """The table with every video's and frame's name changed; each name is looked at once."""
+    names = [name for name in ("video", "frame") if name in table.columns and table[name].dtype == pl.String]
+    return table.with_columns(
+        table[name].replace({text: change(text) for text in table[name].unique().drop_nulls()}) for name in names
+    )

@@ -7,25 +7,31 @@ spreadsheet takes for a formula is the guard of `save_tables` and is taken off a
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from surgeval.errors import DataError
-from surgeval.files import read_bounded, read_json_object
+from surgeval.files import read_bounded
 from surgeval.pages import unguarded
+from surgeval.protocols.focus._stored import read_scores
 
-__all__ = ["read_results", "read_scores"]
+__all__ = ["read_results"]
 
 _NEEDED = ("qID", "video", "group", "ood", "correctness")
 _MAX_BYTES = 1 << 30
 
 
 def read_results(path: Path) -> pl.DataFrame:
-    """The results table of a file or run folder, all cells as text (empty ones null).
+    r"""The results table of a file, or of a folder with `tables/results.csv`, all cells as text (empty ones null).
 
-    A question without video is a cluster of its own, as in scoring. A run folder whose scores say that the submission
-    is not to be ranked is refused.
+    A question without video is a cluster of its own, as in scoring. A folder whose scores say that the submission is
+    not to be ranked is refused.
+
+    >>> from tempfile import mkdtemp
+    >>> path = Path(mkdtemp()) / "net.csv"
+    >>> _ = path.write_text("qID,video,group,ood,correctness\nq1,,verbs,0,1\nq2,v,verbs,0,0\n")
+    >>> read_results(path)["video"].to_list()
+    ['question q1', 'v']
     """
     if path.is_dir():
         _check_rankable(path / "scores.json")
@@ -62,11 +68,6 @@ def _unguarded(table: pl.DataFrame, path: Path) -> pl.DataFrame:
     # Column by column, not by name: polars reads a column name like "^.*$" as a pattern.
     wanted = {name: column for name, column in zip(names, table.get_columns(), strict=True) if name}
     return pl.DataFrame([unguarded(column).alias(name) for name, column in wanted.items()])
-
-
-def read_scores(path: Path) -> dict[str, Any]:
-    """What `scores.json` of a run folder says."""
-    return read_json_object(path, expected="the scores that `surgeval score focus` wrote")
 
 
 def _check_rankable(path: Path) -> None:

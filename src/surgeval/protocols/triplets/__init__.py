@@ -9,8 +9,9 @@ from surgeval.protocols.descriptor import Descriptor
 
 if TYPE_CHECKING:
     from surgeval.protocols.triplets.compare import TripletComparison, compare_triplets
-    from surgeval.protocols.triplets.method import RESAMPLES, score_recognition, score_triplets
-    from surgeval.protocols.triplets.result import TripletScores
+    from surgeval.protocols.triplets.from_arrays import score_detection, score_recognition
+    from surgeval.protocols.triplets.method import RESAMPLES, score_triplets
+    from surgeval.protocols.triplets.result import TripletScores, load_triplets
 
 DESCRIPTOR = Descriptor(
     name="triplets",
@@ -28,12 +29,18 @@ _HOMES = {
         "TripletComparison",
         "compare_triplets",
     ),
+    "from_arrays": (
+        "score_detection",
+        "score_recognition",
+    ),
     "method": (
         "RESAMPLES",
-        "score_recognition",
         "score_triplets",
     ),
-    "result": ("TripletScores",),
+    "result": (
+        "TripletScores",
+        "load_triplets",
+    ),
 }
 
 __all__ = [
@@ -42,6 +49,8 @@ __all__ = [
     "TripletComparison",
     "TripletScores",
     "compare_triplets",
+    "load_triplets",
+    "score_detection",
     "score_recognition",
     "score_triplets",
 ]

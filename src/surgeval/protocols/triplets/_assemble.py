@@ -4,36 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from surgeval.arrays import Floats, Ints
 from surgeval.metrics import CONVENTIONS, Confusion, Convention, DetectionSet, mean_along
 from surgeval.protocols.triplets._curves import component_curves, detection_precision, recognition_precision
 from surgeval.protocols.triplets._detection import SCOPES, DetectionPart, keys_of, score_part
 from surgeval.protocols.triplets._groups import VideoGroups
-from surgeval.protocols.triplets._numbers import Key, Progress, ScoreNumber, bootstrap
+from surgeval.protocols.triplets._numbers import NAMES, Key, Progress, ScoreNumber, bootstrap, few_videos
 from surgeval.protocols.triplets._recognition import FrameScores, RecognitionPart, recognition_keys, score_frames
-from surgeval.protocols.triplets.result import NAMES, TripletScores
+from surgeval.protocols.triplets.result import TripletScores
 from surgeval.protocols.triplets.tables import (
     association_table,
     class_labels,
     component_table,
-    confusion_table,
     convention_table,
     detection_classes,
     group_table,
+    plain,
     recognition_classes,
 )
-from surgeval.stats import FEW_CLUSTERS
 from surgeval.vocab import LabelSpace
 
 __all__ = ["ScoringPlan", "assemble_detection", "assemble_recognition"]
 
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-IntArray: TypeAlias = npt.NDArray[np.int64]
+
 DISAGREE = 0.01
 
 
@@ -44,15 +42,15 @@ class ScoringPlan:
     name: str
     scheme: VideoGroups
     settings: Mapping[str, Any]
-    rare: Sequence[IntArray]  # class ids, by group
-    totals: IntArray  # instances per class in the whole dataset
+    rare: Sequence[Ints]  # class ids, by group
+    totals: Ints  # instances per class in the whole dataset
     resamples: int
     seed: int
     notes: tuple[str, ...] = ()
     progress: Progress | None = None
 
     @property
-    def places(self) -> list[IntArray]:
+    def places(self) -> list[Ints]:
         """By group, the numbers of its videos among all scored ones."""
         at = {video: number for number, video in enumerate(self.scheme.videos)}
         return [np.array([at[video] for video in group.videos], dtype=np.int64) for group in self.scheme.groups]
@@ -60,7 +58,7 @@ class ScoringPlan:
     def numbers(self, parts: Sequence[DetectionPart] | Sequence[RecognitionPart], keys: Sequence[Key]) -> Any:
         """Every number, the mean over groups, with its interval; and the replicates."""
 
-        def statistic(multiplicity: IntArray) -> FloatArray:
+        def statistic(multiplicity: Ints) -> Floats:
             return mean_along(np.stack([part.vector(multiplicity) for part in parts]), 0)
 
         return bootstrap(
@@ -83,13 +81,8 @@ class ScoringPlan:
 
     def said(self) -> tuple[str, ...]:
         """Notes about videos and groups, for both tasks."""
-        few, kind = len(self.scheme.videos), self.scheme.kind
-        notes = list(self.notes)
-        if few < FEW_CLUSTERS:
-            notes.append(f"only {few} video{'s' if few > 1 else ''}: "
-                         + ("one video has no interval" if few == 1 else
-                            f"intervals over fewer than {FEW_CLUSTERS} videos cannot carry a claim about videos in "
-                            "general"))  # fmt: skip
+        kind = self.scheme.kind
+        notes = [*self.notes, *few_videos(len(self.scheme.videos))]
         if kind != "all":
             notes.append(f"numbers are means over {len(self.scheme.groups)} {kind}, each scored on its own videos; "
                          "± is the standard deviation over them with ddof = 1")  # fmt: skip
@@ -100,7 +93,7 @@ def assemble_detection(
     plan: ScoringPlan,
     data: DetectionSet,
     n_classes: Mapping[str, int],
-    space: LabelSpace,
+    space: LabelSpace | None,
     convention: Convention,
     thresholds: Mapping[str, float],
 ) -> TripletScores:
@@ -122,7 +115,7 @@ def assemble_detection(
     numbers, replicates = plan.numbers(parts, keys)
     bare = keys_of(tuple(n_classes), main, costs=False, associations=False)
     ones = np.ones(len(plan.scheme.videos), np.int64)
-    under: dict[str, FloatArray] = {
+    under: dict[str, Floats] = {
         name: mean_along(np.stack([part.vector(ones) for part in scored(name, False)]), 0) for name in CONVENTIONS
     }
     names = {component: class_labels(space, component, size) for component, size in n_classes.items()}
@@ -136,11 +129,10 @@ def assemble_detection(
         sheets["association"] = association_table(parts, numbers)
     sheets["conventions"] = convention_table(bare, under)
     sheets |= plan.group_sheet(parts, keys)
-    sheets["thresholds"] = pl.DataFrame([{"group": part.name, **part.thresholds} for part in parts])
-    for component, (confusion, classes) in confusions.items():
+    sheets["thresholds"] = plain(pl.DataFrame([{"group": part.name, **part.thresholds} for part in parts]))
+    for component, classes in names.items():
         totals = plan.totals if component == main else None
         sheets[f"classes_{component}"] = detection_classes(parts, component, classes, totals)
-        sheets[f"confusion_{component}"] = confusion_table(confusion, classes)
     curves = {
         component: component_curves(
             [detection_precision(part.components[component].ranked) for part in parts],
@@ -150,9 +142,11 @@ def assemble_detection(
         for component in n_classes
     }
     notes = (*plan.said(), *_outside(numbers), *_threshold_note(thresholds), *_disagreement(sheets["conventions"]))
+    thresholds = {key: value for key, value in parts[0].thresholds.items() if value == value}
     return TripletScores(
-        plan.name, "detection", plan.settings, parts[0].thresholds if len(parts) == 1 else {}, replicates, notes,
-        numbers, sheets, curves, confusions,
+        name=plan.name, task="detection", settings={**plan.settings, "frames": data.n_frames}, notes=notes,
+        thresholds=thresholds if len(parts) == 1 else {}, numbers=numbers, replicates=replicates, sheets=sheets,
+        curves=curves, confusions=confusions,
     )  # fmt: skip
 
 
@@ -166,7 +160,9 @@ def assemble_recognition(plan: ScoringPlan, frames: FrameScores, components: Seq
     numbers, replicates = plan.numbers(parts, keys)
     sheets = {"components": component_table(numbers, SCOPES[0]), "video_wise": component_table(numbers, SCOPES[1]),
               "video_first": component_table(numbers, SCOPES[2])}  # fmt: skip
-    sheets |= {"rare": _picked(numbers, "rare"), "top": _picked(numbers, "recall")} | plan.group_sheet(parts, keys)
+    if frames.main in components:
+        sheets["rare"] = _picked(numbers, "rare")
+    sheets |= {"top": _picked(numbers, "recall")} | plan.group_sheet(parts, keys)
     curves = {}
     for component in components:
         rankings = [part.rankings[component] for part in parts]
@@ -180,13 +176,16 @@ def assemble_recognition(plan: ScoringPlan, frames: FrameScores, components: Seq
         )
     floor = [mean_along(sheets[f"classes_{component}"]["constant AP"].fill_null(np.nan).to_numpy(), 0)
              for component in components]  # fmt: skip
-    sheets["components"] = sheets["components"].with_columns(pl.Series("constant mAP", [float(f) for f in floor]))
+    floors = pl.Series("constant mAP", [float(value) for value in floor])
+    sheets["components"] = plain(sheets["components"].with_columns(floors))
     unanswered = int((~frames.answered).sum())
     notes = [*plan.said(), *_outside(numbers)]
     if unanswered:
         notes.append(f"top-K counts the {len(frames.answered) - unanswered} answered frames only")
     return TripletScores(
-        plan.name, "recognition", plan.settings, {}, replicates, tuple(notes), numbers, sheets, curves, {}
+        name=plan.name, task="recognition", settings={**plan.settings, "frames": len(frames.answered)},
+        notes=tuple(notes), thresholds={}, numbers=numbers, replicates=replicates, sheets=sheets, curves=curves,
+        confusions={},
     )  # fmt: skip
 
 
@@ -216,7 +215,7 @@ def _threshold_note(thresholds: Mapping[str, float]) -> tuple[str, ...]:
     if thresholds:
         return ()
     return ("P, R and F1 are read at the best-F1 score threshold, chosen on the scored data: they are optimistic "
-            "(--threshold-from avoids that)",)  # fmt: skip
+            "(a threshold chosen on other videos is not)",)  # fmt: skip
 
 
 def _disagreement(table: pl.DataFrame) -> tuple[str, ...]:

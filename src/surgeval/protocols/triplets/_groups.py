@@ -63,8 +63,8 @@ def choose_videos(
     ['A', 'B']
     """
     if folds is not None and (split is not None or leave_source_out):
-        other = "--split" if split is not None else "--leave-source-out"
-        raise BadInput(f"--folds and {other}: expected one of them, because folds name the scored videos themselves")
+        other = "split" if split is not None else "leave_source_out"
+        raise BadInput(f"folds and {other}: expected one of them, because folds name the scored videos themselves")
     if not videos:
         raise BadInput("dataset: found no videos, expected at least one")
     if folds is not None:
@@ -72,7 +72,7 @@ def choose_videos(
     chosen = [video for video in videos if split is None or video.split == split]
     if not chosen:
         known = sorted({video.split for video in videos if video.split})
-        raise BadInput(f"--split {split}: found no such video, expected one of {', '.join(known) or 'no split at all'}")
+        raise BadInput(f"split {split}: found no such video, expected one of {', '.join(known) or 'no split at all'}")
     if leave_source_out:
         return _by_source(chosen, videos)
     train = tuple(video.name for video in videos if video.split == "train")
@@ -82,10 +82,10 @@ def choose_videos(
 def _by_source(chosen: Sequence[Video], videos: Sequence[Video]) -> VideoGroups:
     nameless = next((video.name for video in chosen if not video.source), None)
     if nameless is not None:
-        raise BadInput(f"--leave-source-out: video {nameless}: found no source, expected one for every video")
+        raise BadInput(f"leave_source_out: video {nameless}: found no source, expected one for every video")
     sources = dict.fromkeys(video.source for video in chosen)
     if len(sources) < 2:
-        raise BadInput(f"--leave-source-out: found only source {next(iter(sources))}, expected at least two")
+        raise BadInput(f"leave_source_out: found only source {next(iter(sources))}, expected at least two")
     groups = [
         Group(
             source,
@@ -106,23 +106,21 @@ def _by_folds(videos: Sequence[Video], chosen: Folds) -> VideoGroups:
     else:
         name, table = Path(chosen).name, _read_folds(Path(chosen))
     if not table:
-        raise BadInput(f"--folds {name}: found no fold, expected at least one")
+        raise BadInput(f"folds {name}: found no fold, expected at least one")
     known = {video.name for video in videos}
     for group in table.values():
         missing = [video for video in group.videos if video not in known]
         if missing or not group.videos:
             found = f"no video {', '.join(missing[:5])} in the dataset" if missing else "no test video"
             expected = f"all {len(group.videos)} test videos of the fold" if missing else "at least one"
-            raise BadInput(f"--folds {name}: fold {group.name}: found {found}, expected {expected}")
+            raise BadInput(f"folds {name}: fold {group.name}: found {found}, expected {expected}")
     return VideoGroups("folds", name, tuple(table.values()))
 
 
 def _read_folds(path: Path) -> dict[str, Group]:
     """A file of folds: `{"fold1": ["VID01", …]}`, or `{"fold1": {"train": […], "test": […]}}`."""
     if not path.is_file():
-        raise BadInput(
-            f"--folds {path}: found neither name nor file, expected {', '.join(fold_names())} or a JSON file"
-        )
+        raise BadInput(f"folds {path}: found neither name nor file, expected {', '.join(fold_names())} or a JSON file")
     data = read_json_object(path, expected="a JSON file of folds", limit=_MAX_BYTES, distinct=True)
     return {fold: _read_fold(path, fold, value) for fold, value in data.items()}
 

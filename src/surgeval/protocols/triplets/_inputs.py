@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -132,10 +132,11 @@ def truth_fingerprint(truth: GroundTruth) -> str:
     return digest.hexdigest()
 
 
-def array_fingerprint(labels: npt.NDArray[np.bool_], video: npt.NDArray[np.int64]) -> str:
+def array_fingerprint(*columns: npt.NDArray[Any]) -> str:
     """The same for labels that came as arrays."""
-    digest = hashlib.sha256(repr(labels.shape).encode())
-    digest.update(np.packbits(labels).tobytes() + video.tobytes())
+    digest = hashlib.sha256(repr(columns[0].shape).encode())
+    for column in columns:
+        digest.update((np.packbits(column) if column.dtype == bool else np.ascontiguousarray(column)).tobytes())
     return digest.hexdigest()
 
 

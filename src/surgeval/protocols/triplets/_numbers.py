@@ -6,25 +6,42 @@ compared on the very same resamples of videos without reading a prediction again
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from surgeval.arrays import Floats, Ints
 from surgeval.errors import DataError
-from surgeval.stats import Interval, bootstrap_vector
+from surgeval.stats import FEW_CLUSTERS, Interval, bootstrap_vector
 
-__all__ = ["STREAM", "Key", "ScoreNumber", "Statistic", "StoredReplicates", "bootstrap"]
+__all__ = ["NAMES", "OUTCOMES", "STREAM", "Key", "ScoreNumber", "Statistic", "StoredReplicates", "bootstrap",
+           "few_videos", "reading_order"]  # fmt: skip
 
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-IntArray: TypeAlias = npt.NDArray[np.int64]
-Statistic: TypeAlias = Callable[[IntArray], FloatArray]
+
+Statistic: TypeAlias = Callable[[Ints], Floats]
 Progress: TypeAlias = Callable[[int], None]
 
+NAMES = {"i": "I", "v": "V", "t": "T", "iv": "IV", "it": "IT", "vt": "VT", "ivt": "IVT", "bbox": "box"}
+OUTCOMES = {
+    "lm": "localised and matched", "plm": "right triplet, box too far off", "ids": "identity switch",
+    "idm": "box right, triplet wrong", "mil": "right triplet, no overlap", "fp": "false positive", "fn": "missed",
+}  # fmt: skip
 STREAM = "triplets"  # name of the random stream: all scores of the same videos share their resamples
+
+
+def few_videos(count: int) -> tuple[str, ...]:
+    """What to say about intervals over few videos, if anything.
+
+    >>> few_videos(1), few_videos(6)
+    (('only 1 video: one video has no interval',), ())
+    """
+    if count >= FEW_CLUSTERS:
+        return ()
+    reason = f"intervals over fewer than {FEW_CLUSTERS} videos cannot carry a claim about videos in general"
+    return ("only 1 video: one video has no interval",) if count == 1 else (f"only {count} videos: {reason}",)
 
 
 class Key(NamedTuple):
@@ -39,11 +56,47 @@ class Key(NamedTuple):
         """One string, for column names."""
         return "|".join(self)
 
+    @property
+    def label(self) -> str:
+        """For readers.
+
+        >>> Key("global", "ivt", "mAP50").label, Key("video (class-first)", "i", "F1").label
+        ('IVT mAP50', 'I F1, video-wise')
+        """
+        if self.scope == "association":
+            return f"boxes: {OUTCOMES.get(self.metric, self.metric)}"
+        scopes = {"global": "", "video (class-first)": "video-wise", "video (video-first)": "video-wise (video-first)",
+                  "rare, global": "rare classes", "rare, video (class-first)": "rare classes, video-wise"}  # fmt: skip
+        said = scopes.get(self.scope, self.scope)
+        return f"{NAMES[self.component]} {self.metric}{', ' if said else ''}{said}"
+
+    @property
+    def higher_is_better(self) -> bool:
+        """All but the shares of boxes that went wrong."""
+        return self.scope != "association" or self.metric == "lm"
+
     @classmethod
     def parse(cls, text: str) -> Key:
         """The key of a column name."""
         scope, component, metric = text.split("|")
         return cls(scope, component, metric)
+
+
+def reading_order(keys: Collection[Key], main: str) -> tuple[list[Key], list[Key]]:
+    """The numbers to read first, in that order, and the rest as it comes; `main` is the component that matters most.
+
+    >>> keys = [Key("global", component, metric) for component in ("i", "ivt") for metric in ("AR", "mAP50", "F1")]
+    >>> [key.label for key in reading_order(keys, "ivt")[0]]
+    ['IVT mAP50', 'IVT F1', 'I mAP50']
+    """
+    wanted = [Key("global", main, metric) for metric in ("mAP50", "mAP", "mAP50:95", "F1")]
+    wanted += [Key("global", component, metric) for component in NAMES for metric in ("mAP50", "mAP")]
+    wanted += [Key(scope, main, metric) for scope in ("video (class-first)", "rare, global")
+               for metric in ("mAP50", "mAP")]  # fmt: skip
+    wanted += [Key("cost-aware", "ivt", "F1"), Key("association", "ivt", "lm")]
+    known = set(keys)
+    first = [key for key in dict.fromkeys(wanted) if key in known]
+    return first, [key for key in keys if key not in first]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +123,7 @@ class StoredReplicates:
     """What every number was on every draw of videos (a tuple of multiplicities)."""
 
     keys: tuple[Key, ...]
-    values: dict[tuple[int, ...], FloatArray]
+    values: dict[tuple[int, ...], Floats]
 
     def to_frame(self) -> pl.DataFrame:
         """One row per different draw: `draw`, then a column per number; NaN as null."""
@@ -90,6 +143,8 @@ class StoredReplicates:
         for name in columns:
             if name.count("|") != 2 or table.schema[name] != pl.Float64:
                 raise DataError(file, field=name[:60], found=str(table.schema[name]), expected="a column of numbers")
+            if Key.parse(name).component not in NAMES:
+                raise DataError(file, field=name[:60], found="an unknown component", expected=", ".join(NAMES))
         cells = table.select(columns).fill_null(float("nan")).to_numpy().astype(np.float64)
         draws = [tuple(draw or ()) for draw in table["draw"].to_list()]
         return cls(tuple(Key.parse(name) for name in columns), dict(zip(draws, cells, strict=True)))
@@ -105,9 +160,9 @@ def bootstrap(
     progress: Progress | None = None,
 ) -> tuple[tuple[ScoreNumber, ...], StoredReplicates]:
     """Every number of a statistic with its interval over resampled videos, and what it was on each draw."""
-    seen: dict[tuple[int, ...], FloatArray] = {}
+    seen: dict[tuple[int, ...], Floats] = {}
 
-    def remembered(multiplicity: IntArray) -> FloatArray:
+    def remembered(multiplicity: Ints) -> Floats:
         draw = tuple(multiplicity.tolist())
         if draw not in seen:
             seen[draw] = statistic(multiplicity)

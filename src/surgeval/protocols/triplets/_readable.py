@@ -11,12 +11,11 @@ from dataclasses import dataclass
 import polars as pl
 
 from surgeval.protocols.triplets._detection import SCOPES
-from surgeval.protocols.triplets._numbers import Key
-from surgeval.protocols.triplets.compare import TripletComparison
-from surgeval.protocols.triplets.result import NAMES, TripletScores
+from surgeval.protocols.triplets._numbers import NAMES
+from surgeval.protocols.triplets.result import TripletScores
 from surgeval.stats import Interval
 
-__all__ = ["Readable", "readable_comparison", "readable_scores"]
+__all__ = ["Readable", "readable_scores"]
 
 _MOST = 20  # classes listed in a terminal
 _GROUPS = ("component", "group", "videos", "mAP50", "mAP50:95", "F1", "video-wise mAP50", "mAP", "video-wise mAP")
@@ -30,14 +29,6 @@ class Readable:
     name: str
     title: str
     frame: pl.DataFrame
-
-
-def cell(interval: Interval) -> str:
-    """`0.512 [0.430, 0.601]`."""
-    if math.isnan(interval.estimate):
-        return "–"
-    ends = "" if math.isnan(interval.low) else f" [{interval.low:.3f}, {interval.high:.3f}]"
-    return f"{interval.estimate:.3f}{ends}"
 
 
 def readable_scores(scores: TripletScores) -> list[Readable]:
@@ -76,7 +67,7 @@ def readable_scores(scores: TripletScores) -> list[Readable]:
     if "conventions" in scores.sheets:
         chosen = scores.sheets["conventions"].filter(pl.col("metric").is_in(["mAP50", "mAP50:95", "F1"]))
         tables.append(Readable("conventions", "The same predictions under three conventions", _rounded(chosen)))
-    main = next(name for name in ("classes_ivt", "classes_i", *scores.sheets) if name in scores.sheets)
+    main = f"classes_{scores.main}"
     classes = scores.sheets[main].sort("instances", descending=True, maintain_order=True)
     shown = f", the {_MOST} most frequent of {len(classes)}" if len(classes) > _MOST else ""
     tables.append(Readable(main, f"Each class{shown}", _rounded(_some(classes.head(_MOST), _CLASSES))))
@@ -96,7 +87,7 @@ def _grid(scores: TripletScores, scope: str) -> pl.DataFrame:
     for number in scores.numbers:
         if number.key.scope == scope:
             component, metric = number.key.component, number.key.metric
-            text = cell(number.interval)
+            text = number.interval.cell()
             if (component, metric) in spreads:
                 head, gap, tail = text.partition(" ")
                 text = f"{head} ± {spreads[component, metric]:.3f}{gap}{tail}"
@@ -104,7 +95,9 @@ def _grid(scores: TripletScores, scope: str) -> pl.DataFrame:
     table = pl.DataFrame([{"component": NAMES[component], **row} for component, row in rows.items()])
     floor = scores.sheets["components"]
     if scope == SCOPES[0] and "constant mAP" in floor.columns:
-        table = table.with_columns(pl.Series("a constant score", [f"{v:.3f}" for v in floor["constant mAP"].to_list()]))
+        known = dict(floor.select("component", "constant mAP").iter_rows())
+        cells = ["–" if (value := known.get(component)) is None else f"{value:.3f}" for component in rows]
+        table = table.with_columns(pl.Series("a constant score", cells))
     return table
 
 
@@ -117,16 +110,15 @@ def _line(scores: TripletScores, scope: str) -> pl.DataFrame:
             name = {"cost": NAMES[number.key.component], "recall": number.key.metric}.get(
                 scope, f"{NAMES[number.key.component]} {number.key.metric} ({where})"
             )
-            row[name] = cell(number.interval)
+            row[name] = number.interval.cell()
     if scope == "rare":
-        main = next(sheet for name in ("classes_ivt", "classes_i") if (sheet := scores.sheets.get(name)) is not None)
-        row = {"classes": str(int(main["rare"].sum())), **row}
+        row = {"classes": str(int(scores.sheets[f"classes_{scores.main}"]["rare"].sum())), **row}
     return pl.DataFrame([row])
 
 
 def _association(table: pl.DataFrame) -> pl.DataFrame:
     share = [
-        "–" if row["share"] is None else cell(Interval(row["share"], _nan(row["share_low"]), _nan(row["share_high"])))
+        Interval(_nan(row["share"]), _nan(row["share_low"]), _nan(row["share_high"])).cell()
         for row in table.iter_rows(named=True)
     ]
     return table.select("outcome", "meaning", "count").with_columns(pl.Series("share", share))
@@ -152,40 +144,3 @@ def _rounded(table: pl.DataFrame) -> pl.DataFrame:
     if "component" in rows.columns:
         rows = rows.with_columns(pl.col("component").replace(NAMES))
     return rows
-
-
-def readable_comparison(comparison: TripletComparison) -> list[Readable]:
-    """Both methods in the layout of the paper's Tables 4 and 8, then their differences."""
-    titles = {SCOPES[0]: "All videos ranked together, %", SCOPES[1]: "Video by video (class-first), %"}
-    tables = [Readable("methods", title, _methods(comparison, scope)) for scope, title in titles.items()]
-    rows = [
-        {
-            "scope": key.scope.replace(SCOPES[1], "video-wise"), "number": f"{NAMES[key.component]} {key.metric}",
-            "A": f"{d.a:.3f}", "B": f"{d.b:.3f}", "A − B": f"{d.estimate:+.3f}",
-            "95 % interval": "–" if math.isnan(d.interval.low) else f"[{d.interval.low:+.3f}, {d.interval.high:+.3f}]",
-            "p": f"{d.p:.4f}" if d.testable else "–",
-        }
-        for key, d in comparison.differences
-        if _worth_printing(key) and not math.isnan(d.estimate)
-    ]  # fmt: skip
-    title = f"A = {comparison.a}, B = {comparison.b}: paired on the same resamples of videos, p not adjusted"
-    return [*tables, Readable("differences", title, pl.DataFrame(rows))]
-
-
-def _methods(comparison: TripletComparison, scope: str) -> pl.DataFrame:
-    rows: list[dict[str, str]] = [{"method": comparison.a}, {"method": comparison.b}]
-    for key, difference in comparison.differences:
-        if key.scope == scope and key.metric in ("mAP50", "mAP50:95", "F1", "mAP"):
-            head = f"{NAMES[key.component]} {key.metric.removeprefix('mAP') or 'mAP'}"
-            for row, value in zip(rows, (difference.a, difference.b), strict=True):
-                row[head] = "–" if math.isnan(value) else f"{100 * value:.1f}"
-    return pl.DataFrame(rows)
-
-
-def _worth_printing(key: Key) -> bool:
-    """The rest is in the table and in JSON."""
-    if key.scope == SCOPES[0]:
-        return key.metric in ("mAP50", "mAP50:95", "F1", "mAP")
-    if key.scope == SCOPES[1]:
-        return key.metric in ("mAP50", "mAP")
-    return key.scope.startswith(("rare", "recall")) or (key.scope, key.component) == ("cost-aware", "ivt")

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from surgeval.console import FormatOption, JsonOption, LabelsOption, console, print_json, print_pieces, progress
+from surgeval.console import (
+    FormatOption,
+    JsonOption,
+    LabelsOption,
+    claim_folder,
+    console,
+    print_json,
+    print_pieces,
+    progress,
+)
 from surgeval.errors import BadInput
 
 if TYPE_CHECKING:
@@ -98,6 +107,8 @@ def score(
     """
     from surgeval.protocols.triplets.method import score_triplets
 
+    if out is not None:
+        claim_folder(out, "scores.json")
     if (pred is None) == (not constant):
         raise BadInput("--pred and --constant: expected one of them")
     with progress("resamples") as bar:
@@ -135,7 +146,7 @@ def score(
 
 
 def _as_json(scores: TripletScores, page: Path | None) -> dict[str, Any]:
-    tables = {key: table.to_dicts() for key, table in scores.sheets.items() if not key.startswith("confusion_")}
+    tables = {key: table.to_dicts() for key, table in scores.sheets.items()}
     return {**scores.to_json(), "tables": tables, "report": str(page) if page else None}
 
 

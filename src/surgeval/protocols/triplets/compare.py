@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from surgeval.errors import BadInput, DataError
-from surgeval.protocols.triplets._numbers import STREAM, Key, StoredReplicates
-from surgeval.protocols.triplets.result import StoredScores, load_scores
+from surgeval.protocols.contract import Compared, Comparison, by_key
+from surgeval.protocols.triplets._numbers import STREAM, Key, StoredReplicates, few_videos, reading_order
+from surgeval.protocols.triplets.result import TripletScores, load_triplets
 from surgeval.stats import Difference, paired_statistic
 
 __all__ = ["TripletComparison", "compare_triplets"]
@@ -23,55 +23,41 @@ __all__ = ["TripletComparison", "compare_triplets"]
 _WORDS = {"data": "ground truth", "scheme": "scored groups of videos"}
 
 
-@dataclass(frozen=True)
-class TripletComparison:
-    """a − b for every headline number, with interval and p; p-values are not adjusted for their number."""
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class TripletComparison(Comparison):
+    """a − b for every number of two scores, those to read first in front."""
 
-    a: str
-    b: str
-    settings: dict[str, Any]
-    differences: tuple[tuple[Key, Difference], ...]
-
-    def difference(self, component: str = "ivt", metric: str = "mAP50", scope: str = "global") -> Difference:
-        """One of them."""
-        for key, difference in self.differences:
-            if key == (scope, component, metric):
-                return difference
-        raise BadInput(f"difference {scope!r}, {component!r}, {metric!r}: expected one of the rows of table()")
-
-    def to_frame(self) -> pl.DataFrame:
-        """One row per number: both values, difference, interval, p (null below six videos)."""
-        rows = [
-            {
-                **key._asdict(), "a": d.a, "b": d.b, "difference": d.estimate, "low": d.interval.low,
-                "high": d.interval.high, "p": d.p, "clusters": d.interval.clusters,
-                "few_clusters": d.interval.few_clusters, "note": d.interval.note,
-            }
-            for key, d in self.differences
-        ]  # fmt: skip
-        return pl.DataFrame(rows).with_columns(pl.selectors.float().fill_nan(None))
-
-    def _repr_html_(self) -> str:
-        return str(self.to_frame()._repr_html_())
+    def difference(self, component: str = "ivt", metric: str | None = None, scope: str = "global") -> Difference:
+        """One of them; `metric` is mAP50 (mAP for recognition) unless it is said."""
+        usual = "mAP50" if self.settings["task"] == "detection" else "mAP"
+        return by_key(self.numbers, Key(scope, component, metric or usual).text).difference
 
 
-def compare_triplets(a: StoredScores | str | Path, b: StoredScores | str | Path) -> TripletComparison:
-    """Compare two scores, or two folders that `surgeval score triplets --out` wrote."""
-    first, second = (one if isinstance(one, StoredScores) else load_scores(one) for one in (a, b))
-    labels = tuple(str(one) if isinstance(one, str | Path) else one.name for one in (a, b))
-    _require_same(first, second, labels[0], labels[1])
-    settings = dict(first.settings)
-    videos, resamples, seed = (settings.get(name) for name in ("videos", "resamples", "seed"))
-    if not isinstance(videos, list) or not videos or not all(isinstance(video, str) for video in videos):
-        raise DataError(labels[0], record="settings", field="videos", found=repr(videos)[:60], expected="video names")
-    if type(resamples) is not int or type(seed) is not int:
-        raise DataError(labels[0], record="settings", found="no resamples or seed", expected="whole numbers")
-    differences = []
-    for key in first.replicates.keys:
-        sides = [_Recalled(one.replicates, key, label) for one, label in zip((first, second), labels, strict=True)]
+def compare_triplets(a: TripletScores | str | Path, b: TripletScores | str | Path) -> TripletComparison:
+    """Compare two scores of the same data, or two folders that hold them.
+
+    >>> import numpy as np
+    >>> from surgeval import score_recognition
+    >>> labels = np.eye(2)[[0, 1] * 6]
+    >>> videos = [f"v{k // 2}" for k in range(12)]
+    >>> right, wrong = (score_recognition(labels, x, videos, resamples=50) for x in (labels, 1 - labels))
+    >>> print(compare_triplets(right, wrong).difference())
+    1.000 − 0.500 = 0.500 [0.500, 0.500], p = 0.0392
+    """
+    first, second = (one if isinstance(one, TripletScores) else load_triplets(one) for one in (a, b))
+    _require_same(first, second)
+    videos, resamples, seed = (first.settings[name] for name in ("videos", "resamples", "seed"))
+    numbers = []
+    leading, others = reading_order(first.replicates.keys, first.main)
+    for key in (*leading, *others):
+        sides = [_Recalled(one.replicates, key, _where(one)) for one in (first, second)]
         found = paired_statistic(sides[0], sides[1], videos, resamples=resamples, seed=seed, name=STREAM)
-        differences.append((key, found))
-    return TripletComparison(first.name, second.name, settings, tuple(differences))
+        numbers.append(Compared(key.text, key.label, found, higher_is_better=key.higher_is_better))
+    names = [one.folder.name if one.folder and first.name == second.name else one.name for one in (first, second)]
+    return TripletComparison(
+        protocol=first.protocol, a=names[0], b=names[1], numbers=tuple(numbers), settings=dict(first.settings),
+        notes=few_videos(len(videos)),
+    )  # fmt: skip
 
 
 class _Recalled:
@@ -90,9 +76,14 @@ class _Recalled:
         return float(values[self._column])
 
 
-def _require_same(first: StoredScores, second: StoredScores, a: str, b: str) -> None:
+def _where(scores: TripletScores) -> str:
+    return str(scores.folder or scores.name)
+
+
+def _require_same(first: TripletScores, second: TripletScores) -> None:
+    both = f"{_where(first)} and {_where(second)}"
     if first.task != second.task:
-        raise BadInput(f"{a} and {b}: found {first.task} and {second.task}, expected two scores of the same task")
+        raise BadInput(f"{both}: found {first.task} and {second.task}, expected two scores of the same task")
     names = [name for name in dict.fromkeys((*first.settings, *second.settings))
              if first.settings.get(name) != second.settings.get(name)]  # fmt: skip
     if names:
@@ -100,9 +91,9 @@ def _require_same(first: StoredScores, second: StoredScores, a: str, b: str) -> 
             _WORDS.get(name, f"{name} ({_shown(first.settings.get(name))} and {_shown(second.settings.get(name))})")
             for name in names
         ]
-        raise BadInput(f"{a} and {b}: found different {', '.join(said)}, expected the same data and settings")
+        raise BadInput(f"{both}: found different {', '.join(said)}, expected the same data and settings")
     if set(first.replicates.keys) != set(second.replicates.keys):
-        raise BadInput(f"{a} and {b}: found different numbers, expected scores of the same version of surgeval")
+        raise BadInput(f"{both}: found different numbers, expected scores of the same version of surgeval")
 
 
 def _shown(value: Any) -> str:

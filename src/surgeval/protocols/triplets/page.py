@@ -1,23 +1,22 @@
 """The report on scored triplets: page, tables and figures of one prediction file.
 
-`OUT/report.html` stands alone; `OUT/scores.json` and `OUT/replicates.parquet` are what `surgeval compare` reads.
+`report.html` stands alone; it is made from a `TripletScores`, whether that was scored just now or loaded from a run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 
-from surgeval.errors import BadInput
-from surgeval.figures import Figure, save_figure
-from surgeval.pages import Fact, Plot, Section, Table, save_tables, write_page
+from surgeval.pages import Fact, Plot, Section, Table, save_figures, save_tables, write_page
 from surgeval.protocols.triplets._readable import Readable, readable_scores
 from surgeval.protocols.triplets.figures import MOST_CLASSES, TITLES
 from surgeval.protocols.triplets.result import TripletScores
 
-__all__ = ["triplet_sections", "write_triplets_report"]
+__all__ = ["triplet_sections", "write_page_of", "write_triplets_report"]
 
 _METHOD = {
     "coco": "Convention coco, as pycocotools has it: each prediction takes the ground truth it overlaps best, matching "
@@ -40,11 +39,17 @@ _BOOTSTRAP = (
 
 
 def write_triplets_report(scores: TripletScores, out: Path) -> Path:
-    """Write page, tables, figures and what a later comparison needs below `out`; returns the page's path."""
-    figures = scores.figures()
-    save_tables(scores.tables, out / "tables")
-    _save_figures(figures, out / "figures")
+    """Store the scores in a run folder and write their page there; returns the page's path."""
     scores.save(out)
+    return write_page_of([scores], out)
+
+
+def write_page_of(results: Sequence[TripletScores], out: Path) -> Path:
+    """Write page, tables and figures of one result, new or loaded, below `out`; returns the page's path."""
+    (scores,) = results
+    figures = scores.figures
+    save_tables(scores.tables, out / "tables")
+    plots = save_figures(figures, out)
     settings = scores.settings
     details = {
         "Task": scores.task,
@@ -55,14 +60,14 @@ def write_triplets_report(scores: TripletScores, out: Path) -> Path:
         "Resamples": f"{settings['resamples']} (seed {settings['seed']})",
     }
     return write_page(
-        out / "report.html", scores.name, triplet_sections(scores), kind="triplets", lead=_lead(scores), details=details
-    )
+        out / "report.html", scores.name, triplet_sections(scores, plots), kind="triplets", lead=_lead(scores),
+        details=details,
+    )  # fmt: skip
 
 
-def triplet_sections(scores: TripletScores) -> tuple[Section, ...]:
-    """The chapters."""
+def triplet_sections(scores: TripletScores, figures: Mapping[str, Plot]) -> tuple[Section, ...]:
+    """The chapters; `figures` are the plots of `scores.figures`."""
     tables = {one.name: one for one in readable_scores(scores)}
-    figures = scores.figures()
     sections = [
         Section("Overview", "\n\n".join(_sentence(note) for note in scores.notes), facts=_facts(scores),
                 tables=_shown(tables, "components", "video_wise", "video_first")),
@@ -85,25 +90,18 @@ def triplet_sections(scores: TripletScores) -> tuple[Section, ...]:
 
 
 def _lead(scores: TripletScores) -> str:
-    best = scores.number(_main(scores))
     what = "mAP50" if scores.task == "detection" else "mAP"
-    return f"{what} of {TITLES[_main(scores)]}: {best}, over {len(scores.settings['videos'])} videos."
-
-
-def _main(scores: TripletScores) -> str:
-    components = scores.settings["components"]
-    return "ivt" if "ivt" in components else str(components[0])
+    number = scores.number(scores.main)
+    return f"{what} of {TITLES[scores.main]}: {number}, over {len(scores.settings['videos'])} videos."
 
 
 def _facts(scores: TripletScores) -> tuple[Fact, ...]:
-    main = _main(scores)
     wanted = ("mAP50", "mAP50:95", "F1") if scores.task == "detection" else ("mAP",)
     facts = []
     for metric in wanted:
-        number = scores.number(main, metric)
-        note = "no interval" if number.low != number.low else f"95 % interval {number.low:.3f} to {number.high:.3f}"
-        facts.append(Fact(f"{metric} of {TITLES[main]}", f"{number.estimate:.3f}", note))
-    few = scores.number(main).few_clusters
+        number = scores.number(scores.main, metric)
+        facts.append(Fact(f"{metric} of {TITLES[scores.main]}", f"{number.estimate:.3f}", number.ends()))
+    few = scores.number(scores.main).few_clusters
     return (*facts, Fact("videos", str(len(scores.settings["videos"])), "too few for a general claim" if few else ""))
 
 
@@ -125,8 +123,7 @@ def _unbroken(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _class_tables(scores: TripletScores) -> tuple[Table, ...]:
-    main = _main(scores)
-    order = [main, *(component for component in scores.settings["components"] if component != main)]
+    order = [scores.main, *(component for component in scores.settings["components"] if component != scores.main)]
     return tuple(
         Table(
             f"Each of the {TITLES[component]}",
@@ -138,23 +135,7 @@ def _class_tables(scores: TripletScores) -> tuple[Table, ...]:
     )
 
 
-def _plots(figures: dict[str, Figure], start: str) -> tuple[Plot, ...]:
+def _plots(figures: Mapping[str, Plot], start: str) -> tuple[Plot, ...]:
     return tuple(
-        Plot(figure, files=(f"figures/{name}.svg", f"figures/{name}.png"), wide=not name.startswith("curves_"))
-        for name, figure in figures.items()
-        if name.startswith(start)
+        replace(plot, wide=not name.startswith("curves_")) for name, plot in figures.items() if name.startswith(start)
     )
-
-
-def _save_figures(figures: dict[str, Figure], folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, figure in figures.items():
-            save_figure(figure, folder / name)
-    except OSError as error:
-        raise BadInput(f"{folder}: figures cannot be written: {error.strerror or error}") from error
-
-
-def write_page_of(results: Sequence[TripletScores], out: Path) -> Path:
-    """The page of loaded runs."""
-    return write_triplets_report(results[0], out)

@@ -1,14 +1,14 @@
-"""`TripletScores`: what scoring a prediction file gives, and the two files by which a scored folder is compared later.
+"""`TripletScores`: what scoring a prediction file gives, and how it is stored in a run folder and loaded again.
 
-`FOLDER/scores.json` holds the settings, notes and headline numbers, `FOLDER/replicates.parquet` what every number was
-on every resample of videos.
+A scored folder is a run: `run.json` says what was scored and how, three more files (`_stored`) hold every number, table
+and curve, so the page is made again without predictions or dataset, and two folders are compared on the same resamples.
 """
 
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,47 +16,61 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from surgeval._version import __version__
-from surgeval.errors import BadInput, DataError
+from surgeval.engine import Manifest, load_record, save_scored
+from surgeval.errors import BadInput, RunError
 from surgeval.figures import Curve, Figure
-from surgeval.files import read_json_object, read_parquet_file, trust_parquet
-from surgeval.metrics import Confusion
+from surgeval.files import atomic_file, make_folder, trust_parquet, write_atomically
+from surgeval.protocols.contract import Headline, RunResult
+from surgeval.protocols.triplets._check import check_scores
 from surgeval.protocols.triplets._inputs import Task
-from surgeval.protocols.triplets._numbers import ScoreNumber, StoredReplicates
+from surgeval.protocols.triplets._numbers import Key, ScoreNumber, StoredReplicates, reading_order
+from surgeval.protocols.triplets._stored import Confusions, details_json, read_details, read_json, read_parquet
 from surgeval.protocols.triplets.figures import score_figures
-from surgeval.protocols.triplets.tables import headline_table
+from surgeval.protocols.triplets.tables import confusion_table, headline_table
 from surgeval.stats import Interval
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
 
-__all__ = ["NAMES", "StoredScores", "TripletScores", "load_scores"]
+__all__ = ["TripletScores", "load_triplets"]
 
-SCHEMA = 1
-SCORES, REPLICATES = "scores.json", "replicates.parquet"
-NAMES = {"i": "I", "v": "V", "t": "T", "iv": "IV", "it": "IT", "vt": "VT", "ivt": "IVT", "bbox": "box"}
-_MAX_BYTES = 100_000_000
+SCORES, DETAILS, REPLICATES = "scores.json", "details.json", "replicates.parquet"
+SCHEMA = 2
 
 
-@dataclass(frozen=True)
-class StoredScores:
-    """The part of a score that a folder keeps and a comparison needs."""
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class TripletScores(RunResult):
+    """Every number, table and curve of one prediction file; nothing in it is rounded.
+
+    `thresholds` are the score thresholds of P, R and F1 by component, where one is defined; `folder` is where the
+    scores were loaded from.
+
+    >>> import numpy as np
+    >>> from surgeval import score_recognition
+    >>> labels = np.eye(2)[[0, 1, 0, 1]]
+    >>> scores = score_recognition(labels, labels * 0.8, ["v1", "v1", "v2", "v2"], resamples=10)
+    >>> scores.to_frame().columns[:4], list(scores.tables)[:2]
+    (['scope', 'component', 'metric', 'estimate'], ['headline', 'components'])
+    """
 
     name: str
     task: Task
     settings: Mapping[str, Any]
-    thresholds: Mapping[str, float]
-    replicates: StoredReplicates = field(repr=False)
-
-
-@dataclass(frozen=True)
-class TripletScores(StoredScores):
-    """Every number, table and curve of one prediction file; nothing in it is rounded."""
-
     notes: tuple[str, ...]
-    numbers: tuple[ScoreNumber, ...] = field(repr=False)
-    sheets: Mapping[str, pl.DataFrame] = field(repr=False)
-    curves: Mapping[str, tuple[Curve, ...]] = field(repr=False)
-    confusions: Mapping[str, tuple[Confusion, tuple[str, ...]]] = field(repr=False)
+    thresholds: Mapping[str, float]
+    numbers: tuple[ScoreNumber, ...]
+    replicates: StoredReplicates
+    sheets: Mapping[str, pl.DataFrame]
+    curves: Mapping[str, tuple[Curve, ...]]
+    confusions: Confusions
+    folder: Path | None = None
+    protocol: str = field(default="triplets", init=False)
+
+    @property
+    def main(self) -> str:
+        """The component that matters most: the triplets, where they are scored."""
+        components: list[str] = self.settings["components"]
+        return "ivt" if "ivt" in components else components[0]
 
     def number(self, component: str = "ivt", metric: str | None = None, scope: str = "global") -> Interval:
         """One headline number with its interval; `metric` is mAP50 (mAP for recognition) unless it is said."""
@@ -64,28 +78,37 @@ class TripletScores(StoredScores):
         for number in self.numbers:
             if number.key == (scope, component, wanted):
                 return number.interval
-        raise BadInput(f"number {scope!r}, {component!r}, {wanted!r}: expected one of the rows of table()")
+        raise BadInput(f"number {scope!r}, {component!r}, {wanted!r}: expected one of the rows of to_frame()")
 
-    def to_frame(self) -> pl.DataFrame:
-        """Every headline number with its interval, one per row."""
-        return headline_table(self.numbers)
+    def headlines(self) -> tuple[Headline, ...]:
+        """The defined numbers to read first; chance is what a constant score gets, which only recognition knows."""
+        intervals = {number.key: number.interval for number in self.numbers}
+        components = self.sheets["components"]
+        chance: dict[Key, float | None] = {}
+        if "constant mAP" in components.columns:
+            pairs = components.select("component", "constant mAP").iter_rows()
+            chance = {Key("global", component, "mAP"): value for component, value in pairs}
+        return tuple(
+            Headline(key.text, key.label, intervals[key], chance=chance.get(key))
+            for key in reading_order(intervals, self.main)[0]
+            if not math.isnan(intervals[key].estimate)
+        )
 
     @property
     def tables(self) -> dict[str, pl.DataFrame]:
-        """Every table by file name."""
-        return {"headline": self.to_frame(), **self.sheets}
+        """Every table by file name, first every headline number with its interval."""
+        confusions = {f"confusion_{key}": confusion_table(*matrix) for key, matrix in self.confusions.items()}
+        return {"headline": headline_table(self.numbers), **self.sheets, **confusions}
 
+    @property
     def figures(self) -> dict[str, Figure]:
         """Every figure by file name; one with nothing to show is left out."""
         return score_figures(self.task, self.sheets, self.curves, self.confusions)
 
     def plot(self, name: str | None = None) -> MatplotlibFigure:
         """One figure for print, by default precision over recall of the triplets."""
-        figures = self.figures()
-        chosen = name or next((key for key in ("curves_ivt", "curves_i", *figures) if key in figures), "")
-        if chosen not in figures:
-            raise BadInput(f"figure {chosen!r}: expected one of {', '.join(figures) or 'none'}")
-        return figures[chosen].to_matplotlib()
+        main = f"curves_{self.main}"
+        return super().plot(main if name is None and main in self.figures else name)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values: what `scores.json` holds."""
@@ -96,56 +119,53 @@ class TripletScores(StoredScores):
             "task": self.task,
             "settings": dict(self.settings),
             "notes": list(self.notes),
-            "thresholds": {key: value for key, value in self.thresholds.items() if value == value},
+            "thresholds": dict(self.thresholds),
             "numbers": [number.to_json() for number in self.numbers],
         }
 
     def save(self, folder: str | Path) -> Path:
-        """Write `scores.json` and `replicates.parquet`; a reader never meets half a file."""
-        place = Path(folder)
-        text = json.dumps(self.to_json(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        """Make the folder a run that `load_triplets` reads back; a reader never meets half a file."""
+        out = Path(folder)
+        if (out / "run.json").exists() and (other := load_record(out).manifest.protocol) != self.protocol:
+            raise RunError(f"{out}: found a run of {other}, expected a new folder or a run of {self.protocol}")
         try:
-            place.mkdir(parents=True, exist_ok=True)
-            _write(place / REPLICATES, lambda path: self.replicates.to_frame().write_parquet(path))
-            trust_parquet(place / REPLICATES)
-            _write(place / SCORES, lambda path: path.write_text(text, encoding="utf-8"))
+            make_folder(out)
+            with atomic_file(out / REPLICATES) as file:
+                self.replicates.to_frame().write_parquet(file)
+            trust_parquet(out / REPLICATES)
+            _write_json(out / DETAILS, details_json(self.sheets, self.curves, self.confusions))
+            _write_json(out / SCORES, self.to_json(), indent=1)
+            config = {key: value for key, value in self.settings.items() if key not in ("data", "seed")}
+            manifest = Manifest(
+                self.protocol, config=config, dataset=self.settings["data"], model=self.name,
+                seeds={"resamples": self.settings["seed"]},
+            )  # fmt: skip
+            save_scored(out, manifest, cases=self.settings["frames"])  # last: what has a run.json is complete
         except OSError as error:
-            raise BadInput(f"{place}: scores cannot be written: {error.strerror or error}") from error
-        return place / SCORES
-
-    def _repr_html_(self) -> str:
-        return str(self.to_frame()._repr_html_())
+            raise BadInput(f"{out}: scores cannot be written: {error.strerror or error}") from error
+        return out / SCORES
 
 
-def _write(path: Path, write: Callable[[Path], object]) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        write(temporary)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+def _write_json(path: Path, data: Mapping[str, Any], indent: int | None = None) -> None:
+    write_atomically(path, (json.dumps(data, indent=indent, allow_nan=False) + "\n").encode())
 
 
-def load_scores(folder: str | Path) -> StoredScores:
-    """What `save` wrote, checked."""
+def load_triplets(folder: str | Path) -> TripletScores:
+    """The scores that `TripletScores.save` (or the command `score triplets`) wrote, whole and checked.
+
+    >>> load_triplets("no/such/folder")
+    Traceback (most recent call last):
+    surgeval.errors.BadInput: no/such/folder: found no scores.json, expected a folder of scored triplets
+    """
     place = Path(folder)
-    path = place / SCORES
-    if "\0" in str(folder) or not path.is_file():
-        raise BadInput(f"{folder}: found no {SCORES}, expected a folder that `surgeval score triplets --out` wrote")
-    data = read_json_object(path, expected="the scores that `surgeval score triplets` wrote", limit=_MAX_BYTES)
-    if data.get("schema") != SCHEMA:
-        raise DataError(path, field="schema", found=repr(data.get("schema"))[:60], expected=str(SCHEMA))
-    kinds: dict[str, type] = {"name": str, "task": str, "settings": dict, "thresholds": dict}
-    for key, kind in kinds.items():
-        if not isinstance(data.get(key), kind):
-            raise DataError(path, field=key, found=repr(data.get(key))[:60], expected=f"a {kind.__name__}")
-    if data["task"] not in ("detection", "recognition"):
-        raise DataError(path, field="task", found=repr(data["task"])[:60], expected="detection or recognition")
-    for component, value in data["thresholds"].items():
-        if isinstance(value, bool) or not isinstance(value, int | float) or value - value != 0:
-            raise DataError(
-                path, record="thresholds", field=component[:60], found=repr(value)[:60], expected="a finite number"
-            )
-    table = read_parquet_file(place / REPLICATES)
-    replicates = StoredReplicates.of_table(table, place / REPLICATES)
-    return StoredScores(data["name"], data["task"], data["settings"], data["thresholds"], replicates)
+    if "\0" in str(folder) or not (place / SCORES).exists():
+        raise BadInput(f"{folder}: found no {SCORES}, expected a folder of scored triplets")
+    data = read_json(place / SCORES)
+    sheets, curves, confusions = read_details(place / DETAILS)
+    replicates = StoredReplicates.of_table(read_parquet(place / REPLICATES), place / REPLICATES)
+    numbers = check_scores(place, data, SCHEMA, sheets, [*curves, *confusions], replicates)
+    return TripletScores(
+        name=data["name"], task=data["task"], settings=data["settings"], notes=tuple(data["notes"]),
+        thresholds=data["thresholds"], numbers=numbers, replicates=replicates, sheets=sheets, curves=curves,
+        confusions=confusions, folder=place,
+    )  # fmt: skip

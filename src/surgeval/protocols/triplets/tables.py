@@ -7,23 +7,20 @@ ddof = 1. A class without ground truth in a group is left out of that group's me
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from surgeval.arrays import Floats, Ints
 from surgeval.metrics import ASSOCIATION_COUNTS, Confusion, mean_along, weighted_average_precision
 from surgeval.protocols.triplets._detection import METRICS, SCOPES, DetectionPart
-from surgeval.protocols.triplets._numbers import Key, ScoreNumber
+from surgeval.protocols.triplets._numbers import OUTCOMES, Key, ScoreNumber
 from surgeval.protocols.triplets._recognition import RecognitionPart
 from surgeval.vocab import LabelSpace
 
 __all__ = ["association_table", "class_labels", "component_table", "confusion_table", "convention_table",
-           "detection_classes", "group_table", "headline_table", "recognition_classes"]  # fmt: skip
-
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-IntArray: TypeAlias = npt.NDArray[np.int64]
+           "detection_classes", "group_table", "headline_table", "plain", "recognition_classes"]  # fmt: skip
 
 
 def class_labels(space: LabelSpace | None, component: str, n_classes: int) -> tuple[str, ...]:
@@ -55,15 +52,15 @@ def component_table(numbers: Sequence[ScoreNumber], scope: str) -> pl.DataFrame:
             row, metric = rows.setdefault(number.key.component, {}), number.key.metric
             row[metric] = number.interval.estimate
             row[f"{metric}_low"], row[f"{metric}_high"] = number.interval.low, number.interval.high
-    return _plain(pl.DataFrame([{"component": component, **row} for component, row in rows.items()]))
+    return plain(pl.DataFrame([{"component": component, **row} for component, row in rows.items()]))
 
 
 def group_table(
-    keys: Sequence[Key], names: Sequence[str], videos: Sequence[int], vectors: Sequence[FloatArray]
+    keys: Sequence[Key], names: Sequence[str], videos: Sequence[int], vectors: Sequence[Floats]
 ) -> pl.DataFrame:
     """One row per group and component with its global and video-wise numbers; then mean and std over groups."""
     values = np.stack(vectors)
-    lines: list[tuple[str, int | None, FloatArray]] = [
+    lines: list[tuple[str, int | None, Floats]] = [
         *zip(names, videos, values, strict=True), ("mean", None, mean_along(values, 0)), ("std", None, spread(values)),
     ]  # fmt: skip
     components = dict.fromkeys(key.component for key in keys if key.scope in SCOPES)
@@ -75,10 +72,10 @@ def group_table(
                 if key.component == component and key.scope in SCOPES[:2]:
                     row[key.metric if key.scope == SCOPES[0] else f"video-wise {key.metric}"] = value
             rows.append(row)
-    return _plain(pl.DataFrame(rows, infer_schema_length=None))
+    return plain(pl.DataFrame(rows, infer_schema_length=None))
 
 
-def spread(values: FloatArray) -> FloatArray:
+def spread(values: Floats) -> Floats:
     """Standard deviation over groups with ddof = 1, of the groups where a number is defined; nan below two."""
     defined = (~np.isnan(values)).sum(axis=0)
     gap = np.nan_to_num(values - mean_along(values, 0)) ** 2
@@ -86,7 +83,7 @@ def spread(values: FloatArray) -> FloatArray:
 
 
 def detection_classes(
-    parts: Sequence[DetectionPart], component: str, names: Sequence[str], totals: IntArray | None
+    parts: Sequence[DetectionPart], component: str, names: Sequence[str], totals: Ints | None
 ) -> pl.DataFrame:
     """One row per class that occurs or is predicted: counts in the scored videos, AP and P/R/F1 (as in Table 13)."""
     rankeds = [part.components[component].ranked for part in parts]
@@ -108,11 +105,11 @@ def detection_classes(
     if totals is not None:
         columns["instances in dataset"] = totals
         columns["rare"] = np.isin(np.arange(len(names)), np.concatenate([part.rare for part in parts]))
-    return _occurring(_plain(pl.DataFrame(columns)))
+    return _occurring(plain(pl.DataFrame(columns)))
 
 
 def recognition_classes(
-    parts: Sequence[RecognitionPart], component: str, names: Sequence[str], totals: IntArray | None
+    parts: Sequence[RecognitionPart], component: str, names: Sequence[str], totals: Ints | None
 ) -> pl.DataFrame:
     """One row per class that occurs: frames, AP, video-wise AP, and what a constant score gets."""
     rankings = [part.rankings[component] for part in parts]
@@ -128,7 +125,7 @@ def recognition_classes(
     if totals is not None:
         columns["instances in dataset"] = totals
         columns["rare"] = np.isin(np.arange(len(names)), np.concatenate([part.rare for part in parts]))
-    return _occurring(_plain(pl.DataFrame(columns)))
+    return _occurring(plain(pl.DataFrame(columns)))
 
 
 def association_table(parts: Sequence[DetectionPart], numbers: Sequence[ScoreNumber]) -> pl.DataFrame:
@@ -138,25 +135,14 @@ def association_table(parts: Sequence[DetectionPart], numbers: Sequence[ScoreNum
     )
     found = {number.key.metric: number.interval for number in numbers if number.key.scope == "association"}
     rows = [
-        {"outcome": name, "meaning": _OUTCOMES[name], "count": int(counts[k]), "share": found[name].estimate,
+        {"outcome": name, "meaning": OUTCOMES[name], "count": int(counts[k]), "share": found[name].estimate,
          "share_low": found[name].low, "share_high": found[name].high}
         for k, name in enumerate(ASSOCIATION_COUNTS)
     ]  # fmt: skip
-    return _plain(pl.DataFrame(rows))
+    return plain(pl.DataFrame(rows))
 
 
-_OUTCOMES = {
-    "lm": "localised and matched",
-    "plm": "right triplet, box too far off",
-    "ids": "identity switch",
-    "idm": "box right, triplet wrong",
-    "mil": "right triplet, no overlap",
-    "fp": "false positive",
-    "fn": "missed",
-}
-
-
-def convention_table(keys: Sequence[Key], values: Mapping[str, FloatArray]) -> pl.DataFrame:
+def convention_table(keys: Sequence[Key], values: Mapping[str, Floats]) -> pl.DataFrame:
     """Global numbers under every convention, and how far apart they are."""
     rows = []
     for k, key in enumerate(keys):
@@ -164,7 +150,7 @@ def convention_table(keys: Sequence[Key], values: Mapping[str, FloatArray]) -> p
             found = {convention: float(vector[k]) for convention, vector in values.items()}
             difference = max(found.values()) - min(found.values())
             rows.append({"component": key.component, "metric": key.metric, **found, "difference": difference})
-    return _plain(pl.DataFrame(rows))
+    return plain(pl.DataFrame(rows))
 
 
 def confusion_table(confusion: Confusion, names: Sequence[str]) -> pl.DataFrame:
@@ -182,5 +168,6 @@ def _occurring(table: pl.DataFrame) -> pl.DataFrame:
     return table.filter(pl.any_horizontal(seen))
 
 
-def _plain(table: pl.DataFrame) -> pl.DataFrame:
+def plain(table: pl.DataFrame) -> pl.DataFrame:
+    """The table with null where a number is not defined."""
     return table.with_columns(pl.selectors.float().fill_nan(None))

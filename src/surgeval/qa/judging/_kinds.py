@@ -13,7 +13,7 @@ from typing import Protocol
 
 from surgeval.errors import DataError
 from surgeval.files import read_json_object
-from surgeval.qa.chat import Chat, ChatError, Message
+from surgeval.qa.chat import FILTERED, Chat, ChatError, Message
 from surgeval.qa.formats._text import norm
 from surgeval.qa.judging._prompt import PROMPT_VERSION, REMINDER, JudgeItem, judge_messages
 from surgeval.qa.judging._verdict import parse_verdict, parse_verdict_of_original
@@ -87,6 +87,9 @@ class ChatJudge:
             requests += reply.requests
             prompt += reply.prompt_tokens
             completion += reply.completion_tokens
+            if reply.finish == "content_filter" and (text is None or not self._original):
+                self._count(failed=False)
+                return Vote(self.name, "error", text, FILTERED, requests, prompt, completion)
             state, reason = (
                 parse_verdict_of_original(text) if self._original and text is not None else parse_verdict(text)
             )

@@ -1,0 +1,124 @@
+"""What `scores.json` must say, and what must stand beside it, for a page and a comparison to be made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import polars as pl
+
+from surgeval.errors import DataError
+from surgeval.metrics import CONVENTIONS
+from surgeval.protocols.triplets._numbers import NAMES, Key, ScoreNumber, StoredReplicates
+from surgeval.protocols.triplets._stored import expect, is_number
+from surgeval.protocols.triplets.figures import TITLES
+from surgeval.stats import Interval
+
+__all__ = ["check_scores"]
+
+_Columns: TypeAlias = dict[str, type[pl.DataType]]
+_MOST_RESAMPLES = 1_000_000
+
+
+def check_scores(
+    folder: Path,
+    data: Mapping[str, Any],
+    schema: int,
+    sheets: Mapping[str, pl.DataFrame],
+    drawn: Sequence[str],
+    replicates: StoredReplicates,
+) -> tuple[ScoreNumber, ...]:
+    """The numbers of a scored folder whose files fit together; `drawn` are the components of curves and matrices."""
+    path = folder / "scores.json"
+    expect(data.get("schema") == schema, path, "schema", data.get("schema"),
+           f"{schema} (score the predictions again)")  # fmt: skip
+    kinds: dict[str, type] = {"name": str, "task": str, "settings": dict, "thresholds": dict, "notes": list,
+                              "numbers": list}  # fmt: skip
+    for key, kind in kinds.items():
+        expect(isinstance(data.get(key), kind), path, key, data.get(key), f"a {kind.__name__}")
+    expect(data["task"] in ("detection", "recognition"), path, "task", data["task"], "detection or recognition")
+    expect(all(isinstance(note, str) for note in data["notes"]), path, "notes", data["notes"], "texts")
+    for component, value in data["thresholds"].items():
+        expect(is_number(value), path, f"thresholds: {component}", value, "a finite number")
+    _check_settings(path, data["task"], data["settings"])
+    numbers = tuple(_number(path, one, data["settings"]) for one in data["numbers"])
+    keys = [number.key for number in numbers]
+    if sorted(keys) != sorted(replicates.keys):
+        raise DataError(folder / "replicates.parquet", found="other numbers", expected="those of scores.json")
+    _check_sheets(folder / "details.json", data["task"], data["settings"], sheets, set(keys))
+    for component in drawn:
+        expect(component in TITLES, folder / "details.json", "curves", component, f"one of {', '.join(TITLES)}")
+    return numbers
+
+
+def _check_settings(path: Path, task: str, settings: Mapping[str, Any]) -> None:
+    def require(key: str, fits: bool, expected: str) -> None:
+        expect(fits, path, f"settings: {key}", settings.get(key), expected)
+
+    for key in ("data", "label_space", "rare_from"):
+        require(key, isinstance(settings.get(key), str), "a text")
+    for key in ("rare", "seed", "resamples", "frames"):
+        require(key, type(settings.get(key)) is int and settings[key] >= 0, "a whole number")
+    require("resamples", 0 < settings["resamples"] <= _MOST_RESAMPLES, f"1 to {_MOST_RESAMPLES}")
+    for key in ("videos", "components"):
+        names = settings.get(key)
+        require(key, isinstance(names, list) and bool(names) and all(isinstance(one, str) for one in names), "names")
+        require(key, len(set(settings[key])) == len(settings[key]), "each name once")
+    require("components", set(settings["components"]) <= set(TITLES), f"some of {', '.join(TITLES)}")
+    scheme = settings.get("scheme")
+    kind = scheme.get("kind") if isinstance(scheme, dict) else None
+    require("scheme", kind in ("all", "folds", "sources"), "a kind: all, folds or sources")
+    if task == "detection":
+        require("convention", settings.get("convention") in CONVENTIONS, f"one of {', '.join(CONVENTIONS)}")
+
+
+def _number(path: Path, row: Any, settings: Mapping[str, Any]) -> ScoreNumber:
+    expect(isinstance(row, dict), path, "numbers", row, "a number")
+    texts = [row.get(key) for key in ("scope", "component", "metric", "note")]
+    expect(all(isinstance(text, str) and "|" not in text for text in texts), path, "numbers", row, "its names")
+    expect(row["component"] in NAMES, path, "numbers", row["component"], f"one of {', '.join(NAMES)}")
+    ends = [row.get(key, "") for key in ("estimate", "low", "high")]
+    expect(all(end is None or is_number(end) for end in ends), path, "numbers", row, "estimate, low and high")
+    clusters = row.get("clusters")
+    expect(type(clusters) is int and clusters >= 0, path, "numbers", clusters, "the number of videos")
+    estimate, low, high = (float("nan") if end is None else float(end) for end in ends)
+    key = Key(row["scope"], row["component"], row["metric"])
+    interval = Interval(
+        estimate, low, high, method="none" if low != low else "percentile", point="statistic", n=clusters,
+        clusters=clusters, resamples=settings["resamples"] if clusters > 1 else 0, name=key.text, note=row["note"],
+    )  # fmt: skip
+    return ScoreNumber(key, interval)
+
+
+def _check_sheets(
+    path: Path, task: str, settings: Mapping[str, Any], sheets: Mapping[str, pl.DataFrame], keys: set[Key]
+) -> None:
+    """The tables that the page reads by column, and the numbers it leads with."""
+    detection = task == "detection"
+    metric, metrics = ("AP50", ("mAP50", "mAP50:95", "F1")) if detection else ("AP", ("mAP",))
+    wanted: dict[str, _Columns] = {"components": {"component": pl.String}}
+    if not detection:
+        wanted["components"]["constant mAP"] = pl.Float64
+    for component in settings["components"]:
+        numbers = {"class": pl.Int64, "instances": pl.Int64, metric: pl.Float64}
+        wanted[f"classes_{component}"] = {"name": pl.String, **numbers}
+    main = "ivt" if "ivt" in settings["components"] else settings["components"][0]
+    if "rare" in sheets:
+        wanted[f"classes_{main}"]["rare"] = pl.Boolean
+    if detection:
+        names = dict.fromkeys((*CONVENTIONS, "difference"), pl.Float64)
+        wanted["conventions"] = {"component": pl.String, "metric": pl.String, **names}
+    if "association" in sheets:
+        shares = dict.fromkeys(("share", "share_low", "share_high"), pl.Float64)
+        wanted["association"] = {"outcome": pl.String, "meaning": pl.String, "count": pl.Int64, **shares}
+    if settings["scheme"]["kind"] != "all":
+        wanted[settings["scheme"]["kind"]] = {"component": pl.String, "group": pl.String, "videos": pl.Int64}
+    for name, columns in wanted.items():
+        expect(name in sheets, path, "sheets", ", ".join(sheets), f"a sheet {name}")
+        for column, kind in columns.items():
+            found = sheets[name].schema.get(column)
+            expect(found == kind, path, f"sheets.{name}.{column}", str(found), kind.__name__)
+    for wanted_metric in metrics:
+        key = Key("global", main, wanted_metric)
+        expect(key in keys, path.with_name("scores.json"), "numbers", f"no {key.label}", "it among the numbers")

@@ -1,0 +1,139 @@
+"""From arrays to numbers: score what a Python program already holds, without files.
+
+`score_detection` takes columns of boxes, `score_recognition` frames × classes arrays. Both need the video of each row,
+because intervals are made by resampling whole videos.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from surgeval.errors import BadInput
+from surgeval.metrics import CONVENTIONS, Convention, DetectionSet, rare_classes
+from surgeval.protocols.triplets._assemble import ScoringPlan, assemble_detection, assemble_recognition
+from surgeval.protocols.triplets._box_columns import (
+    BoxFormat,
+    Columns,
+    class_counts,
+    number_frames,
+    read_boxes,
+    require_same_unit,
+)
+from surgeval.protocols.triplets._groups import Group, VideoGroups
+from surgeval.protocols.triplets._inputs import Task, array_fingerprint
+from surgeval.protocols.triplets._numbers import Progress
+from surgeval.protocols.triplets._recognition import FrameScores
+from surgeval.protocols.triplets.method import RECOGNITION, RESAMPLES
+from surgeval.protocols.triplets.result import TripletScores
+from surgeval.vocab import LabelSpace, load_labels
+
+__all__ = ["score_detection", "score_recognition"]
+
+
+def score_detection(
+    truth: Columns,
+    predictions: Columns,
+    *,
+    space: LabelSpace | str | None = None,
+    box_format: BoxFormat = "xywh",
+    convention: Convention = "coco",
+    components: Sequence[str] | None = None,
+    videos: Sequence[str] | None = None,
+    thresholds: Mapping[str, float] | None = None,
+    rare: int = 300,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    name: str = "predictions",
+    progress: Progress | None = None,
+) -> TripletScores:
+    """Score boxes that are already in arrays: columns by name, as a mapping of arrays or a polars frame.
+
+    Both tables have `video`, `frame` (any ids; a frame is one image of its video), `class` (ids from 0) and `box`
+    (n × 4), or `x`, `y`, `w`, `h` instead of it; predictions have `score`. `box_format` is `xywh` (top-left corner and
+    size, as in COCO), `xyxy` or `cxcywh`, in pixels or any other unit that both tables share. With a label space (or
+    the name of one) classes are triplet ids and instrument, verb and target are scored too; without one the classes
+    are scored as they are, as component `ivt`. Every frame that either table names is scored. Videos count in the order
+    in which they appear; `videos` lists them where some have no box at all. `thresholds` are score thresholds of P, R
+    and F1 by component, chosen on other data.
+
+    >>> truth = {"video": ["v1", "v2"], "frame": [1, 1], "class": [0, 0], "box": [[0, 0, 4, 4], [2, 2, 4, 4]]}
+    >>> found = {**truth, "box": [[0, 0, 4, 4], [9, 9, 4, 4]], "score": [0.9, 0.8]}
+    >>> print(score_detection(truth, found).number("ivt", "mAP50"))
+    0.505 [0.000, 1.000] (few clusters: 2)
+    """
+    if convention not in CONVENTIONS:
+        raise BadInput(f"convention {convention!r}: expected one of {', '.join(CONVENTIONS)}")
+    labels = load_labels(space) if isinstance(space, str) else space
+    tables = [read_boxes(truth, "truth", box_format), read_boxes(predictions, "predictions", box_format)]
+    require_same_unit(*tables)
+    names, video, numbers = number_frames(tables[0], tables[1], videos)
+    sizes = class_counts(tables, labels, components)
+    truths, found = (one.to_boxes(number, labels, tuple(sizes)) for one, number in zip(tables, numbers, strict=True))
+    main = "ivt" if "ivt" in sizes else next(iter(sizes))
+    settings = {
+        "data": array_fingerprint(video, truths.frame, truths.xywh, *truths.classes.values()),
+        "components": list(sizes), "convention": convention, "iou": 0.5,
+        "threshold": "given" if thresholds else "the scored data",
+    }  # fmt: skip
+    totals = np.bincount(truths.classes[main], minlength=sizes[main])
+    plan = _plan("detection", name, names, labels, settings, rare, totals, resamples, seed, progress)
+    data = DetectionSet.of(video, truths, found, n_videos=len(names))
+    return assemble_detection(plan, data, sizes, labels, convention, dict(thresholds or {}))
+
+
+def score_recognition(
+    targets: npt.NDArray[Any],
+    scores: npt.NDArray[Any],
+    videos: Sequence[str],
+    *,
+    space: LabelSpace | str | None = None,
+    components: Sequence[str] | None = None,
+    rare: int = 300,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    name: str = "scores",
+    progress: Progress | None = None,
+) -> TripletScores:
+    """Score labels and class scores that are already in arrays (frames × classes), with the video of each frame.
+
+    With a label space (or the name of one) classes are triplet ids and every component is scored; without one the
+    classes are scored as they are, as component `ivt`.
+
+    >>> import numpy as np
+    >>> labels = np.eye(2)[[0, 1, 0, 1]]
+    >>> print(score_recognition(labels, labels * 0.8, ["v1", "v1", "v2", "v2"]).number())
+    1.000 [1.000, 1.000] (few clusters: 2)
+    """
+    names = tuple(dict.fromkeys(map(str, videos)))
+    number = {video: k for k, video in enumerate(names)}
+    labels = np.asarray(targets).astype(bool)
+    if labels.ndim != 2 or labels.shape != np.shape(scores) or len(labels) != len(videos) or not len(labels):
+        raise BadInput(f"found targets {labels.shape}, scores {np.shape(scores)} and {len(videos)} video names, "
+                       "expected two frames × classes arrays and a video for each frame")  # fmt: skip
+    known = load_labels(space) if isinstance(space, str) else space
+    chosen = tuple(components) if components else (RECOGNITION if known is not None else ("ivt",))
+    video = np.array([number[str(one)] for one in videos], dtype=np.int64)
+    frames = FrameScores(labels, np.asarray(scores), video, np.ones(len(labels), bool), known)
+    settings = {"data": array_fingerprint(labels, video), "components": list(chosen)}
+    totals = labels.sum(axis=0)
+    plan = _plan("recognition", name, names, known, settings, rare, totals, resamples, seed, progress)
+    return assemble_recognition(plan, frames, chosen)
+
+
+def _plan(
+    task: Task, name: str, videos: tuple[str, ...], space: LabelSpace | None, settings: Mapping[str, Any], rare: int,
+    totals: npt.NDArray[np.int64], resamples: int, seed: int, progress: Progress | None,
+) -> ScoringPlan:  # fmt: skip
+    """All videos together, rare classes counted in the arrays themselves."""
+    scheme = VideoGroups("all", "all", (Group("all", videos),))
+    common = {
+        "task": task, "label_space": space.name if space else "", "videos": list(videos), "scheme": scheme.to_json(),
+        "rare": rare, "rare_from": "dataset", "resamples": resamples, "seed": seed,
+    }  # fmt: skip
+    return ScoringPlan(
+        name, scheme, {**common, **settings}, [rare_classes(totals, rare)], totals, resamples, seed, (), progress
+    )
