@@ -15,7 +15,7 @@ from typing import Any
 from surgeval.errors import DataError
 from surgeval.files._regular import read_bounded
 
-__all__ = ["MAX_DEPTH", "BrokenJson", "parse_json", "read_json_file", "read_json_object"]
+__all__ = ["MAX_DEPTH", "BrokenJson", "parse_json", "read_json_file", "read_json_object", "too_deep"]
 
 MAX_DEPTH = 64  # of lists and objects in one another; the deepest format read here has 9
 _MAX_DIGITS = 300  # of a whole number: with more it is no float
@@ -60,16 +60,20 @@ def parse_json(text: str, pairs: Pairs | None = None, *, digits: int | None = _M
         raise BrokenJson(f"nesting deeper than {MAX_DEPTH} levels") from None
     except ValueError:  # the interpreter's own limit on digits
         raise BrokenJson("a number with thousands of digits") from None
-    if too_deep(text):
+    if too_deep(text, 0, len(text)):
         raise BrokenJson(f"nesting deeper than {MAX_DEPTH} levels")
     return value
 
 
-def too_deep(text: str) -> bool:
-    """Whether a valid JSON text nests more than `MAX_DEPTH` levels: each pass takes the innermost brackets away."""
-    if text.count("[") + text.count("{") <= MAX_DEPTH:
+def too_deep(text: str, start: int, end: int) -> bool:
+    """Whether this valid JSON nests more than `MAX_DEPTH` levels: each pass takes the innermost brackets away.
+
+    >>> too_deep("[[]]", 0, 4), too_deep("[" * 65 + "]" * 65, 0, 130)
+    (False, True)
+    """
+    if text.count("[", start, end) + text.count("{", start, end) <= MAX_DEPTH:
         return False
-    brackets = _NO_BRACKET.sub("", _STRING.sub("", text)).translate(_BRACKETS)
+    brackets = _NO_BRACKET.sub("", _STRING.sub("", text[start:end])).translate(_BRACKETS)
     for _ in range(MAX_DEPTH):
         if not brackets:
             return False
