@@ -10,7 +10,7 @@ REAL := $(wildcard ../shared/data)
 export SURGEVAL_REAL_DATA ?= $(if $(REAL),$(abspath $(REAL)))
 OUT ?= demo
 
-.PHONY: demo test test-long lint bench docs clean help
+.PHONY: demo quick test test-long lint bench docs clean help
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
@@ -49,14 +49,23 @@ lint: $(VENV)/.dev  ## ruff, mypy --strict, import layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# No browser, no rendering, no training, no servers: what changes most often.
+QUICK := $(addprefix tests/unit/,errors files records vocab stats metrics figures qa engine pages report) \
+         tests/unit/test_architecture_page.py tests/unit/protocols tests/golden
+quick: $(VENV)/.dev  ## lint, layers and the tests that change most often (under 90 seconds)
+	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check . && $(BIN)/lint-imports --no-logo 2>&1 | tail -n 3
+	@$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m 'not slow and not browser' $(QUICK)
+
 # mypy uses one core for a minute, so it runs beside the tests.
-test: $(VENV)/.browser  ## everything at reduced counts (under 10 minutes on 2 cores)
+test: $(VENV)/.browser  ## everything at reduced counts (under 12 minutes on 2 idle cores)
 	@$(MAKE) --no-print-directory lint > $(VENV)/lint.log 2>&1 & lint=$$!; failed=0; \
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal || failed=$$?; \
 	wait $$lint || failed=$$?; cat $(VENV)/lint.log; exit $$failed
 
+# Coverage costs half as much again, so it is measured where time is not short.
 test-long: export SURGEVAL_LONG := 1
-test-long: test  ## everything at full counts
+test-long: export PYTEST_ADDOPTS := --cov=surgeval --cov-report=term:skip-covered
+test-long: test  ## everything at full counts, with coverage
 
 # Peers are installed beside the project, never into it: surgeval must not come to need one.
 .bench: benchmarks/requirements-triplets.txt $(VENV)/.dev
@@ -72,4 +81,4 @@ docs: $(VENV)/.docs  ## the documentation site in site/
 	@echo "open site/index.html"
 
 clean:  ## remove everything that was built here
-	rm -rf $(VENV) .bench site dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .bench site dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage

@@ -10,7 +10,6 @@ import pytest
 
 from surgeval.protocols.focus import score_focus
 from surgeval.protocols.focus.page import write_focus_report
-from surgeval.protocols.focus.tables import FocusReport
 from surgeval.qa.judging import ExactJudge, Panel
 from surgeval.report import study_ranking, write_ranking_report
 from surgeval.stats import rank, stream
@@ -49,10 +48,11 @@ def submission(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if k % 10:
             responses.append({"qID": qid, "content": said, "latency": 99.0 if k % 11 == 0 else 1.0, "</th>": 1})
     scores = score_focus(
-        requests, references, responses, judge=Panel([ExactJudge("<judge>")]), track="segment", resamples=50
-    )
+        requests, references, responses, judge=Panel([ExactJudge("<judge>")]), track="segment", resamples=50,
+        name=MODELS[0],
+    )  # fmt: skip
     assert {"ok", "missing", "late", "invalid"} <= set(scores.results["status"])
-    return write_focus_report(FocusReport(scores, MODELS[0]), tmp_path_factory.mktemp("focus"))
+    return write_focus_report(scores, tmp_path_factory.mktemp("focus"))
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import pytest
 from surgeval.engine import Manifest, RunRecord
 from surgeval.protocols.surgxbench import SurgXSettings
 from surgeval.protocols.surgxbench._item import Item
-from surgeval.protocols.surgxbench.page import write_surgxbench_report
+from surgeval.protocols.surgxbench.page import write_page_of
 from surgeval.protocols.surgxbench.result import SurgXScores
 
 pytestmark = pytest.mark.browser
@@ -40,9 +40,11 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     record = RunRecord(manifest, "done", 1, 1, 0, 6, "", "", 0.0)
     cases = pl.DataFrame({"cluster": ["a", "b"], "frame": ["1", "2"], "task": ["none", "none"]})
     table = pl.DataFrame({"task": list(CLASSES), "flag": ["<b>ties</b>"] * 3, "cases": [1, 2, 3]})
-    scores = SurgXScores(NAME, record, CLASSES, cases, {}, {"flags": table})
     items = tuple(_item(number) for number in range(len(CARDS)))
-    return write_surgxbench_report([scores], tmp_path_factory.mktemp("page"), items={NAME: items})
+    scores = SurgXScores(
+        name=NAME, record=record, classes=CLASSES, cases=cases, numbers={}, made={"flags": table}, items=items
+    )
+    return write_page_of([scores], tmp_path_factory.mktemp("page"))
 
 
 def _order(opened: Any) -> list[int]:

@@ -208,6 +208,25 @@ def test_quality_proposes_the_black_frame_and_resumes(surgeval: Surgeval, small_
         assert [name, frame.stem, "black"] in [[d["video"], d["frame"], d["reason"]] for d in drops]
 
 
+def test_names_with_terminal_escapes_are_spelt_out_wherever_they_are_printed(
+    surgeval: Surgeval, small_phantom: Path, tmp_path: Path
+) -> None:
+    done = surgeval("data", "convert", small_phantom, "--to", "labelme", "--out", "copy")
+    assert done.returncode == 0, done.stderr
+    video = next(folder for folder in (tmp_path / "copy").rglob("*") if folder.is_dir() and list(folder.glob("*.json")))
+    hostile = video.rename(video.with_name("V\x1b[2J\x9b31m"))
+    first, second, *_ = sorted(hostile.glob("*.jpg"))
+    first.write_bytes(b"no picture")
+    second.unlink()
+    for command in (("data", "check", "copy", "--quality", "--out", "runs/q"), ("report", "copy", "--out", "page"),
+                    ("data", "convert", "copy", "--to", "voc", "--out", "voc")):  # fmt: skip
+        done = surgeval(*command)
+        said = done.stdout + done.stderr
+        assert [c for c in said if not c.isprintable() and c != "\n"] == [], command
+        if "check" in command:
+            assert "V\\x1b[2J\\x9b31m" in done.stdout
+
+
 def test_a_report_is_one_page_with_tables(surgeval: Surgeval, small_phantom: Path, tmp_path: Path) -> None:
     done = surgeval("report", small_phantom, "--out", "out")
     assert done.returncode == 0, done.stderr

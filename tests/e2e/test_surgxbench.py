@@ -207,6 +207,7 @@ def test_runs_of_several_models_stand_side_by_side_on_one_page(
     page = Path(json.loads(capsys.readouterr().out)["report"])
     text = page.read_text(encoding="utf-8")
     assert "Where do they look?" in text and ">again<" in text and f">{whole.name}<" in text
+    assert text.count('class="card"') == 2 * 4  # the galleries of both
     assert (tmp_path / "both" / "tables" / "2_classes.csv").read_bytes() == (
         tmp_path / "both" / "tables" / "1_classes.csv"
     ).read_bytes()
@@ -214,6 +215,33 @@ def test_runs_of_several_models_stand_side_by_side_on_one_page(
     assert "found no run.json, expected run folders only, or one dataset" in said
     assert "expected different names" in _sentence(capsys, "report", whole, whole, "--out", tmp_path / "twice")
     assert "expected another folder" in _sentence(capsys, "report", whole, "--out", whole)
+
+
+def test_a_run_compared_with_itself_differs_by_nothing_and_has_a_page(
+    whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(whole, tmp_path / "again")
+    capsys.readouterr()
+    words = ["compare", str(whole), str(tmp_path / "again"), "--out", str(tmp_path / "both")]
+    assert run([*words, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    keys = [row["number"] for row in said["differences"]]
+    assert keys[:3] == ["accuracy", "tp_ac", "tp_lift"]
+    assert {row["difference"] for row in said["differences"]} == {0.0}
+    assert Path(said["report"]).is_file()
+
+
+def test_runs_are_ranked_by_how_often_their_best_prompt_is_right(
+    small_phantom: Path, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "shortcut"
+    asked = [word.replace("phantom-clip", "phantom-shortcut") for word in ASKED]
+    assert run([*asked, "--data", str(small_phantom), "--out", str(other), "--gallery", "0"]) == 0
+    capsys.readouterr()
+    assert run(["rank", str(whole), str(other), "--n-boot", "100", "--stability", "0", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert set(said["models"]) == {whole.name, "shortcut"}
+    assert list(said["bucket_rank"]) == ["instruments|id"]
 
 
 def test_one_split_of_an_edition_can_be_filmed_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,8 @@
 """A chat model as answerer: the reply is the answer, and no reply is never an answer.
 
 After `give_up_after` questions in a row without a reply the server counts as down and the rest fail at once, so that a
-dead server costs a minute and not a time-out per question. `--retry` asks them again.
+dead server costs a minute and not a time-out per question; a later try of the run asks them again. A reply without an
+answer (withheld, cut off, no text) fails alone: the server is there.
 """
 
 from __future__ import annotations
@@ -9,42 +10,54 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Generic, TypeAlias
 
 from surgeval.asking._answerers import Answered, ShownFrame, Unanswered
+from surgeval.asking._question import Question
 from surgeval.errors import printable
-from surgeval.qa.chat import ChatError, Message, Reply, SeeingChat
-from surgeval.records import VqaQuestion
+from surgeval.qa.chat import FILTERED, ChatError, Message, Reply, SeeingChat
 
 __all__ = ["ChatAnswerer", "Prompt"]
 
-Prompt: TypeAlias = Callable[[VqaQuestion, Sequence[ShownFrame]], Sequence[Message]]
+Prompt: TypeAlias = Callable[[Question, Sequence[ShownFrame]], Sequence[Message]]
 
 _THOUGHT = re.compile(r"\s*<think>.*?</think>\s*", re.DOTALL)
 
 
-class ChatAnswerer:
-    """Asks a chat model; safe to call from many threads when the model is."""
+class ChatAnswerer(Generic[Question]):
+    """Asks a chat model; safe to call from many threads when the model is. `prompt` puts a question into messages.
+
+    >>> from surgeval.qa.chat import Reply
+    >>> from surgeval.records import VqaQuestion
+    >>> class Polite:
+    ...     identity, sees = "polite", False
+    ...     def complete(self, messages):
+    ...         return Reply(f"<think>hm</think> yes to {messages[0]['content']!r}", 12, 3)
+    >>> answerer = ChatAnswerer(Polite(), lambda question, pictures: [{"role": "user", "content": question.text}])
+    >>> answerer.answer(VqaQuestion("q", "v", 0, 1, "", "Is a clip visible?", "1a", "binary", "Yes")).content
+    "yes to 'Is a clip visible?'"
+    """
 
     costly = True
 
-    def __init__(self, chat: SeeingChat, prompt: Prompt, *, give_up_after: int = 20) -> None:
+    def __init__(self, chat: SeeingChat, prompt: Prompt[Question], *, give_up_after: int = 20) -> None:
         self._chat, self._prompt, self._give_up_after = chat, prompt, give_up_after
         self._failures, self._lock = 0, threading.Lock()
         self.identity, self.looks = chat.identity, chat.sees
 
-    def answer(self, question: VqaQuestion, pictures: Sequence[ShownFrame] = ()) -> Answered:
+    def answer(self, question: Question, pictures: Sequence[ShownFrame] = ()) -> Answered:
         """The model's reply, without what it thought aloud."""
         if self._failures >= self._give_up_after:
             raise Unanswered(f"not asked: the model failed {self._failures} times in a row")
         try:
             reply = self._chat.complete(self._prompt(question, pictures if self.looks else ()))
-            text = _final(reply)
-        except (ChatError, Unanswered) as error:
+        except ChatError as error:
             self._count(failed=True)
             raise Unanswered(str(error)) from None
         self._count(failed=False)
-        return Answered(printable(text), reply.seconds, reply.requests, reply.prompt_tokens, reply.completion_tokens)
+        return Answered(
+            printable(_final(reply)), reply.seconds, reply.requests, reply.prompt_tokens, reply.completion_tokens
+        )
 
     def _count(self, *, failed: bool) -> None:
         with self._lock:
@@ -53,12 +66,12 @@ class ChatAnswerer:
 
 def _final(reply: Reply) -> str:
     """The text after any thinking; a reply that has none because it was cut off is a failure, not an empty answer."""
+    if reply.finish == "content_filter":
+        raise Unanswered(FILTERED)
     if reply.text is None:
         raise Unanswered("the reply has no text")
     thought = _THOUGHT.match(reply.text)
     text = reply.text[thought.end() :] if thought else reply.text
     if reply.finish == "length" and (not text.strip() or text.lstrip().startswith("<think>")):
-        raise Unanswered(
-            "the reply was cut off at the token limit before its answer; a new run may allow more (--max-tokens)"
-        )
+        raise Unanswered("the reply was cut off at the token limit before its answer; a new run may allow more tokens")
     return text

@@ -19,10 +19,11 @@ import numpy as np
 import numpy.typing as npt
 
 from surgeval.asking._answerers import ShownFrame
+from surgeval.asking._question import Timed
 from surgeval.datasets import Dataset, read_image, video_index, with_clock
 from surgeval.datasets.io import SUFFIXES, video_files
 from surgeval.errors import BadInput, DataError
-from surgeval.records import ImageRef, VqaQuestion
+from surgeval.records import ImageRef
 
 __all__ = ["DatasetFrames", "Media", "Shown", "VideoFiles", "pictures"]
 
@@ -102,7 +103,7 @@ class VideoFiles:
         return video_index(self._files[video]).times, self._files[video]
 
 
-def pictures(media: Media, question: VqaQuestion, shown: Shown) -> tuple[ShownFrame, ...]:
+def pictures(media: Media, question: Timed, shown: Shown) -> tuple[ShownFrame, ...]:
     """The frames of the question's window; a window outside the video, or a damaged frame, is a `DataError`."""
     times, source = media.timeline(question.video)
     made = []
@@ -113,7 +114,7 @@ def pictures(media: Media, question: VqaQuestion, shown: Shown) -> tuple[ShownFr
     return tuple(made)
 
 
-def _chosen(times: npt.NDArray[np.float64], question: VqaQuestion, most: int) -> list[int]:
+def _chosen(times: npt.NDArray[np.float64], question: Timed, most: int) -> list[int]:
     last = float(times[-1])
     step = float(times[-1] - times[-2]) if len(times) > 1 else 0.0
     if question.start > last + max(step, 1.0) + _SLACK:  # the last frame stays on screen for a while

@@ -11,6 +11,7 @@ from surgeval.asking._answerers import Answerer, Oracle, PriorAnswerer, RandomAn
 from surgeval.asking._chat_answerer import ChatAnswerer, Prompt
 from surgeval.errors import BadInput
 from surgeval.models.chat import ChatOptions, open_chat
+from surgeval.qa.chat import public_name
 from surgeval.records import VqaQuestion
 
 __all__ = ["open_answerer"]
@@ -19,8 +20,9 @@ _EXPECTED = "openai:MODEL@URL, hf:PATH, replay:FILE, prior[:TRAIN], random[:SEED
 
 
 def open_answerer(
-    text: str, prompt: Prompt, train: Callable[[str], Iterable[VqaQuestion]], options: ChatOptions | None = None
-) -> Answerer:
+    text: str, prompt: Prompt[VqaQuestion], train: Callable[[str], Iterable[VqaQuestion]],
+    options: ChatOptions | None = None,
+) -> Answerer[VqaQuestion]:  # fmt: skip
     """The answerer that a name stands for.
 
     `prompt` says how a chat model is asked, `train(place)` gives the questions `prior` learns from ("" where no place
@@ -42,7 +44,8 @@ def open_answerer(
         return RandomAnswerer(_seed(text, rest) if colon else 0)
     if text == "oracle":
         return Oracle()
-    raise BadInput(f"model {text!r}: found {f'the kind {kind!r}' if colon else 'no known name'}, expected {_EXPECTED}")
+    found = f"the kind {kind!r}" if colon else "no known name"
+    raise BadInput(f"model {public_name(text)!r}: found {found}, expected {_EXPECTED}")
 
 
 def _seed(text: str, rest: str) -> int:

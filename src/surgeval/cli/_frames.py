@@ -11,6 +11,7 @@ import typer
 
 from surgeval.console import JsonOption, console, print_json, progress
 from surgeval.errors import BadInput
+from surgeval.files import path_inside, safe_name
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -45,29 +46,32 @@ def frames(
         raise BadInput("--every and --stride: found both, expected one of them")
     if clip is not None and (every is not None or stride is not None):
         raise BadInput("--clip keeps every frame: found --every or --stride as well, expected one or the other")
-    stems = [video.stem for video in videos]
-    if len(set(stems)) != len(stems):
-        raise BadInput(f"two videos are called {max(stems, key=stems.count)}: expected different names, or two calls")
+    stems = [safe_name(video.stem) for video in videos]
+    folded = [stem.casefold() for stem in stems]
+    if len(set(folded)) != len(folded):
+        raise BadInput(f"two videos are called {max(folded, key=folded.count)}: expected different names, or two calls")
     window = (seconds_of(clip[0], "--clip"), seconds_of(clip[1], "--clip")) if clip else None
     step = seconds_of(every, "--every") if every else (1.0 if stride is None else None)
     made: dict[str, int] = {}
-    for video in videos:
+    for video, stem in zip(videos, stems, strict=True):
         if not video.is_file():
             raise BadInput(f"{video}: found no such file, expected a video")
         if window:
-            made[str(clip_video(video, out / f"{video.stem}.mp4", window, overlay=overlay_time))] = 1
+            film = path_inside(out, f"{stem}.mp4")
+            made[str(clip_video(video, film, window, overlay=overlay_time))] = 1
             continue
         with progress("frames") as bar:
             show = partial(_show, bar, bar.add_task(video.name, total=None))
+            folder = path_inside(out, stem)
             written = cut_frames(
                 video,
-                out / video.stem,
+                folder,
                 every=step,
                 stride=stride or 1,
                 overlay=overlay_time,
                 progress=show,
             )
-        made[str(out / video.stem)] = len(written)
+        made[str(folder)] = len(written)
     if json:
         print_json(made)
         return

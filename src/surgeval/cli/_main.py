@@ -13,13 +13,16 @@ from surgeval import __version__
 from surgeval.cli import _compare, _data, _demo, _explain, _frames, _models, _phantom, _protocols, _rank, _report
 from surgeval.console import standard_streams
 from surgeval.errors import SurgevalError, visible
+from surgeval.protocols.registry import descriptors
 
 app = typer.Typer(
     name="surgeval",
     help=(
         "Can a vision or vision-language model for surgery be trusted?\n\n"
-        "Start with [bold]surgeval demo[/bold]: it makes a small surgical phantom, checks it and writes a report. "
-        "Then look at your own data: [bold]surgeval data check FOLDER[/bold], [bold]surgeval report FOLDER[/bold]."
+        "Start with [bold]surgeval demo[/bold]: it makes a small surgical phantom and takes it through every protocol. "
+        "Then look at your own data: [bold]surgeval data check FOLDER[/bold], [bold]surgeval report FOLDER[/bold].\n\n"
+        "The protocols, each with its question:\n\n"
+        + "\n\n".join(f"[bold]{one.name}[/bold]  {one.question}" for one in descriptors().values())
     ),
     no_args_is_help=True,
     rich_markup_mode="rich",

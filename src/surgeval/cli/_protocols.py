@@ -18,12 +18,20 @@ def register(app: typer.Typer) -> None:
 
 def _group(kind: str, says: str) -> typer.Typer:
     able = [one for one in descriptors().values() if getattr(one, kind)]
+    commands = {one.name: one.part(kind) for one in able}
     asked = "\n\n".join(f"[bold]{one.name}[/bold]: {one.question}" for one in able)
-    group = typer.Typer(help=f"{says}\n\n{asked}", no_args_is_help=True, rich_markup_mode="rich")
+    text = "\n\n".join((says, asked, _example(next(iter(commands.values())).__doc__ if commands else "")))
+    group = typer.Typer(help=text, no_args_is_help=True, rich_markup_mode="rich")
     group.callback()(_keep_names)
-    for one in able:
-        group.command(one.name)(one.part(kind))
+    for name, command in commands.items():
+        group.command(name)(command)
     return group
+
+
+def _example(doc: str | None) -> str:
+    """The first example of a command's own help."""
+    paragraphs = [" ".join(part.split()) for part in (doc or "").split("\n\n")]
+    return next((part for part in paragraphs if part.startswith("Example: ")), "")
 
 
 def _keep_names() -> None:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from surgeval.arrays import Floats, Ints
 from surgeval.compat._recognition import MODES
 from surgeval.errors import BadInput
 from surgeval.metrics import (
@@ -46,8 +46,8 @@ class _Video:
     n_frames: int = 0
     filled: list[bool] = field(default_factory=list)  # per frame: whether it has rows
     with_verbs: list[bool] = field(default_factory=list)  # per frame: whether they have 9 columns
-    tables: dict[str, list[npt.NDArray[np.float64]]] = field(default_factory=lambda: {"gt": [], "pd": []})
-    frames: dict[str, list[npt.NDArray[np.int64]]] = field(default_factory=lambda: {"gt": [], "pd": []})
+    tables: dict[str, list[Floats]] = field(default_factory=lambda: {"gt": [], "pd": []})
+    frames: dict[str, list[Ints]] = field(default_factory=lambda: {"gt": [], "pd": []})
 
 
 class Detection:
@@ -206,16 +206,14 @@ class Detection:
             self._tables[videos, verbs] = data, visits(data, self._convention)
         return self._tables[videos, verbs]
 
-    def _answer(self, scores: Scores, association: npt.NDArray[np.float64]) -> dict[str, Any]:
+    def _answer(self, scores: Scores, association: Floats) -> dict[str, Any]:
         answer: dict[str, Any] = {}
         for key, name in (KEYS | KEYS_5095 if self.enable_map5095 else KEYS).items():
             answer |= {key: getattr(scores, name), f"m{key}": scores.mean(name)}
         return answer | dict(zip(ASSOCIATION_COUNTS, association.tolist(), strict=True))
 
 
-def _rows(
-    frames: Sequence[Any], format: str, kind: str, first: int
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _rows(frames: Sequence[Any], format: str, kind: str, first: int) -> tuple[Floats, Ints, Ints]:
     """All rows as 9 columns, the frame number of each, and the width of each frame's rows (0 without rows)."""
     rows: list[Any] = []
     count, width = np.zeros(len(frames), np.int64), np.zeros(len(frames), np.int64)

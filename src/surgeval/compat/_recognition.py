@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from surgeval.arrays import AnyArray, Floats
 from surgeval.errors import BadInput
 from surgeval.metrics import average_precision, component_max, mean_along, mean_of, top_classes, top_k
 from surgeval.vocab import LabelSpace, load_labels
@@ -21,7 +22,7 @@ MODES = ("fixed", "legacy")
 SPACES = {100: "cholect50", 89: "prostatd"}  # number of triplets → label space
 N_NULL = 6  # CholecT50's last six triplets have neither verb nor target
 
-Batch = tuple[npt.NDArray[Any], npt.NDArray[Any]]
+Batch = tuple[AnyArray, AnyArray]
 
 
 class Recognition:
@@ -88,7 +89,7 @@ class Recognition:
         """The k classes with the highest global AP."""
         return top_classes(self._ap(self._seen(), component), k)
 
-    def extract(self, inputs: npt.ArrayLike, component: str = "i") -> npt.NDArray[Any]:
+    def extract(self, inputs: npt.ArrayLike, component: str = "i") -> AnyArray:
         """Labels or scores of a component from those of the triplets."""
         return component_max(np.atleast_2d(np.asarray(inputs)), component, self._space(component))
 
@@ -113,11 +114,11 @@ class Recognition:
         space = self._space(component)
         return component_max(joined[0], component, space), component_max(joined[1], component, space)
 
-    def _ap(self, videos: list[list[Batch]], component: str) -> npt.NDArray[np.float64]:
+    def _ap(self, videos: list[list[Batch]], component: str) -> Floats:
         ap = average_precision(*self._frames(videos, component))
         return np.nan_to_num(ap, nan=0.0) if self.mode == "legacy" else ap
 
-    def _answer(self, ap: npt.NDArray[np.float64], component: str, ignore_null: bool | None) -> dict[str, Any]:
+    def _answer(self, ap: Floats, component: str, ignore_null: bool | None) -> dict[str, Any]:
         # ivtmetrics stores the constructor's ignore_null and never reads it.
         default = self.ignore_null and self.mode == "fixed"
         if (default if ignore_null is None else ignore_null) and component == "ivt":

@@ -1,5 +1,8 @@
 """How the command line looks: one console, aligned tables, progress with rate and remaining time.
 
+Whatever is printed may hold names from files, and a terminal obeys the control characters it is sent: both consoles
+spell them out themselves, so no command has to think of it.
+
 A reader can close the pipe (`surgeval … | head`) or there may be none (`>&-`): inside `standard_streams` printing then
 goes nowhere, and the command still ends with its own exit code.
 """
@@ -14,7 +17,8 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -65,18 +69,29 @@ class _Outlet:
         return getattr(self._stream, name)
 
 
+class _Screen(Console):
+    """A console that spells out control characters; its own colours and cursor moves are no text and stay."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            if segment.control or segment.text.isprintable():
+                yield segment
+            else:
+                yield Segment("\n".join(visible(line) for line in segment.text.split("\n")), segment.style)
+
+
 def console() -> Console:
     """Standard output; markup is off because names come from files."""
-    return Console(markup=False, highlight=False, emoji=False, soft_wrap=not sys.stdout.isatty())
+    return _Screen(markup=False, highlight=False, emoji=False, soft_wrap=not sys.stdout.isatty())
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """An aligned table; numbers go to the right."""
     rows = [list(row) for row in rows]
     numeric = [bool(rows) and all(isinstance(row[k], int | float) for row in rows) for k in range(len(columns))]
-    table = Table(title=Text(title), title_justify="left", box=None, pad_edge=False, header_style="bold")
+    table = Table(title=Text(visible(title)), title_justify="left", box=None, pad_edge=False, header_style="bold")
     for name, right in zip(columns, numeric, strict=True):
-        table.add_column(Text(name), justify="right" if right else "left", overflow="fold")
+        table.add_column(Text(visible(name)), justify="right" if right else "left", overflow="fold")
     for row in rows:
         table.add_row(*(Text(_cell(value)) for value in row))
     console().print(table)
@@ -112,17 +127,18 @@ def _cell(value: object) -> str:
 
 
 def print_json(value: Any) -> None:
-    """One JSON object on standard output and nothing else."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    """One JSON object on standard output and nothing else; characters that a terminal would obey are escaped."""
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    sys.stdout.write("".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text) + "\n")
 
 
 def progress(unit: str) -> Progress:
     """A progress bar on standard error with rate and remaining time; silent when that is not a terminal."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    screen = Console(stderr=True, markup=False)
+    screen = _Screen(stderr=True, markup=False)
     return Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn(unit),

@@ -25,10 +25,10 @@ from surgeval.datasets.formats._phantom import PhantomFormat
 from surgeval.datasets.formats._voc import VocFormat
 from surgeval.datasets.formats._writing import Writer
 from surgeval.datasets.formats._yolo import YoloFormat
-from surgeval.datasets.io._files import NOT_REGULAR
 from surgeval.datasets.io._video import VideoDataset, VideoFormat
 from surgeval.datasets.tools._join_boxes import join_boxes
 from surgeval.errors import BadInput
+from surgeval.files import NOT_REGULAR
 from surgeval.vocab import LabelSpace, load_labels
 
 __all__ = ["dataset_formats", "open_dataset", "open_video", "writers"]

@@ -18,7 +18,7 @@ from surgeval.engine._columns import BASE, Schema, common_type, fit
 from surgeval.engine._parts import Damaged, inspect, part_path, read_frame, read_part, read_schema
 from surgeval.engine._units import Job
 from surgeval.errors import RunError
-from surgeval.files import atomic_file
+from surgeval.files import atomic_file, trust_parquet
 
 __all__ = ["RunSchema", "compact"]
 
@@ -58,6 +58,7 @@ def compact(folder: Path, jobs: Sequence[Job]) -> None:
 
     with atomic_file(folder / "cases.parquet") as file:
         _sink(frames, schema.types, file)
+    trust_parquet(folder / "cases.parquet")
 
 
 def _read(path: Path, name: str) -> pl.DataFrame:

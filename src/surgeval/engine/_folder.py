@@ -12,7 +12,7 @@ from surgeval.engine._lock import LOCK, folder_lock
 from surgeval.engine._manifest import COMPLETE, Manifest, differences, load_record
 from surgeval.engine._parts import Damaged, inspect, read_part
 from surgeval.errors import RunError
-from surgeval.files import make_folder, remove_temporary
+from surgeval.files import make_folder, remove_temporary, scan_parquet_file
 
 __all__ = ["load_cases", "load_units", "open_folder"]
 
@@ -45,10 +45,9 @@ def load_cases(folder: str | Path) -> pl.LazyFrame:
     if record.status not in COMPLETE:
         raise RunError(f"{folder}: found a run that is {record.status}, expected a complete one; run it again first")
     path = folder / "cases.parquet"
-    if not path.is_file():
+    if not path.exists():
         raise RunError(f"{path}: found no such file although the run is complete; run it again to make it")
-    # Absolute and no pattern: polars would read `~` and `v[1]` as other folders.
-    return pl.scan_parquet(path.absolute(), glob=False)
+    return scan_parquet_file(path, "the cases of the run")
 
 
 def load_units(folder: str | Path) -> pl.DataFrame:

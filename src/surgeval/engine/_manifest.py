@@ -17,7 +17,7 @@ from typing import Any
 from surgeval._version import __version__
 from surgeval.engine._canonical import canonical_json, plain
 from surgeval.errors import DataError
-from surgeval.files import NotRegular, make_folder, read_regular, write_atomically
+from surgeval.files import make_folder, read_json_object, write_atomically
 
 __all__ = ["COMPLETE", "FORMAT", "Manifest", "RunRecord", "differences", "library_versions", "load_record",
            "save_record", "save_scored"]  # fmt: skip
@@ -108,17 +108,9 @@ _IDENTITY: dict[str, type | tuple[type, ...]] = {
 def load_record(folder: str | Path) -> RunRecord:
     """Read and check run.json."""
     path = Path(folder) / "run.json"
-    try:
-        content = json.loads(read_regular(path))
-    except FileNotFoundError:
-        raise DataError(path, found="no such file", expected="the record of a run") from None
-    except NotRegular as error:
-        raise DataError(path, found=error, expected="the record of a run") from None
-    except (ValueError, RecursionError) as error:
-        raise DataError(path, found=f"no valid JSON ({error})", expected="the record of a run") from None
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        found = content.get("format") if isinstance(content, dict) else type(content).__name__
-        raise DataError(path, field="format", found=found, expected=f"{FORMAT}")
+    content = read_json_object(path, expected="the record of a run")
+    if content.get("format") != FORMAT:
+        raise DataError(path, field="format", found=content.get("format"), expected=f"{FORMAT}")
     for key, kind in {**_IDENTITY, **_STATE}.items():
         if key not in content:
             raise DataError(path, field=key, found="nothing", expected="a value")

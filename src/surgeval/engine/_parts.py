@@ -95,7 +95,7 @@ def inspect(data: bytes, name: str) -> PartInfo:
         raise Damaged("it is cut short" if data else "it is empty")
     if data[start:end] != _digest(data[:start] + _BLANK + data[end:]).encode():
         raise Damaged("its bytes are not those that were written")
-    about = json.loads(pl.read_parquet_metadata(io.BytesIO(data))["surgeval.part"])
+    about = json.loads(pl.read_parquet_metadata(io.BytesIO(data))["surgeval.part"])  # ours: the digest says so
     if about["name"] != name:
         raise Damaged("it belongs to another unit")
     failures = tuple(Failure(*failure) for failure in about["failures"])

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from surgeval.engine._tally import RunTally
+from surgeval.errors import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,7 +51,7 @@ class Progress:
         """One line the user should see now."""
         if self._show and self._console is not None:
             with self._unless_unread():
-                self._console.print(f"{self._title}: {text}", markup=False, highlight=False)
+                self._console.print(visible(f"{self._title}: {text}"), markup=False, highlight=False)
 
     def begin(self, tally: RunTally) -> None:
         """The checking of old parts is over; from here on the clock of the rates runs."""
@@ -71,7 +72,7 @@ class Progress:
             TextColumn("{task.fields[rates]}", markup=False),
             console=self._console,
         )
-        self._task = self._bar.add_task(self._title, total=tally.units, completed=tally.finished, rates="")
+        self._task = self._bar.add_task(visible(self._title), total=tally.units, completed=tally.finished, rates="")
         with self._unless_unread():
             self._bar.start()
 

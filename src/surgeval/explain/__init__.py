@@ -13,6 +13,7 @@ from surgeval._lazy import lazy_exports
 if TYPE_CHECKING:
     from surgeval.explain._maps import Maps, Method, MethodRecord
     from surgeval.explain._paste import Paste, whole
+    from surgeval.explain._select import count
     from surgeval.explain.baselines import BASELINES, baseline
     from surgeval.explain.camera import camera_field, corrected_flow, fit_camera, fit_camera_robust
     from surgeval.explain.cross import cross_attention, word_rows
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "_maps": ("Maps", "Method", "MethodRecord"),
     "_paste": ("Paste", "whole"),
+    "_select": ("count",),
     "baselines": ("BASELINES", "baseline"),
     "camera": ("camera_field", "corrected_flow", "fit_camera", "fit_camera_robust"),
     "cross": ("cross_attention", "word_rows"),
@@ -61,6 +63,7 @@ __all__ = [
     "cam",
     "camera_field",
     "corrected_flow",
+    "count",
     "cross_attention",
     "curves",
     "fill_colour",

@@ -6,6 +6,7 @@ Order, starting block and score scale all change a rollout, so none of them is e
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -16,7 +17,7 @@ from surgeval.errors import BadInput
 if TYPE_CHECKING:
     from surgeval.models.contrastive import Contrastive, TextBank
 
-__all__ = ["Maps", "Method", "MethodRecord", "chosen", "factor", "joined", "vectors"]
+__all__ = ["Maps", "Method", "MethodRecord", "factor", "in_chunks", "vectors"]
 
 MethodRecord: TypeAlias = dict[str, str | int | float]
 NAMES, ORDERS, WORDS = ("auto", "rollout", "gradcam", "cross"), ("chefer", "seed"), ("mean", "first")
@@ -78,8 +79,22 @@ class Maps:
     method: MethodRecord  # what was asked, and what it came to (blocks, factor)
 
 
-def joined(parts: list[Maps]) -> Maps:
-    """The maps of consecutive chunks as one."""
+# Model, some images, the prompts, which of them for each image, and the method → the maps of these images.
+Batch: TypeAlias = "Callable[[Contrastive, torch.Tensor, TextBank, torch.Tensor, Method], Maps]"
+
+
+def in_chunks(
+    batch: Batch, model: Contrastive, pixels: torch.Tensor, texts: TextBank, which: object, method: Method,
+    chunk: int | None,
+) -> Maps:  # fmt: skip
+    """The maps of all images, made by `batch` for `chunk` images at a time (None: all at once)."""
+    pixels = pixels.to(model.device)
+    prompts = _prompt_numbers(which, len(pixels), len(texts), pixels.device)
+    size = chunk or max(len(pixels), 1)
+    parts = [
+        batch(model, pixels[at : at + size], texts, prompts[at : at + size], method)
+        for at in range(0, max(len(pixels), 1), size)
+    ]
     if len(parts) == 1:
         return parts[0]
     return replace(
@@ -90,16 +105,16 @@ def joined(parts: list[Maps]) -> Maps:
     )
 
 
-def chosen(which: object, images: int, prompts: int, device: torch.device) -> torch.Tensor:
+def _prompt_numbers(which: object, images: int, prompts: int, device: torch.device) -> torch.Tensor:
     """Prompt numbers as (images, chosen) on the device; -1 means none."""
-    found = torch.as_tensor(which)
-    if found.ndim != 2 or found.shape[0] != images or found.dtype.is_floating_point or found.dtype == torch.bool:
-        kind = f"{found.dtype} of shape {tuple(found.shape)}"
+    numbers = torch.as_tensor(which)
+    if numbers.ndim != 2 or len(numbers) != images or numbers.dtype.is_floating_point or numbers.dtype == torch.bool:
+        kind = f"{numbers.dtype} of shape {tuple(numbers.shape)}"
         raise BadInput(f"which: found {kind}, expected whole numbers of shape ({images} images, prompts per image)")
-    if found.numel() and (int(found.min()) < -1 or int(found.max()) >= prompts):
-        worst = int(found.min()) if int(found.min()) < -1 else int(found.max())
+    if numbers.numel() and (int(numbers.min()) < -1 or int(numbers.max()) >= prompts):
+        worst = int(numbers.min()) if int(numbers.min()) < -1 else int(numbers.max())
         raise BadInput(f"which: found prompt {worst}, expected -1 (none) to {prompts - 1}")
-    return found.to(device=device, dtype=torch.long)
+    return numbers.to(device=device, dtype=torch.long)
 
 
 def factor(model: Contrastive, scale: str | float) -> float:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from surgeval.arrays import AnyArray, Singles
 from surgeval.errors import BadInput
 
 if TYPE_CHECKING:
@@ -70,22 +71,22 @@ class Paste:
         return rows.stop - rows.start, columns.stop - columns.start
 
     @cached_property
-    def rows(self) -> npt.NDArray[np.float32]:
+    def rows(self) -> Singles:
         """(visible rows, grid rows): each frame row as a mixture of grid rows."""
         return _weights(self.visible[0], self.window[1], self.window[3], self.grid[0])
 
     @cached_property
-    def columns(self) -> npt.NDArray[np.float32]:
+    def columns(self) -> Singles:
         """(visible columns, grid columns)."""
         return _weights(self.visible[1], self.window[0], self.window[2], self.grid[1])
 
-    def upsample(self, maps: npt.ArrayLike) -> npt.NDArray[Any]:
+    def upsample(self, maps: npt.ArrayLike) -> AnyArray:
         """(…, grid rows, grid columns) → (…, visible rows, visible columns)."""
         found = np.asarray(maps)
         self._check(found.shape)
         if found.dtype != np.float64:
             found = found.astype(np.float32)
-        small: npt.NDArray[Any] = self.rows.astype(found.dtype) @ found @ self.columns.T.astype(found.dtype)
+        small: AnyArray = self.rows.astype(found.dtype) @ found @ self.columns.T.astype(found.dtype)
         return small
 
     def upsample_torch(self, maps: torch.Tensor) -> torch.Tensor:
@@ -97,7 +98,7 @@ class Paste:
         rows, columns = _on_device(self, str(maps.device), str(wide))
         return torch.matmul(torch.matmul(rows, maps.to(wide)), columns)
 
-    def full(self, seen: npt.NDArray[Any], outside: float = np.nan) -> npt.NDArray[Any]:
+    def full(self, seen: AnyArray, outside: float = np.nan) -> AnyArray:
         """A visible rectangle (…, rows, columns) inside its frame; `outside` where the model saw nothing."""
         frame = np.full((*seen.shape[:-2], *self.frame), outside, dtype=seen.dtype)
         frame[(..., *self.visible)] = seen
@@ -123,7 +124,7 @@ def _inside(low: float, high: float, size: int) -> slice:
     return slice(first, max(first, last))
 
 
-def _weights(pixels: slice, low: float, high: float, cells: int) -> npt.NDArray[np.float32]:
+def _weights(pixels: slice, low: float, high: float, cells: int) -> Singles:
     centres = np.arange(pixels.start, pixels.stop) + 0.5
     place = np.clip((centres - low) / (high - low) * cells - 0.5, 0, cells - 1)
     cell = np.minimum(np.floor(place).astype(np.int64), max(cells - 2, 0))

@@ -13,21 +13,19 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
+from surgeval.arrays import Image, Singles
 from surgeval.errors import BadInput
 from surgeval.metrics.grounding import box_mask
 
 __all__ = ["BASELINES", "baseline", "centre", "edges", "oracle", "uniform"]
 
-Image = npt.NDArray[np.uint8]
-Heat = npt.NDArray[np.float32]
 
-
-def uniform(image: Image, boxes: npt.ArrayLike = ()) -> Heat:
+def uniform(image: Image, boxes: npt.ArrayLike = ()) -> Singles:
     """The same everywhere: its region is the whole frame, its AC the labelled share of it."""
     return np.ones(_size(image), dtype=np.float32)
 
 
-def centre(image: Image, boxes: npt.ArrayLike = ()) -> Heat:
+def centre(image: Image, boxes: npt.ArrayLike = ()) -> Singles:
     """A Gaussian on the middle of the frame, a quarter of each side wide."""
     height, width = _size(image)
     down = (np.arange(height) + 0.5 - height / 2) / (height / 4)
@@ -35,25 +33,25 @@ def centre(image: Image, boxes: npt.ArrayLike = ()) -> Heat:
     return np.exp(-(down[:, None] ** 2 + across[None, :] ** 2) / 2).astype(np.float32)
 
 
-def edges(image: Image, boxes: npt.ArrayLike = ()) -> Heat:
+def edges(image: Image, boxes: npt.ArrayLike = ()) -> Singles:
     """The strength of brightness edges (Sobel), smoothed a little: a map that never saw a prompt."""
     _size(image)
     grey = cv2.GaussianBlur(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY).astype(np.float32), (0, 0), 1.5)
-    found: Heat = cv2.magnitude(cv2.Sobel(grey, cv2.CV_32F, 1, 0), cv2.Sobel(grey, cv2.CV_32F, 0, 1))
+    found: Singles = cv2.magnitude(cv2.Sobel(grey, cv2.CV_32F, 1, 0), cv2.Sobel(grey, cv2.CV_32F, 0, 1))
     return found
 
 
-def oracle(image: Image, boxes: npt.ArrayLike = ()) -> Heat:
+def oracle(image: Image, boxes: npt.ArrayLike = ()) -> Singles:
     """One inside the labelled boxes and zero elsewhere."""
     return box_mask(boxes, *_size(image)).astype(np.float32)
 
 
-BASELINES: Mapping[str, Callable[[Image, npt.ArrayLike], Heat]] = MappingProxyType(
+BASELINES: Mapping[str, Callable[[Image, npt.ArrayLike], Singles]] = MappingProxyType(
     {"uniform": uniform, "centre": centre, "edge": edges, "oracle": oracle}
 )
 
 
-def baseline(name: str, image: Image, boxes: npt.ArrayLike = ()) -> Heat:
+def baseline(name: str, image: Image, boxes: npt.ArrayLike = ()) -> Singles:
     """The named baseline's map of a frame (RGB, rows × columns × 3) and its boxes in frame pixels.
 
     >>> baseline("oracle", np.zeros((2, 3, 3), np.uint8), [[0, 0, 1, 2]]).tolist()

@@ -9,19 +9,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from surgeval.arrays import AnyArray, AnyFloats, Bools, Floats
 from surgeval.errors import BadInput
 from surgeval.records import CameraMotion
 
 __all__ = ["RobustFit", "camera_field", "corrected_flow", "edge_motion", "fit_camera", "fit_camera_robust"]
 
-Flow = npt.NDArray[np.floating[Any]]
-Pixels = npt.NDArray[np.bool_]
-Float = npt.NDArray[np.float64]
 
 _RAYLEIGH = math.sqrt(2 * math.log(2))  # median length of a 2-D Gaussian vector with σ = 1
 _SMALLEST = 1e-4  # px: residuals below are rounding, not noise
@@ -29,7 +25,7 @@ _LATTICE = 4096  # pixels of a robust fit: neighbours in a flow field repeat eac
 _SETTLED = {"huber": 1e-2, "tukey": 1e-6}  # px at the corner: a step this small ends the iteration
 
 
-def fit_camera(forward: Flow, backward: Flow | None = None, *, where: Pixels | None = None) -> CameraMotion:
+def fit_camera(forward: AnyFloats, backward: AnyFloats | None = None, *, where: Bools | None = None) -> CameraMotion:
     """The least-squares camera motion of a flow field (H, W, 2), on all pixels or on those of `where`.
 
     With `backward` (the flow from the second frame to the first) the sum |c − f|² + |c + b|² is minimised, which is
@@ -56,7 +52,12 @@ class RobustFit:
 
 
 def fit_camera_robust(
-    forward: Flow, backward: Flow | None = None, *, where: Pixels | None = None, tuning: float = 3.0, steps: int = 100
+    forward: AnyFloats,
+    backward: AnyFloats | None = None,
+    *,
+    where: Bools | None = None,
+    tuning: float = 3.0,
+    steps: int = 100,
 ) -> RobustFit:
     """The camera motion of the larger part of the picture: whatever moves otherwise gets no weight.
 
@@ -93,7 +94,7 @@ def fit_camera_robust(
     return RobustFit(motion, scale, kept, done, converged)
 
 
-def camera_field(motion: CameraMotion, height: int, width: int) -> Float:
+def camera_field(motion: CameraMotion, height: int, width: int) -> Floats:
     """The flow (H, W, 2) that this camera motion alone would cause.
 
     >>> camera_field(CameraMotion(P=1.0, T=0.0, Z=0.0, R=0.0), 1, 2)[..., 0].tolist()
@@ -106,9 +107,9 @@ def camera_field(motion: CameraMotion, height: int, width: int) -> Float:
     return field
 
 
-def corrected_flow(forward: Flow, motion: CameraMotion) -> Flow:
+def corrected_flow(forward: AnyFloats, motion: CameraMotion) -> AnyFloats:
     """What moves besides the camera: the flow minus the camera's field, on every pixel."""
-    corrected: Flow = (forward - camera_field(motion, *forward.shape[:2])).astype(forward.dtype)
+    corrected: AnyFloats = (forward - camera_field(motion, *forward.shape[:2])).astype(forward.dtype)
     return corrected
 
 
@@ -121,12 +122,12 @@ def edge_motion(motion: CameraMotion, height: int, width: int) -> float:
     return max(abs(motion.P), abs(motion.T), abs(motion.Z) * corner, abs(motion.R) * corner)
 
 
-def _axes(height: int, width: int) -> tuple[Float, Float]:
+def _axes(height: int, width: int) -> tuple[Floats, Floats]:
     rows, columns = np.arange(height, dtype=np.float64), np.arange(width, dtype=np.float64)
     return rows - (height - 1) / 2, columns - (width - 1) / 2
 
 
-def _prepared(forward: Flow, backward: Flow | None, where: Pixels | None) -> tuple[Flow, Pixels | None]:
+def _prepared(forward: AnyFloats, backward: AnyFloats | None, where: Bools | None) -> tuple[AnyFloats, Bools | None]:
     """The field to fit, zero where it is not used; finite, and defined on at least two pixels."""
     if forward.ndim != 3 or forward.shape[2] != 2:
         raise BadInput(f"flow: found an array of shape {forward.shape}, expected (height, width, 2)")
@@ -148,7 +149,7 @@ def _prepared(forward: Flow, backward: Flow | None, where: Pixels | None) -> tup
     return flow, where
 
 
-def _solve(flow: Flow, x: Float, y: Float, weights: npt.NDArray[Any] | None) -> CameraMotion:
+def _solve(flow: AnyFloats, x: Floats, y: Floats, weights: AnyArray | None) -> CameraMotion:
     """Weighted least squares.
 
     About the centre of gravity of the weights the cross terms Σwx, Σwy vanish and the 4×4 normal equations are
@@ -174,7 +175,9 @@ def _solve(flow: Flow, x: Float, y: Float, weights: npt.NDArray[Any] | None) -> 
     return CameraMotion(P=-mean.real - Z * mx + R * my, T=-mean.imag - Z * my - R * mx, Z=Z, R=R)
 
 
-def _thinned(flow: Flow, used: Pixels | None, x: Float, y: Float) -> tuple[Flow, Pixels | None, Float, Float]:
+def _thinned(
+    flow: AnyFloats, used: Bools | None, x: Floats, y: Floats
+) -> tuple[AnyFloats, Bools | None, Floats, Floats]:
     """A lattice of the pixels that is large enough; all of them where the lattice would miss the used ones."""
     pixels = x.size * y.size if used is None else int(used.sum())
     step = int(math.sqrt(pixels / _LATTICE))
@@ -183,22 +186,22 @@ def _thinned(flow: Flow, used: Pixels | None, x: Float, y: Float) -> tuple[Flow,
     return flow[::step, ::step], None if used is None else used[::step, ::step], x[::step], y[::step]
 
 
-def _residual(flow: Flow, motion: CameraMotion, x: Float, y: Float) -> Float:
+def _residual(flow: AnyFloats, motion: CameraMotion, x: Floats, y: Floats) -> Floats:
     du = flow[..., 0] + (motion.P + motion.Z * x) - (motion.R * y)[:, None]
     dv = flow[..., 1] + (motion.T + motion.Z * y)[:, None] + motion.R * x
-    lengths: Float = np.sqrt(du * du + dv * dv)
+    lengths: Floats = np.sqrt(du * du + dv * dv)
     return lengths
 
 
-def _scale(residual: Float) -> float:
+def _scale(residual: Floats) -> float:
     return max(float(np.median(residual)) / _RAYLEIGH, _SMALLEST)
 
 
-def _huber(residual: Float, limit: float) -> Float:
+def _huber(residual: Floats, limit: float) -> Floats:
     return limit / np.maximum(residual, limit)
 
 
-def _tukey(residual: Float, limit: float) -> Float:
+def _tukey(residual: Floats, limit: float) -> Floats:
     inner = np.maximum(1.0 - (residual / limit) ** 2, 0.0)
     return inner * inner
 

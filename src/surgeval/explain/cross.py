@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 
 from surgeval.errors import BadInput
-from surgeval.explain._maps import Maps, Method, chosen, factor, joined
+from surgeval.explain._maps import Maps, Method, factor, in_chunks
 from surgeval.models.contrastive import CrossAttention
 
 if TYPE_CHECKING:
@@ -51,15 +51,7 @@ def cross_attention(
     if not isinstance(model, CrossAttention):
         raise BadInput(f"{model.name}: found no cross-attention, expected a matching head that reads prompt and image")
     method = Method("cross", layer=layer, words=words, score_scale=score_scale)
-    pixels = pixels.to(model.device)
-    prompts = chosen(which, len(pixels), len(texts), pixels.device)
-    size = chunk or max(len(pixels), 1)
-    return joined(
-        [
-            _batch(model, pixels[at : at + size], texts, prompts[at : at + size], method)
-            for at in range(0, max(len(pixels), 1), size)
-        ]
-    )
+    return in_chunks(_batch, model, pixels, texts, which, method, chunk)
 
 
 def _batch(model: Contrastive, pixels: torch.Tensor, texts: TextBank, prompts: torch.Tensor, method: Method) -> Maps:

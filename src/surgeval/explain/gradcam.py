@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 
 from surgeval.errors import BadInput
-from surgeval.explain._maps import Maps, Method, chosen, factor, joined, vectors
+from surgeval.explain._maps import Maps, Method, factor, in_chunks, vectors
 from surgeval.models.contrastive import ConvTower
 
 if TYPE_CHECKING:
@@ -47,20 +47,10 @@ def gradcam(
     if not isinstance(model, ConvTower):
         raise BadInput(f"{model.name}: found no convolutional feature maps, expected a convolutional image tower")
     method = Method("gradcam", score_scale=score_scale)
-    pixels = pixels.to(model.device)
-    prompts = chosen(which, len(pixels), len(texts), pixels.device)
-    size = chunk or max(len(pixels), 1)
-    return joined(
-        [
-            _batch(model, pixels[at : at + size], vectors(model, texts), prompts[at : at + size], method)
-            for at in range(0, max(len(pixels), 1), size)
-        ]
-    )
+    return in_chunks(_batch, model, pixels, texts, which, method, chunk)
 
 
-def _batch(
-    model: Contrastive, pixels: torch.Tensor, texts: torch.Tensor, prompts: torch.Tensor, method: Method
-) -> Maps:
+def _batch(model: Contrastive, pixels: torch.Tensor, texts: TextBank, prompts: torch.Tensor, method: Method) -> Maps:
     assert isinstance(model, ConvTower)  # noqa: S101 - checked by the caller
     times = factor(model, method.score_scale)
     with torch.no_grad():
@@ -71,7 +61,7 @@ def _batch(
     with torch.enable_grad():
         features = features.detach().requires_grad_()
         found = model.head(features)
-        cosine = torch.einsum("bd,bkd->bk", found, texts[prompts.clamp(min=0)].to(found.dtype))
+        cosine = torch.einsum("bd,bkd->bk", found, vectors(model, texts)[prompts.clamp(min=0)].to(found.dtype))
         for column in range(count):
             score = (cosine[:, column] * known[:, column]).sum() * times
             (gradient,) = torch.autograd.grad(score, [features], retain_graph=column < count - 1)

@@ -9,15 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 
+from surgeval.arrays import AnyFloats, Bools, Image
 from surgeval.errors import BadInput
 from surgeval.explain.camera import corrected_flow, fit_camera, fit_camera_robust
 from surgeval.explain.flow import DisFlow, FlowMethod, FlowPair
-from surgeval.explain.flow._estimate import Image
 from surgeval.explain.flow._view import round_field
 from surgeval.records import CameraMotion
 
@@ -26,7 +25,6 @@ __all__ = ["FLOOR", "CameraChoice", "Motion", "MotionMask", "MotionSettings", "f
 
 FLOOR = 0.25  # px between frames 1/25 s apart: nine of ten pixels of still tissue stay below (docs/motion.md)
 CameraChoice = Literal["none", "plain", "masked", "robust"]
-Pixels = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +57,7 @@ class MotionMask:
     `still`: nothing reaches the floor, the mask is empty. `floored`: the floor, not the percentile, set the threshold.
     """
 
-    mask: Pixels
+    mask: Bools
     threshold: float
     share: float  # of the evaluated area
     still: bool
@@ -72,20 +70,20 @@ class Motion:
 
     flow: FlowPair
     camera: CameraMotion
-    corrected: npt.NDArray[np.floating[Any]]
-    magnitude: npt.NDArray[np.floating[Any]]
+    corrected: AnyFloats
+    magnitude: AnyFloats
     moving: MotionMask
-    area: Pixels | None  # evaluated pixels; None is the whole frame
+    area: Bools | None  # evaluated pixels; None is the whole frame
 
 
-def flow_magnitude(flow: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.floating[Any]]:
+def flow_magnitude(flow: AnyFloats) -> AnyFloats:
     """The length of every flow vector, (H, W)."""
-    length: npt.NDArray[np.floating[Any]] = np.hypot(flow[..., 0], flow[..., 1])
+    length: AnyFloats = np.hypot(flow[..., 0], flow[..., 1])
     return length
 
 
 def motion_mask(
-    magnitude: npt.NDArray[np.floating[Any]], *, keep_top: float = 0.2, floor: float = FLOOR, area: Pixels | None = None
+    magnitude: AnyFloats, *, keep_top: float = 0.2, floor: float = FLOOR, area: Bools | None = None
 ) -> MotionMask:
     """Pixels among the fastest `keep_top` of the evaluated area, and at least `floor` px fast.
 
@@ -119,7 +117,7 @@ def motion_mask(
 
 def find_motion(
     a: Image, b: Image, method: FlowMethod | None = None, settings: MotionSettings | None = None, *,
-    instruments: Pixels | None = None, key: str = "",
+    instruments: Bools | None = None, key: str = "",
 ) -> Motion:  # fmt: skip
     """Flow, camera motion and motion mask of frame `a` towards `b`.
 
@@ -132,8 +130,8 @@ def find_motion(
 
 
 def motion_from_flow(
-    pair: FlowPair, settings: MotionSettings | None = None, *, area: Pixels | None = None,
-    instruments: Pixels | None = None,
+    pair: FlowPair, settings: MotionSettings | None = None, *, area: Bools | None = None,
+    instruments: Bools | None = None,
 ) -> Motion:  # fmt: skip
     """The same from a flow that is at hand."""
     settings = settings or MotionSettings()
@@ -144,7 +142,7 @@ def motion_from_flow(
     return Motion(pair, camera, corrected, magnitude, moving, area)
 
 
-def _camera(pair: FlowPair, settings: MotionSettings, area: Pixels | None, instruments: Pixels | None) -> CameraMotion:
+def _camera(pair: FlowPair, settings: MotionSettings, area: Bools | None, instruments: Bools | None) -> CameraMotion:
     if settings.camera == "none":
         return CameraMotion(0.0, 0.0, 0.0, 0.0)
     backward = None

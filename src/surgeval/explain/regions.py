@@ -13,7 +13,7 @@ import torch
 
 from surgeval.errors import BadInput
 from surgeval.explain._select import count, kth_lowest
-from surgeval.metrics.grounding._region import FLAT, kept_pixels
+from surgeval.metrics.grounding import FLAT, kept_pixels
 
 __all__ = ["Regions", "box_masks", "fixed_regions", "overlap", "top_regions"]
 

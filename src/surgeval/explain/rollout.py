@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 
 from surgeval.errors import BadInput
-from surgeval.explain._maps import ORDERS, Maps, Method, chosen, factor, joined, vectors
+from surgeval.explain._maps import ORDERS, Maps, Method, factor, in_chunks, vectors
 from surgeval.models.contrastive import AttentionTower
 
 if TYPE_CHECKING:
@@ -96,20 +96,10 @@ def rollout(
     if not isinstance(model, AttentionTower):
         raise BadInput(f"{model.name}: found no [CLS] token that attends to patches, expected a ViT image tower")
     method = Method("rollout", order=order, start_layer=start_layer, score_scale=score_scale)
-    pixels = pixels.to(model.device)
-    prompts = chosen(which, len(pixels), len(texts), pixels.device)
-    size = chunk or max(len(pixels), 1)
-    return joined(
-        [
-            _batch(model, pixels[at : at + size], vectors(model, texts), prompts[at : at + size], method)
-            for at in range(0, max(len(pixels), 1), size)
-        ]
-    )
+    return in_chunks(_batch, model, pixels, texts, which, method, chunk)
 
 
-def _batch(
-    model: Contrastive, pixels: torch.Tensor, texts: torch.Tensor, prompts: torch.Tensor, method: Method
-) -> Maps:
+def _batch(model: Contrastive, pixels: torch.Tensor, texts: TextBank, prompts: torch.Tensor, method: Method) -> Maps:
     assert isinstance(model, AttentionTower)  # noqa: S101 - checked by the caller
     times = factor(model, method.score_scale)
     rows, columns = model.grid
@@ -122,7 +112,7 @@ def _batch(
         _check_tower(model, wanted, rows * columns + 1)
         known = prompts >= 0
         # (images, chosen): each image against its own prompts only
-        cosine = torch.einsum("bd,bkd->bk", found, texts[prompts.clamp(min=0)].to(found.dtype))
+        cosine = torch.einsum("bd,bkd->bk", found, vectors(model, texts)[prompts.clamp(min=0)].to(found.dtype))
         for column in range(count):
             score = (cosine[:, column] * known[:, column]).sum() * times
             gradients = torch.autograd.grad(score, wanted, retain_graph=column < count - 1)

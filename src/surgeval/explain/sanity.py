@@ -16,6 +16,7 @@ import numpy.typing as npt
 import torch
 from scipy.stats import rankdata
 
+from surgeval.arrays import Floats
 from surgeval.errors import BadInput
 from surgeval.explain.heatmaps import Method, heatmaps, method_for
 from surgeval.models.contrastive import AttentionTower, ConvTower, CrossAttention
@@ -32,10 +33,10 @@ class Cascade:
     """Rank correlation with the original map after each block was shuffled, the ones above it staying shuffled."""
 
     blocks: tuple[str, ...]  # from the output to the input
-    correlation: npt.NDArray[np.float64]  # (blocks, images, chosen); NaN where a map is flat
+    correlation: Floats  # (blocks, images, chosen); NaN where a map is flat
 
 
-def map_correlation(first: npt.ArrayLike, second: npt.ArrayLike) -> npt.NDArray[np.float64]:
+def map_correlation(first: npt.ArrayLike, second: npt.ArrayLike) -> Floats:
     """Spearman's correlation of maps (…, rows, columns) with maps; NaN where one of them is flat.
 
     >>> map_correlation([[[0, 1], [2, 3]]], [[[0, 10], [200, 3000]]]).tolist()
@@ -61,7 +62,7 @@ def prompt_randomisation(
     method: Method | None = None,
     seed: int = 0,
     names: Sequence[str] | None = None,
-) -> npt.NDArray[np.float64]:
+) -> Floats:
     """Correlation (images, chosen) of each map with the map of another prompt, drawn at random from the bank.
 
     The draw depends on the seed and the image's name alone; without names its place in the batch stands for one.

@@ -5,8 +5,8 @@ PNG, byte for byte the same each time. Labels come from data files, so both draw
 no mathematics. A new kind is a new file with the same four members (`Figure`).
 """
 
-from surgeval.figures._bars import Bars, Series
-from surgeval.figures._base import Figure, save_figure
+from surgeval.figures._bars import Bars
+from surgeval.figures._base import Figure, Series
 from surgeval.figures._blobs import RankBlobs
 from surgeval.figures._boxes import BoxGroup, BoxPlot
 from surgeval.figures._curves import Curve, Curves
@@ -16,6 +16,7 @@ from surgeval.figures._heatmap import Heatmap
 from surgeval.figures._histogram import Histogram, bin_labels
 from surgeval.figures._palette import PALETTE
 from surgeval.figures._podium import Podium
+from surgeval.figures._print import save_figure
 from surgeval.figures._scatter import Cloud, Scatter
 from surgeval.figures._significance import SignificanceMap
 from surgeval.figures._stability import StabilityLines

@@ -1,36 +1,18 @@
-"""What every figure offers, how it is saved, and the few drawing habits all kinds share.
-
-Saved files depend on nothing but the figure: no date, no library version in the metadata, fixed ids. Text in the SVG
-stays text, so a paper's editor can change it.
-"""
+"""What every figure offers, and how one refuses what it cannot draw."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from surgeval.errors import BadInput
-from surgeval.figures._labels import literal, plain, shorten
-from surgeval.figures._palette import colour, hatches
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as MatplotlibFigure
 
-ROW_HEIGHT = 22  # pixels of one horizontal bar on the page
-_INK, _RULE = "#30363d", "#d9dee3"
-_RC: dict[Any, Any] = {
-    "svg.hashsalt": "surgeval",
-    "svg.fonttype": "none",
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib, so every machine measures the same widths
-    "font.size": 8.0,
-    "hatch.linewidth": 0.6,
-    "text.parse_math": False,  # "$" in a class name is a dollar
-}
+T_co = TypeVar("T_co", covariant=True)
 
 
 class Figure(Protocol):
@@ -55,116 +37,37 @@ class Figure(Protocol):
         ...
 
 
-def save_figure(figure: Figure, stem: Path) -> tuple[Path, Path]:
-    """Write `STEM.svg` and `STEM.png` (200 dpi); the same figure gives the same bytes."""
-    import matplotlib
-
-    drawing = figure.to_matplotlib()
-    svg, png = stem.with_name(stem.name + ".svg"), stem.with_name(stem.name + ".png")
-    with matplotlib.rc_context(_RC), _missing_glyphs_allowed():
-        drawing.savefig(svg, metadata={"Date": None, "Creator": None})
-        drawing.savefig(png, dpi=200, metadata={"Software": None})
-    return svg, png
-
-
-@contextmanager
-def _missing_glyphs_allowed() -> Iterator[None]:
-    # A class name in a script the font lacks is no error: the SVG holds the text itself, the PNG shows boxes.
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=r"Glyph .* missing from", category=UserWarning)
-        warnings.filterwarnings("ignore", message=r"Matplotlib currently does not support", category=UserWarning)
-        yield
-
-
 def require(condition: bool, message: str) -> None:
     """Refuse a figure that cannot be drawn; `message` is the sentence."""
     if not condition:
         raise BadInput(message)
 
 
-@contextmanager
-def drawing(title: str, width: float, height: float) -> Iterator[tuple[MatplotlibFigure, Axes]]:
-    """A titled empty figure in inches, without pyplot's global state, to be filled inside the `with`."""
-    import matplotlib
-    from matplotlib.figure import Figure as MatplotlibFigure
+@dataclass(frozen=True)
+class Series(Generic[T_co]):
+    """One colour of a figure: a name and one value per class."""
 
-    with matplotlib.rc_context(_RC), _missing_glyphs_allowed():
-        figure = MatplotlibFigure(figsize=(width, height), layout="constrained")
-        axes = figure.add_subplot()
-        axes.set_title(shorten(title, 90), loc="left", fontsize=9.5, fontweight="bold", color=_INK)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.spines[["left", "bottom"]].set_color(_RULE)
-        axes.tick_params(color=_RULE, labelcolor=_INK, length=3)
-        axes.set_axisbelow(True)
-        yield figure, axes
+    name: str
+    values: tuple[T_co, ...]
 
 
-def grid(axes: Axes, axis: str) -> None:
-    """Fine lines along which values are read."""
-    axes.grid(visible=True, axis="y" if axis == "y" else "x", color=_RULE, linewidth=0.6)
+def require_series(title: str, labels: Sequence[str], series: Sequence[Series[Any]], what: str, each: str) -> None:
+    """Refuse a figure without series, or with one that has not as many values as there are labels."""
+    require(
+        bool(series) and all(len(one.values) == len(labels) for one in series),
+        f"figure {title!r}: found {[len(one.values) for one in series]} {what}, expected {len(labels)} in each {each}",
+    )
 
 
-def name_axis(axes: Axes, axis: str, text: str) -> None:
-    """An axis title, literally."""
-    setter = axes.set_xlabel if axis == "x" else axes.set_ylabel
-    setter(plain(text), color=_INK)
+def require_grid(title: str, rows: Sequence[Sequence[object]], height: int, width: int, what: str) -> None:
+    """Refuse rows that are not `height` times `width` values."""
+    require(
+        len(rows) == height and all(len(row) == width for row in rows),
+        f"figure {title!r}: expected {height} rows of {width} {what}",
+    )
 
 
-def tick_names(axes: Axes, axis: str, labels: Sequence[str], *, length: int = 36, rotation: float = 0) -> None:
-    """Class names at 0, 1, 2 …, literally."""
-    shown = [shorten(label, length) for label in labels]
-    if axis == "x":
-        aligned: dict[str, Any] = {"rotation": rotation, "ha": "right", "rotation_mode": "anchor"} if rotation else {}
-        axes.set_xticks(range(len(shown)), shown, **aligned)
-    else:
-        axes.set_yticks(range(len(shown)), shown)
-
-
-def legend(
-    figure: MatplotlibFigure, handles: Sequence[Any], names: Sequence[str], *, length: int = 30, columns: int = 4
-) -> None:
-    """A legend under the axes."""
-    # Names are set afterwards: given at once, matplotlib would hide those that start with an underscore.
-    box = figure.legend(
-        handles, ["·"] * len(names), loc="outside lower center", ncols=min(columns, len(names)), frameon=False,
-        fontsize=7.5,
-    )  # fmt: skip
-    for text, name in zip(box.get_texts(), names, strict=True):
-        text.set_text(shorten(name, length))
-        text.set_color(_INK)
-
-
-def category_axis(labels: Sequence[str], *, length: int = 36, show: bool = True) -> dict[str, Any]:
-    """A plotly axis with class names at 0, 1, 2 …
-
-    Positions are numbers because a category axis would join equal names and take "12" or "2020-01-01" for a value.
-    """
-    axis: dict[str, Any] = {"fixedrange": True, "automargin": True, "zeroline": False, "showgrid": False}
-    if not show:
-        return axis | {"showticklabels": False, "ticks": ""}
-    texts = [literal(shorten(label, length)) for label in labels]
-    return axis | {"tickmode": "array", "tickvals": list(range(len(labels))), "ticktext": texts}
-
-
-def slanted(labels: Sequence[str], *, length: int = 36) -> tuple[dict[str, Any], dict[str, Any]]:
-    """For long names under a plotly figure: what to add to their axis and to the margins; nothing for short names.
-
-    The names end at their ticks, as in print: the other way round the last one would leave the page, and plotly.js
-    hides what does not fit.
-    """
-    if len(labels) * max(map(len, labels), default=0) <= 40:
-        return {}, {}
-    reach = 5 * len(shorten(labels[0], length)) - 20
-    return {"tickangle": -35, "ticklabeloverflow": "allow"}, {"l": max(8, reach)}
-
-
-def value_axis(title: str, *, log: bool = False, **more: Any) -> dict[str, Any]:
-    """A plotly axis of numbers."""
-    axis = {"fixedrange": True, "automargin": True, "zeroline": False, "title": {"text": literal(title)}}
-    return axis | ({"type": "log", "dtick": 1} if log else {"rangemode": "tozero"}) | more
-
-
-def fill(k: int) -> dict[str, Any]:
-    """Colour and hatch of the k-th class as a plotly marker."""
-    shape = hatches(k)[0]
-    return {"color": colour(k)} | ({"pattern": {"shape": shape, "fgcolor": "#ffffff", "size": 6}} if shape else {})
+def require_amounts(title: str, rows: Iterable[Iterable[float]], expected: str) -> None:
+    """Refuse values that are negative or not finite."""
+    fit = all(math.isfinite(value) and value >= 0 for row in rows for value in row)
+    require(fit, f"figure {title!r}: expected finite {expected}")

@@ -10,9 +10,11 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from surgeval.figures._base import category_axis, drawing, grid, name_axis, require, slanted, tick_names, value_axis
+from surgeval.figures._base import require
 from surgeval.figures._labels import literal, number, plain
 from surgeval.figures._palette import colour
+from surgeval.figures._print import drawing, grid, name_axis, tick_names
+from surgeval.figures._web import category_axis, slanted, value_axis
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure

@@ -6,9 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from surgeval.figures._base import drawing, grid, legend, name_axis, require, value_axis
+from surgeval.figures._base import require
 from surgeval.figures._labels import literal, number, plain
 from surgeval.figures._palette import colour, hatches
+from surgeval.figures._print import drawing, grid, legend, name_axis
+from surgeval.figures._web import value_axis
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure

@@ -10,20 +10,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from surgeval.figures._base import drawing, require
+from surgeval.arrays import AnyFloats, Bools, Image
+from surgeval.figures._base import require
 from surgeval.figures._labels import literal, number, plain
+from surgeval.figures._print import drawing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
 
-Pixels = npt.NDArray[np.uint8]
+
 _NAMES = ("frame", "flow", "camera", "flow − camera", "motion mask")
 _MARK = np.array([0, 200, 120], dtype=np.float64)
 
 
-def flow_colours(flow: npt.NDArray[np.floating[Any]], top: float) -> Pixels:
+def flow_colours(flow: AnyFloats, top: float) -> Image:
     """Direction as hue, length as saturation (white is still, full at `top` px), as RGB.
 
     >>> flow_colours(np.zeros((1, 1, 2)), 1.0).tolist()
@@ -35,7 +36,7 @@ def flow_colours(flow: npt.NDArray[np.floating[Any]], top: float) -> Pixels:
     hue = np.degrees(np.arctan2(v, u)).astype(np.float32) % np.float32(360)
     strength = np.clip(np.hypot(u, v) / np.float32(max(top, 1e-6)), 0, 1)
     rgb = cv2.cvtColor(np.dstack([hue, strength, np.ones_like(hue)]).astype(np.float32), cv2.COLOR_HSV2RGB)
-    colours: Pixels = np.rint(255 * rgb).astype(np.uint8)
+    colours: Image = np.rint(255 * rgb).astype(np.uint8)
     return colours
 
 
@@ -44,11 +45,11 @@ class FlowPipeline:
     """The way to a motion mask: arrays of one frame size, flows in pixels."""
 
     title: str
-    frame: Pixels
-    before: npt.NDArray[np.floating[Any]]
-    camera: npt.NDArray[np.floating[Any]]
-    after: npt.NDArray[np.floating[Any]]
-    mask: npt.NDArray[np.bool_]
+    frame: Image
+    before: AnyFloats
+    camera: AnyFloats
+    after: AnyFloats
+    mask: Bools
 
     def __post_init__(self) -> None:
         size = self.frame.shape[:2]
@@ -74,7 +75,7 @@ class FlowPipeline:
             f"{number(after)} px; {number(100 * float(self.mask.mean()))} % of the frame is marked as moving."
         )
 
-    def panels(self) -> tuple[Pixels, ...]:
+    def panels(self) -> tuple[Image, ...]:
         """The five pictures, left to right."""
         marked = self.frame.astype(np.float64)
         marked[self.mask] = 0.45 * marked[self.mask] + 0.55 * _MARK
@@ -118,7 +119,7 @@ class FlowPipeline:
         return figure
 
 
-def _wheel(side: int) -> Pixels:
+def _wheel(side: int) -> Image:
     """The colours of all directions; speed grows outwards."""
     axis = np.linspace(-1, 1, side)
     x, y = np.meshgrid(axis, axis)
@@ -127,7 +128,7 @@ def _wheel(side: int) -> Pixels:
     return colours
 
 
-def _with_wheel(panel: Pixels) -> Pixels:
+def _with_wheel(panel: Image) -> Image:
     side = min(panel.shape[:2]) // 4
     if side < 8:
         return panel
@@ -136,7 +137,7 @@ def _with_wheel(panel: Pixels) -> Pixels:
     return panel
 
 
-def _png(picture: Pixels) -> str:
+def _png(picture: Image) -> str:
     import cv2
 
     _, data = cv2.imencode(".png", cv2.cvtColor(picture, cv2.COLOR_RGB2BGR))

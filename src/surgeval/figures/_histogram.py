@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from surgeval.figures._base import category_axis, drawing, grid, name_axis, require, tick_names, value_axis
+from surgeval.figures._base import require
 from surgeval.figures._labels import literal, number, plain
 from surgeval.figures._palette import colour
+from surgeval.figures._print import drawing, grid, name_axis, tick_names
+from surgeval.figures._web import category_axis, value_axis
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure

@@ -6,20 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from surgeval.figures._base import (
-    ROW_HEIGHT,
-    category_axis,
-    drawing,
-    fill,
-    grid,
-    legend,
-    name_axis,
-    require,
-    tick_names,
-    value_axis,
-)
+from surgeval.figures._base import require
 from surgeval.figures._labels import literal, number, plain
-from surgeval.figures._palette import colour, hatches
+from surgeval.figures._print import drawing, grid, hatched, legend, name_axis, tick_names
+from surgeval.figures._web import ROW_HEIGHT, category_axis, fill, value_axis
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
@@ -117,10 +107,7 @@ class Timeline:
                     [span.end - span.start for span in spans],
                     0.74,
                     left=[span.start for span in spans],
-                    color=colour(k),
-                    hatch=hatches(k)[1],
-                    edgecolor="white",
-                    linewidth=0,
+                    **hatched(k),
                 )
                 handles.append(bars)
             axes.set_ylim(count - 0.5, -0.5)

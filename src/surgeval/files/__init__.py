@@ -1,25 +1,55 @@
-"""Files as everything above uses them: whole or absent when written, regular and bounded when read."""
+"""Files as everything above uses them: whole or absent when written, regular when read, named inside their folder.
 
-from surgeval.files._atomic import (
-    NO_ROOM,
+`Store` is the one kind of database: a table of rows that were paid for.
+"""
+
+from surgeval.files._atomic import NO_ROOM, atomic_file, make_folder, remove_temporary, write_atomically
+from surgeval.files._cells import guard, unguard
+from surgeval.files._json import MAX_DEPTH, BrokenJson, parse_json, read_json_file, read_json_object, too_deep
+from surgeval.files._names import DistinctNames, leads_out, path_inside, safe_name
+from surgeval.files._parquet import check_parquet, read_parquet_file, scan_parquet_file, trust_parquet
+from surgeval.files._regular import (
+    FOLDER,
     NONBLOCK,
+    NOT_REGULAR,
     NotRegular,
-    atomic_file,
     check_regular,
-    make_folder,
+    open_regular,
+    read_bounded,
     read_regular,
-    remove_temporary,
-    write_atomically,
 )
+from surgeval.files._store import Column, Store
 
 __all__ = [
+    "FOLDER",
+    "MAX_DEPTH",
     "NONBLOCK",
+    "NOT_REGULAR",
     "NO_ROOM",
+    "BrokenJson",
+    "Column",
+    "DistinctNames",
     "NotRegular",
+    "Store",
     "atomic_file",
+    "check_parquet",
     "check_regular",
+    "guard",
+    "leads_out",
     "make_folder",
+    "open_regular",
+    "parse_json",
+    "path_inside",
+    "read_bounded",
+    "read_json_file",
+    "read_json_object",
+    "read_parquet_file",
     "read_regular",
     "remove_temporary",
+    "safe_name",
+    "scan_parquet_file",
+    "too_deep",
+    "trust_parquet",
+    "unguard",
     "write_atomically",
 ]

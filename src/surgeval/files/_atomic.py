@@ -1,47 +1,21 @@
 """Files that are whole or absent: temporary name, fsync, rename, fsync of the folder.
 
 Whoever writes holds the folder's lock, so a temporary file met later is always the trace of a killed run. A folder may
-come from a stranger: nothing is written through a link, and nothing but a regular file is read.
+come from a stranger: nothing is written through a link.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["NONBLOCK", "NO_ROOM", "NotRegular", "atomic_file", "check_regular", "make_folder", "read_regular",
-           "remove_temporary", "write_atomically"]  # fmt: skip
+__all__ = ["NO_ROOM", "atomic_file", "make_folder", "remove_temporary", "write_atomically"]
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})  # full disk, full quota, file size limit
-NONBLOCK: int = getattr(os, "O_NONBLOCK", 0)  # opening a named pipe would wait for its other end
-
-
-class NotRegular(Exception):
-    """Something that is there but no file; the message says what."""
-
-
-def check_regular(descriptor: int) -> None:
-    """Raise NotRegular unless what was opened is a file: a pipe may never say a word, and a device has no end."""
-    mode = os.fstat(descriptor).st_mode
-    if not stat.S_ISREG(mode):
-        raise NotRegular("a folder" if stat.S_ISDIR(mode) else "a named pipe, a device or the like")
-
-
-def read_regular(path: Path) -> bytes:
-    """The bytes of a regular file, or of a link to one."""
-    descriptor = os.open(path, os.O_RDONLY | NONBLOCK | getattr(os, "O_BINARY", 0))
-    try:
-        check_regular(descriptor)
-    except NotRegular:
-        os.close(descriptor)
-        raise
-    with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor has no Path
-        return file.read()
 
 
 @contextmanager

@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import numpy as np
 
+from surgeval.arrays import Bools, Floats, Ints
 from surgeval.errors import BadInput
 from surgeval.metrics._jit import kernel
-from surgeval.metrics._match import BoolArray
-from surgeval.metrics._mean import FloatArray, IntArray
 from surgeval.metrics._visit import Ranked
 
 __all__ = ["STYLES", "global_ap", "pooled", "video_ap", "video_pooled", "weighted_ap", "weighted_recall"]
 
 STYLES = ("coco", "11point")
-RECALLS_101: FloatArray = np.linspace(0.0, 1.0, 101)
-RECALLS_11: FloatArray = np.arange(11) / 10
+RECALLS_101: Floats = np.linspace(0.0, 1.0, 101)
+RECALLS_11: Floats = np.arange(11) / 10
 
 
-def weighted_ap(ranked: Ranked, multiplicity: IntArray | FloatArray, style: str = "coco") -> FloatArray:
+def weighted_ap(ranked: Ranked, multiplicity: Ints | Floats, style: str = "coco") -> Floats:
     """AP (classes × IoU thresholds) of a resample in which video v occurs `multiplicity[v]` times.
 
     Equal to scoring the copied videos (up to the order of ties); a class without ground truth in the resample is nan.
@@ -31,7 +30,7 @@ def weighted_ap(ranked: Ranked, multiplicity: IntArray | FloatArray, style: str 
     return pooled(ranked, multiplicity, style)[0]
 
 
-def pooled(ranked: Ranked, multiplicity: IntArray | FloatArray, style: str = "coco") -> tuple[FloatArray, FloatArray]:
+def pooled(ranked: Ranked, multiplicity: Ints | Floats, style: str = "coco") -> tuple[Floats, Floats]:
     """`weighted_ap` and `weighted_recall` in one pass."""
     weight = np.ascontiguousarray(multiplicity, dtype=np.float64)
     if weight.shape != (ranked.n_videos,) or not np.all(np.isfinite(weight)) or np.any(weight < 0):
@@ -40,32 +39,32 @@ def pooled(ranked: Ranked, multiplicity: IntArray | FloatArray, style: str = "co
     return _pools(ranked, every, ranked.start, weight, weight @ ranked.truths, style)
 
 
-def weighted_recall(ranked: Ranked, multiplicity: IntArray | FloatArray) -> FloatArray:
+def weighted_recall(ranked: Ranked, multiplicity: Ints | Floats) -> Floats:
     """Final recall (classes × IoU thresholds) of such a resample; its mean over thresholds is AR."""
     return pooled(ranked, multiplicity)[1]
 
 
-def global_ap(ranked: Ranked, style: str = "coco") -> FloatArray:
+def global_ap(ranked: Ranked, style: str = "coco") -> Floats:
     """AP over all videos ranked together: (classes, IoU thresholds); nan without ground truth.
 
-    >>> from surgeval.metrics import Boxes, DetectionSet, rank
+    >>> from surgeval.metrics import Boxes, DetectionSet, rank_detections
     >>> truth = Boxes.of([0, 1], {"i": [0, 0]}, [[0, 0, 10, 10]] * 2)
     >>> one_hit = Boxes.of([0], {"i": [0]}, [[0, 0, 10, 10]], score=[0.9])
     >>> data = DetectionSet.of([0, 0], truth, one_hit)
-    >>> float(global_ap(rank(data, "i", 1))[0, 0]) == 51 / 101
+    >>> float(global_ap(rank_detections(data, "i", 1))[0, 0]) == 51 / 101
     True
-    >>> round(float(global_ap(rank(data, "i", 1, "ivtd"))[0, 0]), 6)
+    >>> round(float(global_ap(rank_detections(data, "i", 1, "ivtd"))[0, 0]), 6)
     0.75
     """
     return weighted_ap(ranked, np.ones(ranked.n_videos), style)
 
 
-def video_ap(ranked: Ranked, style: str = "coco") -> FloatArray:
+def video_ap(ranked: Ranked, style: str = "coco") -> Floats:
     """AP inside each video: (videos, classes, IoU thresholds)."""
     return video_pooled(ranked, style)[0]
 
 
-def video_pooled(ranked: Ranked, style: str = "coco") -> tuple[FloatArray, FloatArray]:
+def video_pooled(ranked: Ranked, style: str = "coco") -> tuple[Floats, Floats]:
     """AP and final recall inside each video: (videos, classes, IoU thresholds) each."""
     grouped, start = ranked.by_video
     truths = ranked.truths.T.ravel().astype(np.float64)
@@ -78,8 +77,8 @@ def video_pooled(ranked: Ranked, style: str = "coco") -> tuple[FloatArray, Float
 
 
 def _pools(
-    ranked: Ranked, entries: IntArray, start: IntArray, weight: FloatArray, truths: FloatArray, style: str
-) -> tuple[FloatArray, FloatArray]:
+    ranked: Ranked, entries: Ints, start: Ints, weight: Floats, truths: Floats, style: str
+) -> tuple[Floats, Floats]:
     if style not in STYLES:
         raise BadInput(f"style {style!r}: expected one of {', '.join(STYLES)}")
     linear = style == "coco" and ranked.convention != "coco"
@@ -89,16 +88,16 @@ def _pools(
 
 @kernel
 def _ap(
-    hits: BoolArray,
-    entries: IntArray,
-    start: IntArray,
-    video: IntArray,
-    weight: FloatArray,
-    truths: FloatArray,
-    recalls: FloatArray,
+    hits: Bools,
+    entries: Ints,
+    start: Ints,
+    video: Ints,
+    weight: Floats,
+    truths: Floats,
+    recalls: Floats,
     linear: bool,
     false_only_is_zero: bool,
-) -> tuple[FloatArray, FloatArray]:
+) -> tuple[Floats, Floats]:
     n_pools, n_thresholds = len(start) - 1, hits.shape[1]
     result = np.full((n_pools, n_thresholds), np.nan)
     recall = np.full((n_pools, n_thresholds), np.nan)
@@ -136,7 +135,7 @@ def _ap(
 
 
 @kernel
-def _steps(gain: FloatArray, before: FloatArray, n: int, truths: float, recalls: FloatArray) -> float:
+def _steps(gain: Floats, before: Floats, n: int, truths: float, recalls: Floats) -> float:
     """Mean over `recalls` of the best precision at that recall or beyond."""
     if n == 0:
         return 0.0
@@ -156,7 +155,7 @@ def _steps(gain: FloatArray, before: FloatArray, n: int, truths: float, recalls:
 
 
 @kernel
-def _linear(gain: FloatArray, before: FloatArray, n: int, ranked: float, truths: float, recalls: FloatArray) -> float:
+def _linear(gain: Floats, before: Floats, n: int, ranked: float, truths: float, recalls: Floats) -> float:
     """Area under the envelope joined by straight lines from (0, 1) to (1, 0), by trapezoids between `recalls`."""
     if ranked == 0.0:
         return 0.0

@@ -1,24 +1,33 @@
 """Compiled matching of predicted to true boxes, frame by frame.
 
-Three rules share this file because the difference between them *is* the difference between the conventions: COCO's
-(best overlap, repeated for every IoU threshold), ivtdmetrics' (first ground truth in order, once) and class-free
-matching (best overlap whatever the class) for confusion matrices and the ordinal score. Association counting walks the
-frames in the same way. `walk` arguments list row numbers grouped by frame, in the order the rule visits them.
+The rules share this file because the difference between them *is* the difference between the conventions: COCO's
+(best overlap, repeated for every IoU threshold) and a greedy one, which is ivtdmetrics' (first ground truth in order)
+or class-free (best overlap whatever the class) for confusion matrices and the ordinal score. Association counting
+walks the frames in the same way. Both sides come as a `Side`: their rows grouped by frame, in the order of visiting.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from surgeval.arrays import Bools, Floats, Ints
 from surgeval.metrics._jit import kernel
-from surgeval.metrics._mean import FloatArray, IntArray
 
-__all__ = ["corners", "count_associations", "group_by", "iou", "match_class_free", "match_coco", "match_first"]
-
-BoolArray = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+__all__ = ["Side", "corners", "count_associations", "group_by", "iou", "match_coco", "match_greedy"]
 
 
-def corners(xywh: FloatArray, *, from_sides: bool) -> FloatArray:
+class Side(NamedTuple):
+    """The ground truths or the predictions: rows `walk[start[f]]` to `walk[start[f + 1] - 1]` are those of frame f."""
+
+    start: Ints
+    walk: Ints
+    ids: Ints  # the class of each row
+    box: Floats  # the `corners` of each row
+
+
+def corners(xywh: Floats, *, from_sides: bool) -> Floats:
     """Columns x1, y1, x2, y2, area, the form the kernels read.
 
     The area is width × height (`from_sides`, as pycocotools) or the product of corner differences (as ivtdmetrics). The
@@ -32,7 +41,7 @@ def corners(xywh: FloatArray, *, from_sides: bool) -> FloatArray:
 
 
 @kernel
-def iou(boxes: FloatArray, k: int, others: FloatArray, j: int) -> float:
+def iou(boxes: Floats, k: int, others: Floats, j: int) -> float:
     """Overlap of row k and row j of two `corners` tables; 0 when they do not touch or either is degenerate."""
     width = min(boxes[k, 2], others[j, 2]) - max(boxes[k, 0], others[j, 0])
     if width <= 0:
@@ -41,11 +50,12 @@ def iou(boxes: FloatArray, k: int, others: FloatArray, j: int) -> float:
     if height <= 0:
         return 0.0
     inter = width * height
-    return float(inter / (boxes[k, 4] + others[j, 4] - inter))
+    union = boxes[k, 4] + others[j, 4] - inter
+    return float(inter / union) if union > 0 else 0.0  # sides of 1e-200 have no area in floating point
 
 
 @kernel
-def group_by(keys: IntArray, n_keys: int, sequence: IntArray) -> tuple[IntArray, IntArray]:
+def group_by(keys: Ints, n_keys: int, sequence: Ints) -> tuple[Ints, Ints]:
     """A stable counting sort: the entries of `sequence` grouped by `keys[entry]`, and where each group starts."""
     start = np.zeros(n_keys + 1, np.int64)
     for entry in sequence:
@@ -63,21 +73,18 @@ def group_by(keys: IntArray, n_keys: int, sequence: IntArray) -> tuple[IntArray,
 
 @kernel
 def match_coco(
-    truth_start: IntArray,
-    truth_class: IntArray,
-    truth_box: FloatArray,
-    walk_start: IntArray,
-    walk: IntArray,
-    pred_class: IntArray,
-    pred_box: FloatArray,
-    thresholds: FloatArray,
+    truth: Side,
+    pred: Side,
+    thresholds: Floats,
     n_classes: int,
     max_detections: int,
-) -> tuple[BoolArray, BoolArray]:
+) -> tuple[Bools, Bools]:
     """Hits per row and threshold, and whether the row counts (at most `max_detections` per frame and class do)."""
+    truth_start, _, truth_ids, truth_box = truth
+    pred_start, pred_walk, pred_ids, pred_box = pred
     n_thresholds = len(thresholds)
-    hits = np.zeros((len(pred_class), n_thresholds), np.bool_)
-    kept = np.zeros(len(pred_class), np.bool_)
+    hits = np.zeros((len(pred_ids), n_thresholds), np.bool_)
+    kept = np.zeros(len(pred_ids), np.bool_)
     widest = 1
     for f in range(len(truth_start) - 1):
         widest = max(widest, truth_start[f + 1] - truth_start[f])
@@ -89,17 +96,17 @@ def match_coco(
         first, last = truth_start[f], truth_start[f + 1]
         for g in range(last - first):
             taken[g, :] = False
-        for position in range(walk_start[f], walk_start[f + 1]):
-            seen[pred_class[walk[position]]] = 0
-        for position in range(walk_start[f], walk_start[f + 1]):
-            k = walk[position]
-            seen[pred_class[k]] += 1
-            if seen[pred_class[k]] > max_detections:
+        for position in range(pred_start[f], pred_start[f + 1]):
+            seen[pred_ids[pred_walk[position]]] = 0
+        for position in range(pred_start[f], pred_start[f + 1]):
+            k = pred_walk[position]
+            seen[pred_ids[k]] += 1
+            if seen[pred_ids[k]] > max_detections:
                 continue
             kept[k] = True
             n_near = 0
             for g in range(first, last):
-                if truth_class[g] == pred_class[k]:
+                if truth_ids[g] == pred_ids[k]:
                     value = iou(pred_box, k, truth_box, g)
                     if value >= min(lowest, 1 - 1e-10):
                         near[n_near], overlap[n_near] = g - first, value
@@ -119,149 +126,112 @@ def match_coco(
 
 
 @kernel
-def match_first(
-    truth_start: IntArray,
-    truth_walk: IntArray,
-    truth_class: IntArray,
-    truth_box: FloatArray,
-    walk_start: IntArray,
-    walk: IntArray,
-    pred_class: IntArray,
-    pred_box: FloatArray,
-    threshold: float,
-) -> FloatArray:
-    """Overlap of every row with the ground truth it took, else −1: the first free one of its class at `threshold`."""
-    result = np.full(len(pred_class), -1.0)
-    free = np.ones(len(truth_class), np.bool_)
-    for f in range(len(truth_start) - 1):
-        for position in range(walk_start[f], walk_start[f + 1]):
-            k = walk[position]
-            for place in range(truth_start[f], truth_start[f + 1]):
-                g = truth_walk[place]
-                if free[g] and truth_class[g] == pred_class[k]:
-                    value = iou(pred_box, k, truth_box, g)
-                    if value >= threshold:
-                        free[g] = False
-                        result[k] = value
-                        break
-    return result
+def match_greedy(
+    truth: Side, pred: Side, counts: Bools, threshold: float, same_class: bool, first: bool
+) -> tuple[Ints, Floats]:
+    """Row of the ground truth that each counted prediction took, and their overlap; −1 and −1 where it took none.
 
-
-@kernel
-def match_class_free(
-    truth_start: IntArray,
-    truth_class: IntArray,
-    truth_box: FloatArray,
-    walk_start: IntArray,
-    walk: IntArray,
-    pred_class: IntArray,
-    pred_box: FloatArray,
-    counts: BoolArray,
-    threshold: float,
-    same_class: bool,
-    first: bool,
-) -> IntArray:
-    """Row of the ground truth each counted prediction took, else −1; equal overlaps go to the earlier ground truth."""
-    result = np.full(len(pred_class), -1, np.int64)
-    free = np.ones(len(truth_class), np.bool_)
+    Each takes the best free one at `threshold` (of equal overlaps the earlier), or the `first`.
+    """
+    truth_start, truth_walk, truth_ids, truth_box = truth
+    pred_start, pred_walk, pred_ids, pred_box = pred
+    taken, overlap = np.full(len(pred_ids), -1, np.int64), np.full(len(pred_ids), -1.0)
+    free = np.ones(len(truth_ids), np.bool_)
     for f in range(len(truth_start) - 1):
-        for position in range(walk_start[f], walk_start[f + 1]):
-            k = walk[position]
+        for position in range(pred_start[f], pred_start[f + 1]):
+            k = pred_walk[position]
             if not counts[k]:
                 continue
-            best, found = threshold, -1
-            for g in range(truth_start[f], truth_start[f + 1]):
-                if not free[g] or (same_class and truth_class[g] != pred_class[k]):
+            best, match = threshold, -1
+            for place in range(truth_start[f], truth_start[f + 1]):
+                g = truth_walk[place]
+                if not free[g] or (same_class and truth_ids[g] != pred_ids[k]):
                     continue
                 value = iou(pred_box, k, truth_box, g)
-                if value > best or (found < 0 and value >= best):
-                    best, found = value, g
+                if value > best or (match < 0 and value >= best):
+                    best, match = value, g
                     if first:
                         break
-            if found >= 0:
-                free[found] = False
-                result[k] = found
-    return result
+            if match >= 0:
+                free[match] = False
+                taken[k], overlap[k] = match, best
+    return taken, overlap
 
 
 @kernel
 def _find(
-    truth: IntArray, free: BoolArray, truth_class: IntArray, truth_box: FloatArray, box: FloatArray, k: int, number: int
+    rows: Ints, free: Bools, truth_ids: Ints, truth_box: Floats, pred_ids: Ints, pred_box: Floats, k: int
 ) -> tuple[int, float]:
-    """Place of the first free ground truth of class `number`, and the largest overlap of row k with any free one."""
+    """Place of the first free ground truth of row k's class among `rows`, and k's largest overlap with any free one."""
     place, widest = -1, 0.0
-    for j in range(len(truth)):
+    for j in range(len(rows)):
         if free[j]:
-            if place < 0 and truth_class[truth[j]] == number:
+            if place < 0 and truth_ids[rows[j]] == pred_ids[k]:
                 place = j
-            widest = max(widest, iou(box, k, truth_box, truth[j]))
+            widest = max(widest, iou(pred_box, k, truth_box, rows[j]))
     return place, widest
 
 
 @kernel
 def count_associations(
-    video: IntArray,
+    video: Ints,
     n_videos: int,
-    truth_start: IntArray,
-    truth_walk: IntArray,
-    truth_class: IntArray,
-    truth_box: FloatArray,
-    walk_start: IntArray,
-    walk: IntArray,
-    pred_class: IntArray,
-    pred_box: FloatArray,
+    truth: Side,
+    pred: Side,
     threshold: float,
     legacy: bool,
-) -> IntArray:
+) -> Ints:
     """Counts per video and kind, as `association` describes them."""
+    truth_start, truth_walk, truth_ids, truth_box = truth
+    pred_start, pred_walk, pred_ids, pred_box = pred
     counts = np.zeros((n_videos, 7), np.int64)
     for f in range(len(video)):
-        truth = truth_walk[truth_start[f] : truth_start[f + 1]]
-        found = walk[walk_start[f] : walk_start[f + 1]]
+        rows = truth_walk[truth_start[f] : truth_start[f + 1]]
+        predicted = pred_walk[pred_start[f] : pred_start[f + 1]]
         row = counts[video[f]]
-        if len(truth) == 0 or len(found) == 0:
-            row[5] += len(found)
-            row[6] += len(truth)
+        if len(rows) == 0 or len(predicted) == 0:
+            row[5] += len(predicted)
+            row[6] += len(rows)
             continue
-        free = np.ones(len(truth), np.bool_)
-        left = np.ones(len(found), np.bool_)  # not yet accounted for
-        known = np.zeros(len(found), np.bool_)  # predicted class occurs among the frame's ground truths
-        for m in range(len(found)):
-            for j in range(len(truth)):
-                if truth_class[truth[j]] == pred_class[found[m]]:
+        free = np.ones(len(rows), np.bool_)
+        left = np.ones(len(predicted), np.bool_)  # not yet accounted for
+        known = np.zeros(len(predicted), np.bool_)  # predicted class occurs among the frame's ground truths
+        for m in range(len(predicted)):
+            for j in range(len(rows)):
+                if truth_ids[rows[j]] == pred_ids[predicted[m]]:
                     known[m] = True
         # lm: right class, enough overlap; then plm: right class, some overlap.
         for stage in range(2):
-            for m in range(len(found)):
+            for m in range(len(predicted)):
                 if not (left[m] and known[m]):
                     continue
-                for j in range(len(truth)):
-                    if free[j] and truth_class[truth[j]] == pred_class[found[m]]:
-                        value = iou(pred_box, found[m], truth_box, truth[j])
+                for j in range(len(rows)):
+                    if free[j] and truth_ids[rows[j]] == pred_ids[predicted[m]]:
+                        value = iou(pred_box, predicted[m], truth_box, rows[j])
                         if (stage == 0 and value >= threshold) or (stage == 1 and value > 0):
                             free[j], left[m] = False, False
                             row[stage] += 1
                             break
         # ids: the box covers some ground truth, while its class waits elsewhere.
-        for m in range(len(found)):
+        for m in range(len(predicted)):
             if left[m] and known[m]:
-                j, widest = _find(truth, free, truth_class, truth_box, pred_box, found[m], pred_class[found[m]])
+                j, widest = _find(rows, free, truth_ids, truth_box, pred_ids, pred_box, predicted[m])
                 if widest > threshold and j >= 0 and not (legacy and not free[:j].any()):
                     free[j], left[m] = False, False
                     row[2] += 1
         if legacy and not (left & known).any():
             left[:] = False
         # idm: the box covers some ground truth, its class is wrong.
-        for m in range(len(found)):
+        for m in range(len(predicted)):
             if left[m]:
-                j, widest = _find(truth, free, truth_class, truth_box, pred_box, found[m], pred_class[found[m]])
+                j, widest = _find(rows, free, truth_ids, truth_box, pred_ids, pred_box, predicted[m])
                 if widest > threshold:
                     left[m] = False
                     row[3] += 1
         # mil: the class waits, the box is elsewhere.
-        for m in range(len(found)):
+        for m in range(len(predicted)):
             if left[m]:
-                j, widest = _find(truth, free, truth_class, truth_box, pred_box, found[m], pred_class[found[m]])
+                j, widest = _find(rows, free, truth_ids, truth_box, pred_ids, pred_box, predicted[m])
                 if j >= 0 and not (legacy and not free[:j].any()):
                     free[j], left[m] = False, False
                     row[4] += 1

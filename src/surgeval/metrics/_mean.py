@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["FloatArray", "IntArray", "mean_along", "mean_of"]
+from surgeval.arrays import Floats
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+__all__ = ["mean_along", "mean_of"]
 
 
 def mean_of(values: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> float:
@@ -24,7 +23,7 @@ def mean_of(values: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> float
     return float(present.mean()) if present.size else float("nan")
 
 
-def mean_along(values: npt.ArrayLike, axis: int, weight: npt.ArrayLike | None = None) -> FloatArray:
+def mean_along(values: npt.ArrayLike, axis: int, weight: npt.ArrayLike | None = None) -> Floats:
     """`mean_of` along one axis; `weight` has one entry per place along it (how often a video was drawn).
 
     >>> mean_along([[1.0, float("nan")], [0.0, float("nan")]], axis=0).tolist()

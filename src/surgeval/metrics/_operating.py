@@ -9,19 +9,19 @@ scored data.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from surgeval.arrays import Bools, Floats, Ints
 from surgeval.errors import BadInput
 from surgeval.metrics._jit import kernel
-from surgeval.metrics._mean import FloatArray, IntArray
 from surgeval.metrics._visit import Ranked
 
 __all__ = ["OperatingPoint", "operating_point"]
 
-GRID: FloatArray = np.linspace(0.0, 1.0, 1000)
-SMOOTHING: FloatArray = np.ones(100) / 100
+GRID: Floats = np.linspace(0.0, 1.0, 1000)
+SMOOTHING: Floats = np.ones(100) / 100
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,22 @@ class OperatingPoint:
 
     threshold: float
     chosen_on_scored_data: bool
-    precision: FloatArray
-    recall: FloatArray
-    f1: FloatArray
+    precision: Floats
+    recall: Floats
+    f1: Floats
+
+
+class _Pools(NamedTuple):
+    """Ranked detections by class, `entries[starts[c]:ends[c]]`; a video's detections count `copies[video]` times."""
+
+    score: Floats
+    hits: Bools
+    video: Ints
+    copies: Ints
+    entries: Ints
+    starts: Ints
+    ends: Ints
+    truths: Ints
 
 
 def operating_point(
@@ -41,16 +54,16 @@ def operating_point(
     *,
     threshold: float | None = None,
     style: str = "coco",
-    multiplicity: IntArray | FloatArray | None = None,
+    multiplicity: Ints | Floats | None = None,
 ) -> OperatingPoint:
     """The best-F1 point over all videos, or inside one `video`; or the values at a `threshold` chosen elsewhere.
 
     With `multiplicity`, that of a resample in which video v occurs `multiplicity[v]` times (whole numbers).
 
-    >>> from surgeval.metrics import Boxes, DetectionSet, rank
+    >>> from surgeval.metrics import Boxes, DetectionSet, rank_detections
     >>> truth = Boxes.of([0, 1], {"i": [0, 0]}, [[0, 0, 10, 10]] * 2)
     >>> found = Boxes.of([0, 1, 1], {"i": [0, 0, 0]}, [[0, 0, 10, 10]] * 2 + [[50, 0, 9, 9]], score=[0.9, 0.6, 0.3])
-    >>> point = operating_point(rank(DetectionSet.of([0, 0], truth, found), "i", 1))
+    >>> point = operating_point(rank_detections(DetectionSet.of([0, 0], truth, found), "i", 1))
     >>> point.precision.tolist(), point.recall.tolist(), 0.3 < point.threshold <= 0.6
     ([1.0], [1.0], True)
     """
@@ -61,43 +74,43 @@ def operating_point(
     entries, starts, ends, truths = _pools(ranked, video)
     if video is None and multiplicity is not None:
         truths = weight @ ranked.truths
+    pools = _Pools(ranked.score, ranked.hits[:, 0], ranked.video, weight, entries, starts, ends, truths)
     counted = truths > 0
     best = 0
     if ranked.convention == "ivtd-legacy":
         if style == "11point":
             # ivtdmetrics' "11point" lets every class into the mean, those without ground truth as zeros.
             counted = np.ones_like(counted)
-        curves = _legacy_curves(ranked, weight, entries, starts, ends, truths, grid, counted)
+        curves = _legacy_curves(ranked, pools, grid, counted)
         if threshold is None and counted.any():
             best = _best(_f1(*curves)[counted].mean(axis=0), smooth=True)
         precision, recall = curves[0][:, best], curves[1][:, best]
     else:
         exact = ranked.convention == "coco"
-        pools = ranked.score, ranked.hits[:, 0], ranked.video, weight, entries, starts, ends, truths
         if threshold is None and counted.any():
-            best = _best(_mean_f1(*pools, grid, exact), smooth=not exact)
-        precision, recall = _at(*pools, grid[best : best + 1], exact)
+            best = _best(_mean_f1(pools, grid, exact), smooth=not exact)
+        precision, recall = _at(pools, grid[best : best + 1], exact)
     values = [np.where(counted, value, np.nan) for value in (precision, recall, _f1(precision, recall))]
     chosen = float(grid[best]) if counted.any() else float("nan")
     return OperatingPoint(chosen, threshold is None, values[0], values[1], values[2])
 
 
-def _whole(multiplicity: IntArray | FloatArray, n_videos: int) -> IntArray:
+def _whole(multiplicity: Ints | Floats, n_videos: int) -> Ints:
     weight = np.asarray(multiplicity)
     if weight.shape != (n_videos,) or np.any(weight < 0) or np.any(weight != np.round(weight)):
         raise BadInput(f"multiplicity: expected {n_videos} whole numbers ≥ 0, one per video")
     return weight.astype(np.int64)
 
 
-def _best(mean: FloatArray, *, smooth: bool) -> int:
+def _best(mean: Floats, *, smooth: bool) -> int:
     return int(np.argmax(np.convolve(mean, SMOOTHING, mode="same") if smooth else mean))
 
 
-def _f1(precision: FloatArray, recall: FloatArray) -> FloatArray:
+def _f1(precision: Floats, recall: Floats) -> Floats:
     return np.asarray(2 * precision * recall / (precision + recall + 1e-16), dtype=np.float64)
 
 
-def _pools(ranked: Ranked, video: int | None) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+def _pools(ranked: Ranked, video: int | None) -> tuple[Ints, Ints, Ints, Ints]:
     """Entries, where each class starts and ends among them, and its ground truths."""
     if video is None:
         every = np.arange(len(ranked.rows))
@@ -109,18 +122,16 @@ def _pools(ranked: Ranked, video: int | None) -> tuple[IntArray, IntArray, IntAr
 
 @kernel
 def _curve(
-    score: FloatArray,
-    hits: npt.NDArray[np.bool_],
-    video: IntArray,
-    copies: IntArray,
-    pool: IntArray,
-    truths: int,
-    grid: FloatArray,
+    pools: _Pools,
+    c: int,
+    grid: Floats,
     exact: bool,
-    precision: FloatArray,
-    recall: FloatArray,
+    precision: Floats,
+    recall: Floats,
 ) -> None:
-    """Precision and recall of one class along `grid`, from its entries in descending score."""
+    """Precision and recall of class c along `grid`, from its entries in descending score."""
+    score, hits, video, copies, entries, starts, ends, _ = pools
+    pool, truths = entries[starts[c] : ends[c]], pools.truths[c]
     n, j, ranked, found = len(pool), 0, 0, 0  # of the first j entries, copies and hits
     p, r, p_slope, r_slope, upper = (0.0 if exact else 1.0), 0.0, 0.0, 0.0, np.inf
     for point in range(len(grid) - 1, -1, -1):
@@ -151,26 +162,19 @@ def _curve(
 
 @kernel
 def _mean_f1(
-    score: FloatArray,
-    hits: npt.NDArray[np.bool_],
-    video: IntArray,
-    copies: IntArray,
-    entries: IntArray,
-    starts: IntArray,
-    ends: IntArray,
-    truths: IntArray,
-    grid: FloatArray,
+    pools: _Pools,
+    grid: Floats,
     exact: bool,
-) -> FloatArray:
+) -> Floats:
     """F1 along `grid`, averaged over the classes with ground truth; one without predictions contributes zeros."""
     total, precision, recall = np.zeros(len(grid)), np.empty(len(grid)), np.empty(len(grid))
     counted = 0
-    for c in range(len(starts)):
-        if truths[c] == 0:
+    for c in range(len(pools.starts)):
+        if pools.truths[c] == 0:
             continue
         counted += 1
-        if ends[c] > starts[c]:
-            _curve(score, hits, video, copies, entries[starts[c] : ends[c]], truths[c], grid, exact, precision, recall)
+        if pools.ends[c] > pools.starts[c]:
+            _curve(pools, c, grid, exact, precision, recall)
             last_p, last_r, f1 = -1.0, -1.0, 0.0
             for point in range(len(grid)):
                 p, r = precision[point], recall[point]
@@ -182,38 +186,27 @@ def _mean_f1(
 
 @kernel
 def _at(
-    score: FloatArray,
-    hits: npt.NDArray[np.bool_],
-    video: IntArray,
-    copies: IntArray,
-    entries: IntArray,
-    starts: IntArray,
-    ends: IntArray,
-    truths: IntArray,
-    where: FloatArray,
+    pools: _Pools,
+    where: Floats,
     exact: bool,
-) -> tuple[FloatArray, FloatArray]:
+) -> tuple[Floats, Floats]:
     """Precision and recall of every class at the one threshold in `where`."""
-    precision, recall = np.zeros(len(starts)), np.zeros(len(starts))
-    for c in range(len(starts)):
-        if truths[c] > 0 and ends[c] > starts[c]:
-            pool = entries[starts[c] : ends[c]]
-            _curve(score, hits, video, copies, pool, truths[c], where, exact, precision[c : c + 1], recall[c : c + 1])
+    precision, recall = np.zeros(len(pools.starts)), np.zeros(len(pools.starts))
+    for c in range(len(pools.starts)):
+        if pools.truths[c] > 0 and pools.ends[c] > pools.starts[c]:
+            _curve(pools, c, where, exact, precision[c : c + 1], recall[c : c + 1])
     return precision, recall
 
 
 def _legacy_curves(
     ranked: Ranked,
-    weight: IntArray,
-    entries: IntArray,
-    starts: IntArray,
-    ends: IntArray,
-    truths: IntArray,
-    grid: FloatArray,
-    counted: npt.NDArray[np.bool_],
-) -> tuple[FloatArray, FloatArray]:
+    pools: _Pools,
+    grid: Floats,
+    counted: Bools,
+) -> tuple[Floats, Floats]:
     """The reference's curves: np.interp itself, because only it errs in the same way on unsorted positions."""
     precision, recall = np.zeros((ranked.n_classes, len(grid))), np.zeros((ranked.n_classes, len(grid)))
+    entries, starts, ends, truths, weight = pools.entries, pools.starts, pools.ends, pools.truths, pools.copies
     for c in np.flatnonzero(counted & (ends > starts)):
         pool = entries[starts[c] : ends[c]]
         # Arrivals are grouped by class, then video, as the pools are: the same slice holds the same entries.

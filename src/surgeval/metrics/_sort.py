@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from surgeval.arrays import AnyFloats, Floats, Ints
 from surgeval.metrics._jit import kernel
-from surgeval.metrics._mean import FloatArray, IntArray
 
 __all__ = ["descending_order", "radix_order", "sort_keys"]
 
@@ -18,7 +18,7 @@ BITS = 11
 DIGITS = 6  # 6 × 11 bits cover 64
 
 
-def sort_keys(scores: npt.NDArray[np.floating]) -> npt.NDArray[np.uint64]:
+def sort_keys(scores: AnyFloats) -> npt.NDArray[np.uint64]:
     """Integers that ascend as the scores descend; equal scores (0 and −0 too) have equal keys."""
     bits = (np.asarray(scores, dtype=np.float64) + 0.0).view(np.uint64)
     sign = np.uint64(1) << np.uint64(63)
@@ -26,7 +26,7 @@ def sort_keys(scores: npt.NDArray[np.floating]) -> npt.NDArray[np.uint64]:
     return np.where(bits & sign, bits, ~(bits | sign))
 
 
-def descending_order(scores: FloatArray) -> IntArray:
+def descending_order(scores: Floats) -> Ints:
     """Like `np.argsort(-scores, kind="stable")`.
 
     >>> descending_order(np.array([0.1, 0.9, 0.1, -2.0])).tolist()
@@ -36,7 +36,7 @@ def descending_order(scores: FloatArray) -> IntArray:
 
 
 @kernel
-def radix_order(keys: npt.NDArray[np.uint64]) -> IntArray:
+def radix_order(keys: npt.NDArray[np.uint64]) -> Ints:
     """Stable order of the keys, ascending; digits that all keys share cost one look."""
     n = len(keys)
     counts = np.zeros((DIGITS, 1 << BITS), np.int64)

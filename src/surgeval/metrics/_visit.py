@@ -12,11 +12,10 @@ from functools import cached_property
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
-import numpy.typing as npt
 
+from surgeval.arrays import Bools, Floats, Ints
 from surgeval.errors import BadInput
-from surgeval.metrics._match import corners, group_by, match_coco, match_first
-from surgeval.metrics._mean import FloatArray, IntArray
+from surgeval.metrics._match import Side, corners, group_by, match_coco, match_greedy
 from surgeval.metrics._sort import descending_order
 from surgeval.metrics.boxes import Boxes, DetectionSet
 
@@ -24,9 +23,9 @@ __all__ = ["COCO_THRESHOLDS", "CONVENTIONS", "Convention", "Ranked", "Visits", "
 
 Convention: TypeAlias = Literal["coco", "ivtd", "ivtd-legacy"]
 CONVENTIONS: tuple[Convention, ...] = get_args(Convention)
-COCO_THRESHOLDS: FloatArray = np.linspace(0.5, 0.95, 10)
+COCO_THRESHOLDS: Floats = np.linspace(0.5, 0.95, 10)
 # Not the same floats as above: 0.6000000000000001 here means that an IoU of exactly 0.6 fails at 0.6.
-IVTD_THRESHOLDS: FloatArray = np.arange(0.5, 1.0, 0.05)
+IVTD_THRESHOLDS: Floats = np.arange(0.5, 1.0, 0.05)
 MAX_DETECTIONS = 100
 
 
@@ -34,14 +33,22 @@ MAX_DETECTIONS = 100
 class Visits:
     """The orders in which rows are visited: made once per dataset and convention, shared by all components."""
 
-    ranking: IntArray  # prediction rows by descending score over the whole dataset
-    walk: IntArray  # prediction rows by frame, then descending score
-    walk_start: IntArray
-    truth_walk: IntArray  # ground-truth rows by frame, in the order the matching tries them
-    truth_box: FloatArray  # `corners` of the ground truths and predictions
-    pred_box: FloatArray
-    truth_video: IntArray
-    pred_video: IntArray
+    ranking: Ints  # prediction rows by descending score over the whole dataset
+    walk: Ints  # prediction rows by frame, then descending score
+    walk_start: Ints
+    truth_start: Ints
+    truth_walk: Ints  # ground-truth rows by frame, in the order the matching tries them
+    truth_box: Floats  # `corners` of the ground truths and predictions
+    pred_box: Floats
+    truth_video: Ints
+    pred_video: Ints
+
+    def sides(self, truth_ids: Ints, pred_ids: Ints) -> tuple[Side, Side]:
+        """Ground truths and predictions with their classes, as the matching kernels read them."""
+        return (
+            Side(self.truth_start, self.truth_walk, truth_ids, self.truth_box),
+            Side(self.walk_start, self.walk, pred_ids, self.pred_box),
+        )
 
 
 def visits(data: DetectionSet, convention: Convention) -> Visits:
@@ -58,10 +65,10 @@ def visits(data: DetectionSet, convention: Convention) -> Visits:
         truth_walk = np.arange(len(data.truth))
     truth_box, pred_box = (corners(part.xywh, from_sides=not backwards) for part in (data.truth, data.predictions))
     truth_video, pred_video = (data.video[part.frame] for part in (data.truth, data.predictions))
-    return Visits(ranking, walk, walk_start, truth_walk, truth_box, pred_box, truth_video, pred_video)
+    return Visits(ranking, walk, walk_start, data.truth_start, truth_walk, truth_box, pred_box, truth_video, pred_video)
 
 
-def _descending(boxes: Boxes, start: IntArray, backwards: bool) -> IntArray:
+def _descending(boxes: Boxes, start: Ints, backwards: bool) -> Ints:
     if backwards:
         rows = (start[:-1] + start[1:] - 1)[boxes.frame] - np.arange(len(boxes))
         return np.asarray(rows[descending_order(boxes.score[rows])], dtype=np.int64)
@@ -75,15 +82,15 @@ class Ranked:
     component: str
     convention: Convention
     iou: float
-    thresholds: FloatArray  # IoU thresholds of the columns of `hits`
+    thresholds: Floats  # IoU thresholds of the columns of `hits`
     averaged: tuple[int, ...]  # the columns that mAP50:95 averages; column 0 is always `iou`
-    start: IntArray  # (C + 1,)
-    rows: IntArray  # row of each entry in the dataset's predictions
-    score: FloatArray
-    video: IntArray
-    hits: npt.NDArray[np.bool_]  # (n, T)
-    truths: IntArray  # (V, C) ground truths
-    arrival: IntArray  # the same entries per class in order of arrival (used by `ivtd-legacy` only)
+    start: Ints  # (C + 1,)
+    rows: Ints  # row of each entry in the dataset's predictions
+    score: Floats
+    video: Ints
+    hits: Bools  # (n, T)
+    truths: Ints  # (V, C) ground truths
+    arrival: Ints  # the same entries per class in order of arrival (used by `ivtd-legacy` only)
 
     @property
     def n_classes(self) -> int:
@@ -96,12 +103,12 @@ class Ranked:
         return len(self.truths)
 
     @cached_property
-    def class_of(self) -> IntArray:
+    def class_of(self) -> Ints:
         """The class of every entry."""
         return np.repeat(np.arange(self.n_classes), np.diff(self.start))
 
     @cached_property
-    def by_video(self) -> tuple[IntArray, IntArray]:
+    def by_video(self) -> tuple[Ints, Ints]:
         """Entries grouped by class and video (pool `c * V + v`), in descending score, and where each pool starts."""
         key = self.class_of * self.n_videos + self.video
         grouped, start = group_by(key, self.n_classes * self.n_videos, np.arange(len(key)))
@@ -135,20 +142,14 @@ def rank_detections(
     grid = COCO_THRESHOLDS if convention == "coco" else IVTD_THRESHOLDS
     shared = iou == grid[0]
     thresholds = grid if shared else np.concatenate([[iou], grid])
-    ranking = order.ranking
-    overlap: FloatArray | None = None
+    ranking, sides = order.ranking, order.sides(truth_class, pred_class)
+    overlap: Floats | None = None
     if convention == "coco":
-        hits, kept = match_coco(
-            data.truth_start, truth_class, order.truth_box, order.walk_start, order.walk, pred_class,
-            order.pred_box, thresholds, n_classes, MAX_DETECTIONS,
-        )  # fmt: skip
+        hits, kept = match_coco(*sides, thresholds, n_classes, MAX_DETECTIONS)
         if not kept.all():
             ranking = ranking[kept[ranking]]
     else:
-        overlap = match_first(
-            data.truth_start, order.truth_walk, truth_class, order.truth_box, order.walk_start, order.walk, pred_class,
-            order.pred_box, iou,
-        )  # fmt: skip
+        _, overlap = match_greedy(*sides, np.ones(len(pred_class), np.bool_), iou, True, True)
         # No second matching: only pairs matched at `iou` are tested against the stricter thresholds.
     rows, start = group_by(pred_class, n_classes, ranking)
     ranked_hits = np.take(hits, rows, axis=0) if overlap is None else overlap[rows][:, None] >= thresholds
@@ -166,7 +167,7 @@ def rank_detections(
     )  # fmt: skip
 
 
-def _checked(boxes: Boxes, component: str, n_classes: int, name: str) -> IntArray:
+def _checked(boxes: Boxes, component: str, n_classes: int, name: str) -> Ints:
     if component not in boxes.classes:
         raise BadInput(f"{name}: found no classes for component {component!r}, expected one id per box")
     ids = boxes.classes[component]

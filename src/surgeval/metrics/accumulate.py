@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from surgeval.arrays import AnyArray
 from surgeval.errors import BadInput
 from surgeval.metrics._visit import Convention
 from surgeval.metrics.boxes import Boxes, DetectionSet
@@ -38,7 +39,7 @@ class RecognitionAccumulator:
     def reset(self) -> None:
         """Forget everything."""
         self._videos: dict[Hashable, int] = {}
-        self._parts: list[tuple[int, npt.NDArray[Any], npt.NDArray[Any]]] = []
+        self._parts: list[tuple[int, AnyArray, AnyArray]] = []
 
     @property
     def videos(self) -> tuple[Hashable, ...]:

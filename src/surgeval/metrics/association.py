@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from surgeval.arrays import Floats, Ints
 from surgeval.metrics._match import count_associations
-from surgeval.metrics._mean import FloatArray, IntArray, mean_along
+from surgeval.metrics._mean import mean_along
 from surgeval.metrics._visit import Convention, Visits, visits
 from surgeval.metrics.boxes import DetectionSet
 
@@ -27,22 +28,22 @@ ASSOCIATION_COUNTS = ("lm", "plm", "ids", "idm", "mil", "fp", "fn")
 class Association:
     """Counts per video, in the order of `ASSOCIATION_COUNTS`."""
 
-    counts: IntArray  # (V, 7)
+    counts: Ints  # (V, 7)
 
-    def overall(self) -> FloatArray:
+    def overall(self) -> Floats:
         """Fractions of the summed counts; nan when there are none."""
         return _fractions(self.counts.sum(axis=0))
 
-    def per_video(self) -> FloatArray:
+    def per_video(self) -> Floats:
         """Fractions inside each video."""
         return _fractions(self.counts)
 
-    def video_wise(self) -> FloatArray:
+    def video_wise(self) -> Floats:
         """Mean over videos of their fractions."""
         return mean_along(self.per_video(), axis=0) if len(self.counts) else np.full(7, np.nan)
 
 
-def _fractions(counts: IntArray) -> FloatArray:
+def _fractions(counts: Ints) -> Floats:
     total = counts.sum(axis=-1, keepdims=True)
     return np.asarray(np.where(total > 0, counts / np.maximum(total, 1), np.nan), dtype=np.float64)
 
@@ -61,9 +62,6 @@ def associate(
     {'lm': 0, 'plm': 0, 'ids': 0, 'idm': 0, 'mil': 1, 'fp': 0, 'fn': 0}
     """
     order = order or visits(data, convention)
-    counts = count_associations(
-        data.video, data.n_videos, data.truth_start, order.truth_walk, data.truth.classes["ivt"], order.truth_box,
-        order.walk_start, order.walk, data.predictions.classes["ivt"], order.pred_box, iou,
-        convention == "ivtd-legacy",
-    )  # fmt: skip
+    sides = order.sides(data.truth.classes["ivt"], data.predictions.classes["ivt"])
+    counts = count_associations(data.video, data.n_videos, *sides, iou, convention == "ivtd-legacy")
     return Association(counts)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from surgeval.arrays import Bools, Floats, Ints
 from surgeval.errors import BadInput
-from surgeval.metrics._mean import FloatArray, IntArray
 from surgeval.vocab import LabelSpace
 
 __all__ = ["Boxes", "DetectionSet"]
@@ -29,10 +29,10 @@ class Boxes:
     (2, 1)
     """
 
-    frame: IntArray
-    classes: Mapping[str, IntArray]
-    score: FloatArray
-    xywh: FloatArray
+    frame: Ints
+    classes: Mapping[str, Ints]
+    score: Floats
+    xywh: Floats
 
     @classmethod
     def of(
@@ -75,7 +75,7 @@ class Boxes:
         """Rows whose width or height is not positive: they overlap nothing."""
         return int(((self.xywh[:, 2] <= 0) | (self.xywh[:, 3] <= 0)).sum())
 
-    def take(self, rows: npt.NDArray[np.int64] | npt.NDArray[np.bool_], frame: IntArray | None = None) -> Boxes:
+    def take(self, rows: Ints | Bools, frame: Ints | None = None) -> Boxes:
         """The chosen rows, renumbered to `frame` where given."""
         return Boxes(
             self.frame[rows] if frame is None else frame,
@@ -104,12 +104,12 @@ class DetectionSet:
     `truth_start[f]:truth_start[f + 1]` and `prediction_start[f]:prediction_start[f + 1]`.
     """
 
-    video: IntArray
+    video: Ints
     n_videos: int
     truth: Boxes
     predictions: Boxes
-    truth_start: IntArray
-    prediction_start: IntArray
+    truth_start: Ints
+    prediction_start: Ints
 
     @classmethod
     def of(cls, video: npt.ArrayLike, truth: Boxes, predictions: Boxes, *, n_videos: int | None = None) -> DetectionSet:
@@ -166,7 +166,7 @@ class DetectionSet:
         return DetectionSet.of(np.repeat(np.arange(len(videos)), sizes), *parts, n_videos=len(videos))
 
 
-def _ids(values: npt.ArrayLike, name: str) -> IntArray:
+def _ids(values: npt.ArrayLike, name: str) -> Ints:
     array = np.asarray(values)
     if array.size == 0:
         return np.zeros(0, dtype=np.int64)
@@ -180,7 +180,7 @@ def _ids(values: npt.ArrayLike, name: str) -> IntArray:
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
-def _floats(values: npt.ArrayLike, name: str) -> FloatArray:
+def _floats(values: npt.ArrayLike, name: str) -> Floats:
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -194,5 +194,5 @@ def _by_frame(boxes: Boxes) -> Boxes:
     return boxes
 
 
-def _starts(keys: IntArray, n: int) -> IntArray:
+def _starts(keys: Ints, n: int) -> Ints:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(keys, minlength=n))]).astype(np.int64)

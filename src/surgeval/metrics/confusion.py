@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from surgeval.arrays import Floats, Ints
 from surgeval.errors import BadInput
-from surgeval.metrics._match import match_class_free
-from surgeval.metrics._mean import FloatArray, IntArray
+from surgeval.metrics._match import match_greedy
 from surgeval.metrics._visit import visits
 from surgeval.metrics.boxes import DetectionSet
 
@@ -26,9 +26,9 @@ class Confusion:
     """Counts (predicted + "missed") × (true + "background")."""
 
     component: str
-    counts: IntArray
+    counts: Ints
 
-    def normalised(self) -> FloatArray:
+    def normalised(self) -> Floats:
         """Every column divided by its sum; a column without counts is nan."""
         total = self.counts.sum(axis=0)
         return np.asarray(np.where(total > 0, self.counts / np.maximum(total, 1), np.nan), dtype=np.float64)
@@ -45,7 +45,7 @@ def match_boxes(
     min_score: float = -np.inf,
     same_class: str | None = None,
     choose: str = "best",
-) -> IntArray:
+) -> Ints:
     """For each prediction row the ground-truth row it took, or −1; one to one, by descending score.
 
     Classes do not matter unless `same_class` names a component whose ids must agree. `choose` is `best` (largest
@@ -55,15 +55,13 @@ def match_boxes(
         raise BadInput(f"choose {choose!r}: expected best or first")
     if not 0 < iou <= 1:
         raise BadInput(f"iou: found {iou}, expected a number above 0 and at most 1")
-    order = visits(data, "coco")
-    ids = [
+    truth_ids, pred_ids = (
         part.classes[same_class] if same_class else np.zeros(len(part), np.int64)
         for part in (data.truth, data.predictions)
-    ]
-    return match_class_free(
-        data.truth_start, ids[0], order.truth_box, order.walk_start, order.walk, ids[1], order.pred_box,
-        data.predictions.score >= min_score, iou, same_class is not None, choose == "first",
-    )  # fmt: skip
+    )
+    sides = visits(data, "coco").sides(truth_ids, pred_ids)
+    counts = data.predictions.score >= min_score
+    return match_greedy(*sides, counts, iou, same_class is not None, choose == "first")[0]
 
 
 def confusion_matrix(

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from surgeval.arrays import Floats, Ints
 from surgeval.metrics._ap import pooled, video_pooled
-from surgeval.metrics._mean import FloatArray, IntArray, mean_along, mean_of
+from surgeval.metrics._mean import mean_along, mean_of
 from surgeval.metrics._operating import operating_point
 from surgeval.metrics._visit import Convention, Ranked, rank_detections, visits
 from surgeval.metrics.association import Association, associate
@@ -34,17 +35,17 @@ FIELDS = ("AP", "AP_5095", "AR", "precision", "recall", "F1")
 class Scores:
     """Per-class numbers of one component in one scope; nan where a class has no ground truth there."""
 
-    AP: FloatArray  # at the plain IoU threshold (0.5 unless chosen)
-    AP_5095: FloatArray
-    AR: FloatArray
-    precision: FloatArray
-    recall: FloatArray
-    F1: FloatArray
+    AP: Floats  # at the plain IoU threshold (0.5 unless chosen)
+    AP_5095: Floats
+    AR: Floats
+    precision: Floats
+    recall: Floats
+    F1: Floats
     threshold: float = float("nan")  # the score threshold of P/R/F1; nan where every video has its own
 
-    def mean(self, field: str, classes: Sequence[int] | IntArray | None = None) -> float:
+    def mean(self, field: str, classes: Sequence[int] | Ints | None = None) -> float:
         """Mean of a field over the classes that have ground truth, or over those among `classes` (rare subset)."""
-        values: FloatArray = getattr(self, field)
+        values: Floats = getattr(self, field)
         return mean_of(values if classes is None else values[np.asarray(classes, dtype=np.int64)])
 
     @property
@@ -68,13 +69,13 @@ class Scores:
 class PerVideo:
     """The same numbers inside each video: arrays (videos, classes)."""
 
-    AP: FloatArray
-    AP_5095: FloatArray
-    AR: FloatArray
-    precision: FloatArray
-    recall: FloatArray
-    F1: FloatArray
-    threshold: FloatArray  # (videos,)
+    AP: Floats
+    AP_5095: Floats
+    AR: Floats
+    precision: Floats
+    recall: Floats
+    F1: Floats
+    threshold: Floats  # (videos,)
 
     def class_first(self, multiplicity: npt.ArrayLike | None = None) -> Scores:
         """Per class, the mean over the videos that have it (each counted `multiplicity` times)."""
@@ -98,7 +99,7 @@ class ComponentResult:
     style: str = "coco"
     given_threshold: float | None = None  # the score threshold of P/R/F1, where it was not chosen on these data
 
-    def resampled(self, multiplicity: IntArray) -> Scores:
+    def resampled(self, multiplicity: Ints) -> Scores:
         """The `overall` scores of a resample in which video v occurs `multiplicity[v]` times, without new matching.
 
         The best-F1 threshold is chosen anew, as it would be on those videos. Video-wise numbers of the resample are
@@ -166,7 +167,7 @@ def score_component(
     ranked: Ranked, *, threshold: float | None = None, style: str = "coco", averages: bool = True
 ) -> ComponentResult:
     """Every number of one component from its ranked detections; `averages=False` leaves mAP50:95 and AR out (nan)."""
-    cells: dict[str, FloatArray] = {}
+    cells: dict[str, Floats] = {}
     for scope, (ap, recall) in (
         ("overall", pooled(ranked, np.ones(ranked.n_videos), style)),
         ("video", video_pooled(ranked, style)),

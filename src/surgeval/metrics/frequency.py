@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from surgeval.arrays import Ints
 from surgeval.errors import BadInput
-from surgeval.metrics._mean import IntArray
 from surgeval.metrics.boxes import Boxes
 
 __all__ = ["Frequencies", "class_frequencies", "co_occurrence", "rare_classes"]
@@ -18,9 +18,9 @@ __all__ = ["Frequencies", "class_frequencies", "co_occurrence", "rare_classes"]
 class Frequencies:
     """Per class: boxes, frames that show it, videos that show it."""
 
-    instances: IntArray
-    frames: IntArray
-    videos: IntArray
+    instances: Ints
+    frames: Ints
+    videos: Ints
 
 
 def class_frequencies(boxes: Boxes, component: str, n_classes: int, frame_video: npt.ArrayLike) -> Frequencies:
@@ -40,11 +40,11 @@ def class_frequencies(boxes: Boxes, component: str, n_classes: int, frame_video:
     )
 
 
-def _distinct(group: IntArray, ids: IntArray, n_classes: int) -> IntArray:
+def _distinct(group: Ints, ids: Ints, n_classes: int) -> Ints:
     return np.bincount(np.unique(group * n_classes + ids) % n_classes, minlength=n_classes)
 
 
-def rare_classes(instances: npt.ArrayLike, fewer_than: int = 300) -> IntArray:
+def rare_classes(instances: npt.ArrayLike, fewer_than: int = 300) -> Ints:
     """Classes that occur, but in fewer than `fewer_than` instances.
 
     >>> rare_classes([0, 12, 5000, 299]).tolist()
@@ -54,7 +54,7 @@ def rare_classes(instances: npt.ArrayLike, fewer_than: int = 300) -> IntArray:
     return np.flatnonzero((counts > 0) & (counts < fewer_than))
 
 
-def co_occurrence(boxes: Boxes, component: str, n_classes: int, n_frames: int) -> IntArray:
+def co_occurrence(boxes: Boxes, component: str, n_classes: int, n_frames: int) -> Ints:
     """Frames in which class a and class b both occur (classes × classes); the diagonal counts a's frames.
 
     >>> b = Boxes.of([0, 0, 1], {"i": [0, 1, 1]}, [[0, 0, 1, 1]] * 3)

@@ -13,8 +13,9 @@ from types import MappingProxyType
 
 import numpy as np
 
+from surgeval.arrays import Floats, Ints
 from surgeval.errors import BadInput
-from surgeval.metrics._mean import FloatArray, IntArray, mean_of
+from surgeval.metrics._mean import mean_of
 from surgeval.metrics.boxes import DetectionSet
 from surgeval.metrics.confusion import match_boxes
 
@@ -28,9 +29,9 @@ WEIGHTS: Mapping[str, float] = MappingProxyType({"bbox": 0.1, "i": 0.5, "v": 0.2
 class CostScores:
     """Per triplet class; nan where a class has no predictions (precision), no ground truth (recall), or either (F1)."""
 
-    precision: FloatArray
-    recall: FloatArray
-    f1: FloatArray
+    precision: Floats
+    recall: Floats
+    f1: Floats
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,8 @@ class CostAware:
     """Scores of the whole (`ivt`) and of its parts (`bbox`, `i`, `v`, `t`)."""
 
     scores: Mapping[str, CostScores]
-    instances: IntArray  # ground truths per class
-    predictions: IntArray
+    instances: Ints  # ground truths per class
+    predictions: Ints
     settings: Mapping[str, object] = field(default_factory=dict)
 
     def macro(self, part: str = "ivt", over: str = "truth", undefined: str = "zero") -> float:
@@ -115,6 +116,6 @@ def cost_aware_f1(
     return CostAware(scores, instances, predictions, settings)
 
 
-def _mean_by_class(values: FloatArray, classes: IntArray, counts: IntArray) -> FloatArray:
+def _mean_by_class(values: Floats, classes: Ints, counts: Ints) -> Floats:
     total = np.bincount(classes, weights=values, minlength=len(counts))
     return np.asarray(np.where(counts > 0, total / np.maximum(counts, 1), np.nan), dtype=np.float64)

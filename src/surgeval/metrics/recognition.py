@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from surgeval.arrays import AnyArray, AnyFloats, Bools, Floats, Ints
 from surgeval.errors import BadInput
 from surgeval.metrics._jit import kernel
-from surgeval.metrics._mean import FloatArray, IntArray, mean_along, mean_of
+from surgeval.metrics._mean import mean_along, mean_of
 from surgeval.metrics._sort import radix_order, sort_keys
 from surgeval.vocab import LabelSpace
 
@@ -34,18 +34,15 @@ __all__ = [
     "weighted_average_precision",
 ]  # fmt: skip
 
-Labels = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.floating[Any]]
-
 
 @dataclass(frozen=True)
 class RecognitionResult:
     """AP per class of one component: over all frames (`AP`), and inside each video (`per_video`, videos × classes)."""
 
     component: str
-    AP: FloatArray
-    per_video: FloatArray
-    positives: IntArray  # frames per class
+    AP: Floats
+    per_video: Floats
+    positives: Ints  # frames per class
 
     @property
     def mAP(self) -> float:
@@ -53,7 +50,7 @@ class RecognitionResult:
         return mean_of(self.AP)
 
     @property
-    def video_wise(self) -> FloatArray:
+    def video_wise(self) -> Floats:
         """Per class, the mean over the videos that show it."""
         return mean_along(self.per_video, axis=0)
 
@@ -68,7 +65,7 @@ class RecognitionResult:
         return mean_of(mean_along(self.per_video, axis=1))
 
 
-def average_precision(targets: npt.ArrayLike, scores: npt.ArrayLike) -> FloatArray:
+def average_precision(targets: npt.ArrayLike, scores: npt.ArrayLike) -> Floats:
     """AP per class of frames × classes labels (0 or 1) and scores; nan for a class without positives.
 
     >>> average_precision([[1, 0], [0, 0], [1, 0]], [[0.9, 0.1], [0.8, 0.2], [0.7, 0.3]]).round(4).tolist()
@@ -79,13 +76,13 @@ def average_precision(targets: npt.ArrayLike, scores: npt.ArrayLike) -> FloatArr
     return _weighted(ranked.labels, ranked.video, ranked.last, np.ones(1))
 
 
-def video_average_precision(targets: npt.ArrayLike, scores: npt.ArrayLike, video: npt.ArrayLike) -> FloatArray:
+def video_average_precision(targets: npt.ArrayLike, scores: npt.ArrayLike, video: npt.ArrayLike) -> Floats:
     """AP per video and class; `video[f]` numbers the video of frame f from 0."""
     ranked = prepare_recognition(targets, scores, video)
     return _per_video(ranked.labels, ranked.video, ranked.last, ranked.n_videos)
 
 
-def component_max(values: npt.NDArray[Any], component: str, space: LabelSpace) -> npt.NDArray[Any]:
+def component_max(values: AnyArray, component: str, space: LabelSpace) -> AnyArray:
     """Labels or scores of a component from those of the triplets (frames × triplets): the maximum over its triplets.
 
     >>> from surgeval.vocab import load_labels
@@ -107,8 +104,8 @@ def component_max(values: npt.NDArray[Any], component: str, space: LabelSpace) -
 
 
 def evaluate_recognition(
-    targets: npt.NDArray[Any],
-    scores: npt.NDArray[Any],
+    targets: AnyArray,
+    scores: AnyArray,
     video: npt.ArrayLike,
     *,
     space: LabelSpace | None = None,
@@ -133,9 +130,9 @@ def evaluate_recognition(
 class RecognitionRanked:
     """Frames of each class in descending score (C, N): what any resample of videos is scored from."""
 
-    labels: Labels
+    labels: Bools
     video: npt.NDArray[np.int32]
-    last: Labels  # whether the frame is the last of its tied scores, where precision is read
+    last: Bools  # whether the frame is the last of its tied scores, where precision is read
     n_videos: int
 
 
@@ -149,7 +146,7 @@ def prepare_recognition(targets: npt.ArrayLike, scores: npt.ArrayLike, video: np
     return _ranked(labels, values, number, int(number.max(initial=-1)) + 1)
 
 
-def _ranked(labels: Labels, values: Floats, video: npt.NDArray[np.int32], n_videos: int) -> RecognitionRanked:
+def _ranked(labels: Bools, values: AnyFloats, video: npt.NDArray[np.int32], n_videos: int) -> RecognitionRanked:
     ranked = RecognitionRanked(
         np.empty(labels.shape, np.bool_), np.empty(labels.shape, np.int32), np.empty(labels.shape, np.bool_), n_videos
     )
@@ -159,7 +156,7 @@ def _ranked(labels: Labels, values: Floats, video: npt.NDArray[np.int32], n_vide
     return ranked
 
 
-def weighted_average_precision(ranked: RecognitionRanked, multiplicity: npt.ArrayLike) -> FloatArray:
+def weighted_average_precision(ranked: RecognitionRanked, multiplicity: npt.ArrayLike) -> Floats:
     """AP per class of a resample in which video v occurs `multiplicity[v]` times; nan for a class left out by it.
 
     >>> r = prepare_recognition([[1], [0], [1]], [[0.9], [0.8], [0.7]], video=[0, 0, 1])
@@ -199,7 +196,7 @@ def top_classes(ap: npt.ArrayLike, k: int) -> dict[int, float]:
     return {int(c): float(values[c]) for c in order}
 
 
-def _checked(targets: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[Labels, Floats]:
+def _checked(targets: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[Bools, AnyFloats]:
     """Labels and scores as contiguous class-major arrays."""
     labels, values = np.asarray(targets), np.asarray(scores)
     if labels.ndim != 2 or labels.shape != values.shape:
@@ -219,12 +216,12 @@ def _checked(targets: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[Labels, Flo
 @kernel
 def _arrange(
     keys: npt.NDArray[np.uint64],
-    order: IntArray,
-    labels: Labels,
+    order: Ints,
+    labels: Bools,
     video: npt.NDArray[np.int32],
-    sorted_labels: Labels,
+    sorted_labels: Bools,
     sorted_video: npt.NDArray[np.int32],
-    last: Labels,
+    last: Bools,
 ) -> None:
     n = len(order)
     for k in range(n):
@@ -234,7 +231,7 @@ def _arrange(
 
 
 @kernel
-def _weighted(labels: Labels, video: npt.NDArray[np.int32], last: Labels, weight: FloatArray) -> FloatArray:
+def _weighted(labels: Bools, video: npt.NDArray[np.int32], last: Bools, weight: Floats) -> Floats:
     result = np.full(len(labels), np.nan)
     for c in range(len(labels)):
         area, above, found, gained = 0.0, 0.0, 0.0, 0.0
@@ -253,7 +250,7 @@ def _weighted(labels: Labels, video: npt.NDArray[np.int32], last: Labels, weight
 
 
 @kernel
-def _per_video(labels: Labels, video: npt.NDArray[np.int32], last: Labels, n_videos: int) -> FloatArray:
+def _per_video(labels: Bools, video: npt.NDArray[np.int32], last: Bools, n_videos: int) -> Floats:
     """One walk down the ranking of all videos; each keeps its own counts and reads precision at its own ties."""
     result = np.full((n_videos, len(labels)), np.nan)
     for c in range(len(labels)):

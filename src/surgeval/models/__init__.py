@@ -11,6 +11,8 @@ from surgeval._lazy import lazy_exports
 
 if TYPE_CHECKING:
     from surgeval.models._check import ModelCheck, check_model
+    from surgeval.models._clip_resnet import PhantomClipResnet
+    from surgeval.models._devices import usable_device
     from surgeval.models._embedded import EMBEDDED
     from surgeval.models._registry import KINDS, PLACES, open_contrastive, plugins
     from surgeval.models.contrastive import AttentionTower, Contrastive, ConvTower, CrossAttention, TextBank
@@ -25,16 +27,20 @@ __all__ = [
     "ConvTower",
     "CrossAttention",
     "ModelCheck",
+    "PhantomClipResnet",
     "Preparation",
     "TextBank",
     "View",
     "check_model",
     "open_contrastive",
     "plugins",
+    "usable_device",
 ]
 
 _HOMES = {
     "_check": ("ModelCheck", "check_model"),
+    "_clip_resnet": ("PhantomClipResnet",),
+    "_devices": ("usable_device",),
     "_embedded": ("EMBEDDED",),
     "_registry": ("KINDS", "PLACES", "open_contrastive", "plugins"),
     "contrastive": ("AttentionTower", "Contrastive", "ConvTower", "CrossAttention", "TextBank"),

@@ -7,6 +7,7 @@ same score. Each is an error here, and single unknown words are told.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from typing import Any
 import torch
 
 from surgeval.errors import BadInput, DataError
+from surgeval.files import read_bounded
 from surgeval.models._checkpoint import first_line
 
 __all__ = ["TOKENIZER_FILES", "FolderTokens", "Tokens", "WordPieces", "checked_prompts"]
@@ -25,6 +27,7 @@ TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "vocab.json", "mer
                    "special_tokens_map.json", "added_tokens.json")  # fmt: skip
 _LEGACY_END = 2  # transformers reads old CLIP files with this end id at the largest id instead
 _WORD = re.compile(r"\w+|[^\w\s]")
+_VOCAB_LIMIT = 64 << 20
 _NAMED = 8  # unknown words in one sentence
 
 
@@ -56,8 +59,19 @@ def _tokenizing(place: Path, expected: str) -> Iterator[None]:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         raise DataError(
-            place, field="tokenizer", found=f"files that cannot be used ({first_line(error)})", expected=expected
-        ) from error
+            _damaged(place), field="tokenizer", found=f"files that cannot be used ({first_line(error)})",
+            expected=expected,
+        ) from error  # fmt: skip
+
+
+def _damaged(place: Path) -> Path:
+    """The first tokenizer file of a folder that is no JSON though its name says so, else the folder."""
+    for path in (place / name for name in TOKENIZER_FILES if name.endswith(".json") and (place / name).is_file()):
+        try:
+            json.loads(path.read_bytes())
+        except (OSError, ValueError, RecursionError):
+            return path
+    return place
 
 
 class Tokens:
@@ -174,9 +188,10 @@ class WordPieces(Tokens):
         if not path.is_file():
             raise BadInput(f"{path}: found no such file, expected Bio_ClinicalBERT's vocab.txt beside the checkpoint "
                            f"or named as surgvlp:{self.beside.name}?vocab=FILE")  # fmt: skip
+        data = read_bounded(path, _VOCAB_LIMIT, "a WordPiece vocabulary")
         try:
-            lines = path.read_text(encoding="utf-8").split("\n")
-        except (OSError, UnicodeDecodeError) as error:
+            lines = data.decode().split("\n")
+        except UnicodeDecodeError as error:
             raise DataError(path, found="no readable text", expected="a WordPiece vocabulary") from error
         pieces = [line.rstrip("\r") for line in (lines[:-1] if lines[-1] == "" else lines)]
         if len(pieces) != self.words or len(set(pieces)) != len(pieces):

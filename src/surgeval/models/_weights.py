@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import json
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
@@ -18,6 +17,7 @@ import torch
 from torch import nn
 
 from surgeval.errors import BadInput, DataError
+from surgeval.files import read_json_object
 from surgeval.models._checkpoint import first_line, read_torch
 
 __all__ = ["WeightsMismatch", "build", "configured", "digest", "fit", "foreign_prefix", "freeze", "read_config",
@@ -62,19 +62,7 @@ class WeightsMismatch(DataError):
 
 def read_config(path: Path) -> dict[str, Any]:
     """A JSON object of modest size."""
-    try:
-        if not path.is_file():
-            raise DataError(path, found="no such file", expected="a JSON file")
-        if path.stat().st_size > _CONFIG_LIMIT:
-            raise DataError(path, found=f"{path.stat().st_size} bytes", expected="a JSON file of at most 4 MB")
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(path, found=error.strerror or "an unreadable file", expected="a JSON file") from error
-    except (ValueError, RecursionError) as error:
-        raise DataError(path, found="text that is not JSON", expected="a JSON object") from error
-    if not isinstance(found, dict):
-        raise DataError(path, found=f"a JSON {type(found).__name__}", expected="a JSON object")
-    return found
+    return read_json_object(path, expected="a JSON file", limit=_CONFIG_LIMIT)
 
 
 def configured(kind: Callable[[dict[str, Any]], Any], config: Mapping[str, Any], path: Path) -> Any:

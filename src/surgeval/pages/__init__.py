@@ -4,9 +4,9 @@
 data file calls its classes. Nothing here knows a protocol.
 """
 
-from surgeval.pages._csv import distinct, guard, save_tables, unguarded
+from surgeval.pages._csv import distinct, save_tables, unguarded
 from surgeval.pages._figures import save_figures
-from surgeval.pages._page import render_page, write_page
+from surgeval.pages._page import jpeg_bytes, render_page, write_page
 from surgeval.pages._parts import Card, Fact, Link, Picture, Plot, Section, Table
 from surgeval.pages._safety import script_data
 
@@ -19,7 +19,7 @@ __all__ = [
     "Section",
     "Table",
     "distinct",
-    "guard",
+    "jpeg_bytes",
     "render_page",
     "save_figures",
     "save_tables",

@@ -1,7 +1,7 @@
 """Tables as CSV files that a spreadsheet can open without running anything.
 
-A text cell or heading that starts with a sign a spreadsheet takes for a formula gets an apostrophe in front; numbers
-stay as they are.
+A text cell or heading that a spreadsheet would take for a formula gets an apostrophe in front; numbers stay as they
+are.
 """
 
 from __future__ import annotations
@@ -13,23 +13,19 @@ from pathlib import Path
 import polars as pl
 
 from surgeval.errors import BadInput
+from surgeval.files import guard, unguard
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 
 
-def guard(text: str) -> str:
-    """A text that no spreadsheet computes.
-
-    >>> guard("=HYPERLINK(0)"), guard("grasper")
-    ("'=HYPERLINK(0)", 'grasper')
-    """
-    return f"'{text}" if text.startswith(_FORMULA) else text
-
-
 def unguarded(column: pl.Series) -> pl.Series:
-    """A text column as it was before `save_tables` guarded it."""
-    return column.str.replace(f"^'([{re.escape(''.join(_FORMULA))}])", "${1}")
+    """A text column as it was before `save_tables` guarded it.
+
+    >>> unguarded(pl.Series(["'=1", "grasper", None])).to_list()
+    ['=1', 'grasper', None]
+    """
+    texts = [None if text is None else unguard(text) for text in column.to_list()]
+    return pl.Series(column.name, texts, dtype=pl.String)
 
 
 def distinct(names: Iterable[str]) -> list[str]:

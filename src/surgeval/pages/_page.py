@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import io
 import math
-import os
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -18,11 +17,14 @@ from typing import Any
 from urllib.parse import quote
 
 import jinja2
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 from markupsafe import Markup
 
 from surgeval._version import __version__
 from surgeval.errors import BadInput
+from surgeval.files import make_folder, write_atomically
 from surgeval.pages._parts import Picture, Section, Table
 from surgeval.pages._safety import inline, policy, script_data
 
@@ -49,14 +51,9 @@ def write_page(
     html = render_page(title, sections, kind=kind, lead=lead, details=details)
     # A file name that is not UTF-8 reaches us with lone surrogates; the page shows a replacement sign.
     data = html.encode("utf-8", "replace")
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            temporary.write_bytes(data)
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        make_folder(path.parent)
+        write_atomically(path, data)
     except OSError as error:
         raise BadInput(f"{path}: the page cannot be written: {error.strerror or error}") from error
     return path
@@ -159,9 +156,19 @@ def _decimals(value: float) -> int:
     return next((places for places in range(2) if abs(value - round(value, places)) < 1e-9), 2)
 
 
-def _data_uri(picture: Picture) -> str:
+def jpeg_bytes(image: npt.NDArray[np.uint8]) -> bytes:
+    """An RGB or grey picture as a page embeds it.
+
+    >>> jpeg_bytes(np.zeros((8, 8, 3), np.uint8))[6:10]
+    b'JFIF'
+    """
     from PIL import Image
 
     buffer = io.BytesIO()
-    Image.fromarray(picture.image).convert("RGB").save(buffer, "JPEG", quality=_JPEG_QUALITY)
-    return f"data:image/jpeg;base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}"
+    Image.fromarray(image).convert("RGB").save(buffer, "JPEG", quality=_JPEG_QUALITY)
+    return buffer.getvalue()
+
+
+def _data_uri(picture: Picture) -> str:
+    data = picture.image if isinstance(picture.image, bytes) else jpeg_bytes(picture.image)
+    return f"data:image/jpeg;base64,{base64.b64encode(data).decode('ascii')}"

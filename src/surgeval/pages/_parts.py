@@ -5,6 +5,7 @@ All text is plain text: whatever a data file calls a class, the page shows those
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -17,6 +18,8 @@ from surgeval.errors import BadInput
 from surgeval.figures import Figure
 
 __all__ = ["Card", "Fact", "Link", "Picture", "Plot", "Section", "Table"]
+
+_JPEG = b"\xff\xd8\xff"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +73,21 @@ class Plot:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Picture:
-    """An RGB or grey image, uint8; embedded as JPEG."""
+    """An RGB or grey image, uint8, embedded as JPEG; or the bytes of a JPEG file, embedded as they are.
 
-    image: npt.NDArray[np.uint8]
+    >>> Picture(np.zeros((2, 3), np.uint8), "black").alt
+    'black'
+    """
+
+    image: npt.NDArray[np.uint8] | bytes
     alt: str
     note: str = ""
 
     def __post_init__(self) -> None:
+        if isinstance(self.image, bytes):
+            if not self.image.startswith(_JPEG):
+                raise BadInput(f"picture {self.alt!r}: found bytes of another kind, expected those of a JPEG file")
+            return
         shape = self.image.shape
         fits = (
             self.image.dtype == np.uint8
@@ -87,6 +98,23 @@ class Picture:
             raise BadInput(
                 f"picture {self.alt!r}: found {self.image.dtype} of shape {shape}, expected uint8 of (height, width, 3)"
             )
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height.
+
+        >>> Picture(np.zeros((2, 3), np.uint8), "black").size
+        (3, 2)
+        """
+        if not isinstance(self.image, bytes):
+            return self.image.shape[1], self.image.shape[0]
+        from PIL import Image
+
+        try:
+            with Image.open(io.BytesIO(self.image), formats=["JPEG"]) as header:
+                return header.size
+        except OSError as error:
+            raise BadInput(f"picture {self.alt!r}: found a damaged JPEG, expected a whole one") from error
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,12 +6,12 @@ Pin only when the pictures or questions were changed on purpose: everything meas
 from __future__ import annotations
 
 import hashlib
-import json
 import sys
 import tempfile
 from pathlib import Path
 
 from surgeval.errors import SurgevalError
+from surgeval.files import read_json_object
 from surgeval.phantom import Footage, edition_hash, make_procedure, plan_videos, write_edition
 from surgeval.phantom.dataset._edition import EDITIONS
 
@@ -26,7 +26,7 @@ def frame_hash(seed: int, procedure: str, source: str, index: int = PINNED_FRAME
 
 def pins(folder: Path) -> str:
     """The text of `_pins.py` for a written edition."""
-    index = json.loads((folder / "phantom.json").read_text(encoding="utf-8"))
+    index = read_json_object(folder / "phantom.json", expected="the index of a phantom dataset")
     fixed = EDITIONS["phantom-v1"]
     frames = {
         f"{plan.name}/{PINNED_FRAME:06d}": frame_hash(plan.seed, plan.procedure, plan.source)

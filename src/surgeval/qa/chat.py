@@ -5,15 +5,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
 from surgeval.errors import BadInput, SurgevalError
 
-__all__ = ["Chat", "ChatError", "Message", "Price", "Reply", "SeeingChat", "parse_server"]
+__all__ = ["FILTERED", "Chat", "ChatError", "Message", "Price", "Reply", "SeeingChat", "Usage", "parse_server",
+           "public_name"]  # fmt: skip
 
+FILTERED = "the server's content filter withheld the reply"
 Message: TypeAlias = Mapping[str, object]  # {"role": "system" | "user" | "assistant", "content": text or parts}
 
 
@@ -22,19 +25,27 @@ class Reply:
     """What a model said. `text` None is a reply without text (content null), which is not an empty one.
 
     `requests` counts what it took to get it (retries included), `seconds` is the time of the one that succeeded; token
-    counts are 0 where the server tells none.
+    counts are 0 where the server tells none. `finish` says why a text is not whole: "length" (the token limit) or
+    "content_filter" (the server withheld the rest, and the text is no answer).
+
+    >>> Reply("CORRECT", prompt_tokens=300, completion_tokens=1).finish
+    ''
     """
 
     text: str | None
     prompt_tokens: int = 0
     completion_tokens: int = 0
     requests: int = 1
-    finish: str = ""
+    finish: Literal["", "length", "content_filter"] = ""
     seconds: float = 0.0
 
 
 class ChatError(SurgevalError):
-    """A model that gave no reply: dead server, refused key, broken body, after all retries."""
+    """A model that gave no reply: dead server, refused key, broken body, after all retries.
+
+    >>> ChatError("vlm at http://localhost:8000/v1: no connection", requests=5).requests
+    5
+    """
 
     def __init__(self, message: str, *, requests: int = 1) -> None:
         super().__init__(message)
@@ -62,10 +73,76 @@ class SeeingChat(Chat, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a model's tokens cost, per million, in the user's currency."""
+    """What a model's tokens cost, per million, in the user's currency.
+
+    >>> Price(prompt=0.15, completion=0.6).completion
+    0.6
+    """
 
     prompt: float
     completion: float
+
+
+class Spent(Protocol):
+    """Whatever tells what it took: a vote, an answer, another `Usage`."""
+
+    @property
+    def requests(self) -> int:
+        """Requests made."""
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Tokens sent."""
+
+    @property
+    def completion_tokens(self) -> int:
+        """Tokens received."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Requests and tokens of a model, as judge or as answerer.
+
+    >>> used = Usage.of([Usage(1, 1000, 10), Usage(2, 3000, 20)])
+    >>> used, used.cost(Price(prompt=2.0, completion=10.0))
+    (Usage(requests=3, prompt_tokens=4000, completion_tokens=30), 0.0083)
+    """
+
+    requests: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+    @classmethod
+    def of(cls, spent: Iterable[Spent]) -> Usage:
+        """The sum over votes or answers."""
+        requests = prompt = completion = 0
+        for one in spent:
+            requests += one.requests
+            prompt += one.prompt_tokens
+            completion += one.completion_tokens
+        return cls(requests, prompt, completion)
+
+    def cost(self, price: Price | None) -> float | None:
+        """What the tokens cost; None without a price, never a guess."""
+        if price is None:
+            return None
+        return (self.prompt_tokens * price.prompt + self.completion_tokens * price.completion) / 1e6
+
+
+def public_name(text: str) -> str:
+    """A model's name as it may be stored and printed: without a login or the values of a query in its address.
+
+    >>> public_name("openai:vlm@https://me:pw@host/v1?key=k1&v=2"), public_name("openai:vlm@http://host/v1")
+    ('openai:vlm@https://…@host/v1?key=…&v=…', 'openai:vlm@http://host/v1')
+    """
+    before, at, url = text.partition("@http")
+    if not at:
+        return text
+    url, mark, query = url.partition("?")
+    url = re.sub("//.*@", "//…@", url, flags=re.DOTALL).partition("#")[0]
+    names = (part.partition("=") for part in query.split("&"))
+    hidden = "&".join(f"{name}=…" if equals else "…" * bool(name) for name, equals, _ in names)
+    return f"{before}@http{url}{mark}{hidden}"
 
 
 def parse_server(text: str, rest: str, role: str = "model") -> tuple[str, str]:
@@ -78,7 +155,7 @@ def parse_server(text: str, rest: str, role: str = "model") -> tuple[str, str]:
     url = f"http{url}" if at else ""
     _check_url(text, url, role)
     if not model:
-        raise BadInput(f"{role} {text!r}: found no model, expected openai:MODEL@URL")
+        raise BadInput(f"{role} {public_name(text)!r}: found no model, expected openai:MODEL@URL")
     return model, url
 
 
@@ -88,7 +165,9 @@ def _check_url(text: str, url: str, role: str) -> None:
         ok = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
     except ValueError:
         ok = False
-    if not ok:
-        raise BadInput(f"{role} {text!r}: found no server address, expected openai:MODEL@http(s)://HOST[:PORT]/v1")
+    if not ok or not url.isprintable() or " " in url or "\\" in url:
+        raise BadInput(
+            f"{role} {public_name(text)!r}: found no server address, expected openai:MODEL@http(s)://HOST[:PORT]/v1"
+        )
     if parts.username or parts.password:
         raise BadInput(f"{role} for {parts.hostname}: found a password in the address, expected it in the environment")

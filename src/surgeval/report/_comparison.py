@@ -69,10 +69,10 @@ def verdict(one: Compared, a: str, b: str) -> str:
     values = f"{one.label}: {_number(one.difference.a)} against {_number(one.difference.b)}"
     if interval.few_clusters:
         return f"{values}; {interval.clusters} videos are too few for a claim about videos in general."
-    better = who(one, a, b)
-    if not better:
+    if math.isnan(interval.low) or 0 in interval:
         return f"{values}; the interval of the difference, {interval.cell()}, does not tell them apart."
-    return f"{values}; {better} is better, difference {interval.cell()}."
+    better = who(one, a, b)
+    return f"{values}; {f'{better} is better' if better else 'they differ'}, difference {interval.cell()}."
 
 
 def difference_figure(comparison: Comparison) -> EstimateBars | None:

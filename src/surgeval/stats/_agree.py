@@ -16,8 +16,9 @@ import numpy as np
 import polars as pl
 from scipy.sparse import csr_array
 
+from surgeval.arrays import Floats, Ints
 from surgeval.errors import BadInput, sentence
-from surgeval.stats._inputs import Floats, Ints, encode, is_missing
+from surgeval.stats._inputs import encode, is_missing
 from surgeval.stats._interval import Interval
 from surgeval.stats._resample import Resampling, blocks, interval_ends, multiplicities, usable
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import bdtr, gammaln, xlogy
 
-from surgeval.stats._inputs import Ints
+from surgeval.arrays import Ints
 
 __all__ = ["BinomialTable", "binomial_quantile"]
 

@@ -14,13 +14,13 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from surgeval.arrays import AnyArray, Bools, Floats, Ints
 from surgeval.errors import BadInput, sentence
 
 __all__ = ["Floats", "Ints", "Scores", "encode", "finite", "masks", "same_length", "slices_by"]
 
-Floats: TypeAlias = npt.NDArray[np.float64]
-Ints: TypeAlias = npt.NDArray[np.int64]
-Scores: TypeAlias = Sequence[float] | npt.NDArray[Any] | Iterable[float]
+
+Scores: TypeAlias = Sequence[float] | AnyArray | Iterable[float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +90,9 @@ def same_length(first: Floats, second: Floats | Ints, what: str) -> None:
         raise BadInput(sentence(what, None, None, f"{len(second)} rows", f"{len(first)} rows, one per value"))
 
 
-def masks(slices: Mapping[str, npt.ArrayLike], rows: int) -> dict[str, npt.NDArray[np.bool_]]:
+def masks(slices: Mapping[str, npt.ArrayLike], rows: int) -> dict[str, Bools]:
     """The slices as boolean row masks; one of another type or length, or an empty one, is an error naming it."""
-    found: dict[str, npt.NDArray[np.bool_]] = {}
+    found: dict[str, Bools] = {}
     for name, rows_of in slices.items():
         mask = np.asarray(rows_of)
         if mask.dtype != np.bool_ or mask.shape != (rows,):
@@ -107,7 +107,7 @@ def masks(slices: Mapping[str, npt.ArrayLike], rows: int) -> dict[str, npt.NDArr
     return found
 
 
-def slices_by(column: str, labels: Iterable[Any]) -> dict[str, npt.NDArray[np.bool_]]:
+def slices_by(column: str, labels: Iterable[Any]) -> dict[str, Bools]:
     """One slice per distinct label of a column, named `column=label`.
 
     >>> {name: mask.tolist() for name, mask in slices_by("skill", ["verb", "target", "verb"]).items()}

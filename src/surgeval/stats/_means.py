@@ -12,8 +12,8 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from surgeval.arrays import Floats, Ints
 from surgeval.stats._binomial import BinomialTable, binomial_quantile, cumulative
-from surgeval.stats._inputs import Floats, Ints
 from surgeval.stats._resample import Resampling, acceleration, bca_tails, blocks, draw, tally
 
 __all__ = ["Point", "Sample", "Scheme", "exact_ends", "jackknife", "replicates"]

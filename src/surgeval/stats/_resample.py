@@ -10,21 +10,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias, TypedDict
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
+from surgeval.arrays import AnyArray, Floats, Ints
 from surgeval.errors import BadInput, sentence
-from surgeval.stats._inputs import Floats, Ints
 from surgeval.stats._interval import check_level
 from surgeval.stats._streams import stream
 
 __all__ = [
     "RESAMPLES",
+    "Drawing",
     "Jackknife",
     "Method",
+    "NamedDrawing",
     "Resampling",
     "blocks",
     "draw",
@@ -43,15 +44,30 @@ BLOCK = 1 << 15
 RESAMPLES = 2000
 
 
-@dataclass(frozen=True, slots=True)
-class Resampling:
-    """How an interval is made; checked once, at the edge."""
+class Drawing(TypedDict, total=False):
+    """Keywords of every function that resamples: the interval's level and ends, how many resamples, their seed."""
 
     level: float
     method: Method
     resamples: int
     seed: int
+
+
+class NamedDrawing(Drawing, total=False):
+    """The same with a name, which labels the interval and picks its random stream (together with the seed)."""
+
     name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resampling:
+    """How an interval is made: what a caller gave of `NamedDrawing`, checked, and the defaults for the rest."""
+
+    level: float = 0.95
+    method: Method = "percentile"
+    resamples: int = RESAMPLES
+    seed: int = 0
+    name: str = ""
 
     def __post_init__(self) -> None:
         check_level(self.level)
@@ -101,7 +117,7 @@ def snapped(values: Floats, scale: float) -> Floats:
     return np.where(np.abs(values) <= 1e-12 * scale, 0.0, values)
 
 
-def two_sided_p(differences: npt.NDArray[Any]) -> Floats:
+def two_sided_p(differences: AnyArray) -> Floats:
     """Two-sided p of bootstrap differences (axis 0) against zero, with +1 smoothing.
 
     p = min(1, 2 min(le, ge)), le = (1 + #{T ≤ 0}) / (B + 1), ge = (1 + #{T ≥ 0}) / (B + 1).

@@ -8,16 +8,17 @@ interval is then over videos, not over frames. With missing ratings use `krippen
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from surgeval.arrays import Floats, Ints
 from surgeval.errors import BadInput, sentence
 from surgeval.stats._agree import Agreement, Units, assess, number_labels, numeric_ratings, ready
-from surgeval.stats._inputs import Floats, Ints, is_missing
-from surgeval.stats._resample import RESAMPLES, Method, Resampling
+from surgeval.stats._inputs import is_missing
+from surgeval.stats._resample import NamedDrawing, Resampling
 
 __all__ = ["cohen_kappa", "count_ratings", "fleiss_kappa"]
 
@@ -31,11 +32,7 @@ def cohen_kappa(
     weights: Literal["linear", "quadratic"] | None = None,
     categories: Sequence[Any] | None = None,
     clusters: Iterable[Any] | None = None,
-    method: Method = "percentile",
-    level: float = 0.95,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-    name: str = "",
+    **drawing: Unpack[NamedDrawing],
 ) -> Agreement:
     """Cohen's kappa of two raters over the same units.
 
@@ -46,7 +43,7 @@ def cohen_kappa(
     >>> print(cohen_kappa(a, b))
     Cohen's kappa 0.400 [0.149, 0.629]
     """
-    plan = Resampling(level, method, resamples, seed, name)
+    plan = Resampling(**drawing)
     columns = [ready(a), ready(b)]
     _same_units(columns)
     (first, second), known = number_labels(columns, categories)
@@ -118,11 +115,7 @@ def fleiss_kappa(
     *,
     categories: Sequence[Any] | None = None,
     clusters: Iterable[Any] | None = None,
-    method: Method = "percentile",
-    level: float = 0.95,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-    name: str = "",
+    **drawing: Unpack[NamedDrawing],
 ) -> Agreement:
     """Fleiss' kappa of a table units × categories that counts ratings; every unit has the same number of them.
 
@@ -130,7 +123,7 @@ def fleiss_kappa(
     >>> round(fleiss_kappa(table, categories=verbs).value, 3)
     0.55
     """
-    plan = Resampling(level, method, resamples, seed, name)
+    plan = Resampling(**drawing)
     counts = _count_table(table)
     ratings, size = int(counts[0].sum()), counts.shape[1]
     disagree = 1 - (counts * (counts - 1)).sum(axis=1) / (ratings * (ratings - 1))

@@ -8,16 +8,17 @@ with its own random stream. Two means exist and are named: `flat` (every questio
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
+from surgeval.arrays import Floats, Ints
 from surgeval.errors import BadInput, sentence
-from surgeval.stats._inputs import Floats, Ints, Scores, encode, finite, masks, same_length
+from surgeval.stats._inputs import Scores, encode, finite, masks, same_length
 from surgeval.stats._interval import FEW_CLUSTERS, Interval, Intervals, wilson
 from surgeval.stats._means import Point, Sample, Scheme, exact_ends, jackknife, replicates
-from surgeval.stats._resample import RESAMPLES, Method, Resampling, interval_ends
+from surgeval.stats._resample import Drawing, NamedDrawing, Resampling, interval_ends
 
 __all__ = ["bootstrap_mean", "bootstrap_slices"]
 
@@ -28,11 +29,7 @@ def bootstrap_mean(
     *,
     scheme: Scheme = "cluster",
     point: Point = "flat",
-    method: Method = "percentile",
-    level: float = 0.95,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-    name: str = "",
+    **drawing: Unpack[NamedDrawing],
 ) -> Interval:
     """The mean of the scores with a bootstrap interval; `clusters` holds the video (or patient) of each row.
 
@@ -46,7 +43,7 @@ def bootstrap_mean(
     >>> print(bootstrap_mean(right[:4], video[:4]))
     0.750 [0.301, 1.000] (few clusters: 2)
     """
-    plan = Resampling(level, method, resamples, seed, name)
+    plan = Resampling(**drawing)
     scores, codes = _columns(values, clusters, scheme, point)
     return mean_interval(sample_of(scores, codes, scheme), scheme, point, plan)
 
@@ -58,10 +55,7 @@ def bootstrap_slices(
     *,
     scheme: Scheme = "cluster",
     point: Point = "flat",
-    method: Method = "percentile",
-    level: float = 0.95,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
+    **drawing: Unpack[Drawing],
 ) -> Intervals:
     """`bootstrap_mean` of every slice (name → boolean row mask), each on the stream of (seed, its name).
 
@@ -77,7 +71,7 @@ def bootstrap_slices(
     chosen = masks(slices, len(scores))
     results = []
     for name, mask in chosen.items():
-        plan = Resampling(level, method, resamples, seed, name)
+        plan = Resampling(name=name, **drawing)
         results.append(mean_interval(sample_of(scores[mask], codes[mask], scheme), scheme, point, plan))
     return Intervals(tuple(results))
 

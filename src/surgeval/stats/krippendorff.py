@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, Unpack
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from surgeval.arrays import Floats, Ints
 from surgeval.errors import BadInput, sentence
 from surgeval.stats._agree import Agreement, Disagreement, Units, assess, number_labels, numeric_ratings, ready
-from surgeval.stats._inputs import Floats, Ints
-from surgeval.stats._resample import RESAMPLES, Method, Resampling
+from surgeval.stats._resample import NamedDrawing, Resampling
 from surgeval.stats.agreement import ONE_CATEGORY
 
 __all__ = ["krippendorff_alpha"]
@@ -33,11 +33,7 @@ def krippendorff_alpha(
     metric: Metric = "nominal",
     categories: Sequence[Any] | None = None,
     clusters: Iterable[Any] | None = None,
-    method: Method = "percentile",
-    level: float = 0.95,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-    name: str = "",
+    **drawing: Unpack[NamedDrawing],
 ) -> Agreement:
     """Alpha of ratings, units × raters, with None or NaN where a rater gave none.
 
@@ -47,7 +43,7 @@ def krippendorff_alpha(
     >>> round(krippendorff_alpha(videos).value, 3)
     0.625
     """
-    plan = Resampling(level, method, resamples, seed, name)
+    plan = Resampling(**drawing)
     if metric not in ("nominal", "ordinal", "interval", "ratio"):
         raise BadInput(sentence("metric", None, None, repr(metric), "nominal, ordinal, interval or ratio"))
     codes, known = _codes(ratings, categories)

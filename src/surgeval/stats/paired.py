@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import polars as pl
@@ -17,7 +17,7 @@ import polars as pl
 from surgeval.stats._inputs import Scores, finite, same_length
 from surgeval.stats._interval import FEW_CLUSTERS, Interval
 from surgeval.stats._means import Point, Scheme, jackknife, replicates
-from surgeval.stats._resample import RESAMPLES, Method, Resampling, interval_ends, snapped, two_sided_p, usable
+from surgeval.stats._resample import NamedDrawing, Resampling, interval_ends, snapped, two_sided_p, usable
 from surgeval.stats.bootstrap import read_clusters, sample_of
 from surgeval.stats.statistic import Statistic, as_matrix, interval_of, replicate
 
@@ -63,11 +63,7 @@ def paired_difference(
     *,
     scheme: Scheme = "cluster",
     point: Point = "flat",
-    method: Method = "percentile",
-    level: float = 0.95,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-    name: str = "",
+    **drawing: Unpack[NamedDrawing],
 ) -> Difference:
     """Mean of `a` minus mean of `b`, row i of both being the same question.
 
@@ -76,7 +72,7 @@ def paired_difference(
     >>> print(paired_difference(gaze, none, [v for v in "abcdefgh" for _ in range(2)]))
     0.812 − 0.500 = 0.312 [0.125, 0.438], p = 0.0020
     """
-    plan = Resampling(level, method, resamples, seed, name)
+    plan = Resampling(**drawing)
     first, second = finite(a, "a"), finite(b, "b")
     same_length(first, second, "b")
     codes = read_clusters(first, clusters, scheme, point)
@@ -94,10 +90,10 @@ def paired_difference(
             if sample.constant
             else interval_ends(estimate, drawn, lambda: jackknife(sample, point), plan)
         )
-        note, used = "all differences are equal" if sample.constant else "", resamples
+        note, used = "all differences are equal" if sample.constant else "", plan.resamples
         p = float(two_sided_p(drawn)) if count >= FEW_CLUSTERS else p
-    used_method = "none" if count == 1 else str(method)
-    interval = Interval(estimate, low, high, level, used_method, scheme, point, len(gap), count, used, name, note)
+    method = "none" if count == 1 else str(plan.method)
+    interval = Interval(estimate, low, high, plan.level, method, scheme, point, len(gap), count, used, plan.name, note)
     return Difference(means[0], means[1], interval, p)
 
 
@@ -107,11 +103,7 @@ def paired_statistic(
     clusters: Iterable[Any],
     *,
     batched: bool = False,
-    method: Method = "percentile",
-    level: float = 0.95,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-    name: str = "",
+    **drawing: Unpack[NamedDrawing],
 ) -> Difference:
     """The same for any two statistics of cluster multiplicities, such as the mAP of two detectors.
 
@@ -120,7 +112,7 @@ def paired_statistic(
     >>> print(paired_statistic(lambda m: m @ first / (m @ total), lambda m: m @ second / (m @ total), "abcdef"))
     0.561 − 0.415 = 0.146 [0.043, 0.278], p = 0.0080
     """
-    plan = Resampling(level, method, resamples, seed, name)
+    plan = Resampling(**drawing)
     first, second = as_matrix(a, batched, 1), as_matrix(b, batched, 1)
 
     def gap(m: Any) -> Any:
@@ -128,7 +120,7 @@ def paired_statistic(
 
     drawn = replicate(gap, clusters, plan)
     scale = float(np.nanmax(np.abs(drawn.values), initial=0.0))
-    interval = interval_of(drawn, 0, plan, name)
+    interval = interval_of(drawn, 0, plan, plan.name)
     defined, _ = usable(drawn.values[:, 0])
     testable = drawn.clusters >= FEW_CLUSTERS and defined.size > 0 and math.isfinite(interval.estimate)
     p = float(two_sided_p(snapped(defined, scale))) if testable else float("nan")

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
+from surgeval.arrays import Floats, Ints
 from surgeval.errors import BadInput, sentence
-from surgeval.stats._inputs import Floats, Ints, encode
+from surgeval.stats._inputs import encode
 from surgeval.stats._interval import Interval, Intervals
-from surgeval.stats._resample import RESAMPLES, Method, Resampling, blocks, interval_ends, multiplicities, usable
+from surgeval.stats._resample import NamedDrawing, Resampling, blocks, interval_ends, multiplicities, usable
 
 __all__ = ["Statistic", "bootstrap_statistic", "bootstrap_vector"]
 
@@ -40,11 +41,7 @@ def bootstrap_statistic(
     clusters: Iterable[Any],
     *,
     batched: bool = False,
-    method: Method = "percentile",
-    level: float = 0.95,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-    name: str = "",
+    **drawing: Unpack[NamedDrawing],
 ) -> Interval:
     """Cluster bootstrap of `statistic(multiplicities) -> float`.
 
@@ -56,8 +53,8 @@ def bootstrap_statistic(
     >>> print(bootstrap_statistic(lambda m: m @ hits / (m @ total), ["v1", "v2", "v3", "v4", "v5", "v6", "v7"]))
     0.609 [0.479, 0.763]
     """
-    plan = Resampling(level, method, resamples, seed, name)
-    return interval_of(replicate(as_matrix(statistic, batched, 1), clusters, plan), 0, plan, name)
+    plan = Resampling(**drawing)
+    return interval_of(replicate(as_matrix(statistic, batched, 1), clusters, plan), 0, plan, plan.name)
 
 
 def bootstrap_vector(
@@ -66,14 +63,18 @@ def bootstrap_vector(
     names: Sequence[str],
     *,
     batched: bool = False,
-    method: Method = "percentile",
-    level: float = 0.95,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-    name: str = "",
+    **drawing: Unpack[NamedDrawing],
 ) -> Intervals:
-    """The same for a function that returns several numbers at once (one per entry of `names`), on shared resamples."""
-    plan = Resampling(level, method, resamples, seed, name)
+    """The same for a function that returns several numbers at once (one per entry of `names`), on shared resamples.
+
+    >>> import numpy as np
+    >>> hits, called, there = np.array([3, 5, 2, 6, 4, 3]), np.array([6, 8, 5, 7, 9, 6]), np.array([4, 6, 3, 9, 5, 4])
+    >>> rates = lambda m: (m @ hits / (m @ called), m @ hits / (m @ there))
+    >>> print(bootstrap_vector(rates, ["v1", "v2", "v3", "v4", "v5", "v6"], ["precision", "recall"]))
+    precision: 0.561 [0.455, 0.692]
+    recall: 0.742 [0.688, 0.800]
+    """
+    plan = Resampling(**drawing)
     if not names or len(set(names)) != len(names):
         raise BadInput(sentence("names", None, None, repr(list(names)), "at least one, all different"))
     drawn = replicate(as_matrix(statistic, batched, len(names)), clusters, plan)

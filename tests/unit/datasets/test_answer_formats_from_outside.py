@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 FORMAT = """
-from surgeval.qa.formats import Comparison
+from surgeval.qa.formats import AnswerComparison
 
 class Side:
     name = "side"
     judged = False
     def options(self, kwargs): return None
     def read(self, text, options): return text.strip().lower()
-    def compare(self, reference, response, options): return Comparison(reference == response, "compared")
+    def compare(self, reference, response, options): return AnswerComparison(reference == response, "compared")
 """
 ROW = {
     "id": "q1", "video": "v", "timestamp_start": "00:00:00", "timestamp_end": "00:00:05", "procedure_type": "",

@@ -308,7 +308,8 @@ def test_control_characters_elsewhere_are_replaced_and_said(make: Make, tmp_path
     odd = Instance(Triplet(1), Box(1, 1, 9, 9), attributes={"pose": "a\x02b <&>"})
     frame = replace(frames_of(source)[0], video="V\x01", instances=(odd,))
     report = convert(MemoryDataset(source.space, [frame]), tmp_path / "out", "voc")
-    assert "voc: 2 texts with characters that XML cannot hold were changed" in report.losses
+    assert "voc: 1 texts with characters that XML cannot hold were changed" in report.losses
+    assert "voc: names of 1 videos became other file names" in report.losses
     (back,) = frames_of(open_dataset(tmp_path / "out"))
     assert back.instances[0].box == odd.box
     assert back.instances[0].attributes == {"pose": "a\ufffdb <&>"}

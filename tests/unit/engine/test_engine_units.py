@@ -112,9 +112,11 @@ def test_run_json_is_read_back_as_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "no valid JSON"),
-        ("[" * 100_000, "no valid JSON"),
-        ("[]", "format: found list, expected 1"),
+        ("", "cut off at line 1 column 1"),
+        ("[" * 100_000, "nesting deeper than 64 levels"),
+        ('{"format": 1, "config": ' + '{"a": ' * 200 + "1" + "}" * 201, "nesting deeper than 64 levels"),
+        ('{"format": 1, "seconds": 1' + "0" * 400 + "}", "a number with 401 digits"),
+        ("[]", "found a JSON list, expected the record of a run"),
         ('{"format": 2}', "format: found 2, expected 1"),
         ('{"format": 1}', "protocol: found nothing, expected a value"),
     ],

@@ -1,14 +1,22 @@
 from __future__ import annotations
 
+import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import cv2
 import numpy as np
+import polars as pl
 import pytest
 
-from surgeval.errors import RunError
+from surgeval.datasets import QualityLimits
+from surgeval.errors import BadInput, DataError, RunError
 from surgeval.phantom import write_phantom
-from surgeval.protocols.quality import run_quality
+from surgeval.protocols.contract import by_key
+from surgeval.protocols.quality import compare_quality, load_quality, run_quality
+from surgeval.protocols.quality.page import write_page_of
+from surgeval.report import write_run_pages
 
 
 @pytest.fixture(scope="module")
@@ -52,3 +60,76 @@ def test_changed_data_never_reuses_an_old_run(phantom: Path, tmp_path: Path) -> 
             run_quality(phantom, folder=tmp_path / "run", progress=False)
     finally:
         truth.write_text(text)
+
+
+# the run as a folder
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The same two videos before and after somebody blackened two frames of the first."""
+    place = tmp_path_factory.mktemp("runs")
+    data = write_phantom(place / "D", seed=3, videos=2, seconds=8, width=128, height=96)
+    run_quality(data, folder=place / "clean", progress=False)
+    for name in ("000025", "000050"):
+        _spoil(data, "A1", name, np.zeros((96, 128, 3), np.uint8))
+    _spoil(data, "B1", "000075", b"no picture at all")
+    run_quality(data, folder=place / "spoiled", progress=False)
+    shutil.rmtree(data)
+    return place / "clean", place / "spoiled"
+
+
+def test_a_loaded_run_tells_shares_and_means(runs: tuple[Path, Path]) -> None:
+    found = load_quality(runs[1])
+    assert found.cases.height == 15 and found.unreadable["frame"].to_list() == ["000075"]
+    dropped = by_key(found.headlines(), "dropped")
+    assert dropped.interval.estimate == pytest.approx(2 / 15) and dropped.higher_is_better is False
+    assert by_key(found.headlines(), "dark").interval.estimate == pytest.approx(found.cases["dark"].mean())
+    assert found.to_frame()["frame"].to_list() == ["000025", "000050"]
+    assert found.tables["videos"]["to drop"].to_list() == [2, 0]
+    assert sum(found.figures["brightness"].counts) == 15  # type: ignore[attr-defined]
+    assert repr(found).startswith("QualityScores 'spoiled': frames proposed to drop, share 0.133")
+
+
+def test_the_page_is_made_from_the_folder_alone(runs: tuple[Path, Path], tmp_path: Path) -> None:
+    page = write_run_pages([runs[1]], tmp_path).read_text("utf-8")
+    assert "2 of 15 frames are proposed to drop." in page
+    assert "000025" in page and "Frames that could not be read" in page
+    assert (tmp_path / "tables" / "drop.csv").is_file() and (tmp_path / "figures" / "sharpness.svg").is_file()
+    write_run_pages([runs[0]], tmp_path / "clean")
+    with pytest.raises(BadInput, match="expected one"):
+        write_page_of([load_quality(run) for run in runs], tmp_path)
+
+
+def test_before_and_after_are_compared_video_by_video(runs: tuple[Path, Path]) -> None:
+    found = compare_quality(*runs)
+    dropped = by_key(found.numbers, "dropped").difference
+    assert dropped.estimate == pytest.approx(-2 / 15)
+    assert (dropped.interval.low, dropped.interval.high) == (-2 / 8, 0)  # only the first video drawn; only the second
+    for compared in compare_quality(runs[0], runs[0]).numbers:
+        assert compared.difference.estimate == 0 == compared.difference.interval.high
+    other = replace(load_quality(runs[1]), limits=QualityLimits(black=10))
+    with pytest.raises(BadInput, match="different limits"):
+        compare_quality(runs[0], other)
+    renamed = load_quality(runs[1])
+    renamed = replace(renamed, cases=renamed.cases.with_columns(pl.lit("Z9").alias("video")))
+    with pytest.raises(BadInput, match="no video in both"):
+        compare_quality(runs[0], renamed)
+
+
+def test_edited_runs_are_told_in_a_sentence(runs: tuple[Path, Path], tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(runs[0], folder)
+    record = json.loads((folder / "run.json").read_text())
+    for limits in ({"black": "much"}, {"white": 1}, [1]):
+        (folder / "run.json").write_text(json.dumps({**record, "config": {"limits": limits}}))
+        with pytest.raises(DataError, match=r"config\.limits"):
+            load_quality(folder)
+    (folder / "run.json").write_text(json.dumps(record))
+    table = pl.read_parquet(folder / "cases.parquet")
+    table.drop("dark").write_parquet(folder / "cases.parquet")
+    with pytest.raises(DataError, match="without their measures"):
+        load_quality(folder)
+    (folder / "cases.parquet").write_bytes(b"PAR1")
+    with pytest.raises(DataError, match="cannot be read"):
+        load_quality(folder)

@@ -116,7 +116,7 @@ def test_every_frame_has_one_best_prompt_and_top_1_is_counted_where_an_instrumen
     assert best.height == 8
     assert best.filter(pl.col("shown") == 0).height == 2  # the first frame of each video
     shown = best.filter(pl.col("shown") > 0)
-    assert scores.headline["accuracy"].estimate == shown["present"].mean()
+    assert scores.numbers["accuracy"].estimate == shown["present"].mean()
 
 
 # what is left out
@@ -128,7 +128,7 @@ def test_what_is_excluded_is_counted_and_never_a_zero(scores: SurgXScores) -> No
     assert bare.height == 2
     assert set(bare["excluded"]) == {"no_gt"}
     used = rows.filter(pl.col("predicted") & pl.col("present") & (pl.col("excluded") == ""))
-    assert scores.headline["tp_ac"].estimate == pytest.approx(used["ac"].mean())
+    assert scores.numbers["tp_ac"].estimate == pytest.approx(used["ac"].mean())
     table = scores.tables["classes"].filter(pl.col("class") == "mean")
     assert table["excluded"].item() == 2
     flags = scores.tables["flags"].filter((pl.col("task") == "instruments") & (pl.col("flag") == "no_gt"))
@@ -362,7 +362,7 @@ def test_a_frame_whose_successor_is_unreadable_loses_its_motion_only(filmed: Pat
 
 
 def test_a_run_in_which_no_frame_can_be_read_still_gives_a_page(filmed: Path, tmp_path: Path) -> None:
-    from surgeval.protocols.surgxbench.page import write_surgxbench_report
+    from surgeval.protocols.surgxbench.page import write_page_of
 
     data = tmp_path / "data"
     shutil.copytree(filmed, data)
@@ -371,8 +371,8 @@ def test_a_run_in_which_no_frame_can_be_read_still_gives_a_page(filmed: Path, tm
     summary = _run(data, tmp_path / "run", SurgXSettings(**FAST)).summary
     assert summary.failed_cases == 8
     found = load_surgxbench(tmp_path / "run", resamples=20)
-    assert not found.headline
-    assert write_surgxbench_report([found], tmp_path / "page").is_file()
+    assert not found.numbers
+    assert write_page_of([found], tmp_path / "page").is_file()
 
 
 def test_a_convolutional_tower_is_explained_by_gradcam(filmed: Path, tmp_path: Path) -> None:
@@ -381,4 +381,4 @@ def test_a_convolutional_tower_is_explained_by_gradcam(filmed: Path, tmp_path: P
     )
     found = load_surgxbench(tmp_path / "run", resamples=20)
     assert found.settings["method"] == {"name": "gradcam", "score_scale": "cosine"}
-    assert found.headline["accuracy"].estimate > 0.5
+    assert found.numbers["accuracy"].estimate > 0.5

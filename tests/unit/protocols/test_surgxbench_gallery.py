@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from surgeval.cli._main import run
+from surgeval.errors import BadInput
 from surgeval.models import Preparation
 from surgeval.protocols.surgxbench import explain_image
 from surgeval.protocols.surgxbench._frames import PreparedFrame
@@ -213,6 +214,33 @@ def test_five_prompts_stand_in_two_rows_each_with_its_own_band(picture: Any) -> 
     prompts = [PROMPT, "the grasper", "the bipolar", "the clipper", "the scissors"]
     shown = explain_image(path, "phantom-clip", prompts).picture
     assert shown.shape == (2 * (200 + 7 + line_height(14)), 1200, 3)
+
+
+def test_an_array_is_explained_as_the_file_is_and_one_prompt_needs_no_list(picture: Any) -> None:
+    path = picture(120, 80)
+    pixels = np.asarray(Image.open(path))
+    for_file = explain_image(path, "phantom-clip", [PROMPT, "the grasper"])
+    for_array = explain_image(pixels, "phantom-clip", PROMPT)
+    assert for_array.heatmap.shape == (80, 120) and for_array.heatmap.dtype == np.float32
+    assert for_file.heatmaps.shape == (2, 80, 120) and np.allclose(for_file.heatmap, for_array.heatmap, rtol=1e-4)
+    (row,) = for_array.to_frame().to_dicts()
+    assert row["prompt"] == PROMPT and row["score"] == pytest.approx(for_file.prompts[0].score, abs=1e-6)
+    top = for_array.heatmap >= np.quantile(for_array.heatmap, 1 - 0.2)
+    assert top.mean() == pytest.approx(row["area"], abs=0.01)
+    assert repr(for_array).startswith("Explained by phantom-clip: ") and PROMPT in repr(for_array)
+    html = explain_image(pixels, "phantom-clip", "<b> hook")._repr_html_()
+    assert "data:image/jpeg;base64," in html and "<b>" not in html
+    assert for_array.plot().axes and list(for_array.tables) == ["prompts"]
+
+
+@pytest.mark.parametrize(
+    "array",
+    [np.zeros((8, 8), np.uint8), np.zeros((8, 8, 3)), np.zeros((0, 8, 3), np.uint8), np.zeros((8, 8, 4), np.uint8)],
+    ids=["grey", "floats", "empty", "alpha"],
+)
+def test_another_kind_of_array_is_refused(array: npt.NDArray[Any]) -> None:
+    with pytest.raises(BadInput, match=r"image: found .* expected uint8 of \(height, width, 3\), RGB"):
+        explain_image(array, "phantom-clip", PROMPT)
 
 
 # words that the model does not know

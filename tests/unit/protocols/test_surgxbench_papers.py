@@ -41,12 +41,16 @@ def _cases(seen: tuple[Any, ...] = SEEN, acted: tuple[Any, ...] = ACTED) -> pl.D
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
+def _with(name: str, cases: pl.DataFrame, made: dict[str, pl.DataFrame]) -> SurgXScores:
+    return SurgXScores(name=name, record=RECORD, classes=("hook",), cases=cases, numbers={}, made=made)
+
+
 def _scores(name: str, cases: pl.DataFrame) -> SurgXScores:
     made = {
         "table1": tables.early_instruments(cases, resamples=200, seed=0),
         "table2": tables.early_triplets(cases, resamples=200, seed=0),
     }
-    return SurgXScores(name, RECORD, ("hook",), cases, {}, made)
+    return _with(name, cases, made)
 
 
 def _other(seen: tuple[Any, ...] = SEEN) -> SurgXScores:
@@ -126,7 +130,7 @@ def test_a_video_may_be_called_anything(name: str) -> None:
 
 
 def test_without_a_run_of_the_early_profile_there_are_no_such_tables() -> None:
-    plain = SurgXScores("clip", RECORD, ("hook",), _cases(), {}, {})
+    plain = _with("clip", _cases(), {})
     assert paper_table_1([plain]).is_empty()
     assert paper_table_2([plain]).is_empty()
     assert paper_table_1([plain, _scores("early", _cases())])["model"].to_list() == ["early", "chance"]
@@ -152,6 +156,6 @@ def test_a_prediction_that_was_not_made_is_not_left_out() -> None:
     missed = pl.DataFrame([{"task": "instruments", "cluster": "A", "predicted": False, "present": True,
                             "excluded": "no_map"}])  # fmt: skip
     cases = pl.concat([_cases(), missed], how="diagonal_relaxed")
-    table = left_out([SurgXScores("clip", RECORD, ("hook",), cases, {}, {})])
+    table = left_out([_with("clip", cases, {})])
     assert "left out: no_map" not in table["became"].to_list()
     assert table.filter(pl.col("what").str.contains("AC"))["of"].unique().to_list() == [4]

@@ -9,7 +9,13 @@ from __future__ import annotations
 import pytest
 
 from surgeval.phantom import write_phantom
-from surgeval.protocols.surgxbench import SurgXScores, SurgXSettings, load_surgxbench, run_surgxbench
+from surgeval.protocols.surgxbench import (
+    SurgXScores,
+    SurgXSettings,
+    compare_surgxbench,
+    load_surgxbench,
+    run_surgxbench,
+)
 from surgeval.stats import Interval
 
 pytestmark = pytest.mark.timeout(1800)  # the full count renders and looks at 540 frames
@@ -44,7 +50,7 @@ def looks(tmp_path_factory: pytest.TempPathFactory, long: bool) -> dict[tuple[st
 
 
 def _pair(looks: dict[tuple[str, str], SurgXScores], number: str) -> tuple[Interval, Interval]:
-    return looks[CLIP, "by_instrument"].headline[number], looks[SHORTCUT, "by_instrument"].headline[number]
+    return looks[CLIP, "by_instrument"].numbers[number], looks[SHORTCUT, "by_instrument"].numbers[number]
 
 
 def test_both_are_right_equally_often_where_the_tint_betrays_the_instrument(
@@ -91,15 +97,23 @@ def test_the_shortcut_is_right_for_the_wrong_reason(looks: dict[tuple[str, str],
 
 
 def test_the_shortcut_collapses_where_the_tint_means_nothing(looks: dict[tuple[str, str], SurgXScores]) -> None:
-    betrayed, blind = (looks[SHORTCUT, tint].headline["accuracy"] for tint in ("by_instrument", "random"))
+    betrayed, blind = (looks[SHORTCUT, tint].numbers["accuracy"] for tint in ("by_instrument", "random"))
     assert blind.high < betrayed.low - 0.2
 
 
 def test_the_honest_model_does_not_care_about_the_tint(looks: dict[tuple[str, str], SurgXScores], long: bool) -> None:
     if not long:
         pytest.skip("SURGEVAL_LONG is unset: the fourth run is left to make test-long")
-    betrayed, blind = (looks[CLIP, tint].headline["accuracy"] for tint in ("by_instrument", "random"))
+    betrayed, blind = (looks[CLIP, tint].numbers["accuracy"] for tint in ("by_instrument", "random"))
     assert abs(betrayed.estimate - blind.estimate) < 0.05
+
+
+def test_a_paired_comparison_says_which_of_them_is_grounded(looks: dict[tuple[str, str], SurgXScores]) -> None:
+    found = compare_surgxbench(looks[CLIP, "by_instrument"], looks[SHORTCUT, "by_instrument"])
+    said = {one.key: one.difference for one in found.numbers}
+    assert 0 in said["accuracy"].interval
+    for key in ("tp_ac", "tp_lift", "grounded_when_right", "lost_boxes_minus_moved"):
+        assert said[key].interval.low > 0 and said[key].p < 0.05, key
 
 
 def test_the_run_says_which_model_and_which_data(looks: dict[tuple[str, str], SurgXScores]) -> None:

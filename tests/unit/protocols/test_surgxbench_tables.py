@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,6 +23,7 @@ from surgeval.errors import RunError
 from surgeval.explain.flow._files import write_flo
 from surgeval.metrics.grounding import FLAGS
 from surgeval.protocols.surgxbench import SurgXRun, SurgXScores, SurgXSettings, load_surgxbench, run_surgxbench, tables
+from surgeval.protocols.surgxbench._numbers import headline_numbers
 from surgeval.protocols.surgxbench.command import _print
 from surgeval.protocols.surgxbench.result import _complete
 from surgeval.records import UNKNOWN, Box, Frame, ImageRef, Instance, Triplet, Video
@@ -90,7 +92,7 @@ def test_the_mean_is_over_instruments_that_occur_and_never_over_frames() -> None
 
 
 def test_the_headline_pools_all_predictions() -> None:
-    found = {name: one.estimate for name, one in tables.headline(SAID, **DRAW).items()}
+    found = {name: one.estimate for name, one in headline_numbers(SAID, **DRAW).items()}
     _numbers(found, tp_ac=1.8 / 3, tp_aa=1.1 / 3, tp_chance=0.6 / 3, tp_lift=1.8 / 0.6)
     _numbers(found, fp_ac=1.2 / 3, fp_chance=1.2 / 3, area=(0.2 + 0.1 + 0.2 + 0.15 + 0.1 + 0.2) / 6)
 
@@ -141,7 +143,7 @@ def test_what_hiding_costs_is_worked_by_hand() -> None:
 
 
 def test_the_headline_effects_are_differences_of_losses() -> None:
-    found = {name: one.estimate for name, one in tables.headline(HIDDEN, **DRAW).items()}
+    found = {name: one.estimate for name, one in headline_numbers(HIDDEN, **DRAW).items()}
     _numbers(found, lost_attended=2 / 3, lost_attended_minus_random=1 / 3, lost_attended_minus_least=2 / 3)
     _numbers(found, lost_boxes_minus_moved=-1 / 3)
 
@@ -328,7 +330,7 @@ def test_a_dataset_without_any_labelled_triplet_still_has_its_tables_and_is_prin
     data = _film(tmp_path, {0: (bare,), 1: (bare,)}, videos=2)
     assert _look(data, clip, tmp_path / "run").summary.exit_code == 0
     found = load_surgxbench(tmp_path / "run", resamples=20)
-    assert "accuracy" in found.headline
+    assert "accuracy" in found.numbers
     table = found.tables["matches"]
     assert table["match"].to_list() == ["IVT", "IV", "IT", "I", "missed"]
     assert table["triplets"].to_list() == [0] * 5
@@ -350,6 +352,54 @@ def test_the_command_passes_geometry_and_gap_on_to_the_run(
     assert "overall" in capsys.readouterr().out
     settings = load_surgxbench(tmp_path / "run", resamples=20).settings
     assert (settings["geometry"], settings["flow_gap"]) == ("stretch", 2)
+
+
+# a run is a folder: the page needs neither model nor data
+
+
+def test_when_model_and_data_are_gone_the_same_page_is_made_from_the_folder(
+    filmed_here: Path, clip: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, model, out = tmp_path / "data", tmp_path / "model", tmp_path / "run"
+    shutil.copytree(filmed_here, data)
+    shutil.copytree(clip, model)
+    words = ["run", "surgxbench", "--data", str(data), "--model", str(model), "--out", str(out), "--gallery", "5",
+             "--curves", "0", "--sanity", "0", "--resamples", "30", "--seed", "3", "--name", "tiny & new"]  # fmt: skip
+    assert command(words) == 0
+    before = {path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    page = before[Path("report.html")].decode()
+    assert page.count('class="card"') == 5 + 2  # the gallery, and two frames with their region hidden
+    assert "What moves" in page and "tiny &amp; new" in page
+    shutil.rmtree(data)
+    shutil.rmtree(model)
+    for made in ("report.html", "tables", "figures"):
+        path = out / made
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    assert command(["report", str(out)]) == 0
+    after = {path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    assert after == before
+    assert command(["report", str(out), "--out", str(tmp_path / "elsewhere")]) == 0
+    assert (tmp_path / "elsewhere" / "report.html").read_bytes() == before[Path("report.html")]
+
+
+def test_the_same_command_makes_the_gallery_again_and_none_where_none_is_wanted(
+    filmed_here: Path, clip: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    words = ["run", "surgxbench", "--data", str(filmed_here), "--model", clip, "--out", str(out), "--curves", "0",
+             "--sanity", "0", "--resamples", "20", "--task", "instruments", "--no-occlusion"]  # fmt: skip
+    assert command([*words, "--gallery", "3"]) == 0
+    assert len(load_surgxbench(out).items) == 3 == len(list((out / "gallery").iterdir()))
+    (out / "gallery" / "item_002.jpg").write_bytes(b"spoiled")
+    found = load_surgxbench(out)
+    assert len(found.items) == 2 and "item_002.jpg" in found.notes[0]
+    assert command(["report", str(out)]) == 0
+    assert "item_002.jpg: found other bytes than were stored" in (out / "report.html").read_text()
+    assert command([*words, "--gallery", "3"]) == 0
+    assert len(load_surgxbench(out).items) == 3 and load_surgxbench(out).notes == ()
+    assert command([*words, "--gallery", "0", "--resamples", "25"]) == 0
+    found = load_surgxbench(out)
+    assert found.items == () and found.resamples == 25 and not list((out / "gallery").iterdir())
 
 
 # what determines motion is part of the run's identity

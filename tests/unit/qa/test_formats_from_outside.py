@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 FORMAT = """
-from surgeval.qa.formats import Comparison, Unreadable
+from surgeval.qa.formats import AnswerComparison, Unreadable
 
 class Side:
     name = "side"
@@ -18,7 +18,7 @@ class Side:
             raise Unreadable(f"found {text!r}, expected left or right")
         return text.strip().lower()
     def compare(self, reference, response, options):
-        return Comparison(reference == response, f"said {response}")
+        return AnswerComparison(reference == response, f"said {response}")
 """
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from surgeval.errors import BadInput, DataError
 from surgeval.pages import render_page, save_tables
 from surgeval.protocols.focus import FocusScores, read_results, score_focus
 from surgeval.protocols.focus.page import focus_sections, write_focus_report
-from surgeval.protocols.focus.tables import FocusReport, focus_json, judge_table
+from surgeval.protocols.focus.tables import judge_table
 from surgeval.qa.chat import Price
 from surgeval.qa.judging import Panel, PanelVerdict, TableJudge, Vote, summarise_verdicts
 from surgeval.report import ranking_sections, read_outcomes_of, study_ranking, write_ranking_report
@@ -40,13 +41,13 @@ def scores() -> FocusScores:
 
 
 def test_the_page_names_both_accuracies_and_every_bucket(scores: FocusScores) -> None:
-    page = render_page("net", focus_sections(FocusReport(scores, "net")))
+    page = render_page("net", focus_sections(scores, {}))
     for words in ("flat accuracy", "mean of video means", "pre-evaluation score", "aggregation/ood"):
         assert words in page
 
 
 def test_the_written_numbers_are_the_computed_ones(scores: FocusScores, tmp_path: Path) -> None:
-    page = write_focus_report(FocusReport(scores, "net"), tmp_path / "net")
+    page = write_focus_report(scores, tmp_path / "net")
     found = json.loads((tmp_path / "net" / "scores.json").read_text())
     assert found["pre_evaluation_score"] == scores.pre_evaluation_score
     assert found["unrankable"] == ""
@@ -59,7 +60,7 @@ def test_the_written_numbers_are_the_computed_ones(scores: FocusScores, tmp_path
 
 def test_a_submission_of_which_nothing_could_be_scored_has_a_page_that_says_so(tmp_path: Path) -> None:
     nothing = _scores({"a": "x", "b": "y"}, "open_ended")
-    page = write_focus_report(FocusReport(nothing), tmp_path / "run").read_text()
+    page = write_focus_report(nothing, tmp_path / "run").read_text()
     assert "No question could be scored." in page
     assert "Not to be ranked: 2 of 2 judged answers have no verdict" in page
     with pytest.raises(DataError, match="not to be ranked"):
@@ -69,22 +70,20 @@ def test_a_submission_of_which_nothing_could_be_scored_has_a_page_that_says_so(t
 def test_judges_have_tokens_costs_and_agreement_on_the_page(tmp_path: Path) -> None:
     (tmp_path / "j.json").write_text('{"a": true, "b": false, "c": null}')
     panel = Panel([TableJudge(tmp_path / "j.json", "one"), TableJudge(tmp_path / "j.json", "two")], short_circuit=False)
-    report = FocusReport(
-        _scores({"a": "x", "b": "y", "c": "z"}, "open_ended", judge=panel), "net", {"a": True, "b": True},
-        {"one": Price(1, 2)},
-    )  # fmt: skip
-    found = focus_json(report)
+    scores = _scores({"a": "x", "b": "y", "c": "z"}, "open_ended", judge=panel)
+    scores = replace(scores, human={"a": True, "b": True}, prices={"one": Price(1, 2)})
+    found = scores.to_json()
     assert [tally["judge"] for tally in found["judges"]] == ["one", "two"]
     assert [tally["cost"] for tally in found["judges"]] == [0, None]
     assert {(row["first"], row["second"]) for row in found["judge_agreement"]} >= {("one", "two"), ("panel", "human")}
-    titles = [section.title for section in focus_sections(report)]
+    titles = [section.title for section in focus_sections(scores, {})]
     assert "Judges" in titles
     assert "What was not in order" in titles
 
 
 def test_names_from_files_stay_text_on_both_pages(tmp_path: Path) -> None:
-    hostile = _scores({f"{HOSTILE}{k}": HOSTILE for k in range(8)})
-    page = write_focus_report(FocusReport(hostile, HOSTILE), tmp_path / "run").read_text()
+    hostile = _scores({f"{HOSTILE}{k}": HOSTILE for k in range(8)}, name=HOSTILE)
+    page = write_focus_report(hostile, tmp_path / "run").read_text()
     assert "<b>=1" not in page
     rng = stream(0, "page")
     right = {name: rng.random(160) < rate for name, rate in ((HOSTILE, 0.8), ("^.*$", 0.5), ("bucket", 0.2))}
@@ -192,8 +191,8 @@ def test_the_page_says_how_many_answers_each_judge_was_asked_about(tmp_path: Pat
     for name, verdicts in {"a": {"q1": True, "q2": True}, "b": {"q1": True, "q2": False}, "c": {"q2": True}}.items():
         (tmp_path / f"{name}.json").write_text(json.dumps(verdicts))
     panel = Panel([TableJudge(tmp_path / f"{name}.json") for name in "abc"])
-    page = render_page("net", focus_sections(FocusReport(
-        _scores({"q1": "a clip", "q2": "clips"}, format="open_ended", judge=panel), "net")))  # fmt: skip
+    page = render_page("net", focus_sections(
+        _scores({"q1": "a clip", "q2": "clips"}, format="open_ended", judge=panel), {}))  # fmt: skip
     assert "2 answers went to the judges. They were asked about 2, 2 and 1 of them" in page
 
 

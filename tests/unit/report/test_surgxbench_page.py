@@ -18,7 +18,7 @@ from surgeval.errors import BadInput
 from surgeval.protocols.surgxbench import profile_settings
 from surgeval.protocols.surgxbench._item import Extras, Hiding, Item
 from surgeval.protocols.surgxbench.figures import surgxbench_figures
-from surgeval.protocols.surgxbench.page import write_surgxbench_report
+from surgeval.protocols.surgxbench.page import write_page_of
 from surgeval.protocols.surgxbench.result import SurgXScores, _complete, _scores
 
 BAD = "<img src=x onerror=alert(1)>"
@@ -144,7 +144,7 @@ def one(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, _Reader, SurgXS
               ("bag,cut,gut", 0.1))  # fmt: skip
     hiding = Hiding(PICTURE, "A", "1", "hook,dissect,liver", before, before[1:])
     item = Item(PICTURE, "A", "1", "hook", ("hook",), 0.3, 0.6, 0.5, 0.1, True, True, "")
-    page = write_surgxbench_report([model], folder, items={"clip": (item,)}, extras={"clip": Extras(hidings=(hiding,))})
+    page = write_page_of([replace(model, items=(item,), extras=Extras(hidings=(hiding,)))], folder)
     return folder, _Reader(page.read_text("utf-8")), model
 
 
@@ -152,7 +152,7 @@ def one(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, _Reader, SurgXS
 def early(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, _Reader]:
     """Two models of the early profile side by side."""
     folder = tmp_path_factory.mktemp("early")
-    page = write_surgxbench_report([_model("clip", "early"), _model("blip", "early")], folder)
+    page = write_page_of([_model("clip", "early"), _model("blip", "early")], folder)
     return folder, _Reader(page.read_text("utf-8"))
 
 
@@ -346,8 +346,8 @@ def test_markup_in_a_class_name_is_shown_and_not_obeyed(
 def test_the_page_names_model_and_data_and_what_could_not_be_used(tmp_path: Path) -> None:
     lost = pl.DataFrame({"status": ["unreadable"], "reason": ["<b>no</b> such file"], "cases": [3]})
     model = _model("clip")
-    model = replace(model, tables={**model.tables, "failures": lost})
-    text = write_surgxbench_report([model], tmp_path).read_text("utf-8")
+    model = replace(model, made={**model.made, "failures": lost})
+    text = write_page_of([model], tmp_path).read_text("utf-8")
     assert "model of clip (clip, 0123456789ab)" in text and "films (phantom)" in text
     assert "Frames or records that could not be used, and are in no number: 3 of clip" in text
     assert "&lt;b&gt;no&lt;/b&gt; such file" in text and "<b>no</b>" not in text
@@ -361,12 +361,12 @@ def test_runs_that_differ_in_more_than_the_model_say_so(tmp_path: Path) -> None:
     one, other = _model("clip"), _model("blip")
     manifest = other.record.manifest
     moved = replace(manifest, config={**manifest.config, "every": 3}, dataset={**manifest.dataset, "content": "cd"})
-    text = write_surgxbench_report([one, replace(other, record=replace(other.record, manifest=moved))], tmp_path)
+    text = write_page_of([one, replace(other, record=replace(other.record, manifest=moved))], tmp_path)
     assert "these runs differ in dataset, every" in text.read_text("utf-8")
-    alone = write_surgxbench_report([one, other], tmp_path / "same").read_text("utf-8")
+    alone = write_page_of([one, other], tmp_path / "same").read_text("utf-8")
     assert "these runs differ" not in alone
     with pytest.raises(BadInput, match="different instruments"):
-        write_surgxbench_report([one, replace(other, classes=("x",))], tmp_path / "no")
+        write_page_of([one, replace(other, classes=("x",))], tmp_path / "no")
 
 
 def test_a_run_without_triplets_beside_one_with_them_is_no_warning(tmp_path: Path) -> None:
@@ -376,4 +376,4 @@ def test_a_run_without_triplets_beside_one_with_them_is_no_warning(tmp_path: Pat
     without = replace(manifest, config={**manifest.config, "tasks": ["instruments"], "motion": {}})
     pair = [replace(one, record=replace(one.record, manifest=with_motion)),
             replace(other, record=replace(other.record, manifest=without))]  # fmt: skip
-    assert "these runs differ" not in write_surgxbench_report(pair, tmp_path).read_text("utf-8")
+    assert "these runs differ" not in write_page_of(pair, tmp_path).read_text("utf-8")

@@ -73,7 +73,7 @@ def test_two_level_replicates_have_the_variance_of_the_formula() -> None:
     scores, videos = surgery(12)
     groups = groups_of(scores, videos)
     sample = Sample.grouped(scores, np.array([int(video[1:]) for video in videos]))
-    drawn = replicates(sample, "two_level", "macro", Resampling(0.95, "percentile", 60_000, 0, ""))
+    drawn = replicates(sample, "two_level", "macro", Resampling(resamples=60_000))
     rates = np.array([group.mean() for group in groups])
     inner = np.array([group.var() / len(group) for group in groups])
     assert drawn.mean() == pytest.approx(rates.mean(), abs=4 * drawn.std() / np.sqrt(60_000))

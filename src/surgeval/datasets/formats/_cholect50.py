@@ -19,6 +19,7 @@ from surgeval.datasets.io._json import NOTHING, read_json
 from surgeval.datasets.io._layout import IMAGES, find_image, is_odd, names
 from surgeval.datasets.io._values import Place, as_float, shown
 from surgeval.errors import BadInput
+from surgeval.files import path_inside
 from surgeval.records import UNKNOWN, Frame, ImageRef, Instance, Question, Triplet, Video
 from surgeval.vocab import LabelSpace, load_labels
 
@@ -232,7 +233,7 @@ class CholecT50Format:
         categories = {part: {str(k): name for k, name in enumerate(group)} for part, group in groups}
         (out.folder / "labels").mkdir(parents=True)
         (out.folder / "videos").mkdir()
-        for video in out.videos:
+        for video, _, file in out.named(splits=False):
             annotations: dict[str, list[list[float]]] = {}
             for frame in out.frames(video):
                 name = f"{frame.index:06d}"
@@ -244,7 +245,7 @@ class CholecT50Format:
                 if name != frame.name:
                     out.lost("names of {n} frames became numbers of six digits")
                 if frame.image:
-                    out.image(frame, out.folder / "videos" / video.name, name)
+                    out.image(frame, path_inside(out.folder, "videos", file), name)
                 if frame.labelled:
                     rows = [row for instance in frame.instances if (row := _row(space, frame, instance, out))]
                     if not rows and frame.phase is not None:
@@ -255,9 +256,9 @@ class CholecT50Format:
             document = {
                 "info": info,
                 "categories": categories,
-                "video": video.name, "fps": video.fps or 1, "num_frames": len(annotations), "annotations": annotations,
+                "video": file, "fps": video.fps or 1, "num_frames": len(annotations), "annotations": annotations,
             }  # fmt: skip
-            (out.folder / "labels" / f"{video.name}.json").write_text(json.dumps(document), encoding="utf-8")
+            path_inside(out.folder, "labels", f"{file}.json").write_text(json.dumps(document), encoding="utf-8")
 
 
 def _row(space: LabelSpace, frame: Frame, instance: Instance, out: Output) -> list[float] | None:

@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from surgeval.datasets._base import OnProblem, Problem
-from surgeval.datasets.io._files import open_regular
 from surgeval.datasets.io._json import Members
 from surgeval.datasets.io._layout import SPLITS, is_file, natural, printable
 from surgeval.datasets.io._values import Place, shown
+from surgeval.files import open_regular
 
-_COMMON = frozenset({"..", "images", "img_dir", "frames", "JPEGImages", *SPLITS})  # folders that name no video
+COMMON = frozenset({"..", "images", "img_dir", "frames", "JPEGImages", *SPLITS})  # folders that name no video
 _PROBE = 50  # images looked for before a folder is taken as not holding them
 
 
@@ -133,7 +133,7 @@ class CocoIndex:
         """Video and frame name of an image: its folder and stem, else its stem cut at the last underscore."""
         path = PurePosixPath(file.replace("\\", "/"))
         folder = path.parent.name
-        if folder and folder not in _COMMON:
+        if folder and folder not in COMMON:
             return folder, path.stem or file
         video, _, name = path.stem.rpartition("_")
         return (video, name) if video and name else (self.path.stem, path.stem or file)
@@ -184,5 +184,5 @@ class CocoIndex:
                     stream.seek(start)
                     record = json.loads(stream.read(length))
                     yield record if isinstance(record, dict) else {}
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             place.report("file-unreadable", "a file that changed while it was read", "the file as it was opened")

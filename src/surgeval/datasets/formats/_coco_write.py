@@ -10,9 +10,11 @@ import shutil
 from pathlib import Path
 from typing import IO, Any
 
+from surgeval.datasets.formats._coco_index import COMMON
 from surgeval.datasets.formats._labels import FILE
 from surgeval.datasets.formats._writing import Output
 from surgeval.datasets.io._outline import parts_of
+from surgeval.files import path_inside
 from surgeval.records import UNKNOWN, Frame, Instance, Video
 from surgeval.vocab import LabelSpace
 
@@ -24,23 +26,24 @@ _PLAIN = (str, int, float, bool, type(None))
 def write(out: Output) -> None:
     """One file per split."""
     (out.folder / FILE).write_text(json.dumps(out.space.to_json(), indent=1), encoding="utf-8")
-    splits: dict[str, list[Video]] = {}
-    for video in out.videos:
-        splits.setdefault("" if "," in video.split else video.split, []).append(video)
+    splits: dict[tuple[str, ...], list[tuple[Video, str]]] = {}
+    for video, split, name in out.named(*COMMON):
+        splits.setdefault(split, []).append((video, name))
     for split, videos in splits.items():
-        _write_split(out, videos, out.folder / (f"{split}_annotations.json" if split else "annotations.json"))
+        _write_split(out, videos, path_inside(out.folder, "_".join((*split, "annotations.json"))))
 
 
-def _write_split(out: Output, videos: list[Video], path: Path) -> None:
+def _write_split(out: Output, videos: list[tuple[Video, str]], path: Path) -> None:
     parts = [path.with_suffix(f".{name}.partial") for name in ("images", "annotations")]
     with parts[0].open("w", encoding="utf-8") as images, parts[1].open("w", encoding="utf-8") as annotations:
         image_id = annotation_id = 0
-        for video in videos:
+        for video, folder in videos:
             for frame in out.frames(video):
                 image_id += 1
-                name = out.image(frame, out.folder / "images" / video.name, frame.name) or f"{frame.name}.jpg"
+                stem = out.stem(frame)
+                name = out.image(frame, path_inside(out.folder, "images", folder), stem) or f"{stem}.jpg"
                 record: dict[str, Any] = {"id": image_id, "width": frame.width, "height": frame.height,
-                                          "file_name": f"{video.name}/{name}", "frame_index": frame.index}  # fmt: skip
+                                          "file_name": f"{folder}/{name}", "frame_index": frame.index}  # fmt: skip
                 if frame.time is not None:
                     record["time"] = frame.time
                 if frame.phase is not None:
@@ -57,8 +60,8 @@ def _write_split(out: Output, videos: list[Video], path: Path) -> None:
         "info": {"description": out.space.name},
         "licenses": [],
         "categories": _categories(out.space),
-        "videos": [{"name": v.name, "source": v.source, "procedure": v.procedure, "fps": v.fps, "seconds": v.seconds}
-                   for v in videos],
+        "videos": [{"name": name, "source": v.source, "procedure": v.procedure, "fps": v.fps, "seconds": v.seconds}
+                   for v, name in videos],
     }  # fmt: skip
     with path.open("w", encoding="utf-8") as stream:
         stream.write(json.dumps(head)[:-1])

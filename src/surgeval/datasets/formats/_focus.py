@@ -17,11 +17,12 @@ import polars as pl
 
 from surgeval.datasets._base import OnProblem, raise_errors
 from surgeval.datasets.formats._writing import Output
-from surgeval.datasets.io._files import NotRegularError, ends, is_there, open_regular, tell_unreadable
+from surgeval.datasets.io._files import ends, is_there
 from surgeval.datasets.io._json import NOTHING, parse_json, read_json, read_lines
 from surgeval.datasets.io._layout import names
 from surgeval.datasets.io._values import Place, shown
-from surgeval.errors import BadInput
+from surgeval.errors import BadInput, DataError
+from surgeval.files import NOT_REGULAR, scan_parquet_file
 from surgeval.qa.formats import formats
 from surgeval.records import Frame, Question, Video, VqaQuestion
 from surgeval.vocab import LabelSpace, capabilities
@@ -165,16 +166,14 @@ def _rows(path: Path, tell: OnProblem) -> Iterator[Any]:
     place = Place(str(path), tell)
     if path.suffix == ".parquet":
         try:
-            open_regular(path).close()
-            frame = pl.scan_parquet(path, glob=False)
-            total = int(frame.select(pl.len()).collect().item())
-            for start in range(0, total, _BATCH):
-                yield from frame.slice(start, _BATCH).collect().iter_rows(named=True)
-        except NotRegularError as error:
-            tell_unreadable(place, error)
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-            found = (str(error).splitlines() or [type(error).__name__])[0]
-            place.report("parquet-broken", found[:120], "a readable Parquet file")
+            frame = scan_parquet_file(path)
+        except DataError as error:
+            kind = "file-not-regular" if error.found == NOT_REGULAR else "parquet-broken"
+            place.report(kind, error.found, error.expected)
+            return
+        total = int(frame.select(pl.len()).collect().item())
+        for start in range(0, total, _BATCH):
+            yield from frame.slice(start, _BATCH).collect().iter_rows(named=True)
     elif path.suffix == ".jsonl":
         for number, line in read_lines(path, tell):
             value = parse_json(line, place.at(f"line {number}"))

@@ -18,11 +18,14 @@ from surgeval.datasets.io._files import ends, is_there
 from surgeval.datasets.io._json import NOTHING, parse_json, read_lines
 from surgeval.datasets.io._layout import inside, is_file
 from surgeval.datasets.io._values import Place, shown
+from surgeval.errors import DataError
+from surgeval.files import DistinctNames, leads_out, path_inside
 from surgeval.records import Frame, Gaze, IntentQuestion, Question, Video
 from surgeval.vocab import LabelSpace
 
 SKILLS = {"spatial": ("absolute", "relative"), "temporal": ("prospective", "retrospective"),
           "standard": ("discrete", "continuous")}  # fmt: skip
+LINK_OUT = "a link that leads out of the dataset"
 _FILE = "items.jsonl"
 
 
@@ -155,6 +158,15 @@ def media_paths(dataset: Dataset, question: IntentQuestion) -> tuple[Path, ...]:
     return tuple(Path(os.path.normpath(root / text)) for text in question.media) if isinstance(root, Path) else ()
 
 
+def media_leaves(dataset: Dataset, path: Path) -> bool:
+    """Whether one of the media is a link, or lies behind one, that leads out of the dataset's folder."""
+    root = getattr(dataset, "media_root", None)
+    if not isinstance(root, Path):
+        return False
+    home = media_home(root / _FILE)
+    return leads_out(path, dataset.root if home == root and root.is_relative_to(dataset.root) else home)
+
+
 class IntentFormat:
     """`items.jsonl`."""
 
@@ -177,23 +189,44 @@ class IntentFormat:
 
     def write(self, out: Output) -> None:
         """`items.jsonl`; media are copied to `media/` and referred to there."""
+        copies = _Copies(out)
         with (out.folder / _FILE).open("w", encoding="utf-8") as stream:
             for question in out.source.questions(out.tell):
                 if not isinstance(question, IntentQuestion):
                     out.lost("{n} questions of another kind were left out")
                     continue
                 out.counts["questions"] += 1
-                media = [_copy(path, out) for path in media_paths(out.source, question)]
+                media = [copies.name(path) for path in media_paths(out.source, question)]
                 stream.write(json.dumps(to_json(question, media), ensure_ascii=False) + "\n")
 
 
-def _copy(path: Path, out: Output) -> str:
-    name = f"media/{path.parent.name}/{path.name}"
-    target = out.folder / name
-    if out.images and is_file(path) and not target.exists():
+class _Copies:
+    """The media of the questions written, each file copied once to a name of its own."""
+
+    def __init__(self, out: Output) -> None:
+        self._out = out
+        self._names: dict[Path, str] = {}
+        self._folders: dict[Path, tuple[str, DistinctNames]] = {}  # source folder → its name here, the names in it
+        self._taken = DistinctNames()
+
+    def name(self, path: Path) -> str:
+        """Copy a file, unless that is done, and say where it is now."""
+        if path not in self._names:
+            if path.parent not in self._folders:
+                self._folders[path.parent] = self._taken.claim(path.parent.name), DistinctNames()
+            folder, files = self._folders[path.parent]
+            name = files.claim(path.stem, path.suffix)
+            self._copy(path, path_inside(self._out.folder, "media", folder, name))
+            self._names[path] = f"media/{folder}/{name}"
+        return self._names[path]
+
+    def _copy(self, source: Path, target: Path) -> None:
+        if not self._out.images or not is_file(source):
+            return
+        if media_leaves(self._out.source, source):
+            raise DataError(source, found=LINK_OUT, expected="the media of a question")
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, target)
-    return name
+        shutil.copyfile(source, target)
 
 
 def to_json(question: IntentQuestion, media: list[str] | None = None) -> dict[str, Any]:

@@ -37,7 +37,6 @@ from surgeval.errors import BadInput
 from surgeval.records import UNKNOWN, Frame, ImageRef, Instance, Question, Triplet, Video
 from surgeval.vocab import LabelSpace
 
-_LABEL_FOLDERS = ("ann_dir", "annotations", "labels", "json")
 _IMAGE_FOLDERS = ("img_dir", "images", "frames")
 _PEEK = 200
 
@@ -280,7 +279,7 @@ def _groups(root: Path) -> Iterator[_Group]:
         for folder in level:
             stems = tuple(Path(name).stem for name in names(folder) if name.endswith(".json") and name != "labels.json")
             if any(looks_like_labelme(folder / f"{stem}.json") for stem in stems[:5]):
-                home = folder.parent if folder.name in _LABEL_FOLDERS and folder != root else folder
+                home = folder.parent if folder.name in _labelme_write.LABEL_FOLDERS and folder != root else folder
                 images = next(
                     (home / name for name in _IMAGE_FOLDERS if home != folder and (home / name).is_dir()), folder
                 )

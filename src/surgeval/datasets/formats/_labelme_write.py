@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from surgeval.datasets.formats._labels import FILE
 from surgeval.datasets.formats._writing import Output
 from surgeval.datasets.io._letterbox import Letterbox
 from surgeval.datasets.io._outline import parts_of
+from surgeval.files import path_inside
 from surgeval.records import UNKNOWN, Frame, Instance
 from surgeval.vocab import LabelSpace
 
 KEEPS = frozenset({"box", "verb", "target", "polygon", "split", "unlabelled"})
+LABEL_FOLDERS = ("ann_dir", "annotations", "labels", "json")  # folders of a video that hold its label files
 
 
 def write(out: Output) -> None:
     """One JSON file per frame, beside its image."""
     (out.folder / FILE).write_text(json.dumps(out.space.to_json(), indent=1), encoding="utf-8")
-    for video in out.videos:
-        folder = out.folder / ("" if "," in video.split else video.split) / video.name
+    for video, split, name in out.named(FILE, *LABEL_FOLDERS):
+        folder = path_inside(out.folder, *split, name)
         folder.mkdir(parents=True, exist_ok=True)
-        for frame in out.frames(video):
-            picture = out.image(frame, folder, frame.name) if frame.image else None
+        for frame in out.frames(video, Path(FILE).stem):
+            stem = out.stem(frame)
+            picture = out.image(frame, folder, stem) if frame.image else None
             if not frame.labelled and picture and out.images and not out.geometry:
                 continue  # an image without a JSON file is an unlabelled frame
-            document = _document(out, frame, picture or f"{frame.name}.jpg")
-            (folder / f"{frame.name}.json").write_text(json.dumps(document, indent=1), encoding="utf-8")
+            document = _document(out, frame, picture or f"{stem}.jpg")
+            path_inside(folder, f"{stem}.json").write_text(json.dumps(document, indent=1), encoding="utf-8")
 
 
 def _document(out: Output, frame: Frame, picture: str) -> dict[str, Any]:

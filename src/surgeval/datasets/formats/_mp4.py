@@ -12,6 +12,7 @@ import numpy as np
 from surgeval.datasets.formats._writing import Output
 from surgeval.datasets.io._images import read_image
 from surgeval.errors import BadInput
+from surgeval.files import path_inside
 from surgeval.records import Frame, Video
 
 _TICKS = 90_000  # per second; divides every usual frame rate
@@ -25,11 +26,10 @@ class Mp4Writer:
 
     def write(self, out: Output) -> None:
         """`VIDEO.mp4`."""
-        for video in out.videos:
-            self._film(video, out)
+        for video, _, name in out.named(splits=False):
+            self._film(video, path_inside(out.folder, f"{name}.mp4"), out)
 
-    def _film(self, video: Video, out: Output) -> None:
-        path = out.folder / f"{video.name}.mp4"
+    def _film(self, video: Video, path: Path, out: Output) -> None:
         rate = video.fps if video.fps and video.fps >= 1 else 25.0
         container: Any = None
         last = -1
@@ -60,7 +60,7 @@ def _ticks(frame: Frame, number: int, rate: float) -> int:
 
 
 def _open(path: Path, width: int, height: int, rate: float) -> tuple[Any, Any]:
-    container = av.open(str(path), "w")
+    container = av.open(f"file:{path.absolute()}", "w", format="mp4")  # a name may look like an address
     stream = container.add_stream("libx264", rate=Fraction(rate).limit_denominator(1001))
     stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
     stream.time_base = stream.codec_context.time_base = Fraction(1, _TICKS)

@@ -16,15 +16,17 @@ from typing import ClassVar
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
-from surgeval.datasets._base import OnProblem, Problem, raise_errors
+from surgeval.datasets._base import OnProblem, raise_errors
+from surgeval.datasets.formats._flat import FlatReader
 from surgeval.datasets.formats._labels import FILE, packaged_with, space_beside, space_of_names
-from surgeval.datasets.formats._writing import Output, flat_stem
+from surgeval.datasets.formats._writing import Output
 from surgeval.datasets.io._images import image_size
 from surgeval.datasets.io._json import read_bytes
 from surgeval.datasets.io._layout import Flat, Folder, find_image, flat_folders, number_of
 from surgeval.datasets.io._values import Place, shown
 from surgeval.errors import BadInput
-from surgeval.records import UNKNOWN, Box, Frame, ImageRef, Instance, Question, Triplet, Video
+from surgeval.files import path_inside
+from surgeval.records import UNKNOWN, Box, Frame, ImageRef, Instance, Question, Triplet
 from surgeval.vocab import LabelSpace
 
 MAX_BYTES = 1 << 24
@@ -90,15 +92,15 @@ def _parse(path: Path, tell: OnProblem) -> _Document | None:
     return _Document(root.findtext("size/width"), root.findtext("size/height"), origin, tuple(objects))
 
 
-class Voc:
+class Voc(FlatReader):
     """A folder of VOC XML files. Names are listed once; each file is read when its frame is reached."""
 
     format: ClassVar[str] = "voc"
+    label_files = "VOC annotation files"
+    images = "an image beside each annotation"
 
     def __init__(self, root: Path, labels: LabelSpace | None = None) -> None:
-        self.root = root
-        self._early: list[Problem] = []
-        self._flat = Flat(_folders(root), ".xml", fallback=root.resolve().name or "video")
+        super().__init__(root, Flat(_folders(root), ".xml", fallback=root.resolve().name or "video"))
         self.space = labels or space_beside(root, self._early.append) or self._space()
 
     def _space(self) -> LabelSpace:
@@ -112,23 +114,9 @@ class Voc:
                 return known
         return space_of_names(self.root.name or "voc", sorted(seen)[:10_000])
 
-    def videos(self, on_problem: OnProblem = raise_errors) -> tuple[Video, ...]:
-        """One per prefix of the file names."""
-        for problem in self._early:
-            on_problem(problem)
-        if not self._flat.folders:
-            Place(str(self.root), on_problem).report("labels-missing", "no .xml file", "VOC annotation files")
-        elif not self._flat.images:
-            Place(str(self.root), on_problem).warn("images-absent", "no image", "an image beside each annotation")
-        self._flat.tell(on_problem)
-        return tuple(Video(name, split=self._flat.split(name), frames=len(entries))
-                     for name, entries in self._flat.videos.items())  # fmt: skip
-
     def frames(self, video: str, on_problem: OnProblem = raise_errors) -> Iterator[Frame]:
         """Frames with an XML file, and images without one as `labelled=False`."""
-        if video not in self._flat.videos:
-            raise BadInput(f"{self.root}: found no video {video!r}, expected one of {', '.join(self._flat.videos)}")
-        for ordinal, (stem, number, labelled) in enumerate(self._flat.videos[video]):
+        for ordinal, (stem, number, labelled) in enumerate(self._entries(video)):
             folder = self._flat.folders[number]
             image = find_image(folder.images, stem) if self._flat.images else None
             path = folder.labels / f"{stem}.xml"
@@ -219,17 +207,16 @@ class VocFormat:
         """`Annotations[/SPLIT]/{video}_{frame}.xml` and `JPEGImages[/SPLIT]/…`, with `labels.json` beside."""
         _check_names(out.space)
         (out.folder / FILE).write_text(json.dumps(out.space.to_json(), indent=1), encoding="utf-8")
-        for video in out.videos:
-            split = video.split if "," not in video.split else ""
-            labels, images = out.folder / "Annotations" / split, out.folder / "JPEGImages" / split
+        for video, split, name in out.named():
+            labels, images = (path_inside(out.folder, kind, *split) for kind in ("Annotations", "JPEGImages"))
             labels.mkdir(parents=True, exist_ok=True)
             images.mkdir(parents=True, exist_ok=True)
             for frame in out.frames(video):
-                stem = flat_stem(video, frame, out)
+                stem = f"{name}_{out.stem(frame, flat=True)}"
                 picture = out.image(frame, images, stem)
                 if frame.labelled:
                     text = _xml(frame, picture or f"{stem}.jpg", out)
-                    (labels / f"{stem}.xml").write_text(text, encoding="utf-8")
+                    path_inside(labels, f"{stem}.xml").write_text(text, encoding="utf-8")
 
 
 def _check_names(space: LabelSpace) -> None:

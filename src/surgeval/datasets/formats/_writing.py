@@ -1,6 +1,8 @@
 """What every writer shares: the stream of frames, the images, and the account of what the format cannot hold.
 
 A writer says what it `keeps`; whatever else a frame carries is counted and ends as one sentence in the report.
+Names of splits, videos and frames come from data: writers take the names of files from `named` and `stem`, never from
+the records, so that every file lies in the folder and no two frames share one.
 Images are copied byte for byte; they are encoded anew only when their pixels change (or come from a video).
 """
 
@@ -18,14 +20,17 @@ import numpy.typing as npt
 from PIL import Image
 
 from surgeval.datasets._base import Dataset, OnProblem
+from surgeval.datasets.formats._labels import FILE
 from surgeval.datasets.io._images import decode, image_size, read_image
-from surgeval.datasets.io._layout import IMAGES
+from surgeval.datasets.io._layout import IMAGES, unlike_copy
 from surgeval.datasets.io._letterbox import Letterbox
 from surgeval.errors import DataError
+from surgeval.files import DistinctNames, path_inside, safe_name
 from surgeval.records import UNKNOWN, Frame, Instance, Video
 from surgeval.vocab import LabelSpace
 
 Pixels = Callable[[Frame], npt.NDArray[np.uint8]]
+_LONGEST = 110  # bytes of a video's or a frame's name: both together are the name of one file in flat layouts
 
 # What is said of each thing that a format does not keep.
 _WORDS = {
@@ -70,14 +75,48 @@ class Output:
     progress: Callable[[Video, Frame], None] | None = None
     counts: Counter[str] = field(default_factory=Counter)  # frames, instances, written, images, questions
     losses: Counter[str] = field(default_factory=Counter)  # sentence with {n} → n
+    _stems: DistinctNames = field(default_factory=DistinctNames)  # of the video just being written
 
     @property
     def space(self) -> LabelSpace:
         """The label space of what is written."""
         return self.source.space
 
-    def frames(self, video: Video) -> Iterator[Frame]:
-        """The frames of a video, counted."""
+    def named(self, *reserved: str, splits: bool = True) -> list[tuple[Video, tuple[str, ...], str]]:
+        """Each video with the folder of its split, () for none or several, and a name that no other video has.
+
+        `reserved` are names that mean something else to readers of the format; `splits`: whether they have folders.
+        """
+        videos, taken = DistinctNames(*reserved, longest=_LONGEST), DistinctNames(FILE)
+        wanted = dict.fromkeys(video.split for video in self.videos if video.split and "," not in video.split)
+        folders = {split: taken.claim(split) for split in wanted if splits}
+        names = [videos.claim(video.name) for video in self.videos]
+        for split, folder in folders.items():
+            if folder != split:
+                self.lost("names of {n} splits became other file names")
+        for video, name in zip(self.videos, names, strict=True):
+            if name != video.name:
+                self.lost("names of {n} videos became other file names")
+        return [(video, (folders[video.split],) if video.split in folders else (), name)
+                for video, name in zip(self.videos, names, strict=True)]  # fmt: skip
+
+    def stem(self, frame: Frame, *, flat: bool = False) -> str:
+        """A file name without suffix for the frame just yielded, which no other frame of its video has.
+
+        `flat`: it can stand behind `{video}_`, and is read back by cutting at the last underscore.
+        """
+        wanted = frame.name
+        if flat and "_" in wanted:
+            self.lost("underscores in the names of {n} frames became dashes")
+            wanted = wanted.replace("_", "-")
+        stem = self._stems.claim(unlike_copy(safe_name(wanted)))
+        if stem != wanted:
+            self.lost("names of {n} frames became other file names")
+        return stem
+
+    def frames(self, video: Video, *reserved: str) -> Iterator[Frame]:
+        """The frames of a video, counted; `reserved` are file names that no frame may take."""
+        self._stems = DistinctNames(*reserved, longest=_LONGEST)
         for key in ("split", "source", "procedure"):
             if getattr(video, key):
                 self._note(key)
@@ -119,22 +158,22 @@ class Output:
         source = frame.image.path
         suffix = source.suffix.lower() if source.suffix.lower() in IMAGES else ".jpg"
         encoded = self.pixels is not None or frame.image.frame is not None
-        name = stem + (".jpg" if encoded and suffix != ".png" else suffix)
+        path = path_inside(folder, stem + (".jpg" if encoded and suffix != ".png" else suffix))
         if not self.images:
-            return name
+            return path.name
         if not encoded and image_size(source) is None:
             decode(source)  # says what is wrong
             raise DataError(source, found="a damaged image", expected="the image of a frame")
         folder.mkdir(parents=True, exist_ok=True)
         if encoded:
             array = self.pixels(frame) if self.pixels else read_image(frame.image)
-            save_image(array, folder / name)
+            save_image(array, path)
             if frame.image.frame is not None:
                 self.lost("{n} video frames were encoded as images")
         else:
-            shutil.copyfile(source, folder / name)
+            shutil.copyfile(source, path)
         self.counts["images"] += 1
-        return name
+        return path.name
 
     def sentences(self) -> tuple[str, ...]:
         """What was lost, one sentence each."""
@@ -147,13 +186,6 @@ def save_image(array: npt.NDArray[np.uint8], path: Path) -> None:
         Image.fromarray(array).save(path, "PNG")
     else:
         Image.fromarray(array).save(path, "JPEG", quality=95, subsampling=0, optimize=True)
-
-
-def flat_stem(video: Video, frame: Frame, out: Output) -> str:
-    """`{video}_{frame}`, readable back: an underscore in the frame's name becomes a dash."""
-    if "_" in frame.name:
-        out.lost("underscores in the names of {n} frames became dashes")
-    return f"{video.name}_{frame.name.replace('_', '-')}"
 
 
 def _frame_features(frame: Frame) -> Iterator[str]:

@@ -1,6 +1,5 @@
-"""Opening files of strangers: only regular ones, and never more of them than was asked for.
+"""What a reader says of files that it cannot open, and of those that it would not even see.
 
-A named pipe waits for a writer that may never come and a device has no end, so every reader opens files here.
 `sweep` names what a reader's listing leaves out: folders that cannot be listed, and names that are no text.
 """
 
@@ -8,43 +7,24 @@ from __future__ import annotations
 
 import os
 import stat
-from io import BufferedReader
 from pathlib import Path
 
 from surgeval.datasets._base import OnProblem
 from surgeval.datasets.io._values import Place
+from surgeval.files import FOLDER, NOT_REGULAR, NotRegular, open_regular
 
-NOT_REGULAR = "a named pipe, a device or the like"
 _LABELS = (".json", ".jsonl", ".txt", ".xml", ".yaml", ".yml", ".csv", ".parquet", ".names")
 _READ = (*_LABELS, ".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".webp",
          ".mp4", ".m4v", ".avi", ".mkv", ".mov", ".webm", ".mpg")  # fmt: skip
 _DEPTH = 4  # levels of folders below the dataset's own: no layout goes deeper
 
 
-class NotRegularError(OSError):
-    """Something that is there but no file."""
-
-
-def open_regular(path: Path) -> BufferedReader:
-    """A regular file (or a link to one) opened for reading; anything else raises `OSError`."""
-    try:
-        mode = path.stat().st_mode
-    except ValueError as error:  # a name with a zero byte
-        raise FileNotFoundError(str(error)) from None
-    if stat.S_ISDIR(mode):
-        raise IsADirectoryError("a folder")
-    if not stat.S_ISREG(mode):
-        raise NotRegularError(NOT_REGULAR)
-    return path.open("rb")
-
-
 def tell_unreadable(place: Place, error: OSError) -> None:
     """Tell why a file could not be opened or read."""
-    if isinstance(error, NotRegularError):
-        place.report("file-not-regular", NOT_REGULAR, "a regular file")
-    elif isinstance(error, FileNotFoundError | IsADirectoryError):
-        found = "a folder" if isinstance(error, IsADirectoryError) else "no such file"
-        place.report("file-missing", found, "a file")
+    if isinstance(error, NotRegular) and str(error) != FOLDER:
+        place.report("file-not-regular", str(error), "a regular file")
+    elif isinstance(error, FileNotFoundError | NotRegular):
+        place.report("file-missing", FOLDER if isinstance(error, NotRegular) else "no such file", "a file")
     else:
         place.report("file-unreadable", error.strerror or type(error).__name__, "a readable file")
 

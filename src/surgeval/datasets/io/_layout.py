@@ -59,6 +59,17 @@ def is_odd(stem: str) -> bool:
     return _ODD.search(stem) is not None
 
 
+def unlike_copy(stem: str) -> str:
+    """A stem that no reader takes for a copy.
+
+    >>> unlike_copy("000542 (1)"), unlike_copy("000542")
+    ('000542-(1)', '000542')
+    """
+    while match := _ODD.search(stem):
+        stem = f"{stem[: match.start()]}-{stem[match.start() + 1 :]}"
+    return stem
+
+
 def number_of(name: str, ordinal: int) -> int:
     """A frame's number: the last digits of its name, else its position."""
     match = _DIGITS.search(name)

@@ -20,15 +20,19 @@ import numpy as np
 import numpy.typing as npt
 
 from surgeval.datasets._base import OnProblem, raise_errors
-from surgeval.datasets.io._files import NOT_REGULAR, is_there
+from surgeval.datasets.io._files import is_there
 from surgeval.datasets.io._layout import names
-from surgeval.datasets.io._values import MAX_SIDE, Place
+from surgeval.datasets.io._values import Place, fits
 from surgeval.errors import BadInput, DataError
+from surgeval.files import NOT_REGULAR
 from surgeval.records import Frame, ImageRef, Question, Video
 from surgeval.vocab import LabelSpace
 
 SUFFIXES = (".mp4", ".m4v", ".avi", ".mkv", ".mov", ".webm", ".mpg")
 _OPEN = 4  # readers kept open per thread: each holds a decoder
+# A name like `http:host?x.mp4` is a file here and no address, and a file that is a play list leads nowhere else.
+_LOCAL = {"protocol_whitelist": "file",
+          "format_whitelist": "mov,mp4,avi,matroska,webm,mpeg,mpegts,mpegvideo,asf,flv,ogg"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,7 @@ class _Reader:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self.container: Any = av.open(os.fspath(path))
+            self.container: Any = av.open(f"file:{path.absolute()}", options=_LOCAL)
         except (av.FFmpegError, OSError, ValueError) as error:
             raise _unreadable(path, error) from error
         if not self.container.streams.video or self.container.streams.video[0].codec_context is None:
@@ -94,7 +98,7 @@ class _Reader:
             pts, keys = [time for time, _ in shown], [time for time, key in shown if key]
         times = np.unique(np.asarray(pts, dtype=np.int64))
         self._keys = np.unique(np.asarray(keys, dtype=np.int64))
-        if not times.size or not 0 < context.width <= MAX_SIDE or not 0 < context.height <= MAX_SIDE:
+        if not times.size or not fits(context.width, context.height):
             raise DataError(self.path, found="no decodable frame", expected="a video")
         seconds = (times - times[0]) * float(self.stream.time_base)
         return VideoIndex(times, seconds, int(context.width), int(context.height))

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from surgeval.datasets.predictions._raw import Floats, Ids, RawTable
+from surgeval.arrays import Floats, Ints
+from surgeval.datasets.predictions._raw import RawTable
 from surgeval.datasets.predictions._truth import GroundTruth
 
 __all__ = ["box_columns", "looks_normalised"]
@@ -25,7 +26,7 @@ def looks_normalised(x: Floats, y: Floats, w: Floats, h: Floats) -> bool:
     return bool(len(x)) and all(bool(np.all(np.abs(values) <= NORMALISED_TO)) for values in ends)
 
 
-def box_columns(raw: RawTable, truth: GroundTruth, at: Ids) -> tuple[Floats, Floats, Floats, Floats]:
+def box_columns(raw: RawTable, truth: GroundTruth, at: Ints) -> tuple[Floats, Floats, Floats, Floats]:
     """`x`, `y`, `w`, `h` in pixels; `at` is each row's frame in `truth.frames`."""
     x, y, w, h = (raw.floats(name) for name in ("x", "y", "w", "h"))
     live = raw.alive

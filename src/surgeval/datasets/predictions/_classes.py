@@ -11,16 +11,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from surgeval.arrays import Ints
 from surgeval.vocab import LabelSpace
 
 __all__ = ["COMPONENTS", "ClassAgreement", "agree", "class_columns"]
 
-Ids = npt.NDArray[np.int64]
+
 PARTS = ("instrument", "verb", "target")
 COMPONENTS = ("ivt", "i", "v", "t", "iv", "it", "vt")  # in the order in which they are reported
 
 
-def class_columns(space: LabelSpace, triplet: Ids, instrument: Ids, verb: Ids, target: Ids) -> dict[str, Ids]:
+def class_columns(space: LabelSpace, triplet: Ints, instrument: Ints, verb: Ints, target: Ints) -> dict[str, Ints]:
     """The classes of every component that the label space has, from ids that already agree.
 
     >>> from surgeval.vocab import load_labels
@@ -29,7 +30,7 @@ def class_columns(space: LabelSpace, triplet: Ids, instrument: Ids, verb: Ids, t
     {'ivt': [-1], 'i': [0], 'v': [2], 't': [-1], 'iv': [2], 'it': [-1], 'vt': [-1]}
     """
     own = {"i": instrument, "v": verb, "t": target}
-    columns: dict[str, Ids] = {}
+    columns: dict[str, Ints] = {}
     for component in COMPONENTS:
         if space.num_classes(component) == 0:
             continue
@@ -42,7 +43,7 @@ def class_columns(space: LabelSpace, triplet: Ids, instrument: Ids, verb: Ids, t
     return columns
 
 
-def _pairs(space: LabelSpace, component: str, first: Ids, second: Ids) -> Ids:
+def _pairs(space: LabelSpace, component: str, first: Ints, second: Ints) -> Ints:
     table = np.asarray(space.triplets, dtype=np.int64)
     a, b = (table[:, "ivt".index(letter)] for letter in component)
     width = int(b.max()) + 1
@@ -52,7 +53,7 @@ def _pairs(space: LabelSpace, component: str, first: Ids, second: Ids) -> Ids:
     return _looked_up(key, present, ids)
 
 
-def _looked_up(key: Ids, present: Ids, ids: Ids) -> Ids:
+def _looked_up(key: Ints, present: Ints, ids: Ints) -> Ints:
     at = np.minimum(np.searchsorted(present, key), len(present) - 1)
     return np.where(present[at] == key, ids[at], -1)
 
@@ -61,14 +62,14 @@ def _looked_up(key: Ids, present: Ids, ids: Ids) -> Ids:
 class ClassAgreement:
     """Ids completed from one another, and the rows where that is impossible."""
 
-    triplet: Ids
-    parts: tuple[Ids, Ids, Ids]
+    triplet: Ints
+    parts: tuple[Ints, Ints, Ints]
     clash: tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]  # part beside another triplet
     no_class: npt.NDArray[np.bool_]  # all three parts known, and their combination is no triplet
     nothing: npt.NDArray[np.bool_]  # no id at all
 
 
-def agree(space: LabelSpace, triplet: Ids, instrument: Ids, verb: Ids, target: Ids) -> ClassAgreement:
+def agree(space: LabelSpace, triplet: Ints, instrument: Ints, verb: Ints, target: Ints) -> ClassAgreement:
     """Complete triplet from parts and parts from triplet; ids are in range or −1."""
     parts = [instrument, verb, target]
     clash = [np.zeros(len(triplet), dtype=bool)] * 3

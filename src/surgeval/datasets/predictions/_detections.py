@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
+from surgeval.arrays import Ints
 from surgeval.datasets.io._values import Place
 from surgeval.datasets.predictions._boxes import box_columns
 from surgeval.datasets.predictions._classes import PARTS, agree
 from surgeval.datasets.predictions._hint import nearest
 from surgeval.datasets.predictions._locate import ELSEWHERE, locate, rows_of, tell_unknown
-from surgeval.datasets.predictions._raw import Ids, RawTable, RowProblems, Source, absent, as_floats
+from surgeval.datasets.predictions._raw import RawTable, RowProblems, Source, absent, as_floats
 from surgeval.datasets.predictions._truth import GroundTruth
 from surgeval.vocab import LabelSpace
 
@@ -116,17 +117,17 @@ def checked(raw: RawTable, truth: GroundTruth, format: str) -> Detections:
     )
 
 
-def _classes(raw: RawTable, space: LabelSpace) -> tuple[Ids, Ids, Ids, Ids]:
+def _classes(raw: RawTable, space: LabelSpace) -> tuple[Ints, Ints, Ints, Ints]:
     triplet = raw.ids("triplet", len(space.triplets), "triplet")
     counts = (len(space.instruments), len(space.verbs), len(space.targets))
     given = [raw.ids(part, count, part) for part, count in zip(PARTS, counts, strict=True)]
     found = agree(space, triplet, given[0], given[1], given[2])
     for part, values, derived, clash in zip(PARTS, given, found.parts, found.clash, strict=True):
 
-        def said(row: int, values: Ids = values) -> str:
+        def said(row: int, values: Ints = values) -> str:
             return f"{values[row]} beside triplet {triplet[row]} ({space.triplet_name(int(triplet[row]))})"
 
-        def meant(row: int, part: str = part, derived: Ids = derived) -> str:
+        def meant(row: int, part: str = part, derived: Ints = derived) -> str:
             return f"{part} {derived[row]}"
 
         raw.refuse(clash, "triplet-inconsistent", part, meant, said)

@@ -14,10 +14,12 @@ from surgeval.datasets.predictions._names import FrameNames
 from surgeval.datasets.predictions._truth import GroundTruth
 from surgeval.datasets.predictions._yolo import yolo_lines
 from surgeval.errors import BadInput
+from surgeval.files import DistinctNames
 
 __all__ = ["write_cholect50", "write_yolo"]
 
 _KEYS = ["video", "frame"]
+_LONGEST = 240  # bytes of a file name without suffix
 _NO_BOX = [-1.0, -1.0, -1.0, -1.0]
 
 
@@ -48,22 +50,14 @@ def write_yolo(
     for video, frame, line in yolo_lines(sized, nine, truth.class_kind):
         files.setdefault((video, frame), []).append(line)
     files |= {(video, frame): [] for video, frame in (empty.iter_rows() if empty is not None else ())}
+    taken = DistinctNames(longest=_LONGEST)
     for (video, frame), lines in files.items():
-        (folder / f"{_stem(video, frame, names)}.txt").write_text("".join(lines), encoding="utf-8")
+        stem = taken.claim(f"{video}_{frame}")
+        if stem != f"{video}_{frame}" or names.find(f"{stem}.txt", Place("", lambda _: None), "") != (video, frame):
+            raise BadInput(f"yolo: found video {video!r} and frame {frame!r}, expected names that make one file name "
+                           "for one frame")  # fmt: skip
+        (folder / f"{stem}.txt").write_text("".join(lines), encoding="utf-8")
     return len(table)
-
-
-def _stem(video: str, frame: str, names: FrameNames) -> str:
-    stem = f"{video}_{frame}"
-    if safe(stem) and names.find(f"{stem}.txt", Place("", lambda _: None), "") == (video, frame):
-        return stem
-    raise BadInput(f"yolo: found video {video!r} and frame {frame!r}, expected names that make one file name "
-                   "for one frame")  # fmt: skip
-
-
-def safe(name: str) -> bool:
-    """Whether a name can be a file name anywhere in a folder."""
-    return bool(name) and Path(name).name == name and not name.startswith(".") and "\\" not in name and "\0" not in name
 
 
 def write_cholect50(table: pl.DataFrame, empty: pl.DataFrame | None, truth: GroundTruth, folder: Path) -> None:
@@ -75,9 +69,11 @@ def write_cholect50(table: pl.DataFrame, empty: pl.DataFrame | None, truth: Grou
     for video, frame in empty.iter_rows() if empty is not None else ():
         videos.setdefault(video, {}).setdefault(keys[video, frame], [])
     (folder / "labels").mkdir()
+    files = DistinctNames(longest=_LONGEST)
     for video, frames in videos.items():
-        if not safe(video):
-            raise BadInput(f"cholect50: found video {video!r}, expected a name that can be a file's")
+        if files.claim(video) != video:
+            expected = "a name that a file can have and no other video's file has"
+            raise BadInput(f"cholect50: found video {video!r}, expected {expected}")
         document = {"video": video, "num_frames": len(frames), "annotations": frames}
         (folder / "labels" / f"{video}.json").write_text(json.dumps(document), encoding="utf-8")
 

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from surgeval.arrays import Ints
 from surgeval.datasets.io._values import Place, shown
 from surgeval.datasets.predictions._hint import did_you_mean
-from surgeval.datasets.predictions._raw import Ids, RawTable
+from surgeval.datasets.predictions._raw import RawTable
 from surgeval.datasets.predictions._truth import GroundTruth
 
 __all__ = ["ELSEWHERE", "locate", "rows_of"]
@@ -22,7 +23,7 @@ _UNKNOWN = -1
 _KEYS = ["video", "frame"]
 
 
-def rows_of(names: pl.DataFrame, truth: GroundTruth) -> Ids:
+def rows_of(names: pl.DataFrame, truth: GroundTruth) -> Ints:
     """Row of `truth.frames` for each `video`, `frame`; −2 in a video that was not chosen, −1 where there is none."""
     frames = truth.frames.select(_KEYS).with_row_index("at")
     found = names.select(_KEYS).join(frames, on=_KEYS, how="left", maintain_order="left", nulls_equal=False)["at"]
@@ -32,7 +33,7 @@ def rows_of(names: pl.DataFrame, truth: GroundTruth) -> Ids:
     return rows
 
 
-def locate(raw: RawTable, names: pl.DataFrame, truth: GroundTruth) -> Ids:
+def locate(raw: RawTable, names: pl.DataFrame, truth: GroundTruth) -> Ints:
     """`rows_of` for a table: unknown videos are told once each, unknown frames once each, and their rows are dead."""
     rows = rows_of(names, truth)
     lost = (rows == _UNKNOWN) & raw.alive

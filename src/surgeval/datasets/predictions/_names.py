@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from surgeval.datasets.formats._coco_index import _COMMON
+from surgeval.datasets.formats._coco_index import COMMON
 from surgeval.datasets.io._images import SUFFIXES
 from surgeval.datasets.io._values import Place, shown
 from surgeval.datasets.predictions._hint import nearest
@@ -44,7 +44,7 @@ class FrameNames:
         if folder in self._truth.others:
             return folder, stem
         found = self._flat.get(stem, set())
-        if folder and folder not in _COMMON:  # it names a video: a bare frame name would ignore that
+        if folder and folder not in COMMON:  # it names a video: a bare frame name would ignore that
             found = {key for key in found if stem != key[1]}
         if len(found) == 1:
             return next(iter(found))

@@ -16,15 +16,15 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from surgeval.arrays import Bools, Floats, Ints
 from surgeval.datasets._base import OnProblem, Problem
 from surgeval.datasets.io._values import Place, as_float, shown
 
 __all__ = ["Column", "RawTable", "RowProblems", "Source"]
 
 Column: TypeAlias = pl.Series | list[Any] | npt.NDArray[np.generic]
-Mask: TypeAlias = npt.NDArray[np.bool_]
-Floats: TypeAlias = npt.NDArray[np.float64]
-Ids: TypeAlias = npt.NDArray[np.int64]
+
+
 Text: TypeAlias = str | Callable[[int], str]
 
 
@@ -46,15 +46,15 @@ class Source:
 
     files: tuple[str, ...]
     word: str
-    number: Ids
-    file: Ids | None = None  # which of the files, where there are several
+    number: Ints
+    file: Ints | None = None  # which of the files, where there are several
 
     @classmethod
     def of(cls, file: object, n: int, word: str = "row", first: int = 0) -> Source:
         """`n` rows of one file, numbered from `first`."""
         return cls((str(file),), word, np.arange(first, first + n, dtype=np.int64))
 
-    def take(self, rows: Mask | Ids) -> Source:
+    def take(self, rows: Bools | Ints) -> Source:
         """The chosen rows."""
         return replace(self, number=self.number[rows], file=None if self.file is None else self.file[rows])
 
@@ -73,7 +73,7 @@ class RawTable:
     tally: RowProblems
     scale: str = "pixels"  # of the boxes: pixels, normalised, or either (found out)
     mentioned: Sequence[tuple[str, str, str]] = ()  # file, video, frame of frames that are named and have no rows
-    alive: Mask = field(init=False)
+    alive: Bools = field(init=False)
 
     def __post_init__(self) -> None:
         self.alive = np.ones(len(self.source.number), dtype=bool)
@@ -94,14 +94,14 @@ class RawTable:
         """A value as it stands in the file."""
         return shown(_item(self.columns[column], row))
 
-    def refuse(self, bad: Mask, kind: str, column: str, expected: Text, found: Text | None = None) -> None:
+    def refuse(self, bad: Bools, kind: str, column: str, expected: Text, found: Text | None = None) -> None:
         """Tell every living row of `bad`; they are dead after that."""
         for row in np.flatnonzero(bad & self.alive).tolist():
             self.alive[row] = False
             said = self.value(column, row) if found is None else _text(found, row)
             self.place(row).report(kind, said, _text(expected, row), column)
 
-    def warn(self, odd: Mask, kind: str, column: str, expected: Text, found: Text) -> None:
+    def warn(self, odd: Bools, kind: str, column: str, expected: Text, found: Text) -> None:
         """Tell of all living rows of `odd` in one sentence that names the first."""
         rows = np.flatnonzero(odd & self.alive)
         if rows.size:
@@ -128,7 +128,7 @@ class RawTable:
         self.refuse((series.fill_null("") == "").to_numpy(), "not-text", column, f"the name of a {column}")
         return series.fill_null("")
 
-    def ids(self, column: str, count: int, what: str) -> Ids:
+    def ids(self, column: str, count: int, what: str) -> Ints:
         """A column of class ids, −1 where unknown (or where the column or the value is absent)."""
         if column not in self.columns:
             return np.full(len(self), -1, dtype=np.int64)
@@ -158,7 +158,7 @@ def as_floats(column: Column) -> Floats:
     return np.array([math.nan if (number := as_float(value)) is None else number for value in column], dtype=np.float64)
 
 
-def absent(column: Column) -> Mask:
+def absent(column: Column) -> Bools:
     """Where a column has no value at all."""
     if isinstance(column, pl.Series):
         return column.is_null().to_numpy().astype(bool)

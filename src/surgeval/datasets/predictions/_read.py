@@ -19,6 +19,7 @@ from surgeval.datasets.predictions._table import SUFFIXES, read_table
 from surgeval.datasets.predictions._truth import GroundTruth, Truth, truth_of
 from surgeval.datasets.predictions._yolo import read_yolo, text_files
 from surgeval.errors import BadInput
+from surgeval.files import open_regular
 
 __all__ = ["FORMATS", "detect_format", "read_detections"]
 
@@ -99,7 +100,7 @@ def detect_format(path: Path) -> str:
 
 
 def _json_format(path: Path) -> str:
-    with path.open("rb") as stream:
+    with open_regular(path) as stream:
         if stream.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
             return "coco"
     place = Place(str(path), raise_errors)  # a file that cannot be walked has no format

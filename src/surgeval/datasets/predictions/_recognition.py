@@ -16,13 +16,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from surgeval.arrays import Floats
 from surgeval.datasets._base import OnProblem, raise_errors
 from surgeval.datasets.io._json import NOTHING, Members, read_json
 from surgeval.datasets.io._layout import printable
 from surgeval.datasets.io._values import Place, shown
 from surgeval.datasets.predictions._cholect50 import frame_name, json_files
 from surgeval.datasets.predictions._locate import ELSEWHERE, locate
-from surgeval.datasets.predictions._raw import Floats, RawTable, RowProblems, Source, as_floats
+from surgeval.datasets.predictions._raw import RawTable, RowProblems, Source, as_floats
 from surgeval.datasets.predictions._table import SUFFIXES, read_columns
 from surgeval.datasets.predictions._truth import GroundTruth, Truth, truth_of
 from surgeval.errors import BadInput

@@ -6,15 +6,18 @@ In CSV everything is read as text first: a reader that guesses types turns the f
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import polars as pl
 
-from surgeval.datasets.io._json import MAX_BYTES
+from surgeval.datasets.io._json import read_bytes
 from surgeval.datasets.io._values import Place
 from surgeval.datasets.predictions._detections import known_columns
 from surgeval.datasets.predictions._raw import RawTable, RowProblems, Source
+from surgeval.errors import DataError
+from surgeval.files import guard, read_parquet_file, scan_parquet_file, trust_parquet, unguard
 
 __all__ = ["SUFFIXES", "read_columns", "read_table", "write_table"]
 
@@ -31,46 +34,46 @@ def read_table(path: Path, tally: RowProblems) -> RawTable:
 def read_columns(path: Path, tally: RowProblems, wanted: Wanted) -> tuple[pl.DataFrame, Source]:
     """The wanted columns of a CSV or Parquet file; an empty table after telling why there are none."""
     place = Place(str(path), tally)
-    try:
-        if path.suffix.lower() == ".parquet":
-            lazy = pl.scan_parquet(path, glob=False)
-            columns = wanted(lazy.collect_schema().names(), place)
-            table = lazy.select(columns).collect() if columns else pl.DataFrame()
-            return table, Source.of(path, len(table))
+    if path.suffix.lower() != ".parquet":
         return _read_csv(path, place, wanted)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        # A damaged Parquet file may make polars panic, which is no PolarsError (and no Exception either).
-        kind = "Parquet" if path.suffix.lower() == ".parquet" else "CSV"
-        if kind == "CSV" and _tell_ragged(path, place):
-            return pl.DataFrame(), Source.of(path, 0)
-        found = (str(error).splitlines() or [type(error).__name__])[0]
-        place.report("table-broken", found[:160], f"a readable {kind} file")
-    return pl.DataFrame(), Source.of(path, 0)
+    try:
+        stored = scan_parquet_file(path).collect_schema().names()
+    except DataError as error:
+        place.report("table-broken", error.found, error.expected)
+        return pl.DataFrame(), Source.of(path, 0)
+    columns = wanted(stored, place)
+    table = read_parquet_file(path, columns) if columns else pl.DataFrame()
+    return table, Source.of(path, len(table))
 
 
 def _read_csv(path: Path, place: Place, wanted: Wanted) -> tuple[pl.DataFrame, Source]:
-    size = path.stat().st_size
-    if size > MAX_BYTES:
-        place.report("file-too-large", f"{size} bytes", f"at most {MAX_BYTES} as CSV (Parquet has no limit)")
+    data = read_bytes(path, place.tell)
+    if data is None:
         return pl.DataFrame(), Source.of(path, 0)
-    table = pl.read_csv(path, infer_schema=False, glob=False)
+    try:
+        table = pl.read_csv(data, infer_schema=False)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        if not _tell_ragged(data, place):
+            found = (str(error).splitlines() or [type(error).__name__])[0]
+            place.report("table-broken", found[:160], "a readable CSV file")
+        return pl.DataFrame(), Source.of(path, 0)
     again = next((name for name in table.columns if name.endswith("_duplicated_0")), None)
     if again:
         place.report("column-twice", "the column twice", "each column once", again.removesuffix("_duplicated_0"))
         return pl.DataFrame(), Source.of(path, 0)
     columns = wanted(table.columns, place)
     source = Source.of(path, len(table) if columns else 0, "line", 2)
-    table = table.select(columns)
+    table = _names_through(unguard, table.select(columns))
     blank = table.select(pl.all_horizontal(pl.all().is_null()).alias("blank"))["blank"].to_numpy() if columns else None
     if blank is not None and blank.any():
         table, source = table.filter(~blank), source.take(~blank)
     return table, source
 
 
-def _tell_ragged(path: Path, place: Place) -> bool:
+def _tell_ragged(data: bytes, place: Place) -> bool:
     """Name the first line that has more fields than the header, which polars does not."""
     try:
-        with path.open(newline="", encoding="utf-8-sig") as stream:
+        with io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="") as stream:
             rows = csv.reader(stream)
             width = len(next(rows, []))
             for row in rows:
@@ -78,14 +81,23 @@ def _tell_ragged(path: Path, place: Place) -> bool:
                     here = place.at(f"line {rows.line_num}")
                     here.report("row-length", f"{len(row)} fields", f"{width} fields as in the header")
                     return True
-    except (OSError, ValueError, csv.Error):
+    except (ValueError, csv.Error):
         return False
     return False
 
 
 def write_table(table: pl.DataFrame, path: Path) -> None:
-    """CSV or Parquet by suffix; both keep every number to the last bit."""
+    """CSV or Parquet by suffix; both keep every number to the last bit. Names are guarded from spreadsheets in CSV."""
     if path.suffix.lower() == ".parquet":
         table.write_parquet(path)
+        trust_parquet(path)
     else:
-        table.write_csv(path)
+        _names_through(guard, table).write_csv(path)
+
+
+def _names_through(change: Callable[[str], str], table: pl.DataFrame) -> pl.DataFrame:
+    """The table with every video's and frame's name changed; each name is looked at once."""
+    names = [name for name in ("video", "frame") if name in table.columns and table[name].dtype == pl.String]
+    return table.with_columns(
+        table[name].replace({text: change(text) for text in table[name].unique().drop_nulls()}) for name in names
+    )

@@ -14,12 +14,13 @@ from types import MappingProxyType
 
 from surgeval.datasets._base import Dataset, OnProblem, Problem
 from surgeval.datasets._memory import MemoryDataset
-from surgeval.datasets.formats._intent import media_paths
-from surgeval.datasets.io._files import NOT_REGULAR, is_there, sweep
+from surgeval.datasets.formats._intent import LINK_OUT, media_leaves, media_paths
+from surgeval.datasets.io._files import is_there, sweep
 from surgeval.datasets.io._images import decode, image_size
 from surgeval.datasets.io._layout import is_file
-from surgeval.datasets.io._values import Place
+from surgeval.datasets.io._values import Place, shown
 from surgeval.errors import DataError
+from surgeval.files import NOT_REGULAR, leads_out, safe_name
 from surgeval.records import Frame, ImageRef, IntentQuestion, Video
 
 __all__ = ["CheckReport", "check"]
@@ -100,6 +101,7 @@ def check(
     if not isinstance(dataset, MemoryDataset):
         sweep(dataset.root, tell)
     videos = dataset.videos(tell)
+    _check_names(dataset, videos, tell)
     for video in videos:
         seen: set[str] = set()
         for frame in dataset.frames(video.name, tell):
@@ -112,16 +114,18 @@ def check(
                 place = Place(str(dataset.root), tell, f"{video.name} frame {frame.name}")
                 place.report("frame-duplicate", "a frame met before", "each frame once")
             seen.add(frame.name)
-            counts["images"] += _check_images(frame, tell, images)
+            counts["images"] += _check_images(frame, dataset.root, tell, images)
             if progress:
                 progress(video, counts["frames"])
     for question in dataset.questions(tell):
         counts["questions"] += 1
         if isinstance(question, IntentQuestion):
             for path in media_paths(dataset, question):
+                place = Place(str(path), tell, f"item {question.id}")
                 if not is_file(path):
-                    place = Place(str(path), tell, f"item {question.id}")
                     place.report("media-missing", "no such file", "the media of a question", "media")
+                elif media_leaves(dataset, path):
+                    place.report("link-outside", LINK_OUT, "the media of a question", "media")
     if not (counts["frames"] or counts["questions"] or tell.levels["error"]):
         Place(str(dataset.root), tell).report("empty", "no frame and no question", "a dataset with some")
     return CheckReport(
@@ -131,13 +135,23 @@ def check(
     )  # fmt: skip
 
 
-def _check_images(frame: Frame, tell: OnProblem, decoding: bool) -> int:
+def _check_names(dataset: Dataset, videos: tuple[Video, ...], tell: OnProblem) -> None:
+    """Splits and videos become folders and files wherever the dataset is written."""
+    splits = dict.fromkeys(split for video in videos for split in video.split.split(",") if split)
+    for name, what in (*((video.name, "video") for video in videos), *((split, "split") for split in splits)):
+        fit = safe_name(name)
+        if fit != name:
+            place = Place(str(dataset.root), tell, f"{what} {shown(name)}")
+            place.report("name-unsafe", "a name that leaves its folder or fits no file", f"a name like {shown(fit)}")
+
+
+def _check_images(frame: Frame, root: Path, tell: OnProblem, decoding: bool) -> int:
     """Look at the image of a frame and at its successor; returns how many are there."""
     refs = [(ref, role) for ref, role in ((frame.image, "image"), (frame.successor, "successor")) if ref]
-    return sum(_check_image(ref, role, frame, tell, decoding) for ref, role in refs)
+    return sum(_check_image(ref, role, frame, root, tell, decoding) for ref, role in refs)
 
 
-def _check_image(ref: ImageRef, role: str, frame: Frame, tell: OnProblem, decoding: bool) -> bool:
+def _check_image(ref: ImageRef, role: str, frame: Frame, root: Path, tell: OnProblem, decoding: bool) -> bool:
     if ref.frame is not None:
         return True  # the video's index was built from the file itself
     place = Place(str(ref.path), tell, f"{frame.video} frame {frame.name}")
@@ -147,6 +161,8 @@ def _check_image(ref: ImageRef, role: str, frame: Frame, tell: OnProblem, decodi
     if not is_file(ref.path):
         place.report("image-missing", "no such file", f"the {role} of a frame")
         return False
+    if leads_out(ref.path, root):
+        place.warn("link-outside", LINK_OUT, f"the {role} of a frame")
     size = image_size(ref.path)
     if decoding or size is None:  # decoding tells why there is no size
         try:

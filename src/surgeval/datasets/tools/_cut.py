@@ -13,18 +13,18 @@ from pathlib import Path
 import av
 import cv2
 import numpy as np
-import numpy.typing as npt
 
+from surgeval.arrays import Image
 from surgeval.datasets.io._images import read_image
 from surgeval.datasets.io._video import VideoIndex, video_index
 from surgeval.errors import BadInput
+from surgeval.files import atomic_file, path_inside
 from surgeval.records import ImageRef
 
 __all__ = ["clip_video", "clock", "cut_frames"]
 
 _JPEG_QUALITY = 95
 _TICKS = 90_000  # per second
-Image = npt.NDArray[np.uint8]
 
 
 def clock(seconds: float) -> str:
@@ -55,7 +55,7 @@ def cut_frames(
     out.mkdir(parents=True, exist_ok=True)
     written = []
     for done, (number, image) in enumerate(_images(video, numbers, overlay), start=1):
-        path = out / f"{number:06d}.jpg"
+        path = path_inside(out, f"{number:06d}.jpg")
         path.write_bytes(cv2.imencode(".jpg", image[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY])[1].tobytes())
         written.append(path)
         if progress:
@@ -69,8 +69,8 @@ def clip_video(video: Path, out: Path, window: tuple[float, float], *, overlay: 
     numbers = _chosen(index, None, 1, window, video)
     width, height = index.width // 2 * 2, index.height // 2 * 2
     out.parent.mkdir(parents=True, exist_ok=True)
-    partial = out.with_name(f".{out.name}.partial")
-    with av.open(str(partial), "w", format="mp4") as container:
+    # Written to an open file: the encoder would take a name like `http:host` for an address.
+    with atomic_file(out) as file, av.open(file, "w", format="mp4") as container:
         stream = container.add_stream("libx264", rate=Fraction(index.fps or 25).limit_denominator(1001))
         stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
         stream.time_base = stream.codec_context.time_base = Fraction(1, _TICKS)
@@ -81,7 +81,6 @@ def clip_video(video: Path, out: Path, window: tuple[float, float], *, overlay: 
             frame.time_base = Fraction(1, _TICKS)
             container.mux(stream.encode(frame))
         container.mux(stream.encode())
-    partial.replace(out)
     return out
 
 

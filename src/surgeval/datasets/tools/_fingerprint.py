@@ -7,9 +7,9 @@ import os
 from pathlib import Path
 
 from surgeval.datasets._base import Dataset
-from surgeval.datasets.io._files import open_regular
 from surgeval.datasets.io._layout import names, printable
 from surgeval.errors import DataError
+from surgeval.files import open_regular
 
 __all__ = ["dataset_fingerprint"]
 

@@ -10,22 +10,20 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, Protocol
+from typing import ClassVar, Protocol
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 
+from surgeval.arrays import AnyArray, Image, Singles
 from surgeval.errors import BadInput, DataError
 from surgeval.explain.flow._files import read_flo
+from surgeval.files import leads_out
 
 __all__ = ["FLOW_METHODS", "DisFlow", "FarnebackFlow", "FlowMethod", "FlowPair", "StoredFlow", "flow",
            "forward_backward_error", "open_flow"]  # fmt: skip
 
-Flow = npt.NDArray[np.float32]
 _PIECES = 16
-Image = npt.NDArray[np.uint8]
-
 FLOW_METHODS = ("dis", "farneback", "raft", "files")
 _SMALLEST = 32  # pixels: below, the pyramids of the methods have no level left
 _PRESETS = {
@@ -39,8 +37,8 @@ _PRESETS = {
 class FlowPair:
     """Flow from the first frame to the second, and back; each lives on the grid of the frame it starts from."""
 
-    forward: Flow
-    backward: Flow | None
+    forward: Singles
+    backward: Singles | None
 
 
 class FlowMethod(Protocol):
@@ -68,16 +66,12 @@ class DisFlow:
     3 ms per 448×256 field. The result does not depend on the number of threads.
     """
 
+    name: ClassVar[str] = "dis"
     preset: str = "medium"
 
     def __post_init__(self) -> None:
         if self.preset not in _PRESETS:
             raise BadInput(f"DIS preset: found {self.preset!r}, expected one of {', '.join(_PRESETS)}")
-
-    @property
-    def name(self) -> str:
-        """`dis`."""
-        return "dis"
 
     def pair(self, a: Image, b: Image, *, key: str = "", backward: bool = True) -> FlowPair:
         """Flow a → b, and b → a where wanted."""
@@ -95,6 +89,7 @@ class DisFlow:
 class FarnebackFlow:
     """Polynomial expansion (Farnebäck 2003) as OpenCV has it; smooth fields, blurred at the edges of instruments."""
 
+    name: ClassVar[str] = "farneback"
     levels: int = 4
     window: int = 21
     iterations: int = 4
@@ -104,18 +99,13 @@ class FarnebackFlow:
             found = f"levels={self.levels}, window={self.window}, iterations={self.iterations}"
             raise BadInput(f"Farnebäck flow: found {found}, expected 1 to 10, 3 to 255 and 1 to 100")
 
-    @property
-    def name(self) -> str:
-        """`farneback`."""
-        return "farneback"
-
     def pair(self, a: Image, b: Image, *, key: str = "", backward: bool = True) -> FlowPair:
         """Flow a → b, and b → a where wanted."""
         first, second = grey_pair(a, b)
         return FlowPair(self._one(first, second), self._one(second, first) if backward else None)
 
-    def _one(self, first: Image, second: Image) -> Flow:
-        found: Flow = cv2.calcOpticalFlowFarneback(
+    def _one(self, first: Image, second: Image) -> Singles:
+        found: Singles = cv2.calcOpticalFlowFarneback(
             first, second, None, 0.5, self.levels, self.window, self.iterations, 7, 1.5,
             cv2.OPTFLOW_FARNEBACK_GAUSSIAN,
         )  # fmt: skip
@@ -133,35 +123,34 @@ class FarnebackFlow:
 class StoredFlow:
     """Flow computed elsewhere: `FOLDER/VIDEO/FRAME.flo`, and `FOLDER/VIDEO/FRAME.back.flo` for the way back."""
 
+    name: ClassVar[str] = "files"
     folder: Path
 
     def __post_init__(self) -> None:
         if not self.folder.is_dir():
             raise DataError(self.folder, found="no such folder", expected="a folder with VIDEO/FRAME.flo")
 
-    @property
-    def name(self) -> str:
-        """`files`."""
-        return "files"
-
     def pair(self, a: Image, b: Image, *, key: str = "", backward: bool = True) -> FlowPair:
         """The stored fields of this frame; their size must be the frame's."""
         check_pair(a, b)
-        parts = PurePosixPath(key).parts
-        # The key comes from a dataset: it names a place inside the folder or nothing.
-        if not parts or any(part in ("..", "/") or "\\" in part or "\0" in part for part in parts):
-            raise BadInput(f"stored flow: found the frame name {key!r}, expected VIDEO/FRAME")
-        stem = self.folder.joinpath(*parts)
-        if not stem.parent.resolve().is_relative_to(self.folder.resolve()):
-            raise BadInput(f"stored flow: found {key!r}, which leads out of {self.folder}, expected VIDEO/FRAME")
         size = (a.shape[0], a.shape[1])
-        forward = read_flo(stem.with_name(stem.name + ".flo"), size)
-        return FlowPair(forward, read_flo(stem.with_name(stem.name + ".back.flo"), size) if backward else None)
+        forward = read_flo(self._path(key, ".flo"), size)
+        return FlowPair(forward, read_flo(self._path(key, ".back.flo"), size) if backward else None)
+
+    def _path(self, name: str, suffix: str = "") -> Path:
+        """What a dataset's own names lead to: inside the folder, also behind links, or refused."""
+        parts = PurePosixPath(name).parts
+        if not parts or any(part in ("..", "/") or "\\" in part or "\0" in part for part in parts):
+            raise BadInput(f"stored flow: found the frame name {name!r}, expected VIDEO/FRAME")
+        path = self.folder.joinpath(*parts[:-1], parts[-1] + suffix)
+        if leads_out(path, self.folder):
+            raise BadInput(f"stored flow: found {name!r}, which leads out of {self.folder}, expected VIDEO/FRAME")
+        return path
 
     def check(self, videos: Sequence[str], *, backward: bool = True) -> None:
         """Refuse a folder that has no flow for any of the videos; single missing files are a matter of their frame."""
         for kind in ("*.flo", *(["*.back.flo"] if backward else [])):
-            if not any(next((self.folder / video).glob(kind), None) for video in videos):
+            if not any(next(self._path(video).glob(kind), None) for video in videos):
                 expected = "VIDEO/FRAME.flo" + (" and VIDEO/FRAME.back.flo" if backward else "")
                 raise DataError(self.folder / videos[0], found=f"no {kind}", expected=expected)
 
@@ -206,21 +195,33 @@ def open_flow(
     return DisFlow(preset) if method == "dis" else FarnebackFlow()
 
 
-def flow(a: Image, b: Image, method: FlowMethod | str = "dis") -> Flow:
-    """The forward flow a → b, float32 (H, W, 2)."""
-    chosen = open_flow(method) if isinstance(method, str) else method
-    return chosen.pair(a, b, backward=False).forward
+def flow(a: Image, b: Image, method: FlowMethod | str = "dis") -> Singles:
+    """The forward flow a → b, float32 (H, W, 2).
+
+    >>> first = np.random.default_rng(0).integers(0, 255, (64, 64), np.uint8)
+    >>> first = cv2.GaussianBlur(first, (0, 0), 2.0)
+    >>> second = np.roll(first, 3, axis=1)  # everything moves three pixels to the right
+    >>> np.round(np.median(flow(first, second), axis=(0, 1))).tolist()
+    [3.0, 0.0]
+    """
+    estimator = open_flow(method) if isinstance(method, str) else method
+    return estimator.pair(a, b, backward=False).forward
 
 
-def forward_backward_error(pair: FlowPair) -> npt.NDArray[np.float32]:
-    """How far (px) a pixel lands from itself when it goes forward and back; NaN where it leaves the frame."""
+def forward_backward_error(pair: FlowPair) -> Singles:
+    """How far (px) a pixel lands from itself when it goes forward and back; NaN where it leaves the frame.
+
+    >>> right = np.zeros((1, 4, 2), np.float32) + np.float32([1, 0])
+    >>> forward_backward_error(FlowPair(right, -right)).tolist()
+    [[0.0, 0.0, 0.0, nan]]
+    """
     if pair.backward is None:
         raise BadInput("forward-backward error: found no backward flow, expected both")
     height, width = pair.forward.shape[:2]
     x = np.arange(width, dtype=np.float32) + pair.forward[..., 0]
     y = np.arange(height, dtype=np.float32)[:, None] + pair.forward[..., 1]
     back = cv2.remap(pair.backward, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-    error: npt.NDArray[np.float32] = np.linalg.norm(pair.forward + back, axis=2).astype(np.float32)
+    error: Singles = np.linalg.norm(pair.forward + back, axis=2).astype(np.float32)
     error[(x < 0) | (x > width - 1) | (y < 0) | (y > height - 1)] = np.nan
     return error
 
@@ -232,7 +233,7 @@ def grey_pair(a: Image, b: Image) -> tuple[Image, Image]:
     return np.ascontiguousarray(first), np.ascontiguousarray(second)
 
 
-def check_pair(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> None:
+def check_pair(a: AnyArray, b: AnyArray) -> None:
     """Refuse anything but two pictures of one size."""
     for image in (a, b):
         if image.dtype != np.uint8 or image.ndim not in (2, 3) or (image.ndim == 3 and image.shape[2] != 3):

@@ -12,8 +12,8 @@ import struct
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from surgeval.arrays import Singles
 from surgeval.errors import BadInput, DataError
 
 __all__ = ["read_flo", "write_flo"]
@@ -24,7 +24,7 @@ _MAX_SIDE = 16_384
 _UNKNOWN = 1e9  # the format's mark of a pixel without flow is any larger number
 
 
-def read_flo(path: Path, size: tuple[int, int] | None = None) -> npt.NDArray[np.float32]:
+def read_flo(path: Path, size: tuple[int, int] | None = None) -> Singles:
     """The flow (H, W, 2) of a `.flo` file; `size` is the (height, width) it must have."""
     try:
         status = path.stat()
@@ -52,7 +52,7 @@ def read_flo(path: Path, size: tuple[int, int] | None = None) -> npt.NDArray[np.
     return flow
 
 
-def write_flo(path: Path, flow: npt.NDArray[np.float32]) -> None:
+def write_flo(path: Path, flow: Singles) -> None:
     """Write a flow (H, W, 2) as `.flo`."""
     if flow.ndim != 3 or flow.shape[2] != 2 or not flow.size:
         raise BadInput(f"{path}: flow: found an array of shape {flow.shape}, expected (height, width, 2)")

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from surgeval.arrays import Image, Singles
 from surgeval.errors import BadInput, DataError
 from surgeval.explain.flow import FlowPair
-from surgeval.explain.flow._estimate import Image, check_pair
+from surgeval.explain.flow._estimate import check_pair
 
 _FIRST = "feature_encoder.convnormrelu.0.weight"
 _MODELS = {64: "raft_large", 32: "raft_small"}  # channels of the first convolution tell them apart
@@ -29,6 +29,8 @@ _LEAST = 128  # pixels: RAFT's correlation pyramid needs 16 cells of 8 pixels
 
 class RaftFlow:
     """RAFT on CPU or GPU; both directions go through the network as one batch."""
+
+    name = "raft"
 
     def __init__(self, weights: Path, device: str = "cpu") -> None:
         try:
@@ -45,11 +47,6 @@ class RaftFlow:
         self.weights, self.device = weights, device
         self._state = _state_dict(weights)
         self.model = _MODELS[int(self._state[_FIRST].shape[0])]
-
-    @property
-    def name(self) -> str:
-        """`raft`."""
-        return "raft"
 
     @cached_property
     def _network(self) -> Any:
@@ -75,7 +72,7 @@ class RaftFlow:
         starts, ends = ([first, second], [second, first]) if backward else ([first], [second])
         with torch.inference_mode():
             one, two = (torch.from_numpy(np.stack(x)).to(self.device) for x in (starts, ends))
-            fields: npt.NDArray[np.float32] = self._network(one, two)[-1].float().cpu().numpy()
+            fields: Singles = self._network(one, two)[-1].float().cpu().numpy()
         flows = np.ascontiguousarray(np.moveaxis(fields[:, :, :height, :width], 1, -1), dtype=np.float32)
         return FlowPair(flows[0], flows[1] if backward else None)
 
@@ -86,7 +83,7 @@ class RaftFlow:
         return {"flow": self.name, "network": self.model, "weights_sha256": digest}
 
 
-def _padded(image: Image) -> npt.NDArray[np.float32]:
+def _padded(image: Image) -> Singles:
     """(3, h, w) in −1 … 1, sides multiples of 8: the last row and column are repeated."""
     colour = image if image.ndim == 3 else np.repeat(image[..., None], 3, axis=2)
     down, right = -image.shape[0] % 8, -image.shape[1] % 8

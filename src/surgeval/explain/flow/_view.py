@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 
+from surgeval.arrays import Bools, Image
 from surgeval.errors import BadInput
 
 __all__ = ["round_field"]
@@ -19,7 +19,7 @@ _LEAST_BLACK = 0.01  # of the frame: smaller dark corners are shadow
 _LEAST_FIELD = 0.1  # of the frame: a smaller rest means a dark picture, not a ring
 
 
-def round_field(image: npt.NDArray[np.uint8], margin: float = 0.022) -> npt.NDArray[np.bool_]:
+def round_field(image: Image, margin: float = 0.022) -> Bools:
     """Pixels inside the field and at least `margin` frame widths away from the black, as bool (H, W).
 
     Black is what is dark and connected to the frame's border. Flow within a patch of the black's edge is drawn
@@ -42,5 +42,5 @@ def round_field(image: npt.NDArray[np.uint8], margin: float = 0.022) -> npt.NDAr
     if reach and black.any():
         disc = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * reach + 1, 2 * reach + 1))
         black = cv2.dilate(black.astype(np.uint8), disc) > 0
-    field: npt.NDArray[np.bool_] = ~black
+    field: Bools = ~black
     return field if field.mean() >= _LEAST_FIELD else np.ones((height, width), bool)

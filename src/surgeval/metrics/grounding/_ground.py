@@ -14,61 +14,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from surgeval.arrays import Bools
 from surgeval.errors import BadInput
-from surgeval.metrics.grounding._region import Region, fixed_region, kept_pixels, top_region
+from surgeval.metrics.grounding._region import Region, fixed_region, top_region
 from surgeval.metrics.grounding._tables import (
-    ArsRow,
-    ArsTable,
-    Classification,
-    FourWay,
-    ars_table,
-    classification,
-    four_way,
-    grounded,
     lift,
-    precision_recall_f1,
-    prediction_sets,
 )
-from surgeval.metrics.grounding._triplets import MATCH_LEVELS, Match, match_breakdown, match_ras, triplet_match
-from surgeval.metrics.grounding._truth import BoolMask, Label, Truth, Window, box_mask, pixel_window
+from surgeval.metrics.grounding._truth import Label, Truth, Window
 
-__all__ = [
-    "EXCLUDED",
-    "FLAGS",
-    "MATCH_LEVELS",
-    "ArsRow",
-    "ArsTable",
-    "Classification",
-    "FourWay",
-    "Grounding",
-    "Label",
-    "Match",
-    "Region",
-    "Truth",
-    "Window",
-    "ars",
-    "ars_table",
-    "attention_accuracy",
-    "attention_coverage",
-    "box_mask",
-    "classification",
-    "fixed_region",
-    "four_way",
-    "ground",
-    "ground_counts",
-    "ground_region",
-    "grounded",
-    "kept_pixels",
-    "lift",
-    "match_breakdown",
-    "match_ras",
-    "pixel_window",
-    "precision_recall_f1",
-    "prediction_sets",
-    "ras",
-    "top_region",
-    "triplet_match",
-]
+__all__ = ["EXCLUDED", "FLAGS", "Grounding", "ars", "attention_accuracy", "attention_coverage", "ground",
+           "ground_counts", "ground_region", "ras"]  # fmt: skip
 
 FLAGS = (
     "empty_region",  # R1: no pixel attended; every ratio is None
@@ -137,7 +92,7 @@ class Grounding:
         return {name: getattr(self, name) for name in names} | {name: name in self.flags for name in FLAGS}
 
 
-def attention_coverage(region: Region, truth: BoolMask) -> float | None:
+def attention_coverage(region: Region, truth: Bools) -> float | None:
     """AC = |A ∩ G| / |A| with all labelled pixels; None for an empty region."""
     return _ratio(_hits(region, truth), region.size)
 
@@ -152,7 +107,7 @@ def ars(region: Region, truth: Truth, instrument: Label, *, matched: bool) -> fl
     return attention_accuracy(region, truth, instrument) if matched else 0.0
 
 
-def ras(region: Region, motion: BoolMask, labelled: BoolMask) -> float | None:
+def ras(region: Region, motion: Bools, labelled: Bools) -> float | None:
     """RAS = |A ∩ (M ∪ G)| / |A|: local with the boxes of the matched instrument, global with all."""
     if motion.shape != labelled.shape:
         raise BadInput(f"motion: found shape {motion.shape}, expected {labelled.shape} as the evaluated area")
@@ -201,7 +156,7 @@ def ground_region(
     truth: Truth,
     predicted: Label,
     *,
-    motion: BoolMask | None = None,
+    motion: Bools | None = None,
     matched: bool | None = None,
 ) -> Grounding:
     """As `ground`, from a region and a `Truth` that several prompts of a frame may share."""
@@ -276,7 +231,7 @@ def ground_counts(
     )
 
 
-def _hits(region: Region, mask: BoolMask) -> int:
+def _hits(region: Region, mask: Bools) -> int:
     if mask.shape != region.mask.shape:
         raise BadInput(f"map: found shape {region.mask.shape}, expected {mask.shape} as the evaluated area")
     return int(np.count_nonzero(region.mask & mask))

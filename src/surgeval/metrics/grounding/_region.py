@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from surgeval.arrays import Bools, Floats
 from surgeval.errors import BadInput
-from surgeval.metrics.grounding._truth import BoolMask
 
 __all__ = ["FLAT", "Region", "fixed_region", "kept_pixels", "top_region"]
 
@@ -29,7 +29,7 @@ class Region:
     (R4: the last value kept is shared by pixels beyond the share asked for).
     """
 
-    mask: BoolMask
+    mask: Bools
     size: int
     fraction: float
     threshold: float  # the lowest map value kept (fixed mode: on the min-max scale)
@@ -98,7 +98,7 @@ def _flat(low: float, high: float) -> bool:
     return high - low <= FLAT * max(abs(low), abs(high))
 
 
-def _checked(map: npt.ArrayLike) -> tuple[npt.NDArray[np.float64], float, float]:
+def _checked(map: npt.ArrayLike) -> tuple[Floats, float, float]:
     """The map in float64 (R10: quantiles of float32 are not exact) with its lowest and highest value."""
     heat = np.asarray(map, dtype=np.float64)
     if heat.ndim != 2 or not heat.size:
@@ -109,6 +109,6 @@ def _checked(map: npt.ArrayLike) -> tuple[npt.NDArray[np.float64], float, float]
     return heat, low, high
 
 
-def _region(mask: BoolMask, threshold: float, flags: set[str]) -> Region:
+def _region(mask: Bools, threshold: float, flags: set[str]) -> Region:
     size = int(np.count_nonzero(mask))
     return Region(mask, size, size / mask.size, threshold, frozenset(flags if size else flags | {"empty_region"}))

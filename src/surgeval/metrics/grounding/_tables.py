@@ -13,8 +13,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from surgeval.arrays import Bools, Floats, Ints
 from surgeval.errors import BadInput
-from surgeval.metrics._mean import FloatArray, IntArray, mean_of
+from surgeval.metrics._mean import mean_of
 
 __all__ = [
     "ArsRow",
@@ -159,15 +160,15 @@ class Classification:
     """Per class, in the order of `classes`; nan where a ratio has no denominator."""
 
     classes: tuple[str | int, ...]
-    tp: IntArray
-    fp: IntArray
-    fn: IntArray
-    precision: FloatArray
-    recall: FloatArray
-    f1: FloatArray
+    tp: Ints
+    fp: Ints
+    fn: Ints
+    precision: Floats
+    recall: Floats
+    f1: Floats
 
     @property
-    def support(self) -> IntArray:
+    def support(self) -> Ints:
         """Frames that show the class."""
         return self.tp + self.fn
 
@@ -208,9 +209,7 @@ def classification(
     return Classification(tuple(classes), tp, fp, fn, *precision_recall_f1(tp, fp, fn))
 
 
-def precision_recall_f1(
-    tp: npt.ArrayLike, fp: npt.ArrayLike, fn: npt.ArrayLike
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+def precision_recall_f1(tp: npt.ArrayLike, fp: npt.ArrayLike, fn: npt.ArrayLike) -> tuple[Floats, Floats, Floats]:
     """From counts of any shape (also weighted ones, for resampled videos); nan where a denominator is 0.
 
     >>> [round(float(x), 3) for x in precision_recall_f1(3, 1, 2)]
@@ -220,13 +219,13 @@ def precision_recall_f1(
     return _divide(hit, hit + extra), _divide(hit, hit + lost), _divide(2 * hit, 2 * hit + extra + lost)
 
 
-def _divide(a: FloatArray, b: FloatArray) -> FloatArray:
+def _divide(a: Floats, b: Floats) -> Floats:
     return np.asarray(np.where(b > 0, a / np.where(b > 0, b, 1.0), np.nan), dtype=np.float64)
 
 
 def prediction_sets(
     scores: npt.ArrayLike, delta: float = 0.9, over: Literal["classes", "frames", "minmax"] = "classes"
-) -> npt.NDArray[np.bool_]:
+) -> Bools:
     """Which classes are said for each frame: (frames, classes) scores above a threshold δ (strictly).
 
     `classes`: the δ quantile (type 7) of the frame's own scores; `frames`: of the class's scores over all given frames

@@ -15,11 +15,12 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from surgeval.arrays import Bools, Floats
 from surgeval.errors import BadInput
 
-__all__ = ["BoolMask", "Label", "Truth", "Window", "box_mask", "pixel_window"]
+__all__ = ["Label", "Truth", "Window", "box_mask", "pixel_window"]
 
-BoolMask: TypeAlias = npt.NDArray[np.bool_]
+
 Label: TypeAlias = str | int
 Window: TypeAlias = tuple[int, int, int, int]  # x1, y1, x2, y2: columns x1..x2-1, rows y1..y2-1 of the frame
 
@@ -37,7 +38,7 @@ def pixel_window(window: Sequence[float], height: int, width: int) -> Window:
     return x1, y1, max(x1, x2), max(y1, y2)
 
 
-def box_mask(boxes_xyxy: npt.ArrayLike, height: int, width: int, window: Window | None = None) -> BoolMask:
+def box_mask(boxes_xyxy: npt.ArrayLike, height: int, width: int, window: Window | None = None) -> Bools:
     """The union of boxes as pixels of the frame, or of a `window` of it; outside parts are cut off (R7).
 
     >>> box_mask([[0, 0, 2, 1], [1, 0, 9, 1]], 2, 3).astype(int).tolist()
@@ -61,7 +62,7 @@ def _checked_window(window: Window | None, height: int, width: int) -> Window:
     return window
 
 
-def _rows(boxes_xyxy: npt.ArrayLike) -> npt.NDArray[np.float64]:
+def _rows(boxes_xyxy: npt.ArrayLike) -> Floats:
     boxes = np.asarray(boxes_xyxy, dtype=np.float64)
     if boxes.size and (boxes.ndim != 2 or boxes.shape[1] != 4):
         raise BadInput(f"boxes: found shape {boxes.shape}, expected rows of x1, y1, x2, y2")
@@ -72,8 +73,8 @@ def _rows(boxes_xyxy: npt.ArrayLike) -> npt.NDArray[np.float64]:
 class Truth:
     """The labels of a frame as pixels of the evaluated area: all boxes together and each class alone."""
 
-    union: BoolMask
-    by_class: Mapping[Label, BoolMask]
+    union: Bools
+    by_class: Mapping[Label, Bools]
     flags: frozenset[str]
     visible_share: float | None  # labelled pixels of the frame that lie in the window; None without any
     empty: frozenset[Label] = frozenset()  # classes whose boxes hold no pixel of the frame (R6)
@@ -120,6 +121,6 @@ class Truth:
         """The labelled share of the evaluated area: AC of a map that knows nothing."""
         return int(np.count_nonzero(self.union)) / self.union.size
 
-    def of_class(self, name: Label) -> BoolMask:
+    def of_class(self, name: Label) -> Bools:
         """The pixels of one class; none where the class is not labelled."""
         return self.by_class.get(name, np.zeros(self.union.shape, dtype=bool))

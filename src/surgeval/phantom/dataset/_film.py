@@ -7,10 +7,11 @@ from pathlib import Path
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 
+from surgeval.arrays import Image
 from surgeval.datasets import draw_frame
 from surgeval.errors import BadInput
+from surgeval.files import atomic_file
 from surgeval.phantom.dataset._edition import VideoPlan
 from surgeval.phantom.dataset._graph import known_things
 from surgeval.phantom.dataset._truth import label
@@ -19,8 +20,6 @@ from surgeval.phantom.scene._tissue import ORGANS
 from surgeval.phantom.script._gaze import make_gaze
 from surgeval.phantom.script._procedure import FPS, make_procedure
 from surgeval.vocab import load_labels
-
-Image = npt.NDArray[np.uint8]
 
 
 def video_mp4(footage: Footage, out: str | Path, fps: int = FPS) -> Path:
@@ -72,8 +71,7 @@ def _encode(images: Iterable[Image], out: Path, fps: int) -> Path:
     import av
 
     out.parent.mkdir(parents=True, exist_ok=True)
-    partial = out.with_name(f".{out.name}.partial")
-    with av.open(str(partial), "w", format="mp4") as container:
+    with atomic_file(out) as file, av.open(file, "w", format="mp4") as container:
         stream = container.add_stream("libx264", rate=fps)
         stream.pix_fmt = "yuv420p"
         stream.codec_context.thread_count = 1
@@ -85,5 +83,4 @@ def _encode(images: Iterable[Image], out: Path, fps: int) -> Path:
             frame.pts = number
             container.mux(stream.encode(frame))
         container.mux(stream.encode())
-    partial.replace(out)
     return out

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from surgeval.errors import DataError
+from surgeval.phantom.script._actions import Deed
+from surgeval.phantom.script._history import History, stretch_at
 from surgeval.phantom.script._procedure import Procedure
 from surgeval.vocab import foreign_objects
 
@@ -27,15 +29,9 @@ class Phase:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class Event(Deed):
     """A labelled action; `moment` is when a clip closed or blades cut."""
 
-    track: int
-    instrument: str
-    verb: str
-    target: str
-    start: float
-    end: float
     moment: float | None = None
 
 
@@ -50,7 +46,7 @@ class GraphSpan:
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
+class Thing(History[GraphSpan]):
     """A foreign object: `origin` is brought, dropped, spilled, excised, applied or freed; `removed` when it left."""
 
     key: str
@@ -66,18 +62,9 @@ class Thing:
         return next(fo.name for fo in foreign_objects() if fo.slug == self.slug)
 
     @property
-    def start(self) -> float:
-        """First in the abdomen."""
-        return self.spans[0].start
-
-    @property
-    def end(self) -> float:
-        """Last in the abdomen."""
-        return self.spans[-1].end
-
-    def span(self, t: float) -> GraphSpan | None:
-        """What is happening to it at a time."""
-        return next((span for span in self.spans if span.start <= t < span.end), None)
+    def stretches(self) -> tuple[GraphSpan, ...]:
+        """The spans."""
+        return self.spans
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +129,7 @@ class SceneGraph:
 
     def phase(self, t: float) -> Phase:
         """The phase at a time."""
-        return next((phase for phase in self.phases if phase.start <= t < phase.end), self.phases[-1])
+        return stretch_at(self.phases, t) or self.phases[-1]
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; `graph_from_json` reads them back."""

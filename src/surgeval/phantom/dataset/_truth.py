@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from surgeval.arrays import Bools, Image
 from surgeval.phantom.dataset._graph import Known, SeenThing, SeenTool, Visibility
 from surgeval.phantom.script._gaze import fixations_at
 from surgeval.phantom.script._procedure import FPS, Procedure
@@ -38,11 +38,11 @@ class SeenInstance(Protocol):
     """What the renderer says is visible."""
 
     @property
-    def masks(self) -> Mapping[int, npt.NDArray[np.bool_]]: ...
+    def masks(self) -> Mapping[int, Bools]: ...
     @property
-    def object_masks(self) -> Mapping[int, npt.NDArray[np.bool_]]: ...
+    def object_masks(self) -> Mapping[int, Bools]: ...
     @property
-    def organ_map(self) -> npt.NDArray[np.uint8]: ...
+    def organ_map(self) -> Image: ...
 
 
 class Mover(Protocol):
@@ -121,7 +121,7 @@ def label(
 
 def _instance(
     tool: ToolState,
-    pixels: npt.NDArray[np.bool_],
+    pixels: Bools,
     camera: CameraPose,
     motion: tuple[float, ...],
     width: int,
@@ -142,7 +142,7 @@ def _instance(
     )
 
 
-def _tight(pixels: npt.NDArray[np.bool_]) -> Box:
+def _tight(pixels: Bools) -> Box:
     rows, columns = np.flatnonzero(pixels.any(axis=1)), np.flatnonzero(pixels.any(axis=0))
     return Box.from_corners(float(columns[0]), float(rows[0]), float(columns[-1] + 1), float(rows[-1] + 1))
 
@@ -174,14 +174,14 @@ def _region(contact: Point, camera: CameraPose, seen: SeenInstance) -> Box | Non
     return Box(box.x, box.y, round(box.w, 2), round(box.h, 2))
 
 
-def _organs(organ_map: npt.NDArray[np.uint8], names: Sequence[str]) -> tuple[str, ...]:
+def _organs(organ_map: Image, names: Sequence[str]) -> tuple[str, ...]:
     counts = np.bincount(organ_map.ravel(), minlength=len(names))
     return tuple(name for k, name in enumerate(names) if name and counts[k] >= MIN_ORGAN * organ_map.size)
 
 
 def _thing(known: Known, state: SceneState, seen: SeenInstance, organ_names: Sequence[str]) -> SeenThing | None:
     """The state of a foreign object in a frame; None while it is not in the abdomen."""
-    if known.thing.span(state.time) is None:
+    if known.thing.at(state.time) is None:
         return None
     where = _whereabouts(known, state, seen, organ_names)
     if where is None:
@@ -203,7 +203,7 @@ def _thing(known: Known, state: SceneState, seen: SeenInstance, organ_names: Seq
 
 def _whereabouts(
     known: Known, state: SceneState, seen: SeenInstance, organ_names: Sequence[str]
-) -> tuple[Point, bool, npt.NDArray[np.bool_] | None] | None:
+) -> tuple[Point, bool, Bools | None] | None:
     """World position, whether it is covered, and its visible pixels where the renderer tells; None if not there."""
     nothing = np.zeros(seen.organ_map.shape, dtype=bool)
     if known.kind == "object":

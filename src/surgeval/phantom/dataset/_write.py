@@ -19,11 +19,12 @@ from dataclasses import asdict, dataclass
 from multiprocessing import active_children, get_context
 from pathlib import Path
 from threading import current_thread, main_thread
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import cv2
 
 from surgeval.errors import BadInput, DataError, RunError
+from surgeval.files import path_inside, read_bounded, read_json_object, safe_name, write_atomically
 from surgeval.phantom.dataset._edition import HELD_OUT_WORDINGS, VideoPlan, edition, plan_videos
 from surgeval.phantom.dataset._film import video_mp4
 from surgeval.phantom.dataset._graph import build_graph, graph_from_json, known_things
@@ -60,6 +61,16 @@ class WriteSettings:
         return {**asdict(self.video), **rest}
 
 
+class WriteOptions(TypedDict, total=False):
+    """Keywords of `write_phantom` that a fixed edition leaves open."""
+
+    tint: str
+    split: str | None
+    processes: int | None
+    progress: Progress | None
+    mp4: bool
+
+
 def write_phantom(
     out: str | Path,
     *,
@@ -93,8 +104,8 @@ def write_phantom(
         height=height,
         tint=tint,
     )
-    for folder in ("truth", "frames", "questions/intent", *(["videos"] if mp4 else [])):
-        (out / folder).mkdir(parents=True, exist_ok=True)
+    for folder in (("truth",), ("frames",), ("questions", "intent"), *([("videos",)] if mp4 else [])):
+        path_inside(out, *folder).mkdir(parents=True, exist_ok=True)
     _refuse_strangers(out, plans)
     todo = [job for job in jobs if not _finished(out, job, mp4)]
     _run(out, todo, mp4, processes or os.cpu_count() or 1, progress)
@@ -105,12 +116,7 @@ def write_phantom(
 def write_edition(
     name: str,
     out: str | Path,
-    *,
-    tint: str = "none",
-    split: str | None = None,
-    processes: int | None = None,
-    progress: Progress | None = None,
-    mp4: bool = False,
+    **options: Unpack[WriteOptions],
 ) -> Path:
     """Write one of the fixed editions, or one split of it."""
     fixed = edition(name)
@@ -122,12 +128,8 @@ def write_edition(
         fps_labels=fixed.fps_labels,
         width=fixed.width,
         height=fixed.height,
-        tint=tint,
         edition=name,
-        split=split,
-        processes=processes,
-        progress=progress,
-        mp4=mp4,
+        **options,
     )
 
 
@@ -184,13 +186,7 @@ def _finished(out: Path, job: WriteSettings, mp4: bool) -> bool:
 
 
 def _read_truth(path: Path) -> dict[str, Any]:
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
-        raise DataError(path, found=str(error), expected="the truth of a phantom video") from error
-    if not isinstance(data, dict):
-        raise DataError(path, found=type(data).__name__, expected="a JSON object")
-    return data
+    return read_json_object(path, expected="the truth of a phantom video", limit=1 << 30)
 
 
 # ── one video ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -249,6 +245,8 @@ def write_video(out: Path, job: WriteSettings, *, mp4: bool = False, progress: P
     """Render and label one video into a hidden folder, then move it into place, truth last."""
     name = job.video.name
     partial = out / f".partial-{name}"
+    if partial.is_symlink():
+        partial.unlink()
     shutil.rmtree(partial, ignore_errors=True)
     (partial / "frames").mkdir(parents=True)
     procedure = make_procedure(job.video.seed, job.seconds, job.video.procedure)
@@ -274,12 +272,12 @@ def write_video(out: Path, job: WriteSettings, *, mp4: bool = False, progress: P
         "frames": [frame_json(item) for item in labelled],
     }
     if mp4:
-        video_mp4(footage, out / "videos" / f"{name}.mp4")
-    final = out / "frames" / name
+        video_mp4(footage, path_inside(out, "videos", f"{name}.mp4"))
+    final = path_inside(out, "frames", name)
     if final.exists():
         shutil.rmtree(final)
     (partial / "frames").replace(final)
-    write_atomically(out / "truth" / f"{name}.json", truth_text(truth), partial / "truth.json")
+    write_atomically(path_inside(out, "truth", f"{name}.json"), truth_text(truth).encode())
     shutil.rmtree(partial)
 
 
@@ -288,15 +286,6 @@ def _write_jpeg(path: Path, image: Any) -> None:
     if not ok:
         raise RunError(f"{path}: the JPEG encoder failed")
     path.write_bytes(data.tobytes())
-
-
-def write_atomically(path: Path, text: str, temporary: Path) -> None:
-    """All of it or nothing, also across a power cut."""
-    with temporary.open("w", encoding="utf-8", newline="\n") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
 
 
 # ── the whole dataset ───────────────────────────────────────────────────────────────────────────────────────────
@@ -325,7 +314,7 @@ def _finish(out: Path, plans: Sequence[VideoPlan], job: WriteSettings, seed: int
         "questions/intent/items.jsonl": intent_json(intent),
     }
     for relative, text in texts.items():
-        write_atomically(out / relative, text, out / ".partial-text")
+        write_atomically(path_inside(out, *relative.split("/")), text.encode())
     index = {
         "format": "surgeval-phantom",
         "version": 1,
@@ -340,7 +329,7 @@ def _finish(out: Path, plans: Sequence[VideoPlan], job: WriteSettings, seed: int
         "questions": {"focus": len(focus), "intent": len(intent)},
         "sha256": _combined([row["sha256"] for row in rows], list(texts.values())),
     }
-    write_atomically(out / "phantom.json", index_text(index), out / ".partial-text")
+    write_atomically(path_inside(out, "phantom.json"), index_text(index).encode())
 
 
 def _gaze(truth: dict[str, Any], path: Path) -> tuple[Gaze, ...]:
@@ -366,13 +355,16 @@ def _combined(videos: Sequence[str], texts: Sequence[str]) -> str:
 def edition_hash(path: str | Path) -> str:
     """The hash of a written dataset, computed anew from its truth and question files."""
     path = Path(path)
+    index = read_json_object(path / "phantom.json", expected="the index of a phantom dataset")
     try:
-        index = json.loads((path / "phantom.json").read_text(encoding="utf-8"))
         names = [row["name"] for row in index["videos"]]
-    except (ValueError, OSError, KeyError, TypeError) as error:
-        raise DataError(path / "phantom.json", found=str(error), expected="the index of a phantom dataset") from error
+        strange = next((name for name in names if safe_name(str(name)) != name), None)
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(path / "phantom.json", found=error, expected="the index of a phantom dataset") from error
+    if strange is not None:
+        raise DataError(path / "phantom.json", field="name", found=repr(strange), expected="the name of a video's file")
     texts = [
-        (path / "questions" / name).read_text(encoding="utf-8")
+        read_bounded(path / "questions" / name, 1 << 30, "questions of a phantom dataset").decode()
         for name in ("focus_requests.json", "focus_references.json", "intent/items.jsonl")
     ]
     return _combined([truth_hash(_read_truth(path / "truth" / f"{name}.json")) for name in names], texts)

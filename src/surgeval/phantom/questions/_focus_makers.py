@@ -72,7 +72,7 @@ def _match_class(s: QuestionScene) -> Iterator[Asked]:
 def _held(s: QuestionScene) -> Iterator[Asked]:
     for view in s.views():
         for thing in s.single(view):
-            span = s.graph.thing(thing.key).span(view.time)
+            span = s.graph.thing(thing.key).at(view.time)
             if span and span.state in ("held", "lying") and (span.state == "held") == s.yes:
                 slots = {"object": lower(s.slug(thing))}
                 yield s.at(view.time, "held", "object_attributes", "binary", _yn(s.yes), slots=slots)
@@ -93,7 +93,7 @@ def _condition(s: QuestionScene) -> Iterator[Asked]:
     for view in s.views():
         slugs = [s.slug(thing) for thing in view.things]
         for thing, slug in zip(view.things, slugs, strict=True):
-            span = s.graph.thing(thing.key).span(view.time)
+            span = s.graph.thing(thing.key).at(view.time)
             seen = thing.state == "visible" or (thing.state == "hidden" and span is not None and span.state == "hidden")
             if span and seen and slugs.count(slug) == 1:
                 found.setdefault(_CONDITIONS[span.state], (view, slug))
@@ -121,7 +121,7 @@ def _situs(s: QuestionScene) -> Iterator[Asked]:
     for view in s.views():
         for seen in s.single(view):
             thing = s.graph.thing(seen.key)
-            span = thing.span(view.time)
+            span = thing.at(view.time)
             if span and span.state == "lying" and thing.situs in organs and thing.origin != "freed":
                 wrong = s.dice.sample([words(o) for o in organs if o != thing.situs], 3)
                 text, answer = s.lettered(words(thing.situs), wrong)
@@ -196,7 +196,7 @@ def _interaction(s: QuestionScene) -> Iterator[Asked]:
     for view in s.views():
         for seen in s.single(view):
             thing = s.graph.thing(seen.key)
-            span = thing.span(view.time)
+            span = thing.at(view.time)
             if span is None or thing.slug == "specimen" or span.state not in ("held", "lying"):
                 continue
             if (span.state == "held") != handled:
@@ -305,7 +305,7 @@ def _left_behind(s: QuestionScene) -> Iterator[Asked]:
     # Applied clips stay and the bag is in somebody's hand: neither is forgotten.
     counted = [t for t in s.graph.things if t.slug not in (*STAYS_IN, "clip", "specimen_bag") and t.origin != "freed"]
     for time in s.dice.shuffled(range(5, s.end)):
-        inside = {t.slug for t in counted if t.span(time) is not None}
+        inside = {t.slug for t in counted if t.at(time) is not None}
         known = {t.slug for t in counted if t.start < time}
         pool = sorted(inside if s.yes else known - inside)
         if pool:
@@ -317,7 +317,7 @@ def _left_behind(s: QuestionScene) -> Iterator[Asked]:
 
 def _inside(s: QuestionScene) -> Iterator[Asked]:
     time = s.end - s.dice.below(max(s.end // 2, 1)) - 1
-    count = sum(thing.span(time) is not None for thing in s.graph.things)
+    count = sum(thing.at(time) is not None for thing in s.graph.things)
     slots = {"t": clock_of(time)}
     yield Asked("inside", "multi_step_reasoning", "number", str(count), 0.0, float(time), slots, clinical=True)
 
@@ -325,7 +325,7 @@ def _inside(s: QuestionScene) -> Iterator[Asked]:
 def _out_of_sight(s: QuestionScene) -> Iterator[Asked]:
     for view in s.views():
         before = {slug for other in s.graph.views if other.time < view.time for slug in s.seen_slugs(other)}
-        inside = {t.slug for t in s.graph.things if t.span(view.time) is not None}
+        inside = {t.slug for t in s.graph.things if t.at(view.time) is not None}
         gone = (before & inside) - s.seen_slugs(view)
         if gone:
             slots = {"t": clock_of(view.time)}

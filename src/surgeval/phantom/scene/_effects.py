@@ -11,15 +11,15 @@ from collections.abc import Iterable
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 
-from surgeval.phantom.scene._texture import Bytes, fractal
+from surgeval.arrays import AnyInts, Image
+from surgeval.phantom.scene._texture import fractal
 from surgeval.phantom.scene._tissue import EXTENT, SCALE
-from surgeval.phantom.scene._warp import Ints, WarpMaps
+from surgeval.phantom.scene._warp import WarpMaps
 from surgeval.phantom.script._state import Spot
 
 
-def _table(values: Iterable[float]) -> npt.NDArray[np.uint8]:
+def _table(values: Iterable[float]) -> Image:
     return np.array([min(max(round(value), 0), 255) for value in values], np.uint8)
 
 
@@ -33,7 +33,7 @@ _CHAR = _table(235 if k < 90 else 235 * (1 - (k - 90) / 150) for k in range(256)
 class Spots:
     """Draws round spots with ragged edges at rest places of the tissue."""
 
-    def __init__(self, colour: Bytes, relief: Bytes, maps: WarpMaps, zoom: float) -> None:
+    def __init__(self, colour: Image, relief: Image, maps: WarpMaps, zoom: float) -> None:
         self._colour, self._relief, self._maps, self._zoom = colour, relief, maps, zoom
 
     def blood(self, spot: Spot, centre: tuple[float, float]) -> None:
@@ -66,7 +66,7 @@ class Spots:
 
     def _reach(
         self, spot: Spot, centre: tuple[float, float], swell: float, fray: int = 8
-    ) -> tuple[tuple[slice, slice], Bytes] | None:
+    ) -> tuple[tuple[slice, slice], Image] | None:
         """The window that the spot can touch and in it the distance 0 centre … 255 edge, frayed by the noise."""
         radius = spot.radius * swell
         if radius < 0.5 or spot.amount <= 0.01:
@@ -88,8 +88,8 @@ class Spots:
         return window, np.clip(frayed, 0, 255).astype(np.uint8)
 
     def _mix(
-        self, window: tuple[slice, slice], alpha: Ints, ends: tuple[int, ...],
-        deep: Ints,
+        self, window: tuple[slice, slice], alpha: AnyInts, ends: tuple[int, ...],
+        deep: AnyInts,
     ) -> None:  # fmt: skip
         """Blend towards a colour that runs from `ends[0::2]` (RGB at the rim) to `ends[1::2]` (in the middle)."""
         view = self._colour[window]
@@ -98,7 +98,7 @@ class Spots:
             ink = (rim * (255 - deep) + core * deep) >> 8
             view[..., channel] = (view[..., channel] * (256 - alpha) + ink * alpha) >> 8
 
-    def _smooth(self, window: tuple[slice, slice], alpha: Ints, wet: int) -> None:
+    def _smooth(self, window: tuple[slice, slice], alpha: AnyInts, wet: int) -> None:
         """Liquid levels the relief, so that its glints are broad and calm."""
         view = self._relief[window]
         # Levelled a little off the mirror direction, or a pool in the middle of the frame would be all glint.
@@ -107,7 +107,7 @@ class Spots:
             view[..., channel] = (view[..., channel] * (256 - calm) + value * calm) >> 8
 
 
-def _glow(radius: int) -> npt.NDArray[np.uint8]:
+def _glow(radius: int) -> Image:
     """A round light with a hard core, RGB."""
     size = 2 * radius + 1
     image = np.zeros((size, size, 3), np.uint8)
@@ -124,7 +124,7 @@ def _glow(radius: int) -> npt.NDArray[np.uint8]:
     return image
 
 
-def add_light(image: Bytes, light: Bytes, x: float, y: float) -> None:
+def add_light(image: Image, light: Image, x: float, y: float) -> None:
     """Add a small picture of light, centred at (x, y), clipped at the frame."""
     height, width = image.shape[:2]
     left, top = round(x) - light.shape[1] // 2, round(y) - light.shape[0] // 2
@@ -148,17 +148,17 @@ class Smoke:
         self._plume = self._cone()
         self.sparks = tuple(_glow(round(width / 448 * radius)) for radius in (20, 24, 17))
 
-    def _cone(self) -> Ints:
+    def _cone(self) -> AnyInts:
         size = max(round(self._width * 0.5), 8)
         ys, xs = np.mgrid[0:size, 0:size].astype(np.float64)
         rise = (size - 4 - ys) / size
         spread = (xs - size / 2) / (size * (0.06 + 0.36 * np.maximum(rise, 0)))
         round_ = np.maximum(1 - spread * spread, 0)
         body = round_ * round_ * np.clip(rise * 9, 0, 1) * np.maximum(1 - rise * 1.15, 0)
-        plume: Ints = np.rint(190 * body).astype(np.int32)
+        plume: AnyInts = np.rint(190 * body).astype(np.int32)
         return plume
 
-    def veil(self, amount: float, time: float, plumes: list[tuple[float, float]]) -> Bytes:
+    def veil(self, amount: float, time: float, plumes: list[tuple[float, float]]) -> Image:
         """Opacity of the smoke in the frame, 0…255."""
         tick = round(time * 25)
         near = self._drift(self._near, 3 * tick // 5, -tick // 3).astype(np.int32)
@@ -168,15 +168,15 @@ class Smoke:
         for x, y in plumes:
             self._raise(opacity, near, round(x / 2), round(y / 2))
         small = np.minimum(opacity, 232).astype(np.uint8)
-        full: Bytes = cv2.resize(small, (2 * self._width, 2 * self._height), interpolation=cv2.INTER_LINEAR)
+        full: Image = cv2.resize(small, (2 * self._width, 2 * self._height), interpolation=cv2.INTER_LINEAR)
         return full
 
-    def _drift(self, field: Bytes, dx: int, dy: int) -> Bytes:
+    def _drift(self, field: Image, dx: int, dy: int) -> Image:
         """A window that wanders back and forth over a field twice its size (no seam)."""
         x, y = _bounce(dx, self._width), _bounce(dy, self._height)
         return field[y : y + self._height, x : x + self._width]
 
-    def _raise(self, opacity: Ints, near: Ints, x: int, y: int) -> None:
+    def _raise(self, opacity: AnyInts, near: AnyInts, x: int, y: int) -> None:
         size = self._plume.shape[0]
         left, top = x - size // 2, y - size + 4
         x0, y0, x1, y1 = max(left, 0), max(top, 0), min(left + size, self._width), min(top + size, self._height)

@@ -8,9 +8,6 @@ from __future__ import annotations
 
 from functools import cached_property
 
-import numpy as np
-import numpy.typing as npt
-
 from surgeval.errors import BadInput
 from surgeval.phantom.scene._corruptions import corrupt
 from surgeval.phantom.scene._looks import LOOKS
@@ -18,8 +15,6 @@ from surgeval.phantom.scene._render import TINTS, Rendered, Renderer
 from surgeval.phantom.script._dice import Dice, stream_seed
 from surgeval.phantom.script._procedure import FPS, Procedure
 from surgeval.vocab import load_labels
-
-Image = npt.NDArray[np.uint8]
 
 
 class Footage:

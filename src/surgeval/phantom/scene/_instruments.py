@@ -12,8 +12,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from surgeval.arrays import AnyFloats
 from surgeval.phantom.scene._sprite import Board, Sprite, mirrored, turned, union_mask
-from surgeval.phantom.scene._texture import Floats, fractal, slopes
+from surgeval.phantom.scene._texture import fractal, slopes
 from surgeval.phantom.script._anatomy import curve
 from surgeval.records import Point
 
@@ -55,16 +56,16 @@ def _board(instrument: str, x0: float, x1: float, shaft: str, jaw: float, full: 
     return board
 
 
-def _widening(half: float, rate: float = 0.56) -> Callable[[Floats], Floats]:
+def _widening(half: float, rate: float = 0.56) -> Callable[[AnyFloats], AnyFloats]:
     """Half width at x: `half` near the tip, growing by `rate` per 100 units."""
 
-    def at(x: Floats) -> Floats:
+    def at(x: AnyFloats) -> AnyFloats:
         return (half * (1 + np.float32(rate / 100) * np.minimum(np.maximum(x, 0), 420))).astype(np.float32)
 
     return at
 
 
-def _ring(board: Board, x: float, half: Callable[[Floats], Floats], finish: str, width: float = 2.0) -> None:
+def _ring(board: Board, x: float, half: Callable[[AnyFloats], AnyFloats], finish: str, width: float = 2.0) -> None:
     board.tube(x, x + width, lambda at: half(at) + np.float32(0.5), finish)
 
 
@@ -112,7 +113,7 @@ def _hook(board: Board, jaw: float, shaft: str) -> None:
     wire = [(20.0, -4.0), (6.0, -4.2), (2.4, -3.0), (0.8, 0.0), (0.2, 6.0)]
     board.solid(board.line(wire, 3.0), (178, 172, 160), 1.5, 1.0)
 
-    def cone(x: Floats) -> Floats:
+    def cone(x: AnyFloats) -> AnyFloats:
         t = np.clip((x - 16) / 56, 0, 1)
         return (3.4 + 7.6 * t * (1.35 - np.float32(0.35) * t)).astype(np.float32)
 
@@ -165,7 +166,7 @@ def _clipper(board: Board, jaw: float, shaft: str) -> None:
 def _irrigator(board: Board, jaw: float, shaft: str) -> None:
     half = _widening(7.6, 0.5)
 
-    def rounded(x: Floats) -> Floats:
+    def rounded(x: AnyFloats) -> AnyFloats:
         t = np.clip((x + 1) / 7, 0, 1)
         return (half(x) * (0.62 + 0.38 * np.sqrt(np.maximum(1 - (1 - t) * (1 - t), 0)))).astype(np.float32)
 

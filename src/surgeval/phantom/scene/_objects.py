@@ -13,10 +13,11 @@ from functools import lru_cache
 
 import numpy as np
 
+from surgeval.arrays import AnyFloats
 from surgeval.errors import BadInput
 from surgeval.phantom.scene._instruments import pouch
 from surgeval.phantom.scene._sprite import Board, Sprite
-from surgeval.phantom.scene._texture import Floats, fractal, slopes, value_noise
+from surgeval.phantom.scene._texture import fractal, slopes, value_noise
 from surgeval.phantom.script._anatomy import curve, smooth_outline
 from surgeval.records import Point
 
@@ -61,7 +62,7 @@ def _wavy(source: random.Random, half_x: float, half_y: float, wobble: float) ->
 
 def _cloth(
     board: Board, outline: list[Point], colour: tuple[float, float, float], thread: float, rough: float
-) -> Floats:
+) -> AnyFloats:
     """Woven or felted cloth with soft folds; returns its mask for stains."""
     mask = board.mask(outline).astype(np.float32) / 255
     fold = fractal(board.rng, board.height, board.width, 90, 2) * 26
@@ -76,15 +77,15 @@ def _cloth(
     return mask
 
 
-def _stripes(position: Floats, period: float) -> Floats:
+def _stripes(position: AnyFloats, period: float) -> AnyFloats:
     """1 on a thread, 0 between two."""
     t = position / np.float32(period)
     t = t - np.floor(t)
-    thread: Floats = (4 * t * (1 - t)).astype(np.float32)
+    thread: AnyFloats = (4 * t * (1 - t)).astype(np.float32)
     return thread
 
 
-def _stain(board: Board, mask: Floats, amount: float) -> None:
+def _stain(board: Board, mask: AnyFloats, amount: float) -> None:
     blot = fractal(board.rng, board.height, board.width, 50, 3)
     board.lay((mask * np.clip((blot - (0.5 - amount)) * 3, 0, 0.85)).astype(np.float32), _RED)
 

@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from surgeval.phantom.scene._texture import Bytes
+from surgeval.arrays import Image
 from surgeval.phantom.script._state import Look
 
 # One tint per instrument, in the order of the label space: gains of R, G, B.
@@ -50,12 +50,12 @@ class Optics:
         self._grain = grain.astype(np.int16)
         self._tints = [_gain_table(gains) for gains in TINT_GAINS]
 
-    def tint(self, colour: Bytes, index: int | None) -> None:
+    def tint(self, colour: Image, index: int | None) -> None:
         """Colour the tissue (in place) with one of the tints."""
         if index is not None:
             np.copyto(colour, cv2.LUT(colour, self._tints[index]))
 
-    def light(self, colour: Bytes, relief: Bytes, glint: Bytes) -> Bytes:
+    def light(self, colour: Image, relief: Image, glint: Image) -> Image:
         """Lamp falloff and glints."""
         lit = colour[..., :3].astype(np.uint16) * self._lamp
         image = np.minimum(lit >> 7, 255).astype(np.uint8)  # 128 is gain 1: products stay below 2¹⁶
@@ -63,16 +63,16 @@ class Optics:
         dy = relief[..., 1].astype(np.int16) - 128 + self._tilt_y
         off = np.minimum((dx.astype(np.int32) * dx + dy.astype(np.int32) * dy) >> 3, 1023)
         shine = (glint[off].astype(np.uint16) * relief[..., 2] >> 8).astype(np.uint8)
-        bright: Bytes = cv2.add(image, cv2.merge([shine, shine, shine]))
+        bright: Image = cv2.add(image, cv2.merge([shine, shine, shine]))
         return bright
 
-    def haze(self, image: Bytes, opacity: Bytes) -> Bytes:
+    def haze(self, image: Image, opacity: Image) -> Image:
         """Blend towards lit smoke."""
         alpha = cv2.merge([opacity, opacity, opacity]).astype(np.uint16)
-        veiled: Bytes = ((image * (256 - alpha) + self._smoke * alpha) >> 8).astype(np.uint8)
+        veiled: Image = ((image * (256 - alpha) + self._smoke * alpha) >> 8).astype(np.uint8)
         return veiled
 
-    def expose(self, image: Bytes, tick: int) -> Bytes:
+    def expose(self, image: Image, tick: int) -> Image:
         """Sensor noise and the round field."""
         dy, dx = (tick * 7) % 31, (tick * 13) % 29
         height, width = image.shape[:2]
@@ -82,11 +82,11 @@ class Optics:
         if self._whole:
             return noisy.astype(np.uint8)
         framed = ((noisy.astype(np.uint16) * self._field) >> 8).astype(np.uint8)
-        result: Bytes = cv2.add(framed, self._outside)
+        result: Image = cv2.add(framed, self._outside)
         return result
 
 
-def _gain_table(gains: tuple[float, float, float]) -> npt.NDArray[np.uint8]:
+def _gain_table(gains: tuple[float, float, float]) -> Image:
     table = np.zeros((1, 256, 4), np.uint8)
     for value in range(256):
         table[0, value] = [*(min(round(value * gain), 255) for gain in gains), value]

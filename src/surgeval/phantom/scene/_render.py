@@ -14,13 +14,13 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
+from surgeval.arrays import Bools, Image
 from surgeval.errors import BadInput
 from surgeval.phantom.scene._effects import GLINT, Smoke, Spots, add_light
 from surgeval.phantom.scene._instruments import INSTRUMENTS, instrument_sprite
 from surgeval.phantom.scene._objects import mark_sprite, object_sprite, water_sprite
 from surgeval.phantom.scene._optics import Optics
 from surgeval.phantom.scene._sprite import Sprite
-from surgeval.phantom.scene._texture import Bytes
 from surgeval.phantom.scene._tissue import EXTENT, ORGANS, SCALE, Tissue, build_field
 from surgeval.phantom.scene._warp import (
     Affine,
@@ -47,10 +47,10 @@ SOLID = 96  # opacity from which a pixel belongs to a thing
 class Rendered:
     """A picture and what is visible in it; `organ_map` holds indices into `ORGANS`, 0 outside the field."""
 
-    image: Bytes
-    masks: dict[int, npt.NDArray[np.bool_]]
-    object_masks: dict[int, npt.NDArray[np.bool_]]
-    organ_map: Bytes
+    image: Image
+    masks: dict[int, Bools]
+    object_masks: dict[int, Bools]
+    organ_map: Image
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class _Layer:
     """A sprite where it lands in the frame."""
 
     window: tuple[slice, slice]
-    pixels: Bytes
+    pixels: Image
 
 
 class Renderer:
@@ -122,7 +122,7 @@ class Renderer:
 
     # ── tissue ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _tissue_layers(self, state: SceneState) -> tuple[Bytes, Bytes, Bytes, WarpMaps]:
+    def _tissue_layers(self, state: SceneState) -> tuple[Image, Image, Image, WarpMaps]:
         breath = Pull(20.0, -60.0, 0.3 * math.sin(state.wobble), 1.3 * math.sin(state.wobble), 150.0)
         grid = tissue_grid(state.camera, (*state.pulls, breath), self.width, self.height)
         scale = 32 * SCALE
@@ -169,7 +169,7 @@ class Renderer:
             np.where(under, opened.colour, closed.colour), np.where(under, opened.relief, closed.relief), opened.organ
         )
 
-    def _draw_bag(self, state: SceneState, maps: WarpMaps, colour: Bytes, relief: Bytes, organ: Bytes) -> None:
+    def _draw_bag(self, state: SceneState, maps: WarpMaps, colour: Image, relief: Image, organ: Image) -> None:
         """The gallbladder while it is being lifted off its bed, or free: drawn from its own texture."""
         moved = self._bag_motion(state)
         if moved is None:
@@ -207,7 +207,7 @@ class Renderer:
         x, y = pivot
         return (cos, sin, x - cos * x - sin * y + shift[0], -sin, cos, y + sin * x - cos * y + shift[1])
 
-    def _spots(self, state: SceneState, colour: Bytes, relief: Bytes, maps: WarpMaps) -> None:
+    def _spots(self, state: SceneState, colour: Image, relief: Image, maps: WarpMaps) -> None:
         spots = Spots(colour, relief, maps, state.camera.zoom * self.width / 448)
         for kind, draw in ((state.burns, spots.burn), (state.fluid, spots.fluid), (state.blood, spots.blood)):
             for spot in kind:
@@ -254,7 +254,7 @@ class Renderer:
         back = compose(sprite.to_pixels, invert(to_image))
         return _Layer(window, sample(sprite.pixels, affine_maps(back, window)))
 
-    def _shadows(self, colour: Bytes, layers: list[_Layer]) -> None:
+    def _shadows(self, colour: Image, layers: list[_Layer]) -> None:
         """Darken what lies under and just below things."""
         if not layers:
             return
@@ -274,8 +274,8 @@ class Renderer:
 
     def _put(
         self,
-        colour: Bytes,
-        relief: Bytes,
+        colour: Image,
+        relief: Image,
         layer: _Layer | None,
         cover: npt.NDArray[np.int16] | None = None,
         mark: int = 0,
@@ -294,7 +294,7 @@ class Renderer:
         if cover is not None:
             cover[layer.window][alpha >= SOLID] = mark
 
-    def _energy(self, image: Bytes, state: SceneState) -> Bytes:
+    def _energy(self, image: Image, state: SceneState) -> Image:
         """Sparks at active tips, plumes above them, the veil of smoke."""
         tick = round(state.time * 25)
         plumes = []

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import cv2
 import numpy as np
 
+from surgeval.arrays import Image
 from surgeval.errors import BadInput
-from surgeval.phantom.scene._texture import Bytes
 
 _GAP, _STRIP = 4, 18
 
 
-def contact_sheet(images: Sequence[Bytes], columns: int, captions: Sequence[str] | None = None) -> Bytes:
+def contact_sheet(images: Sequence[Image], columns: int, captions: Sequence[str] | None = None) -> Image:
     """Equal-sized RGB images on a dark page, row by row, with one caption under each."""
     if not images or columns < 1:
         raise BadInput(f"contact sheet: found {len(images)} images in {columns} columns, expected at least one of each")

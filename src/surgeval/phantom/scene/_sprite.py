@@ -14,11 +14,10 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
+from surgeval.arrays import AnyFloats, Image
 from surgeval.phantom.scene._texture import (
     SHIFT,
-    Bytes,
     Colour,
-    Floats,
     distance_inside,
     fixed,
     polygon,
@@ -57,7 +56,7 @@ FINISHES: dict[str, tuple[tuple[tuple[float, float], ...], Colour]] = {
 class Sprite:
     """Premultiplied RGBA; pixel (column, row) shows the local point (x0 + (column + ½)/DENSITY, …)."""
 
-    pixels: Bytes
+    pixels: Image
     x0: float
     y0: float
 
@@ -86,24 +85,26 @@ class Board:
         self.rng = np.random.Generator(np.random.PCG64(seed))
         self._brush = self.rng.random(self.height).astype(np.float32)
 
-    def mask(self, outline: Sequence[Point]) -> Bytes:
+    def mask(self, outline: Sequence[Point]) -> Image:
         """The inside of a polygon given in local units."""
         return polygon(self.height, self.width, outline, _FINE, (self.x0, self.y0))
 
-    def line(self, points: Sequence[Point], width: float) -> Bytes:
+    def line(self, points: Sequence[Point], width: float) -> Image:
         """A stroke of constant width as a mask."""
         mask = np.zeros((self.height, self.width), np.uint8)
         path = fixed(points, _FINE, (self.x0, self.y0))
         cv2.polylines(mask, [path], False, 255, max(round(width * _FINE), 1), cv2.LINE_AA, SHIFT)
         return mask
 
-    def disc(self, x: float, y: float, rx: float, ry: float | None = None) -> Bytes:
+    def disc(self, x: float, y: float, rx: float, ry: float | None = None) -> Image:
         """An axis-parallel ellipse as a mask."""
         ry = rx if ry is None else ry
         ring = [(x + rx * math.cos(k * math.pi / 20), y + ry * math.sin(k * math.pi / 20)) for k in range(40)]
         return self.mask(ring)
 
-    def lay(self, mask: Bytes | Floats, rgb: Floats, opacity: float = 1.0, window: tuple[slice, slice] = _ALL) -> None:
+    def lay(
+        self, mask: Image | AnyFloats, rgb: AnyFloats, opacity: float = 1.0, window: tuple[slice, slice] = _ALL
+    ) -> None:
         """Cover with a colour (image or one colour) where the mask says."""
         a = mask.astype(np.float32) * np.float32(opacity / 255) if mask.dtype == np.uint8 else mask * opacity
         self.rgb[window] += (rgb - self.rgb[window]) * a[..., None]
@@ -111,7 +112,7 @@ class Board:
 
     def solid(
         self,
-        mask: Bytes,
+        mask: Image,
         colour: Colour,
         bevel: float = 2.0,
         gloss: float = 0.6,
@@ -140,7 +141,7 @@ class Board:
         self,
         start: float,
         end: float,
-        half: Callable[[Floats], Floats],
+        half: Callable[[AnyFloats], AnyFloats],
         finish: str,
         y: float = 0.0,
         streak: float = 0.06,
@@ -150,11 +151,11 @@ class Board:
         h = half(self.x)
         s = (self.y - y) / h
         knots, values = [k for k, _ in profile], [v for _, v in profile]
-        shade: Floats = np.interp(s, knots, values).astype(np.float32)
+        shade: AnyFloats = np.interp(s, knots, values).astype(np.float32)
         brushed = (self._brush[:, None] - np.float32(0.5)) * np.float32(streak)
         far = np.clip((self.x - start) / 400, 0, 1)
         shade = (shade + brushed) * (1 - np.float32(0.2) * far)
-        rgb: Floats = shade[..., None] * np.asarray(colour, np.float32)
+        rgb: AnyFloats = shade[..., None] * np.asarray(colour, np.float32)
         # The lower side mirrors the red field below it.
         bounce = np.clip(s * 1.6 - 0.45, 0, 1) * np.clip(1.25 - s, 0, 1)
         rgb = rgb + bounce[..., None] * np.asarray((34, 8, 4), np.float32)
@@ -167,9 +168,9 @@ class Board:
         alpha = np.clip(self.alpha, 0, 1)
         stack = np.dstack([self.rgb * alpha[..., None], alpha * 255])
         fine = np.clip(np.rint(stack), 0, 255).astype(np.uint8)
-        pixels: Bytes = cv2.resize(fine, (self.width // 2, self.height // 2), interpolation=cv2.INTER_AREA)
+        pixels: Image = cv2.resize(fine, (self.width // 2, self.height // 2), interpolation=cv2.INTER_AREA)
         if blur_from is not None:
-            soft: Bytes = cv2.blur(cv2.blur(pixels, (7, 7)), (7, 7))
+            soft: Image = cv2.blur(cv2.blur(pixels, (7, 7)), (7, 7))
             x = self.x[0, ::2][: pixels.shape[1]]
             weight = np.rint(256 * np.clip((x - blur_from) / 220, 0, 1)).astype(np.int32)[None, :, None]
             pixels = ((pixels * (256 - weight) + soft * weight + 128) >> 8).astype(np.uint8)

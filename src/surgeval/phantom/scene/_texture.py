@@ -11,22 +11,21 @@ import math
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import cv2
 import numpy as np
 import numpy.typing as npt
 from scipy.ndimage import distance_transform_edt
 
+from surgeval.arrays import AnyFloats, Image
 from surgeval.records import Point
 
-Bytes: TypeAlias = npt.NDArray[np.uint8]
-Floats: TypeAlias = npt.NDArray[np.floating[Any]]
 Colour: TypeAlias = tuple[float, float, float]
 SHIFT = 4  # sub-pixel bits of the drawing calls
 
 
-def value_noise(rng: np.random.Generator, height: int, width: int, cell: float) -> Floats:
+def value_noise(rng: np.random.Generator, height: int, width: int, cell: float) -> AnyFloats:
     """Smooth random values in −1…1 that change over about `cell` pixels."""
     rows, r = _lattice(height, cell)
     columns, c = _lattice(width, cell)
@@ -36,14 +35,14 @@ def value_noise(rng: np.random.Generator, height: int, width: int, cell: float) 
     return upper + (across[rows + 1] - upper) * r[:, None]
 
 
-def _lattice(size: int, cell: float) -> tuple[npt.NDArray[np.intp], Floats]:
+def _lattice(size: int, cell: float) -> tuple[npt.NDArray[np.intp], AnyFloats]:
     position = (np.arange(size, dtype=np.float32) + np.float32(0.5)) / np.float32(cell)
     index = position.astype(np.intp)
     t = position - index.astype(np.float32)
     return index, t * t * (3 - 2 * t)
 
 
-def fractal(rng: np.random.Generator, height: int, width: int, cell: float, octaves: int = 3) -> Floats:
+def fractal(rng: np.random.Generator, height: int, width: int, cell: float, octaves: int = 3) -> AnyFloats:
     """Octaves of value noise, each half as large and half as strong; about −1…1."""
     total = value_noise(rng, height, width, cell)
     weight = 1.0
@@ -53,7 +52,7 @@ def fractal(rng: np.random.Generator, height: int, width: int, cell: float, octa
     return total * np.float32(1 / (2 - weight))
 
 
-def warped(image: npt.NDArray[np.generic], dx: Floats, dy: Floats) -> npt.NDArray[np.generic]:
+def warped(image: npt.NDArray[np.generic], dx: AnyFloats, dy: AnyFloats) -> npt.NDArray[np.generic]:
     """The image sampled at (x + dx, y + dy) to the nearest pixel: bends regular patterns into organic ones."""
     height, width = image.shape[:2]
     ys, xs = np.arange(height, dtype=np.float32)[:, None], np.arange(width, dtype=np.float32)[None, :]
@@ -75,7 +74,7 @@ def one_thread() -> Iterator[None]:
             cv2.setNumThreads(before)
 
 
-def distance_inside(mask: npt.NDArray[np.uint8]) -> Floats:
+def distance_inside(mask: Image) -> AnyFloats:
     """Distance of every non-zero pixel to the nearest zero.
 
     SciPy's: the root of a whole number, the same everywhere. OpenCV's exact transform rounds differently with two
@@ -84,7 +83,7 @@ def distance_inside(mask: npt.NDArray[np.uint8]) -> Floats:
     return distance_transform_edt(mask).astype(np.float32)
 
 
-def lobules(rng: np.random.Generator, height: int, width: int, cell: float) -> Floats:
+def lobules(rng: np.random.Generator, height: int, width: int, cell: float) -> AnyFloats:
     """Packed round lumps, 0 in the furrows and 1 on the tops, each about `cell` pixels wide."""
     seeds = np.full((height, width), 255, np.uint8)
     for y in range(int(height / cell) + 1):
@@ -99,7 +98,7 @@ def lobules(rng: np.random.Generator, height: int, width: int, cell: float) -> F
     return soften_height(bent.astype(np.float32), max(round(cell / 14), 1))
 
 
-def polygon(height: int, width: int, outline: Sequence[Point], scale: float, origin: Point) -> Bytes:
+def polygon(height: int, width: int, outline: Sequence[Point], scale: float, origin: Point) -> Image:
     """The anti-aliased inside of an outline, 0…255; pixel = (point − origin) × scale."""
     mask = np.zeros((height, width), np.uint8)
     cv2.fillPoly(mask, [fixed(outline, scale, origin)], 255, cv2.LINE_AA, SHIFT)
@@ -115,7 +114,7 @@ def fixed(outline: Sequence[Point], scale: float, origin: Point = (0.0, 0.0)) ->
 
 
 def vessel_tree(
-    mask: Bytes, source: random.Random, start: Point, heading: float, length: float, width: float, scale: float
+    mask: Image, source: random.Random, start: Point, heading: float, length: float, width: float, scale: float
 ) -> None:
     """Draw a branching vessel into an 8-bit mask, thinning and paling towards its ends; points are pixels / scale."""
     x, y = start
@@ -132,15 +131,15 @@ def vessel_tree(
     cv2.polylines(mask, [fixed(points, scale)], False, level, max(round(width * scale), 1), cv2.LINE_AA, SHIFT)
 
 
-def soften(mask: Bytes, radius: float) -> Bytes:
+def soften(mask: Image, radius: float) -> Image:
     """An 8-bit blur that looks like a Gaussian: two box passes of about `radius` pixels."""
     size = 2 * max(round(radius / 2), 1) + 1
-    once: Bytes = cv2.blur(mask, (size, size), borderType=cv2.BORDER_REPLICATE)
-    twice: Bytes = cv2.blur(once, (size, size), borderType=cv2.BORDER_REPLICATE)
+    once: Image = cv2.blur(mask, (size, size), borderType=cv2.BORDER_REPLICATE)
+    twice: Image = cv2.blur(once, (size, size), borderType=cv2.BORDER_REPLICATE)
     return twice
 
 
-def soften_height(height: Floats, radius: int) -> Floats:
+def soften_height(height: AnyFloats, radius: int) -> AnyFloats:
     """A box blur of a height map by running sums of integers (float sums depend on the CPU)."""
     size = 2 * radius + 1
     total = np.rint(height * 1024).astype(np.int32)
@@ -151,7 +150,7 @@ def soften_height(height: Floats, radius: int) -> Floats:
     return total.astype(np.float32) * np.float32(1 / 1024)
 
 
-def slopes(height: Floats) -> tuple[Floats, Floats]:
+def slopes(height: AnyFloats) -> tuple[AnyFloats, AnyFloats]:
     """Central differences of a height map: (rise to the right, rise downwards) per pixel."""
     gx, gy = np.zeros_like(height), np.zeros_like(height)
     gx[:, 1:-1] = (height[:, 2:] - height[:, :-2]) * np.float32(0.5)
@@ -160,7 +159,7 @@ def slopes(height: Floats) -> tuple[Floats, Floats]:
     return gx, gy
 
 
-def mix(a: Floats | Colour, b: Floats | Colour, t: Floats) -> Floats:
+def mix(a: AnyFloats | Colour, b: AnyFloats | Colour, t: AnyFloats) -> AnyFloats:
     """Between two colours (or colour images), `t` 0…1 per pixel."""
     first, second = np.asarray(a, np.float32), np.asarray(b, np.float32)
     return first + (second - first) * np.clip(t, 0, 1)[..., None]

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
+from surgeval.arrays import AnyFloats, Image
 from surgeval.phantom.scene._organs import RECIPES, OrganRecipe
 from surgeval.phantom.scene._texture import (
     SHIFT,
-    Bytes,
-    Floats,
     distance_inside,
     fixed,
     fractal,
@@ -49,9 +48,9 @@ LIGHT = (-0.26, -0.38, 0.887)
 class Tissue:
     """`colour` is RGB + noise, `relief` is normal x, normal y (128 = flat, 100 = slope 1) and wetness."""
 
-    colour: Bytes
-    relief: Bytes
-    organ: Bytes
+    colour: Image
+    relief: Image
+    organ: Image
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,7 @@ class Field:
     closed: Tissue
     open: Tissue
     bag: Tissue  # colour's fourth channel is its opacity
-    dissection: Bytes  # 0…255: when the bed is opened, from the neck to the fundus
+    dissection: Image  # 0…255: when the bed is opened, from the neck to the fundus
 
 
 class _Canvas:
@@ -80,13 +79,13 @@ class _Canvas:
 class _Noise:
     """Shared noise of the whole canvas, named after its cell size in world units."""
 
-    n90: Floats
-    n30: Floats
-    n11: Floats
-    n4: Floats
-    n2: Floats
-    lumps: Floats
-    small_lumps: Floats
+    n90: AnyFloats
+    n30: AnyFloats
+    n11: AnyFloats
+    n4: AnyFloats
+    n2: AnyFloats
+    lumps: AnyFloats
+    small_lumps: AnyFloats
 
 
 def build_field(anatomy: Anatomy, look: Look) -> Field:
@@ -142,7 +141,7 @@ def _window(outline: tuple[Point, ...], margin: float) -> tuple[slice, slice]:
     return slice(y0, y1), slice(x0, x1)
 
 
-def _paint(canvas: _Canvas, organ: Organ, recipe: OrganRecipe, noise: _Noise, source: random.Random) -> Bytes:
+def _paint(canvas: _Canvas, organ: Organ, recipe: OrganRecipe, noise: _Noise, source: random.Random) -> Image:
     """Put one organ on the canvas; returns its opacity over the whole canvas."""
     margin = 20 * SCALE
     window = _window(organ.outline, margin)
@@ -202,15 +201,15 @@ def _paint(canvas: _Canvas, organ: Organ, recipe: OrganRecipe, noise: _Noise, so
     return whole
 
 
-def _ragged(solid: Bytes, local: _Noise, amount: float) -> Bytes:
+def _ragged(solid: Image, local: _Noise, amount: float) -> Image:
     """Fray an edge: noise added to the softened mask decides where it ends."""
     soft = soften(solid, 5 * SCALE).astype(np.float32)
     level = soft + np.float32(amount * 90) * (local.n11 * np.float32(0.7) + local.n4 * np.float32(0.5) + local.n30)
-    sharp: Bytes = np.clip((level - 112) * 5, 0, 255).astype(np.uint8)
+    sharp: Image = np.clip((level - 112) * 5, 0, 255).astype(np.uint8)
     return sharp
 
 
-def _vessels(organ: Organ, recipe: OrganRecipe, solid: Bytes, origin: Point, source: random.Random) -> Bytes:
+def _vessels(organ: Organ, recipe: OrganRecipe, solid: Image, origin: Point, source: random.Random) -> Image:
     mask = np.zeros_like(solid)
     xs, ys = [x for x, _ in organ.outline], [y for _, y in organ.outline]
     x0, x1 = max(min(xs), EXTENT[0]), min(max(xs), EXTENT[0] + EXTENT[2])
@@ -223,7 +222,7 @@ def _vessels(organ: Organ, recipe: OrganRecipe, solid: Bytes, origin: Point, sou
     return mask
 
 
-def _strands(organ: Organ, count: int, solid: Bytes, origin: Point, source: random.Random) -> Bytes:
+def _strands(organ: Organ, count: int, solid: Image, origin: Point, source: random.Random) -> Image:
     """Fibres that run the length of a band (an outline made by `ribbon`: one side forth, the other back)."""
     mask = np.zeros_like(solid)
     half = len(organ.outline) // 2
@@ -243,7 +242,7 @@ def _strands(organ: Organ, count: int, solid: Bytes, origin: Point, source: rand
     return mask
 
 
-def _ends_fade(organ: Organ, shape: tuple[int, ...], origin: Point) -> Floats:
+def _ends_fade(organ: Organ, shape: tuple[int, ...], origin: Point) -> AnyFloats:
     """A band melts into what it is attached to: 0 at both ends, 1 between."""
     half = len(organ.outline) // 2
     start, end = _middle(organ.outline[0], organ.outline[-1]), _middle(organ.outline[half - 1], organ.outline[half])
@@ -282,7 +281,7 @@ def _raw_bed(canvas: _Canvas, anatomy: Anatomy, noise: _Noise) -> None:
     canvas.relief[window] += (flat - canvas.relief[window]) * a
 
 
-def _dissection(anatomy: Anatomy, noise: _Noise) -> Bytes:
+def _dissection(anatomy: Anatomy, noise: _Noise) -> Image:
     bag = next(organ for organ in anatomy.organs if organ.name == "gallbladder")
     neck, fundus = anatomy.duct[0], bag.outline[0]
     dx, dy = fundus[0] - neck[0], fundus[1] - neck[1]
@@ -293,7 +292,7 @@ def _dissection(anatomy: Anatomy, noise: _Noise) -> Bytes:
     return np.clip(255 * (along + 0.25 + 0.08 * noise.n11) / 1.4, 0, 255).astype(np.uint8)
 
 
-def _finish(canvas: _Canvas, fourth: Bytes, look: Look) -> Tissue:
+def _finish(canvas: _Canvas, fourth: Image, look: Look) -> Tissue:
     rows = _colour_matrix(look)
     channels = [canvas.rgb[..., c] for c in range(3)]
     mixed = [row[0] * channels[0] + row[1] * channels[1] + row[2] * channels[2] for row in rows]

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import cv2
 import numpy as np
 import numpy.typing as npt
 
-from surgeval.phantom.scene._texture import Bytes
+from surgeval.arrays import AnyInts, Floats, Image
 from surgeval.phantom.script._state import CameraPose, Pull
 
 STEP = 8
-Ints: TypeAlias = npt.NDArray[np.integer[Any]]
+
 Affine: TypeAlias = tuple[float, float, float, float, float, float]
 _EXP_X = np.array([k / 64 for k in range(513)])
 _EXP_Y = np.array([round(math.exp(-k / 64), 9) for k in range(512)] + [0.0])
@@ -28,8 +28,8 @@ _EXP_Y = np.array([round(math.exp(-k / 64), 9) for k in range(512)] + [0.0])
 class WarpMaps:
     """Source position of every pixel, in 1/32 pixel of the source."""
 
-    x: Ints
-    y: Ints
+    x: AnyInts
+    y: AnyInts
 
     def linear(self) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.uint16]]:
         """The two arrays that `cv2.remap` takes for exact fixed-point interpolation."""
@@ -61,11 +61,11 @@ def invert(affine: Affine) -> Affine:
     return (p, q, -(p * c + q * f), s, t, -(s * c + t * f))
 
 
-def falloff(pull: Pull, x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def falloff(pull: Pull, x: Floats, y: Floats) -> Floats:
     """The Gaussian weight of a pull at rest points; wide enough that the tissue never folds over itself."""
     radius = max(pull.radius, 1.1 * math.hypot(pull.dx, pull.dy), 1.0)
     square = ((x - pull.x) * (x - pull.x) + (y - pull.y) * (y - pull.y)) / (2 * radius * radius)
-    weight: npt.NDArray[np.float64] = np.interp(square, _EXP_X, _EXP_Y)
+    weight: Floats = np.interp(square, _EXP_X, _EXP_Y)
     return weight
 
 
@@ -73,9 +73,9 @@ def falloff(pull: Pull, x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) 
 class TissueGrid:
     """Rest coordinates under the image: coarse nodes, and how much the pulls brighten or darken the surface there."""
 
-    x: npt.NDArray[np.float64]
-    y: npt.NDArray[np.float64]
-    tension: npt.NDArray[np.float64]
+    x: Floats
+    y: Floats
+    tension: Floats
 
 
 def tissue_grid(camera: CameraPose, pulls: tuple[Pull, ...], width: int, height: int) -> TissueGrid:
@@ -103,13 +103,13 @@ def tissue_grid(camera: CameraPose, pulls: tuple[Pull, ...], width: int, height:
     return TissueGrid(x, y, tension)
 
 
-def refine(nodes: npt.NDArray[np.float64], scale: float, width: int, height: int) -> Ints:
+def refine(nodes: Floats, scale: float, width: int, height: int) -> AnyInts:
     """Coarse nodes × scale as whole numbers on every pixel, interpolated with integers only."""
-    grid: Ints = np.floor(nodes * scale + 0.5).astype(np.int32)
-    k: Ints = np.arange(STEP, dtype=np.int32)
-    tall: Ints = grid[:-1, None, :] * (STEP - k)[None, :, None] + grid[1:, None, :] * k[None, :, None]
+    grid: AnyInts = np.floor(nodes * scale + 0.5).astype(np.int32)
+    k: AnyInts = np.arange(STEP, dtype=np.int32)
+    tall: AnyInts = grid[:-1, None, :] * (STEP - k)[None, :, None] + grid[1:, None, :] * k[None, :, None]
     tall = tall.reshape(-1, grid.shape[1])[:height]
-    full: Ints = tall[:, :-1, None] * (STEP - k) + tall[:, 1:, None] * k
+    full: AnyInts = tall[:, :-1, None] * (STEP - k) + tall[:, 1:, None] * k
     return (full.reshape(height, -1)[:, :width] + STEP * STEP // 2) >> 6
 
 
@@ -121,16 +121,16 @@ def affine_maps(affine: Affine, window: tuple[slice, slice]) -> WarpMaps:
     return WarpMaps((a * columns + (b * rows + c + 512)) >> 10, (d * columns + (e * rows + f + 512)) >> 10)
 
 
-def sample(source: Bytes, maps: WarpMaps) -> Bytes:
+def sample(source: Image, maps: WarpMaps) -> Image:
     """The source at the maps, bilinear; 0 outside it."""
     first, second = maps.linear()
-    result: Bytes = cv2.remap(source, first, second, cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT, borderValue=0)
+    result: Image = cv2.remap(source, first, second, cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT, borderValue=0)
     return result
 
 
-def sample_nearest(source: Bytes, maps: WarpMaps) -> Bytes:
+def sample_nearest(source: Image, maps: WarpMaps) -> Image:
     """The source's nearest pixel; 0 outside it."""
-    result: Bytes = cv2.remap(
+    result: Image = cv2.remap(
         source, maps.nearest(16), None, cv2.INTER_NEAREST, borderMode=cv2.BORDER_CONSTANT, borderValue=0
     )
     return result

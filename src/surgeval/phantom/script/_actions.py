@@ -47,8 +47,8 @@ class Swing:
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
-    """What one instrument does to one target; `site` and `to` are rest points where contact begins and ends."""
+class Deed:
+    """Who does what to what, and when."""
 
     track: int
     instrument: str
@@ -56,6 +56,12 @@ class Action:
     target: str
     start: float
     end: float
+
+
+@dataclass(frozen=True, slots=True)
+class Action(Deed):
+    """What one instrument does to one target; `site` and `to` are rest points where contact begins and ends."""
+
     site: Point
     to: Point
     toward: Point  # unit vector from the trocar to the site

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from surgeval.phantom.script._anatomy import Anatomy, visible_organ
 from surgeval.phantom.script._dice import Dice
+from surgeval.phantom.script._history import History, Span
 from surgeval.phantom.script._motion import distance, ramp, rounded
 from surgeval.phantom.script._plan import ProcedurePlan
 from surgeval.phantom.script._schedule import Booking, Draft, entry_point, parked
@@ -27,11 +28,9 @@ _COVER = 0.7  # seconds in which an object slips under tissue
 
 
 @dataclass(frozen=True, slots=True)
-class Leg:
+class Leg(Span):
     """A stretch of an object's history: held by a carrier (`carrier` names it), lying, or hidden at a place."""
 
-    start: float
-    end: float
     kind: str  # "held", "lying" or "hidden"
     at: Point
     carrier: str = ""
@@ -39,7 +38,7 @@ class Leg:
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectPlan:
+class ObjectPlan(History[Leg]):
     """One object: `origin` is brought, dropped, spilled or excised; `situs` the organ it lies on."""
 
     number: int
@@ -50,22 +49,13 @@ class ObjectPlan:
     legs: tuple[Leg, ...]
 
     @property
-    def start(self) -> float:
-        """When it is first in the abdomen."""
-        return self.legs[0].start
-
-    @property
-    def end(self) -> float:
-        """When it has left (or the procedure ends)."""
-        return self.legs[-1].end
-
-    def leg(self, t: float) -> Leg | None:
-        """What is happening to it."""
-        return next((leg for leg in self.legs if leg.start <= t < leg.end), None)
+    def stretches(self) -> tuple[Leg, ...]:
+        """The legs."""
+        return self.legs
 
     def state(self, t: float, tools: dict[int, Tool], pulls: Sequence[Pull]) -> ObjectState | None:
         """As the renderer draws it; None while it is not in the abdomen."""
-        leg = self.leg(t)
+        leg = self.at(t)
         if leg is None:
             return None
         if leg.kind == "held" and leg.track is not None:

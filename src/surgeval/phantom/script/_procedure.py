@@ -16,6 +16,7 @@ from surgeval.phantom.script._anatomy import Anatomy, build_anatomy
 from surgeval.phantom.script._camera import CameraPath, follow
 from surgeval.phantom.script._dice import Dice
 from surgeval.phantom.script._foreign import ObjectPlan, plan_objects, with_tracks
+from surgeval.phantom.script._history import Span, stretch_at
 from surgeval.phantom.script._procedures import CHOLECYSTECTOMY, PROCEDURES
 from surgeval.phantom.script._schedule import PhaseSpan, Places, book, drafts, finish, gallbladder_swing, phase_spans
 from surgeval.phantom.script._state import Corruption, SceneState
@@ -30,11 +31,9 @@ _PRIORITY = {"right": 0, "extra": 1, "third": 2, "left": 3, "assist": 4, "bag": 
 
 
 @dataclass(frozen=True, slots=True)
-class CorruptedStretch:
+class CorruptedStretch(Span):
     """From–to in seconds of the video, and what is wrong with the image."""
 
-    start: float
-    end: float
     corruption: Corruption
 
 
@@ -72,7 +71,7 @@ class Procedure:
     def phase(self, t: float) -> PhaseSpan:
         """The phase at a time of the video."""
         now = t + self.offset
-        return next((span for span in self.phases if span.start <= now < span.end), self.phases[-1])
+        return stretch_at(self.phases, now) or self.phases[-1]
 
     def working(self, t: float) -> Tool | None:
         """The instrument the surgeon attends to: acting or about to, the right hand first."""
@@ -83,7 +82,8 @@ class Procedure:
 
     def corruption(self, t: float) -> Corruption | None:
         """What is wrong with the image at a time of the video."""
-        return next((c.corruption for c in self.corrupted if c.start <= t < c.end), None)
+        corrupted = stretch_at(self.corrupted, t)
+        return corrupted.corruption if corrupted else None
 
     def state(self, t: float) -> SceneState:
         """The whole scene at a time of the video."""

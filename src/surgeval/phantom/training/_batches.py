@@ -10,14 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch.nn.functional import affine_grid, grid_sample
 
+from surgeval.arrays import Floats
 from surgeval.phantom.training._data import SIZE, SLOTS, STEPS_ALPHA, Frames
 from surgeval.phantom.training._prompts import space
 
-Floats = npt.NDArray[np.float64]
 PASTED = 0.5  # share of a batch
 KEPT = 0.75  # chance of each tool to stay when it is pasted
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from surgeval.models._clip_resnet import PhantomClipResnet
+from surgeval.models import PhantomClipResnet
 from surgeval.phantom.training._data import SIZE
 from surgeval.phantom.training._prompts import BEGIN, END, LENGTH, PAD, save_tokenizer, vocabulary
 

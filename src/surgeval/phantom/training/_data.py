@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+from surgeval.arrays import Bools, Singles
 from surgeval.phantom.dataset._edition import VideoPlan, plan_videos
 from surgeval.phantom.dataset._truth import MIN_TOOL
 from surgeval.phantom.scene._footage import Footage
@@ -41,7 +42,7 @@ class Frames:
     tools: npt.NDArray[np.uint8]  # (frames, SIZE, SIZE): slot + 1 of the tool there ≪ 5 | its opacity
     instrument: npt.NDArray[np.int16]  # (frames, SLOTS), −1 for an empty slot
     triplet: npt.NDArray[np.int16]  # (frames, SLOTS), −1 for none
-    boxes: npt.NDArray[np.float32]  # (frames, SLOTS, 4) corners in pixels of the full frame
+    boxes: Singles  # (frames, SLOTS, 4) corners in pixels of the full frame
     working: npt.NDArray[np.int16]  # slot of the working instrument, −1 where it is not to be seen
     tint: npt.NDArray[np.int16]  # instrument that coloured the tissue, −1 for none
     video: npt.NDArray[np.int32]
@@ -162,7 +163,7 @@ def _squash(image: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     return np.asarray(Image.fromarray(image).resize((SIZE, SIZE), Image.Resampling.BILINEAR))
 
 
-def _owners(masks: list[npt.NDArray[np.bool_]]) -> npt.NDArray[np.uint8]:
+def _owners(masks: list[Bools]) -> npt.NDArray[np.uint8]:
     if not masks:
         return np.zeros((SIZE, SIZE), np.uint8)
     shares = np.stack(
@@ -177,7 +178,7 @@ def _padded(values: list[int]) -> npt.NDArray[np.int16]:
     return np.array(values + [-1] * (SLOTS - len(values)), np.int16)
 
 
-def _boxes(masks: list[npt.NDArray[np.bool_]]) -> npt.NDArray[np.float32]:
+def _boxes(masks: list[Bools]) -> Singles:
     boxes = np.zeros((SLOTS, 4), np.float32)
     for slot, mask in enumerate(masks):
         rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))

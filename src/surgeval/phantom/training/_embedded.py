@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from surgeval.errors import BadInput, DataError
-from surgeval.models._devices import usable_device
+from surgeval.models import usable_device
 from surgeval.phantom.training._batches import Stock
 from surgeval.phantom.training._clip import save
 from surgeval.phantom.training._data import Frames, film_all, first_videos, training_shoots

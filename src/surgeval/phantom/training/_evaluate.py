@@ -15,12 +15,12 @@ import numpy.typing as npt
 import torch
 from torch.nn.functional import interpolate
 
+from surgeval.arrays import Bools, Floats, Ints, Singles
 from surgeval.errors import BadInput
 from surgeval.models.contrastive import Contrastive, ConvTower, TextBank
 from surgeval.phantom.training._data import FRAME, SIZE, Frames
 from surgeval.phantom.training._prompts import benchmark_sentences
 
-Floats = npt.NDArray[np.float64]
 KEEP_TOP = 0.2
 
 
@@ -29,8 +29,8 @@ class Examination:
     """One number per frame with an instrument in it; `nan` where a question does not apply."""
 
     video: npt.NDArray[np.int32]
-    said: npt.NDArray[np.int64]  # instrument of the best prompt
-    present: npt.NDArray[np.bool_]  # (frames, instruments)
+    said: Ints  # instrument of the best prompt
+    present: Bools  # (frames, instruments)
     right: Floats  # the best prompt's instrument is there
     right_working: Floats  # … and it is the one at work
     always_grasper: Floats  # what saying "grasper" every time would score
@@ -66,7 +66,7 @@ def examine(model: Contrastive, frames: Frames, batch: int = 32, seed: int = 0) 
 def _examine_some(
     model: Contrastive,
     frames: Frames,
-    rows: npt.NDArray[np.int64],
+    rows: Ints,
     texts: TextBank,
     instruments: int,
     turns: torch.Tensor,
@@ -81,7 +81,7 @@ def _examine_some(
     slot = frames.working[rows].astype(int)
     at_work = np.where(slot >= 0, instrument[np.arange(len(rows)), np.maximum(slot, 0)], -1)
 
-    def right(choice: npt.NDArray[np.int64]) -> Floats:
+    def right(choice: Ints) -> Floats:
         found: Floats = (instrument == choice[:, None]).any(1).astype(np.float64)
         return found
 
@@ -96,12 +96,12 @@ def _examine_some(
     known = triplet >= 0
     hit = ((triplet[:, :, None] == top5[:, None, :]).any(2) & known).any(1).astype(np.float64)
 
-    def working(choice: npt.NDArray[np.int64]) -> Floats:
+    def working(choice: Ints) -> Floats:
         return np.where(at_work >= 0, choice == at_work, np.nan)
 
-    def said_without(mask: torch.Tensor) -> npt.NDArray[np.int64]:
+    def said_without(mask: torch.Tensor) -> Ints:
         blacked = torch.where(mask[:, None], -torch.ones_like(pixels), pixels)
-        choice: npt.NDArray[np.int64] = model.scores(blacked, texts)[:, :instruments].argmax(1).cpu().numpy()
+        choice: Ints = model.scores(blacked, texts)[:, :instruments].argmax(1).cpu().numpy()
         return choice
 
     without_tools = said_without(hidden_boxes)
@@ -162,10 +162,10 @@ def _share(region: torch.Tensor, truth: torch.Tensor) -> Floats:
     return share
 
 
-def _box_masks(boxes: npt.NDArray[np.float32], instrument: npt.NDArray[np.int16]) -> npt.NDArray[np.bool_]:
+def _box_masks(boxes: Singles, instrument: npt.NDArray[np.int16]) -> Bools:
     y, x = (np.arange(size) + 0.5 for size in FRAME)
     x1, y1, x2, y2 = (boxes[..., k, None] for k in range(4))
     columns, rows = (x >= x1) & (x < x2), (y >= y1) & (y < y2)
     each = rows[..., :, None] & columns[..., None, :] & (instrument >= 0)[..., None, None]
-    union: npt.NDArray[np.bool_] = np.logical_or.reduce(each, axis=1)
+    union: Bools = np.logical_or.reduce(each, axis=1)
     return union

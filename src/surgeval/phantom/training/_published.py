@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from surgeval.arrays import Bools, Floats, Ints
 from surgeval.errors import BadInput
-from surgeval.models._registry import open_contrastive
+from surgeval.models import open_contrastive
 from surgeval.models.contrastive import AttentionTower, Contrastive, ConvTower
 from surgeval.phantom.dataset._edition import VideoPlan, edition, plan_videos
 from surgeval.phantom.training._data import SIZE, Frames, examination_shoots, film_all, held_out_plans
@@ -26,8 +27,6 @@ __all__ = ["Examined", "examine_embedded"]
 
 TINTS = ("by_instrument", "random")
 Log = Callable[[str], None]
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +112,7 @@ def _macro_f1(exam: Examination) -> Interval:
     names, codes = np.unique(exam.video, return_inverse=True)
     said = np.eye(exam.present.shape[1], dtype=bool)[exam.said]
 
-    def counts(table: npt.NDArray[np.bool_]) -> Floats:
+    def counts(table: Bools) -> Floats:
         return np.stack([np.bincount(codes, column) for column in table.T], 1)
 
     both, claimed, there = counts(said & exam.present), counts(said), counts(exam.present)

@@ -14,13 +14,14 @@ if TYPE_CHECKING:
     from surgeval.protocols.focus._results_file import read_results
     from surgeval.protocols.focus._run import FocusRun, run_focus
     from surgeval.protocols.focus._summary import BucketScore
+    from surgeval.protocols.focus.compare import compare_focus
     from surgeval.protocols.focus.method import RESAMPLES, score_focus
-    from surgeval.protocols.focus.result import Admission, FocusScores, admission_gate
+    from surgeval.protocols.focus.result import Admission, FocusScores, admission_gate, load_focus, outcomes
 
 DESCRIPTOR = Descriptor(
     name="focus",
     question="Does it answer questions about the operation, better than one who never looked?",
-    run="surgeval.protocols.focus._run_command:run",
+    run="surgeval.protocols.focus.command:run",
     score="surgeval.protocols.focus.command:score",
     load="surgeval.protocols.focus.result:load_focus",
     page="surgeval.protocols.focus.page:write_page_of",
@@ -43,6 +44,7 @@ _HOMES = {
         "run_focus",
     ),
     "_summary": ("BucketScore",),
+    "compare": ("compare_focus",),
     "method": (
         "RESAMPLES",
         "score_focus",
@@ -51,6 +53,8 @@ _HOMES = {
         "Admission",
         "FocusScores",
         "admission_gate",
+        "load_focus",
+        "outcomes",
     ),
 }
 
@@ -65,7 +69,10 @@ __all__ = [
     "Judging",
     "admission_gate",
     "as_sources",
+    "compare_focus",
     "judge_agreement",
+    "load_focus",
+    "outcomes",
     "read_results",
     "run_focus",
     "score_focus",

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 import polars as pl
 
-from surgeval.protocols.focus.result import FocusScores
 from surgeval.stats import cohen_kappa
+
+if TYPE_CHECKING:
+    from surgeval.protocols.focus.result import FocusScores
 
 __all__ = ["judge_agreement"]
 

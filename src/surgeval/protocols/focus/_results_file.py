@@ -6,26 +6,32 @@ spreadsheet takes for a formula is the guard of `save_tables` and is taken off a
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from surgeval.errors import DataError
+from surgeval.files import read_bounded
 from surgeval.pages import unguarded
+from surgeval.protocols.focus._stored import read_scores
 
-__all__ = ["read_results", "read_scores"]
+__all__ = ["read_results"]
 
 _NEEDED = ("qID", "video", "group", "ood", "correctness")
 _MAX_BYTES = 1 << 30
 
 
 def read_results(path: Path) -> pl.DataFrame:
-    """The results table of a file or run folder, all cells as text (empty ones null).
+    r"""The results table of a file, or of a folder with `tables/results.csv`, all cells as text (empty ones null).
 
-    A question without video is a cluster of its own, as in scoring. A run folder whose scores say that the submission
-    is not to be ranked is refused.
+    A question without video is a cluster of its own, as in scoring. A folder whose scores say that the submission is
+    not to be ranked is refused.
+
+    >>> from tempfile import mkdtemp
+    >>> path = Path(mkdtemp()) / "net.csv"
+    >>> _ = path.write_text("qID,video,group,ood,correctness\nq1,,verbs,0,1\nq2,v,verbs,0,0\n")
+    >>> read_results(path)["video"].to_list()
+    ['question q1', 'v']
     """
     if path.is_dir():
         _check_rankable(path / "scores.json")
@@ -40,17 +46,10 @@ def read_results(path: Path) -> pl.DataFrame:
 
 
 def _read(path: Path) -> pl.DataFrame:
+    # The bytes, not the path: polars takes brackets and stars in a path for a pattern, and wants it in UTF-8.
+    data = read_bounded(path, _MAX_BYTES, "a results file, as `surgeval score focus` writes it")
     try:
-        if not path.is_file():
-            found = "no such file" if not path.exists() else "no regular file"
-            raise DataError(path, found=found, expected="a results file, as `surgeval score focus` writes it")
-        if path.stat().st_size > _MAX_BYTES:
-            raise DataError(path, found=f"{path.stat().st_size} bytes", expected=f"at most {_MAX_BYTES}")
-        # The bytes, not the path: polars takes brackets and stars in a path for a pattern, and wants it in UTF-8.
-        return pl.read_csv(path.read_bytes(), infer_schema=False)
-    except OSError as error:
-        found = error.strerror or type(error).__name__
-        raise DataError(path, found=found, expected="a readable results file") from None
+        return pl.read_csv(data, infer_schema=False)
     except pl.exceptions.NoDataError:
         raise DataError(path, found="an empty file", expected="a results table") from None
     except pl.exceptions.PolarsError as error:
@@ -69,18 +68,6 @@ def _unguarded(table: pl.DataFrame, path: Path) -> pl.DataFrame:
     # Column by column, not by name: polars reads a column name like "^.*$" as a pattern.
     wanted = {name: column for name, column in zip(names, table.get_columns(), strict=True) if name}
     return pl.DataFrame([unguarded(column).alias(name) for name, column in wanted.items()])
-
-
-def read_scores(path: Path) -> dict[str, Any]:
-    """What `scores.json` of a run folder says."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        said = getattr(error, "strerror", None) or type(error).__name__
-        raise DataError(path, found=said, expected="the scores that `surgeval score focus` wrote") from None
-    if not isinstance(found, dict):
-        raise DataError(path, found=f"a JSON {type(found).__name__}", expected="an object of scores")
-    return found
 
 
 def _check_rankable(path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -22,6 +23,7 @@ from surgeval.asking import (
     Shown,
     VideoFiles,
     open_answerer,
+    pictures,
     question_units,
 )
 from surgeval.engine import Manifest, RunSummary, fingerprint, load_cases, run
@@ -32,8 +34,11 @@ from surgeval.protocols.focus._files import as_sources
 from surgeval.protocols.focus._prompt import PROMPT_VERSION, question_messages
 from surgeval.protocols.focus._rules import latency_limit
 from surgeval.protocols.focus._sources import QuestionSet, open_questions
+from surgeval.protocols.focus._stored import SCORES
+from surgeval.qa.chat import Usage, public_name
 from surgeval.qa.formats import formats
 from surgeval.records import Answer, VqaQuestion
+from surgeval.results import Result
 
 __all__ = ["FocusRun", "run_focus"]
 
@@ -43,8 +48,8 @@ _SCHEMA = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
-class FocusRun:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class FocusRun(Result):
     """A finished run: one row per question in `answers` (`qID`, `video`, `status`, `reason`, `content`, `latency`, …).
 
     `media` says what the model saw. `judged` says whether some answers need judges.
@@ -73,18 +78,31 @@ class FocusRun:
         """Questions that a failure left without an answer; a file without a response is no failure of a model."""
         return sum(count for status, count in self.counts.items() if status not in ("ok", "missing"))
 
-    def to_frame(self) -> pl.DataFrame:
-        """One row per question."""
-        return self.answers
+    @property
+    def usage(self) -> Usage:
+        """Requests and tokens of the answers; `usage.cost(Price(…))` is what they cost."""
+        spent = self.answers.select(pl.col("requests", "prompt_tokens", "completion_tokens").sum())
+        return Usage(*spent.row(0))
+
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """`answers`: one row per question."""
+        return {"answers": self.answers}
+
+    def __repr__(self) -> str:
+        return f"FocusRun of {self.model}: {self._said}"
+
+    @property
+    def _said(self) -> str:
+        return ", ".join(f"{count} {status}" for status, count in self.counts.items())
 
     def __str__(self) -> str:
-        said = ", ".join(f"{count} {status}" for status, count in self.counts.items())
-        return "\n".join((str(self.summary), f"{self.model}: {said}; media: {self.media}", *self.notes))
+        return "\n".join((str(self.summary), f"{self.model}: {self._said}; media: {self.media}", *self.notes))
 
 
 def run_focus(
     data: str | Path | None,
-    model: str | Answerer,
+    model: str | Answerer[VqaQuestion],
     out: str | Path,
     *,
     requests: str | Path | None = None,
@@ -132,7 +150,7 @@ def run_focus(
     folder = Path(out)
     worker = Asking(
         answerer, {question.id: question for question in questions}, folder / "answers.sqlite",
-        media=eyes, shown=shown, concurrency=concurrency,
+        look=partial(pictures, eyes, shown=shown) if eyes else None, concurrency=concurrency,
     )  # fmt: skip
     try:
         summary = run(
@@ -143,12 +161,15 @@ def run_focus(
     answers = _answers(folder, questions)
     _write(folder, questions, answers)
     judged = any(question.format in formats() and formats()[question.format].judged for question in questions)
-    name = model if isinstance(model, str) else answerer.identity
-    return FocusRun(folder, name, seen, answers, summary, judged, _notes(answerer, eyes))
+    name = public_name(model) if isinstance(model, str) else answerer.identity
+    return FocusRun(
+        folder=folder, model=name, media=seen, answers=answers, summary=summary, judged=judged,
+        notes=_notes(answerer, eyes),
+    )  # fmt: skip
 
 
 def _media(
-    answerer: Answerer, found: QuestionSet, questions: tuple[VqaQuestion, ...], folder: Path | None
+    answerer: Answerer[VqaQuestion], found: QuestionSet, questions: tuple[VqaQuestion, ...], folder: Path | None
 ) -> Media | None:
     videos = {question.video for question in questions}
     if folder is not None:
@@ -159,11 +180,11 @@ def _media(
     return None
 
 
-def _notes(answerer: Answerer, eyes: Media | None) -> tuple[str, ...]:
+def _notes(answerer: Answerer[VqaQuestion], eyes: Media | None) -> tuple[str, ...]:
     if eyes is not None or not answerer.costly:
         return ()
     if answerer.looks:
-        return ("warning: no media: the model was asked in text alone; name a folder of videos with --media",)
+        return ("warning: no media: the model was asked in text alone; a folder of videos can be given",)
     return ("warning: the model takes no pictures: it was asked in text alone",)
 
 
@@ -186,5 +207,8 @@ def _write(folder: Path, questions: tuple[VqaQuestion, ...], answers: pl.DataFra
     said = [Answer(qid, content, latency) for qid, content, latency in rows]
     for name, records in zip(("requests", "references", "responses"), as_sources(questions, said), strict=True):
         # A lone surrogate becomes its escape, which inside a JSON text is what it was.
-        text = printable(json.dumps(records, indent=1, ensure_ascii=False))
-        write_atomically(folder / f"{name}.json", f"{text}\n".encode())
+        data = f"{printable(json.dumps(records, indent=1, ensure_ascii=False))}\n".encode()
+        path = folder / f"{name}.json"
+        if not (path.is_file() and path.read_bytes() == data):
+            (folder / SCORES).unlink(missing_ok=True)  # scores of other answers are not this run's
+            write_atomically(path, data)

@@ -8,7 +8,7 @@ without correctness (bad references, judge errors) are counted but take no part.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -16,13 +16,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from surgeval.arrays import Bools
 from surgeval.protocols.focus._rules import STATUSES
 from surgeval.stats import Interval, bootstrap_slices, bootstrap_statistic
 from surgeval.vocab import capabilities
 
-__all__ = ["RESULTS", "SUMMARY", "BucketScore", "Numbers", "Scheme", "focus_numbers"]
+__all__ = ["RESULTS", "SUMMARY", "BucketScore", "Numbers", "Scheme", "bucket_mean", "focus_numbers", "with_clusters"]
 
-Mask: TypeAlias = npt.NDArray[np.bool_]
+
 Scheme: TypeAlias = Literal["cluster", "two_level"]
 RESULTS: dict[str, pl.DataType | type[pl.DataType]] = {
     "qID": pl.String, "video": pl.String, "group": pl.String, "primary": pl.String, "ood": pl.Boolean,
@@ -71,7 +72,7 @@ class _Rows:
 
     right: npt.NDArray[np.float64]
     cluster: list[str]
-    in_video: Mask  # a question without video is its own cluster
+    in_video: Bools  # a question without video is its own cluster
 
 
 class _Plan(NamedTuple):
@@ -86,8 +87,7 @@ def focus_numbers(
     """The summary of a results table; `drop_videoless` leaves questions without video out of the mean over videos."""
     scored = results.filter(pl.col("correctness").is_not_null())
     right = scored["correctness"].cast(pl.Float64).to_numpy()
-    video = scored["video"].to_list()
-    cluster = [name if name is not None else f"question {qid}" for name, qid in zip(video, scored["qID"], strict=True)]
+    cluster = with_clusters(scored)["video"].to_list()
     in_video = scored["video"].is_not_null().to_numpy() if drop_videoless else np.ones(len(right), dtype=bool)
     slices = {key: mask for key, mask in _slices(scored) if mask.any()}
     rows = _Rows(right, cluster, in_video)
@@ -111,7 +111,17 @@ def focus_numbers(
     return Numbers(summary, buckets, flat.get(overall), macro.get(overall), score)
 
 
-def _slices(frame: pl.DataFrame) -> Iterator[tuple[str, Mask]]:
+def with_clusters(results: pl.DataFrame) -> pl.DataFrame:
+    """The results with a video in every row: a question without one is a cluster of its own.
+
+    >>> with_clusters(pl.DataFrame({"qID": ["q1", "q2"], "video": ["v", None]}))["video"].to_list()
+    ['v', 'question q2']
+    """
+    own = pl.lit("question ") + pl.col("qID")
+    return results.with_columns(pl.coalesce("video", own).alias("video"))
+
+
+def _slices(frame: pl.DataFrame) -> Iterator[tuple[str, Bools]]:
     """Level/name → rows, from the whole to its parts."""
     yield "overall/MEAN", np.ones(len(frame), dtype=bool)
     robustness = frame["ood"].replace_strict({True: "ood", False: "id"}, return_dtype=pl.String)
@@ -131,7 +141,7 @@ def _counts(results: pl.DataFrame) -> Iterator[tuple[str, int]]:
 
 
 def _intervals(
-    rows: _Rows, slices: dict[str, Mask], usable: Mask, point: Literal["flat", "macro"], plan: _Plan
+    rows: _Rows, slices: dict[str, Bools], usable: Bools, point: Literal["flat", "macro"], plan: _Plan
 ) -> dict[str, Interval]:
     chosen = {key: mask[usable] for key, mask in slices.items() if mask[usable].any()}
     if not chosen:
@@ -143,22 +153,36 @@ def _intervals(
     return {interval.name: interval for interval in found}
 
 
-def _pre_evaluation(rows: _Rows, buckets: list[Mask], resamples: int, seed: int) -> Interval | None:
+def _pre_evaluation(rows: _Rows, buckets: list[Bools], resamples: int, seed: int) -> Interval | None:
     """Mean of the buckets' flat accuracies; a resample in which a bucket has no video is left out."""
     if not buckets:
         return None
     videos, code = np.unique(np.array(rows.cluster), return_inverse=True)
-    right = np.stack([np.bincount(code[mask], rows.right[mask], len(videos)) for mask in buckets], axis=1)
-    asked = np.stack([np.bincount(code[mask], minlength=len(videos)) for mask in buckets], axis=1)
+    return bootstrap_statistic(
+        bucket_mean(rows.right, code, len(videos), buckets), videos.tolist(), batched=True, resamples=resamples,
+        seed=seed, name="pre_evaluation/SCORE",
+    )  # fmt: skip
 
-    def mean_of_buckets(drawn: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+
+def bucket_mean(
+    right: npt.NDArray[np.float64], video: npt.NDArray[np.int64], videos: int, buckets: Sequence[Bools]
+) -> Callable[[npt.NDArray[np.int64]], npt.NDArray[np.float64]]:
+    """The mean of the buckets' flat accuracies as a function of how often each video was drawn (a row per resample).
+
+    >>> both = [np.array([True, True, False]), np.array([False, False, True])]
+    >>> mean = bucket_mean(np.array([1.0, 0.0, 1.0]), np.array([0, 1, 1]), 2, both)
+    >>> mean(np.array([[1, 1], [0, 2]])).tolist()
+    [0.75, 0.5]
+    """
+    correct = np.stack([np.bincount(video[mask], right[mask], videos) for mask in buckets], axis=1)
+    asked = np.stack([np.bincount(video[mask], minlength=videos) for mask in buckets], axis=1)
+
+    def mean(drawn: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         total = drawn @ asked
-        share = np.divide(drawn @ right, total, out=np.full(total.shape, np.nan), where=total > 0)
+        share = np.divide(drawn @ correct, total, out=np.full(total.shape, np.nan), where=total > 0)
         return np.asarray(share.mean(axis=1))
 
-    return bootstrap_statistic(
-        mean_of_buckets, videos.tolist(), batched=True, resamples=resamples, seed=seed, name="pre_evaluation/SCORE"
-    )
+    return mean
 
 
 def _row(key: str, count: int, flat: Interval | None, macro: Interval | None) -> dict[str, object]:

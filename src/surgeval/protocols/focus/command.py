@@ -1,8 +1,13 @@
-"""`surgeval score focus`: score answers to surgical questions that were given elsewhere."""
+"""`surgeval score focus` and `surgeval run focus`: score answers to surgical questions, or ask a model for them first.
+
+A run scores its answers at once where nobody has to judge them or judges are named.
+"""
 
 from __future__ import annotations
 
+import shlex
 from contextlib import ExitStack
+from dataclasses import asdict, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,16 +15,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from surgeval.console import JsonOption, console, print_frame, print_json, print_table, progress
-from surgeval.errors import BadInput, DataError, visible
+from surgeval.errors import BadInput, visible
 
 if TYPE_CHECKING:
+    from surgeval.protocols.focus._run import FocusRun
     from surgeval.protocols.focus.result import Admission, FocusScores
-    from surgeval.protocols.focus.tables import FocusReport
     from surgeval.qa.chat import Price
     from surgeval.qa.judging import Panel, TiePolicy
 
-MANUAL_BESIDE_JSON = "--judge manual: found beside --json, expected one of them: a person needs the screen"
+_MANUAL_BESIDE_JSON = "--judge manual: found beside --json, expected one of them: a person needs the screen"
 _LISTED = 10
+_BLOCK = 32  # questions in flight at most: a run stores blocks of this size
 
 
 class Track(StrEnum):
@@ -116,12 +122,13 @@ def score(
     """
     from surgeval.protocols.focus.method import score_focus
     from surgeval.protocols.focus.page import write_focus_report
-    from surgeval.protocols.focus.tables import FocusReport, focus_json
+    from surgeval.protocols.focus.result import check_scores_folder
     from surgeval.qa.judging import read_verdicts
     from surgeval.qa.screening import FlagPolicy
 
     if retry and not (out / "scores.json").is_file():
         raise BadInput(f"--retry: {out}: found no scores.json, expected a folder that was scored before")
+    check_scores_folder(out)
     people = read_verdicts(human) if human is not None else None
     with ExitStack() as stack:
         panel = _panel(stack, judge or [], cache or out / "verdicts.sqlite", tie.value, quorum, ask_all, compat, json)
@@ -135,16 +142,78 @@ def score(
             max_latency=max_latency, compat=compat, strict=strict,
             flags=None if flags is Flags.off else FlagPolicy(flags.value), max_judge_errors=max_judge_errors,
             scheme=scheme.value if scheme else None, resamples=resamples, seed=seed, workers=workers,
-            progress=lambda done, total: bar.update(task, completed=done, total=total),
+            progress=lambda done, total: bar.update(task, completed=done, total=total), name=name or _name(out),
         )  # fmt: skip
-    gate = _admission(scores, baseline or [])
-    report = FocusReport(scores, name or out.name or out.resolve().name, people, prices, gate)
-    page = write_focus_report(report, out)
+    scores = replace(scores, human=people, prices=prices, admission=_admission(scores, baseline or []))
+    page = write_focus_report(scores, out)
     if json:
-        print_json({**focus_json(report), "results": scores.results.to_dicts(), "report": str(page)})
+        print_json({**scores.to_json(), "results": scores.results.to_dicts(), "report": str(page)})
     else:
-        _print(report, page)
+        _print(scores, page)
     return 1 if scores.counts["judge_error"] else 0
+
+
+def run(
+    model: Annotated[
+        str,
+        typer.Option(
+            "--model", metavar="SPEC", show_default=False,
+            help="openai:MODEL@URL, hf:PATH, replay:FILE, prior[:TRAIN], random[:SEED] or oracle.",
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", help="The run's folder: new, or one to resume.", show_default=False)],
+    data: Annotated[
+        str | None,
+        typer.Option("--data", help="A phantom, a requests/references folder, published rows, or hub:OWNER/NAME."),
+    ] = None,
+    requests: Annotated[Path | None, typer.Option("--requests", help="The questions, in place of --data.")] = None,
+    references: Annotated[Path | None, typer.Option("--references", help="Their references.")] = None,
+    media: Annotated[Path | None, typer.Option("--media", help="Folder with a video file for every video.")] = None,
+    frames: Annotated[int, typer.Option("--frames", min=1, help="Frames a question may show.")] = 8,
+    overlay_time: Annotated[bool, typer.Option("--overlay-time", help="Burn the time (hh:mm:ss) into frames.")] = False,
+    track: Annotated[
+        Track | None, typer.Option("--track", help="frame: one frame a question. Also sets the latency limit.")
+    ] = None,
+    concurrency: Annotated[int, typer.Option("--concurrency", min=1, max=_BLOCK, help="Questions at a time.")] = 8,
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Ask only the first questions.")] = None,
+    max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="Longest reply of a chat model.")] = 512,
+    timeout: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds to wait for one reply.")] = 120.0,
+    judge: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--judge", metavar="SPEC",
+            help="Judge and score at once: exact, openai:MODEL@URL, hf:PATH, table:FILE or manual (repeatable).",
+        ),
+    ] = None,
+    retry: Annotated[bool, typer.Option("--retry", help="Ask again what failed; nothing else.")] = False,
+    json: JsonOption = False,
+) -> int:  # fmt: skip
+    """Ask a model FOCUS questions and store every answer; stopped runs are resumed by the same command.
+
+    Writes responses.json beside requests.json and references.json. Scores at once when no answer needs a judge or
+    --judge names one. Exit code 1 when a question has no answer or no verdict: --retry asks those again.
+
+    Example: [bold]surgeval run focus --data phantom --model openai:vlm@http://localhost:8000/v1 --out runs/vlm[/bold]
+
+    Example: [bold]surgeval run focus --data phantom --model prior --judge exact --out runs/prior[/bold]
+    """
+    from surgeval.models.chat import ChatOptions
+    from surgeval.protocols.focus._run import run_focus
+
+    if retry and not (out / "run.json").is_file():
+        raise BadInput(f"--retry: {out}: found no run.json, expected the folder of a run")
+    _check_judges(judge or [], json)  # before hours of asking
+    asked = run_focus(
+        data, model, out, requests=requests, references=references, media=media, frames=frames, overlay=overlay_time,
+        track=track.value if track else None, concurrency=concurrency, limit=limit,
+        options=ChatOptions(max_tokens=max_tokens, timeout=timeout), retry=retry, progress=not json,
+    )  # fmt: skip
+    scores, page = _scored(asked, judge or [], track, json)
+    if json:
+        print_json(_json(asked, scores, page, track))
+    else:
+        _say(asked, scores, page, track)
+    return 1 if asked.summary.failed or (scores and scores.counts["judge_error"]) else 0
 
 
 def _panel(
@@ -158,7 +227,7 @@ def _panel(
         return None
     kinds = {parse_judge(spec).kind for spec in specs}
     if json and "manual" in kinds:
-        raise BadInput(MANUAL_BESIDE_JSON)
+        raise BadInput(_MANUAL_BESIDE_JSON)
     judges = open_judges(specs, open_chat, original=compat is not None)
     stored = stack.enter_context(VerdictCache(cache)) if kinds - {"table", "exact"} else None
     return Panel(judges, tie=tie, quorum=quorum, cache=stored, short_circuit=not ask_all, compat=compat)
@@ -166,21 +235,13 @@ def _panel(
 
 def _admission(scores: FocusScores, folders: list[Path]) -> Admission | None:
     """The gate against runs that were scored before, on the same questions."""
-    from surgeval.protocols.focus._results_file import read_results, read_scores
-    from surgeval.protocols.focus.result import admission_gate
+    from surgeval.protocols.focus.result import admission_gate, load_focus
 
-    baselines: dict[str, FocusScores | float] = {}
-    for folder in folders:
-        value = read_scores(folder / "scores.json").get("pre_evaluation_score")
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise DataError(folder, field="pre_evaluation_score", found=value, expected="a number")
-        odd = sorted(set(read_results(folder)["qID"]) ^ set(scores.results["qID"]))
-        if odd:
-            raise DataError(
-                folder, record=f"qID {odd[0]}", found=f"other questions ({len(odd)} differ)", expected="the same ones"
-            )
-        baselines[str(folder)] = float(value)
-    return admission_gate(scores, baselines) if baselines else None
+    return admission_gate(scores, {str(folder): load_focus(folder) for folder in folders}) if folders else None
+
+
+def _name(folder: Path) -> str:
+    return folder.name or folder.resolve().name
 
 
 def _interactive(panel: Panel | None) -> bool:
@@ -188,37 +249,94 @@ def _interactive(panel: Panel | None) -> bool:
 
 
 def _prices(texts: list[str], judges: list[str]) -> dict[str, Price]:
-    from surgeval.qa.chat import Price
+    from surgeval.qa.chat import Price, public_name
 
     found: dict[str, Price] = {}
     for text in texts:
         name, _, numbers = text.rpartition("=")
+        name = public_name(name)  # as reports call the judge
         try:
             prompt, completion = (float(part) for part in numbers.split(","))
         except ValueError:
             prompt = completion = -1.0
         if not (0 <= prompt < float("inf") and 0 <= completion < float("inf")):
-            raise BadInput(f"--price {text!r}: expected JUDGE=PROMPT,COMPLETION, two costs per million tokens")
+            raise BadInput(f"--price {name!r}: expected JUDGE=PROMPT,COMPLETION, two costs per million tokens")
         if name not in judges:
-            raise BadInput(f"--price {text!r}: found the judge {name!r}, expected one of {', '.join(judges) or 'none'}")
+            raise BadInput(f"--price: found the judge {name!r}, expected one of {', '.join(judges) or 'none'}")
         found[name] = Price(prompt, completion)
     return found
 
 
-def _print(report: FocusReport, page: Path) -> None:
+def _check_judges(specs: list[str], json: bool) -> None:
+    """Refuse what would fail once the answers are there: no such kind, no such verdict file, nobody at the screen."""
+    from surgeval.qa.judging import open_judges, parse_judge
+
+    kinds = [parse_judge(spec).kind for spec in specs]
+    if json and "manual" in kinds:
+        raise BadInput(_MANUAL_BESIDE_JSON)
+    open_judges([spec for spec, kind in zip(specs, kinds, strict=True) if kind == "table"])
+
+
+def _scored(run: FocusRun, judge: list[str], track: Track | None, json: bool) -> tuple[FocusScores | None, Path | None]:
+    """The scores, unless a failed question would count as wrong or an answer would be left without a verdict."""
+    from surgeval.protocols.focus.method import score_focus
+    from surgeval.protocols.focus.page import write_focus_report
+
+    if run.unasked or (run.judged and not judge):
+        return None, None
+    with ExitStack() as stack:
+        panel = _panel(stack, judge, run.folder / "verdicts.sqlite", "judge_error", None, False, None, json)
+        scores = score_focus(*run.sources, judge=panel, track=track.value if track else None, name=_name(run.folder))
+    return scores, write_focus_report(scores, run.folder)
+
+
+def _command(run: FocusRun, track: Track | None) -> str:
+    """The command that scores this run, ready for a shell."""
+    words = ["surgeval", "score", "focus"]
+    for option, path in zip(("--requests", "--references", "--responses"), run.sources, strict=True):
+        words += [option, str(path)]
+    words += ["--track", track.value] if track else []
+    words += ["--judge", "SPEC"] if run.judged else []
+    return shlex.join([*words, "--out", str(run.folder)])
+
+
+def _json(run: FocusRun, scores: FocusScores | None, page: Path | None, track: Track | None) -> dict[str, Any]:
+    return {
+        "folder": str(run.folder), "model": run.model, "media": run.media, "questions": run.answers.height,
+        "counts": run.counts, "usage": asdict(run.usage), "failures": run.summary.to_frame().to_dicts(), "notes": list(run.notes),
+        "responses": str(run.sources[2]), "score_command": _command(run, track),
+        "scores": scores.to_json() if scores else None, "report": str(page) if page else None,
+    }  # fmt: skip
+
+
+def _say(run: FocusRun, scores: FocusScores | None, page: Path | None, track: Track | None) -> None:
+    say = console().print
+    for line in str(run).splitlines():
+        say(visible(line))
+    if scores is not None and page is not None:
+        say()
+        _print(scores, page)
+    elif run.unasked:
+        say(f"not scored: {run.unasked} questions have no answer yet; the same command with --retry asks only those")
+    else:
+        say("some answers need a judge (SPEC: openai:MODEL@URL, hf:PATH, table:FILE, exact or manual):")
+        say(f"  {visible(_command(run, track))}")
+
+
+def _print(scores: FocusScores, page: Path) -> None:
     from surgeval.protocols.focus.tables import judge_table
 
-    scores, say = report.scores, console().print
-    say(visible(report.name))
+    say = console().print
+    say(visible(scores.name))
     say(str(scores))
-    if report.admission is not None:
-        say(f"{'admitted' if report.admission.admitted else 'not admitted'}: {visible(report.admission.reason)}")
+    if scores.admission is not None:
+        say(f"{'admitted' if scores.admission.admitted else 'not admitted'}: {visible(scores.admission.reason)}")
     say()
     rows: list[tuple[Any, ...]] = [(bucket.name, bucket.count, str(bucket.interval)) for bucket in scores.buckets]
     print_table("flat accuracy by bucket", ["bucket", "scored", "accuracy"], rows)
     if scores.verdicts:
         say()
-        print_frame("judges", judge_table(report.judges))
+        print_frame("judges", judge_table(scores.judges))
     _print_problems(scores)
     for note in scores.notes:
         say(f"note: {note}")

@@ -84,7 +84,6 @@ def chapter(demo: Demo) -> Chapter:
     from surgeval.protocols.focus._files import as_sources
     from surgeval.protocols.focus.method import score_focus
     from surgeval.protocols.focus.page import write_focus_report
-    from surgeval.protocols.focus.tables import FocusReport
     from surgeval.qa.judging import ExactJudge, Panel
     from surgeval.records import Answer, VqaQuestion
 
@@ -98,9 +97,9 @@ def chapter(demo: Demo) -> Chapter:
             given = [(question, one.answer(question)) for question in questions]
             answers = [Answer(question.id, said.content, said.latency) for question, said in given]
             scored[name] = score_focus(
-                *as_sources(questions, answers), judge=judge, track="segment", workers=1, resamples=RESAMPLES
+                *as_sources(questions, answers), judge=judge, track="segment", workers=1, resamples=RESAMPLES, name=name
             )
-            pages[name] = write_focus_report(FocusReport(scored[name], name), out / name)
+            pages[name] = write_focus_report(scored[name], out / name)
     rows = [
         {"answerer": name, "accuracy": str(one.flat), "score over buckets": str(one.pre_evaluation)}
         for name, one in scored.items()
@@ -110,11 +109,32 @@ def chapter(demo: Demo) -> Chapter:
         page=pages["keen"],
         runs=tuple(out / name for name in scored),
         table=pl.DataFrame(rows),
+        sentences=_sentences(scored),
         ranking={"baselines": BASELINES, "outer": OUTER, "n_boot": INNER},
     )
 
 
-def _answerers(questions: list[VqaQuestion]) -> dict[str, Answerer]:
+def _sentences(scored: Mapping[str, FocusScores]) -> tuple[str, str]:
+    """Who is told apart from whom, by paired differences over the same videos."""
+    from surgeval.protocols.contract import by_key
+    from surgeval.protocols.focus.compare import compare_focus
+
+    numbers = compare_focus(scored["keen"], scored["vague"], resamples=RESAMPLES).numbers
+    buckets = [number.difference.interval for number in numbers if number.key.startswith("bucket/")]
+    ahead, behind = sum(bucket.low > 0 for bucket in buckets), sum(bucket.high < 0 for bucket in buckets)
+
+    def beats(name: str, baseline: str) -> bool:
+        against = compare_focus(scored[name], scored[baseline], resamples=RESAMPLES).numbers
+        return by_key(against, "pre_evaluation_score").difference.interval.low > 0
+
+    better = [name for name in scored if name not in BASELINES and all(beats(name, other) for other in BASELINES)]
+    return (
+        f"keen is better than vague in {ahead} of {len(buckets)} buckets, worse in {behind}",
+        f"better than {' and '.join(BASELINES)}: {', '.join(better) or 'nobody'}",
+    )
+
+
+def _answerers(questions: list[VqaQuestion]) -> dict[str, Answerer[VqaQuestion]]:
     from surgeval.asking import Oracle, PriorAnswerer, RandomAnswerer
 
     noisy = {name: NoisyAnswerer(name, skill, questions) for name, skill in SKILLS.items()}

@@ -8,6 +8,8 @@ default repairs it, and every difference shows in the status column. `docs/focus
 
 from __future__ import annotations
 
+import hashlib
+
 import polars as pl
 
 from surgeval.errors import BadInput, printable
@@ -58,6 +60,7 @@ def score_focus(
     seed: int = 0,
     workers: int = 8,
     progress: Progress | None = None,
+    name: str = "submission",
 ) -> FocusScores:
     """Score a submission; sources are paths of the challenge's JSON files or the lists they hold.
 
@@ -84,18 +87,30 @@ def score_focus(
     outcomes = [outcome(question, response, limit, compat) for question, response in files.questions]
     judged = ask_judges(questions, outcomes, judge, policy=flags, compat=compat, workers=workers, progress=progress)
     results = _results(questions, judged.outcomes)
+    drawn = scheme or ("cluster" if compat is None else "two_level")
     made = focus_numbers(
-        results, limit=limit, scheme=scheme or ("cluster" if compat is None else "two_level"),
-        drop_videoless=compat is not None, resamples=resamples, seed=seed,
-    )  # fmt: skip
+        results, limit=limit, scheme=drawn, drop_videoless=compat is not None, resamples=resamples, seed=seed
+    )
     counts = _counts(files, results, judged)
     odd = off_track_groups(track, {question.group for question in questions if question.group})
     notes = (f"groups outside the frame track's taxonomy: {', '.join(odd)}",) if odd else ()
     return FocusScores(
-        results, made.summary, judged.verdicts, made.buckets, made.flat, made.video_mean, made.pre_evaluation, counts,
-        files.problems, notes, track, limit, compat,
-        _unrankable(counts, judged, flags, max_judge_errors),
+        name=printable(name), results=results, summary=made.summary, verdicts=judged.verdicts, buckets=made.buckets,
+        flat=made.flat, video_mean=made.video_mean, pre_evaluation=made.pre_evaluation, counts=counts,
+        problems=files.problems, notes=notes, track=track, limit=limit, compat=compat,
+        settings={"flags": flags.value if flags else "off", "max_judge_errors": max_judge_errors, "scheme": drawn,
+                  "resamples": resamples, "seed": seed},
+        questions=_fingerprint(questions), unrankable=_unrankable(counts, judged, flags, max_judge_errors),
     )  # fmt: skip
+
+
+def _fingerprint(questions: list[FocusQuestion]) -> str:
+    """The same for the same questions with the same references, in any order."""
+    digest = hashlib.sha256()
+    for q in sorted(questions, key=lambda question: question.id):
+        options = sorted(map(repr, q.options.items())) if isinstance(q.options, dict) else q.options
+        digest.update(repr((q.id, q.text, q.video, q.primary, q.ood, q.format, options, q.answer)).encode())
+    return digest.hexdigest()[:32]
 
 
 def _results(questions: list[FocusQuestion], outcomes: tuple[Outcome, ...]) -> pl.DataFrame:

@@ -1,29 +1,21 @@
-"""The report on one scored FOCUS submission: page, tables, and the facts that a ranking reads.
+"""The page on one scored FOCUS submission, with its tables and figures.
 
-`OUT/tables/results.csv` has one row per question and is what `surgeval rank` takes; `OUT/scores.json` holds every
-number and whether the submission may be ranked at all.
+`write_focus_report` also stores the scores, so that `write_page_of` makes the same page again from the folder alone.
 """
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from surgeval.errors import BadInput
-from surgeval.figures import Bars, Figure, Heatmap, Series, save_figure
-from surgeval.pages import Fact, Plot, Section, Table, save_tables, write_page
-from surgeval.protocols.focus._summary import BucketScore
+from surgeval.pages import Fact, Plot, Section, Table, save_figures, save_tables, write_page
 from surgeval.protocols.focus.result import FocusScores
-from surgeval.protocols.focus.tables import FocusReport, focus_json, judge_table
-from surgeval.stats import Interval
+from surgeval.protocols.focus.tables import judge_table
 
-__all__ = ["focus_sections", "write_focus_report"]
+__all__ = ["focus_sections", "write_focus_report", "write_page_of"]
 
 _FLAT, _MACRO = "flat_accuracy", "accuracy_mean_of_video_means"
 _STATUS = {
@@ -48,49 +40,44 @@ _SCHEMES = {
 }
 
 
-def write_focus_report(report: FocusReport, out: Path) -> Path:
-    """Write page, tables, figures and `scores.json` below `out`; returns the page's path."""
-    save_tables(report.tables, out / "tables")
-    try:
-        (out / "figures").mkdir(parents=True, exist_ok=True)
-        for name, figure in _figures(report.scores).items():
-            save_figure(figure, out / "figures" / name)
-        text = json.dumps(focus_json(report), indent=2, ensure_ascii=False, allow_nan=False)
-        (out / "scores.json").write_text(f"{text}\n", encoding="utf-8")
-    except OSError as error:
-        raise BadInput(f"{out}: the report cannot be written: {error.strerror or error}") from error
-    scores = report.scores
+def write_focus_report(scores: FocusScores, out: Path) -> Path:
+    """Store the scores in `out`, which makes it a run folder, and write their page there; returns the page's path."""
+    scores.save(out)
+    return write_page_of([scores], out)
+
+
+def write_page_of(results: Sequence[FocusScores], out: Path) -> Path:
+    """Write page, tables and figures of a result below `out`; returns the page's path."""
+    scores = results[0]
+    save_tables(scores.tables, out / "tables")
+    plots = save_figures(scores.figures, out, notes=_REMARK)
     details = {
         "Protocol": "focus" if scores.compat is None else f"focus, as {scores.compat} scores it",
         "Track": scores.track or "none named",
         "Latency limit": "none" if scores.limit is None else f"{scores.limit:g} s",
-        "Judges": ", ".join(tally.judge for tally in report.judges.judges) or "none asked",
+        "Judges": ", ".join(tally.judge for tally in scores.judges.judges) or "none asked",
     }
     return write_page(
-        out / "report.html", report.name, focus_sections(report), kind="focus", lead=_lead(scores), details=details
-    )
+        out / "report.html", scores.name, focus_sections(scores, plots), kind="focus", lead=_lead(scores),
+        details=details,
+    )  # fmt: skip
 
 
-def focus_sections(report: FocusReport) -> tuple[Section, ...]:
-    """The chapters."""
-    scores = report.scores
-    figures = {
-        name: Plot(figure, _REMARK.get(name, ""), (f"figures/{name}.svg", f"figures/{name}.png"))
-        for name, figure in _figures(scores).items()
-    }
+def focus_sections(scores: FocusScores, plots: Mapping[str, Plot]) -> tuple[Section, ...]:
+    """The chapters, with the plots of the figures `buckets` and `leaves` where there are any."""
     sections = [
-        Section("Overview", _warnings(report), facts=_facts(scores), tables=(_statuses(scores),)),
+        Section("Overview", _warnings(scores), facts=_facts(scores), tables=(_statuses(scores),)),
         Section("Buckets", "Each capability group in and out of distribution: the units of the ranking.",
                 tables=_level(scores, "bucket", "Buckets"),
-                figures=tuple(figures[name] for name in ("buckets",) if name in figures)),
+                figures=tuple(plots[name] for name in ("buckets",) if name in plots)),
         Section("Capabilities", "",
                 tables=(*_level(scores, "group", "Groups"), *_level(scores, "leaf", "Leaves of the taxonomy")),
-                figures=tuple(figures[name] for name in ("leaves",) if name in figures)),
+                figures=tuple(plots[name] for name in ("leaves",) if name in plots)),
         Section("Kinds of questions", "",
                 tables=(*_level(scores, "answer_format", "Answer formats"),
                         *_level(scores, "robustness", "In and out of distribution"),
                         *_level(scores, "clinical", "Clinical questions"))),
-        _judging(report),
+        _judging(scores),
         _unusual(scores),
         _problems(scores),
         Section("Each question", "", tables=(
@@ -110,32 +97,22 @@ _REMARK = {
 def _lead(scores: FocusScores) -> str:
     if scores.flat is None:
         return "No question could be scored."
-    score = f"Pre-evaluation score {_shown(scores.pre_evaluation)}. " if scores.pre_evaluation else ""
+    score = f"Pre-evaluation score {scores.pre_evaluation.cell()}. " if scores.pre_evaluation else ""
     counts = scores.counts
     return f"{score}{counts['scored']} of {counts['questions']} questions scored, {scores.flat.clusters} videos."
 
 
 def _facts(scores: FocusScores) -> tuple[Fact, ...]:
-    facts = []
-    for label, interval in (
-        ("pre-evaluation score", scores.pre_evaluation),
-        ("flat accuracy", scores.flat),
-        ("mean of video means", scores.video_mean),
-    ):
-        if interval is not None:
-            ends = (
-                "no interval"
-                if math.isnan(interval.low)
-                else f"95 % interval {interval.low:.3f} to {interval.high:.3f}"
-            )
-            facts.append(Fact(label, f"{interval.estimate:.3f}", ends))
+    facts = [
+        Fact(number.label, f"{number.interval.estimate:.3f}", number.interval.ends()) for number in scores.headlines()
+    ]
     counts = scores.counts
     videos = f" in {scores.flat.clusters} videos" if scores.flat is not None else ""
     return (*facts, Fact("questions scored", str(counts["scored"]), f"of {counts['questions']}{videos}"))
 
 
-def _warnings(report: FocusReport) -> str:
-    scores, gate = report.scores, report.admission
+def _warnings(scores: FocusScores) -> str:
+    gate = scores.admission
     said = (
         []
         if gate is None or scores.unrankable
@@ -174,18 +151,16 @@ def _level(scores: FocusScores, level: str, title: str) -> tuple[Table, ...]:
     return (Table(title, frame, file="tables/summary.csv"),)
 
 
-def _judging(report: FocusReport) -> Section | None:
-    verdicts = report.scores.verdicts
-    if not verdicts:
+def _judging(scores: FocusScores) -> Section | None:
+    if not scores.verdicts:
         return None
-    judges = report.judges
-    calls = report.scores.judge_calls
+    judges, calls = scores.judges, scores.judge_calls
     text = f"{judges.answers} answers went to {'the judge' if len(calls) == 1 else 'the judges'}."
     if len(calls) > 1:
         asked = f"{', '.join(map(str, calls[:-1]))} and {calls[-1]}"
         text += f" They were asked about {asked} of them, in this order: a judge is spared what is decided."
     tally = judge_table(judges)
-    agreement = report.agreement
+    agreement = scores.agreement
     if not any(agreement["note"]):
         agreement = agreement.drop("note")
     return Section(
@@ -214,7 +189,7 @@ def _unusual(scores: FocusScores) -> Section | None:
 def _problems(scores: FocusScores) -> Section | None:
     if not scores.problems:
         return None
-    frame = pl.DataFrame([asdict(problem) for problem in scores.problems], infer_schema_length=None)
+    frame = scores.tables["problems"]
     kinds = frame.group_by("kind", "level").len("problems").sort("problems", "kind", descending=[True, False])
     return Section(
         "Problems in the files", "All three files are checked before the first answer is read.",
@@ -222,38 +197,6 @@ def _problems(scores: FocusScores) -> Section | None:
                 Table("Each problem", frame.select("kind", "level", "record", "field", "found", "expected", "file"),
                       file="tables/problems.csv", folded=True)),
     )  # fmt: skip
-
-
-def _figures(scores: FocusScores) -> dict[str, Figure]:
-    if not scores.buckets:
-        return {}
-    groups = tuple(dict.fromkeys(bucket.group for bucket in scores.buckets))
-    found: dict[tuple[str, bool], BucketScore] = {(bucket.group, bucket.ood): bucket for bucket in scores.buckets}
-    series = [
-        Series(name, tuple(100 * found[group, ood].accuracy if (group, ood) in found else 0.0 for group in groups))
-        for name, ood in (("in distribution", False), ("out of distribution", True))
-        if any((group, ood) in found for group in groups)
-    ]
-    labels = tuple(group.replace("_", " ") for group in groups)
-    made: dict[str, Figure] = {
-        "buckets": Bars("Accuracy by bucket", labels, tuple(series), "% right", mode="grouped", axis="capability group")
-    }
-    scored = scores.results.filter(pl.col("correctness").is_not_null())
-    formats = tuple(sorted(scored["answer_format"].unique()))
-    share = {
-        (group, name): 100 * right
-        for group, name, right in scored.group_by("group", "answer_format")
-        .agg(pl.col("correctness").mean())
-        .iter_rows()
-    }
-    cells = tuple(tuple(_tenth(share.get((group, name))) for name in formats) for group in groups)
-    columns = tuple(name.replace("_", " ") for name in formats)
-    made["leaves"] = Heatmap("Accuracy by capability and answer format", labels, columns, cells, "% right", whole=100)
-    return made
-
-
-def _tenth(value: float | None) -> float | None:
-    return None if value is None else round(value, 1)
 
 
 def _scheme(scores: FocusScores) -> str:
@@ -266,8 +209,3 @@ def _cell(row: Mapping[str, Any], column: str) -> str:
     if row[f"{column}_low"] is None:
         return f"{row[column]:.3f} [no\u00a0interval]"
     return f"{row[column]:.3f} [{row[f'{column}_low']:.3f},\u00a0{row[f'{column}_high']:.3f}]"
-
-
-def _shown(interval: Interval) -> str:
-    ends = "no interval" if math.isnan(interval.low) else f"{interval.low:.3f}, {interval.high:.3f}"
-    return f"{interval.estimate:.3f} [{ends}]"

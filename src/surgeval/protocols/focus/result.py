@@ -1,36 +1,53 @@
-"""What scoring a submission gives: a row and a reason per question, the summary, and whether it may be ranked.
+"""What scoring a submission gives, and what is loaded from its run: a row and a reason per question, and the numbers.
 
 Numbers are over the questions that have a correctness. Questions without one (bad references, judge errors) are counted
-in `counts` and listed in the results, never turned into wrong answers.
+in `counts` and listed in the results, never turned into wrong answers. `FOLDER/scores.json` holds all of it, so a page
+can be made again when questions, answers and judges are gone.
 """
 
 from __future__ import annotations
 
 import html
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from surgeval.datasets import Problem
-from surgeval.errors import BadInput
-from surgeval.protocols.focus._summary import BucketScore
-from surgeval.qa.judging import PanelVerdict, vote_table
+from surgeval.engine import Manifest, load_record, save_scored
+from surgeval.errors import BadInput, DataError, RunError
+from surgeval.figures import Figure
+from surgeval.files import make_folder
+from surgeval.protocols.contract import Headline, RunResult
+from surgeval.protocols.focus._admission import Admission, admission_gate
+from surgeval.protocols.focus._agreement import judge_agreement
+from surgeval.protocols.focus._stored import SCORES, read_scores, restored, write_scores
+from surgeval.protocols.focus._summary import BucketScore, with_clusters
+from surgeval.protocols.focus.figures import focus_figures
+from surgeval.protocols.focus.tables import focus_json, focus_tables
+from surgeval.qa.chat import Price
+from surgeval.qa.judging import PanelReport, PanelVerdict, summarise_verdicts, vote_table
 from surgeval.stats import Interval
 
-__all__ = ["Admission", "FocusScores", "admission_gate"]
+__all__ = ["Admission", "FocusScores", "admission_gate", "check_scores_folder", "load_focus", "outcomes"]
 
 
-@dataclass(frozen=True, eq=False)
-class FocusScores:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class FocusScores(RunResult):
     """The scored submission.
 
     `results` has one row per question (the columns of `tables/results.csv`), `summary` one per level and name.
-    `verdicts` holds what every judge said (`votes()`, `qa.judge.summarise_verdicts`). `counts` has `questions`,
-    `scored`, every status, `flags`, `judged`, and `orphan`, `unreferenced` and `duplicate` records. `flat` and
-    `video_mean` are the two accuracies, None when nothing could be scored.
+    `verdicts` holds what every judge said (`votes()`, `judges`). `counts` has `questions`, `scored`, every status,
+    `flags`, `judged`, and `orphan`, `unreferenced` and `duplicate` records. `flat` and `video_mean` are the two
+    accuracies, None when nothing could be scored. `human` are verdicts of people that judges are compared with,
+    `prices` what judges' tokens cost, `admission` whether it passed the gate. `questions` identifies what was asked.
     """
 
+    name: str
+    protocol: str = field(default="focus", init=False)
     results: pl.DataFrame
     summary: pl.DataFrame
     verdicts: tuple[PanelVerdict, ...]
@@ -44,7 +61,12 @@ class FocusScores:
     track: str | None = None
     limit: float | None = None
     compat: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    questions: str = ""
     unrankable: str = ""  # why this submission may not be ranked; empty when it may
+    human: Mapping[str, bool | None] | None = None
+    prices: Mapping[str, Price] = field(default_factory=dict)
+    admission: Admission | None = None
 
     @property
     def flat_accuracy(self) -> float:
@@ -82,13 +104,60 @@ class FocusScores:
         asked = [len(verdict.votes) for verdict in self.verdicts]
         return tuple(sum(count > place for count in asked) for place in range(max(asked, default=0)))
 
+    @cached_property
+    def judges(self) -> PanelReport:
+        """States, requests, tokens and cost by judge."""
+        return summarise_verdicts(self.verdicts, self.prices)
+
+    @cached_property
+    def agreement(self) -> pl.DataFrame:
+        """Kappa of every pair of judges, and against people."""
+        return judge_agreement(self, self.human)
+
     def votes(self) -> pl.DataFrame:
         """`qID` and a column per judge: true, false, or null where it failed or was not asked."""
         return vote_table(self.verdicts)
 
-    def to_frame(self) -> pl.DataFrame:
-        """One row per question."""
-        return self.results
+    def headlines(self) -> tuple[Headline, ...]:
+        """The pre-evaluation score and the two accuracies, as far as anything could be scored."""
+        known = (
+            ("pre_evaluation_score", "pre-evaluation score", self.pre_evaluation),
+            ("flat_accuracy", "flat accuracy", self.flat),
+            ("accuracy_mean_of_video_means", "mean of video means", self.video_mean),
+        )
+        return tuple(Headline(key, label, interval) for key, label, interval in known if interval is not None)
+
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """`summary` and `results`; judges, their verdicts and agreement, and problems where there are any."""
+        return focus_tables(self)
+
+    @property
+    def figures(self) -> dict[str, Figure]:
+        """`buckets` and `leaves`; none when nothing could be scored."""
+        return focus_figures(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """Every number as plain values; the rows of the results are left out."""
+        return focus_json(self)
+
+    def save(self, folder: str | Path) -> Path:
+        """Write `scores.json`, and `run.json` unless the folder is that of a run which asked the questions."""
+        place = Path(folder)
+        check_scores_folder(place)
+        try:
+            make_folder(place)
+            path = write_scores(self, place)
+            if not _asked(place):
+                save_scored(place, self._manifest(), cases=self.results.height)
+        except OSError as error:
+            raise BadInput(f"{place}: the scores cannot be written: {error.strerror or error}") from error
+        return path
+
+    def _manifest(self) -> Manifest:
+        rules = {"track": self.track, "max_latency": self.limit, "compat": self.compat}
+        judges = [tally.judge for tally in self.judges.judges]
+        return Manifest("focus", {**rules, **self.settings, "judges": judges}, self.questions, self.name)
 
     def __str__(self) -> str:
         lines = [f"{self.counts['scored']} of {self.counts['questions']} questions scored"]
@@ -110,48 +179,49 @@ class FocusScores:
         return f"<pre>{html.escape(str(self))}</pre>{self.summary._repr_html_()}"
 
 
-@dataclass(frozen=True, slots=True)
-class Admission:
-    """Whether a submission passed the gate, against which scores, and why in words."""
+def load_focus(folder: str | Path) -> FocusScores:
+    """The scores of a run folder, checked; neither questions nor answers nor judges are needed.
 
-    admitted: bool
-    score: float
-    baselines: Mapping[str, float]
-    reason: str
-
-
-def admission_gate(scores: FocusScores, baselines: Mapping[str, FocusScores | float]) -> Admission:
-    """Admit a submission whose pre-evaluation score is strictly above every baseline's.
-
-    Baselines are scores or numbers. Scored baselines must have answered the same questions.
+    >>> load_focus("no/such/run")
+    Traceback (most recent call last):
+    surgeval.errors.DataError: no/such/run/run.json: found no such file, expected the record of a run
     """
-    if not baselines:
-        raise BadInput("baselines: found none, expected at least one to be beaten")
-    own = scores.pre_evaluation_score
-    others: dict[str, float] = {}
-    for name, baseline in baselines.items():
-        if isinstance(baseline, FocusScores):
-            _same_questions(scores, baseline, name)
-        value = baseline.pre_evaluation_score if isinstance(baseline, FocusScores) else float(baseline)
-        if value != value:
-            raise BadInput(f"baseline {name}: found no pre-evaluation score, expected one to be beaten")
-        others[name] = value
-    beaten_by = [name for name, value in others.items() if not own > value]
-    if scores.unrankable:
-        reason = scores.unrankable
-    elif own != own:
-        reason = "no question could be scored"
-    elif beaten_by:
-        reason = f"{own:.4f} is not above {', '.join(f'{name} ({others[name]:.4f})' for name in beaten_by)}"
-    else:
-        reason = f"{own:.4f} is above {', '.join(f'{name} ({value:.4f})' for name, value in others.items())}"
-    return Admission(not (scores.unrankable or beaten_by), own, others, reason)
-
-
-def _same_questions(scores: FocusScores, baseline: FocusScores, name: str) -> None:
-    ours, theirs = set(scores.results["qID"]), set(baseline.results["qID"])
-    if ours != theirs:
-        odd = sorted(ours ^ theirs)
-        raise BadInput(
-            f"baseline {name}: found other questions ({len(odd)} differ, first {odd[0]!r}), expected the same ones"
+    place = Path(folder)
+    record = load_record(place)
+    if record.manifest.protocol != "focus":
+        raise DataError(place / "run.json", field="protocol", found=record.manifest.protocol, expected="focus")
+    if not (place / SCORES).exists():
+        raise RunError(
+            f"{place}: found a run whose answers are not scored ({record.status}), expected scores; finish the run,"
+            " then `surgeval score focus` scores its answers into the same folder"
         )
+    return FocusScores(**restored(read_scores(place / SCORES), place / SCORES))
+
+
+def check_scores_folder(folder: Path) -> None:
+    """Refuse a folder for scores that holds the run of another protocol."""
+    if (folder / "run.json").exists():
+        protocol = load_record(folder).manifest.protocol
+        if protocol != "focus":
+            raise BadInput(f"{folder}: found a run of {protocol}, expected a new folder or one of focus")
+
+
+def outcomes(result: FocusScores) -> pl.DataFrame:
+    """Right and wrong by question, as `Outcomes.from_tables` takes it; a run that is not to be ranked is refused.
+
+    >>> from surgeval.protocols.focus import score_focus
+    >>> ask = [{"qID": "q1", "videoID": "v", "start_time": 0, "end_time": 0, "procedure_type": "", "question": "?"}]
+    >>> truth = [{"qID": "q1", "primary": "3a", "format": "number", "answer": "3"}]
+    >>> outcomes(score_focus(ask, truth, [{"qID": "q1", "content": "3"}])).row(0)
+    ('q1', 'v', 'aggregation', False, 'ok', True)
+    """
+    if result.unrankable:
+        found = f"a submission that is not to be ranked: {result.unrankable}"
+        raise DataError(result.name, found=found, expected="one that is")
+    columns = ("qID", "video", "group", "ood", "status", "correctness")
+    return with_clusters(result.results).select(columns)
+
+
+def _asked(folder: Path) -> bool:
+    """Whether a model was asked in this folder: then run.json says which, and stays."""
+    return (folder / "parts").is_dir()

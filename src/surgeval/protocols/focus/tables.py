@@ -1,98 +1,86 @@
-"""A scored FOCUS submission with its name and judges, as tables and as plain values.
+"""A scored FOCUS submission as tables and as plain values.
 
-`scores.json` holds these values; `surgeval rank` and the admission gate read them.
+`scores.json` holds these values and the rows behind them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from functools import cached_property
-from typing import Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from surgeval.protocols.focus._agreement import judge_agreement
-from surgeval.protocols.focus.result import Admission, FocusScores
-from surgeval.qa.chat import Price
-from surgeval.qa.judging import PanelReport, summarise_verdicts
 from surgeval.stats import Interval
 
-__all__ = ["FocusReport", "focus_json", "judge_table"]
+if TYPE_CHECKING:
+    from surgeval.protocols.focus._admission import Admission
+    from surgeval.protocols.focus.result import FocusScores
+    from surgeval.qa.judging import PanelReport
+
+__all__ = ["focus_json", "focus_tables", "judge_table", "plain_interval"]
 
 
-@dataclass(frozen=True, eq=False)
-class FocusReport:
-    """A scored submission with its name and what is known about its judges.
-
-    `human` are verdicts of people (qID → verdict) that the judges are compared with, `prices` what their tokens cost,
-    `admission` whether it passed the gate against baselines.
-    """
-
-    scores: FocusScores
-    name: str = "submission"
-    human: Mapping[str, bool | None] | None = None
-    prices: Mapping[str, Price] = field(default_factory=dict)
-    admission: Admission | None = None
-
-    @cached_property
-    def judges(self) -> PanelReport:
-        """States, requests, tokens and cost by judge."""
-        return summarise_verdicts(self.scores.verdicts, self.prices)
-
-    @cached_property
-    def agreement(self) -> pl.DataFrame:
-        """Kappa of every pair of judges, and against people."""
-        return judge_agreement(self.scores, self.human)
-
-    @property
-    def tables(self) -> dict[str, pl.DataFrame]:
-        """Everything that is saved as CSV."""
-        scores = self.scores
-        found = {"results": scores.results, "summary": scores.summary}
-        if scores.verdicts:
-            votes = scores.votes()
-            found |= {"judges": self.judges.to_frame(), "verdicts": votes, "judge_agreement": self.agreement}
-        if scores.problems:
-            found["problems"] = pl.DataFrame([asdict(problem) for problem in scores.problems], infer_schema_length=None)
-        return {name: table for name, table in found.items() if table.width}
+def focus_tables(scores: FocusScores) -> dict[str, pl.DataFrame]:
+    """Everything that is saved as CSV, the summary first."""
+    tables = {"summary": scores.summary, "results": scores.results}
+    if scores.verdicts:
+        judges = {"judges": scores.judges.to_frame(), "verdicts": scores.votes(), "judge_agreement": scores.agreement}
+        tables |= judges
+    if scores.problems:
+        tables["problems"] = pl.DataFrame([asdict(problem) for problem in scores.problems], infer_schema_length=None)
+    return {name: table for name, table in tables.items() if table.width}
 
 
-def focus_json(report: FocusReport) -> dict[str, Any]:
-    """Every number as plain values; the rows of the results are in `results.csv`."""
-    scores, judges = report.scores, report.judges
+def focus_json(scores: FocusScores) -> dict[str, Any]:
+    """Every number as plain values; the rows of the results are left out."""
+    judges = scores.judges
     return {
         "protocol": "focus",
-        "name": report.name,
+        "name": scores.name,
         "track": scores.track,
         "max_latency": scores.limit,
         "compat": scores.compat,
+        "settings": dict(scores.settings),
+        "questions": scores.questions,
         "flat_accuracy": _plain(scores.flat_accuracy),
         "accuracy_mean_of_video_means": _plain(scores.accuracy_mean_of_video_means),
         "pre_evaluation_score": _plain(scores.pre_evaluation_score),
         "intervals": {
-            "flat_accuracy": _ends(scores.flat), "accuracy_mean_of_video_means": _ends(scores.video_mean),
-            "pre_evaluation_score": _ends(scores.pre_evaluation),
+            "flat_accuracy": plain_interval(scores.flat),
+            "accuracy_mean_of_video_means": plain_interval(scores.video_mean),
+            "pre_evaluation_score": plain_interval(scores.pre_evaluation),
         },
         "counts": dict(scores.counts),
         "n_timed_out": scores.n_timed_out,
         "n_missing": scores.n_missing,
         "n_orphan_responses": scores.n_orphan,
         "buckets": [
-            {"group": one.group, "ood": one.ood, "accuracy": one.accuracy, "count": one.count, **_ends(one.interval)}
-            for one in scores.buckets
+            {"group": bucket.group, "ood": bucket.ood, "accuracy": bucket.accuracy, "count": bucket.count,
+             "interval": plain_interval(bucket.interval)}
+            for bucket in scores.buckets
         ],
         "summary": scores.summary.to_dicts(),
         "judge_calls": list(scores.judge_calls),
         "judges": [asdict(tally) for tally in judges.judges],
         "judge_cost": judges.cost,
-        "judge_agreement": report.agreement.to_dicts(),
+        "judge_agreement": scores.agreement.to_dicts(),
         "unrankable": scores.unrankable,
-        "admission": None if report.admission is None else _admission(report.admission),
+        "admission": None if scores.admission is None else _admission(scores.admission),
         "notes": list(scores.notes),
         "problems": [asdict(problem) for problem in scores.problems],
     }  # fmt: skip
+
+
+def plain_interval(interval: Interval | None) -> dict[str, Any] | None:
+    """Every field of an interval; NaN, which is no JSON, as null.
+
+    >>> plain_interval(Interval(0.5, math.nan, math.nan, clusters=1))["low"] is None
+    True
+    """
+    if interval is None:
+        return None
+    return {key: _plain(value) if isinstance(value, float) else value for key, value in asdict(interval).items()}
 
 
 def judge_table(judges: PanelReport) -> pl.DataFrame:
@@ -111,12 +99,6 @@ def _admission(gate: Admission) -> dict[str, Any]:
         "admitted": gate.admitted, "score": _plain(gate.score), "baselines": dict(gate.baselines),
         "reason": gate.reason,
     }  # fmt: skip
-
-
-def _ends(interval: Interval | None) -> dict[str, float | None]:
-    if interval is None:
-        return {"low": None, "high": None}
-    return {"low": _plain(interval.low), "high": _plain(interval.high)}
 
 
 def _plain(value: float) -> float | None:

@@ -8,7 +8,9 @@ from surgeval._lazy import lazy_exports
 from surgeval.protocols.descriptor import Descriptor
 
 if TYPE_CHECKING:
+    from surgeval.protocols.quality.compare import compare_quality
     from surgeval.protocols.quality.method import QualityRun, run_quality
+    from surgeval.protocols.quality.result import QualityScores, load_quality
 
 DESCRIPTOR = Descriptor(
     name="quality",
@@ -20,16 +22,11 @@ DESCRIPTOR = Descriptor(
 )
 
 _HOMES = {
-    "method": (
-        "QualityRun",
-        "run_quality",
-    ),
+    "compare": ("compare_quality",),
+    "method": ("QualityRun", "run_quality"),
+    "result": ("QualityScores", "load_quality"),
 }
 
-__all__ = [
-    "DESCRIPTOR",
-    "QualityRun",
-    "run_quality",
-]
+__all__ = ["DESCRIPTOR", "QualityRun", "QualityScores", "compare_quality", "load_quality", "run_quality"]
 
 __getattr__, __dir__ = lazy_exports(__name__, _HOMES)

@@ -1,12 +1,11 @@
 """Protocol `quality`: measure every frame, propose the ones nobody can use (ProstaTD, appendix A.2).
 
-One unit is one video, one case is one frame; the run can be interrupted and resumed like any other. Blur is judged
-against the frame's own video, so proposals are made from the finished cases, not inside the units.
+One unit is one video, one case is one frame; the run can be interrupted and resumed like any other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,36 +15,33 @@ import polars as pl
 
 from surgeval.datasets import (
     Dataset,
-    FrameQuality,
     Proposal,
     QualityLimits,
     dataset_fingerprint,
     frame_quality,
     open_dataset,
-    propose_drops,
     read_image,
 )
-from surgeval.engine import Manifest, RunSummary, Unit, load_cases, run
+from surgeval.engine import Manifest, RunSummary, Unit, run
 from surgeval.errors import DataError
+from surgeval.protocols.quality.result import MEASURES, drop_table, load_quality
 from surgeval.records import Case
+from surgeval.results import Result
 
 __all__ = ["QualityRun", "run_quality"]
 
-_MEASURES = ("brightness", "sharpness", "tissue", "saturated", "dark")
 
-
-@dataclass(frozen=True, slots=True)
-class QualityRun:
+@dataclass(frozen=True, repr=False)
+class QualityRun(Result):
     """The finished run and what it proposes."""
 
     summary: RunSummary
     proposals: tuple[Proposal, ...]
 
-    def to_frame(self) -> pl.DataFrame:
-        """One row per frame to drop."""
-        schema = {"video": pl.String, "frame": pl.String, "reason": pl.String, "measure": pl.String}
-        rows = [(p.video, p.name, p.reason, p.measure, p.value, p.limit) for p in self.proposals]
-        return pl.DataFrame(rows, schema={**schema, "value": pl.Float64, "limit": pl.Float64}, orient="row")
+    @property
+    def tables(self) -> Mapping[str, pl.DataFrame]:
+        """`drop`: one row per frame to drop."""
+        return {"drop": drop_table(self.proposals)}
 
 
 @dataclass(frozen=True)
@@ -70,7 +66,7 @@ class _Measure:
             except DataError as error:
                 yield Case(case, frame.video, "unreadable", str(error), {"name": frame.name})
                 continue
-            yield Case(case, frame.video, values={key: asdict(measured)[key] for key in ("name", *_MEASURES)})
+            yield Case(case, frame.video, values={key: asdict(measured)[key] for key in ("name", *MEASURES)})
 
 
 def run_quality(
@@ -87,7 +83,8 @@ def run_quality(
     """Measure the frames of a dataset in a resumable run and propose which to drop."""
     dataset = open_dataset(path, format=format, labels=labels)
     videos = dataset.videos(lambda _problem: None)
-    manifest = Manifest("quality", dataset=dataset_fingerprint(dataset))
+    config = {"limits": asdict(limits or QualityLimits())}
+    manifest = Manifest("quality", config=config, dataset=dataset_fingerprint(dataset))
     summary = run(
         [Unit(video.name, {"video": video.name}) for video in videos],
         _Measure(str(path), dataset.format, labels),
@@ -98,8 +95,4 @@ def run_quality(
         retry=retry,
         progress=progress,
     )
-    cases = load_cases(folder).filter(pl.col("status") == "ok").collect()
-    rows = (
-        FrameQuality(row["cluster"], *(row[key] for key in ("name", *_MEASURES))) for row in cases.iter_rows(named=True)
-    )
-    return QualityRun(summary, propose_drops(rows, limits))
+    return QualityRun(summary, load_quality(folder).proposals)

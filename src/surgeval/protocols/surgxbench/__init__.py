@@ -10,8 +10,9 @@ from surgeval.protocols.descriptor import Descriptor
 if TYPE_CHECKING:
     from surgeval.protocols.surgxbench._settings import PROFILES, TASKS, SurgXSettings, profile_settings
     from surgeval.protocols.surgxbench._single import Explained, explain_image
+    from surgeval.protocols.surgxbench.compare import compare_surgxbench
     from surgeval.protocols.surgxbench.method import SurgXRun, run_surgxbench
-    from surgeval.protocols.surgxbench.result import RESAMPLES, SurgXScores, join_runs, load_surgxbench
+    from surgeval.protocols.surgxbench.result import RESAMPLES, SurgXScores, join_runs, load_surgxbench, outcomes
 
 DESCRIPTOR = Descriptor(
     name="surgxbench",
@@ -37,6 +38,7 @@ _HOMES = {
         "Explained",
         "explain_image",
     ),
+    "compare": ("compare_surgxbench",),
     "method": (
         "SurgXRun",
         "run_surgxbench",
@@ -46,6 +48,7 @@ _HOMES = {
         "SurgXScores",
         "join_runs",
         "load_surgxbench",
+        "outcomes",
     ),
 }
 
@@ -58,9 +61,11 @@ __all__ = [
     "SurgXRun",
     "SurgXScores",
     "SurgXSettings",
+    "compare_surgxbench",
     "explain_image",
     "join_runs",
     "load_surgxbench",
+    "outcomes",
     "profile_settings",
     "run_surgxbench",
 ]

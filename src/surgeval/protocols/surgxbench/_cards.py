@@ -5,12 +5,12 @@ What stands under a picture and is not in the item comes from the run's cases: a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import polars as pl
 
 from surgeval.pages import Card, Picture
-from surgeval.protocols.surgxbench._item import Extras, Hiding, Item
+from surgeval.protocols.surgxbench._item import Hiding, Item
 from surgeval.protocols.surgxbench._prompts import spoken
 from surgeval.protocols.surgxbench.result import SurgXScores
 
@@ -19,12 +19,12 @@ __all__ = ["gallery_cards", "hiding_cards", "match_level"]
 _MARKS = {"IVT": "✓ IVT", "IV": "IV", "IT": "IT", "I": "I only", "": "none"}
 
 
-def gallery_cards(one: SurgXScores, items: Sequence[Item]) -> tuple[Card, ...]:
+def gallery_cards(one: SurgXScores) -> tuple[Card, ...]:
     """A card per prediction, sortable by what is right but ungrounded."""
     rows = one.cases.filter(pl.col("task") == "instruments")
     kept = [] if rows.is_empty() else rows.select("cluster", "frame", "class", "area").rows()
     areas = {(video, frame, name): area for video, frame, name, area in kept}
-    return tuple(_card(item, areas.get((item.video, item.frame, item.predicted))) for item in items)
+    return tuple(_card(item, areas.get((item.video, item.frame, item.predicted))) for item in one.items)
 
 
 def _card(item: Item, area: float | None) -> Card:
@@ -45,11 +45,11 @@ def _card(item: Item, area: float | None) -> Card:
     return Card(Picture(item.picture, alt), f"{item.predicted}: {item.kind}", lines, keys)
 
 
-def hiding_cards(scores: Sequence[SurgXScores], extras: Mapping[str, Extras]) -> tuple[Card, ...]:
+def hiding_cards(scores: Sequence[SurgXScores]) -> tuple[Card, ...]:
     """Figure 6: what is labelled, and the top prompts before and after the attended region was hidden."""
     made = []
     for one in scores:
-        for hiding in extras[one.name].hidings if one.name in extras else ():
+        for hiding in one.extras.hidings:
             rows = one.cases.filter(pl.col("task") == "triplets")
             here = (pl.col("cluster") == hiding.video) & (pl.col("frame") == hiding.frame)
             labelled = [] if rows.is_empty() else rows.filter(here)["triplet"].to_list()

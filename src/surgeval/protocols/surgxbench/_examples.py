@@ -10,7 +10,7 @@ import torch
 
 from surgeval.datasets import read_image
 from surgeval.errors import DataError
-from surgeval.explain._paste import Paste, whole
+from surgeval.explain import Paste, whole
 from surgeval.explain.camera import camera_field
 from surgeval.explain.heatmaps import heatmaps
 from surgeval.explain.occlusion import fill_colour, occlude

@@ -13,6 +13,7 @@ from itertools import islice
 import numpy as np
 import numpy.typing as npt
 
+from surgeval.arrays import Bools, Image
 from surgeval.datasets import Dataset, OnProblem, read_image
 from surgeval.errors import BadInput, DataError
 from surgeval.explain.baselines import edges
@@ -24,9 +25,6 @@ from surgeval.protocols.surgxbench._settings import SurgXSettings
 from surgeval.records import Frame, ImageRef
 
 __all__ = ["Follower", "PreparedFrame", "Reader", "Unseen", "batches", "by_size", "followed"]
-
-Bools = npt.NDArray[np.bool_]
-Image = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from surgeval.arrays import Image
 from surgeval.explain import Paste
 from surgeval.explain.heatmaps import heatmaps
 from surgeval.protocols.surgxbench._frames import PreparedFrame, Reader, batches
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_overlay", "gallery", "side_by_side"]
 
-Image = npt.NDArray[np.uint8]
+
 _WIDTH, _LINE, _LETTERS = 420, 2, 17  # pixels; the page shows a pair at about half its size
 # Right × grounded. "Right but ungrounded" first: of a frame with two predictions, that one is shown.
 _CELLS = ((True, False), (False, True), (True, True), (False, False))

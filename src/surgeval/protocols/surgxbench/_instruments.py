@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from surgeval.arrays import Bools
 from surgeval.explain.baselines import BASELINES, baseline, edges
 from surgeval.explain.heatmaps import heatmaps
 from surgeval.explain.regions import Regions
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from surgeval.models.contrastive import Contrastive, TextBank
 
 __all__ = ["grounding_values", "instrument_cases", "predicted_classes", "reference_cases", "to_device"]
-
-Bools = npt.NDArray[np.bool_]
 
 
 def to_device(seen: Sequence[PreparedFrame], model: Contrastive) -> torch.Tensor:

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
+from surgeval.arrays import Image
 from surgeval.figures import FlowPipeline
 
-__all__ = ["Extras", "Hiding", "Item"]
-
-Image = npt.NDArray[np.uint8]
+__all__ = ["NO_EXTRAS", "Extras", "Hiding", "Item"]
 
 
 @dataclass(frozen=True, eq=False)
 class Item:
     """One prediction to look at."""
 
-    picture: Image  # the frame with its boxes, beside the same frame with map, region and motion
+    picture: Image | bytes  # the frame with its boxes, beside it with map, region and motion; as stored: a JPEG
     video: str
     frame: str
     predicted: str
@@ -42,7 +38,7 @@ class Item:
 class Hiding:
     """A complete triplet match, and the top prompts before and after its attended region was hidden."""
 
-    picture: Image  # the frame, and the frame without the region
+    picture: Image | bytes  # the frame, and the frame without the region
     video: str
     frame: str
     truth: str
@@ -61,3 +57,6 @@ class Extras:
 
     hidings: tuple[Hiding, ...] = ()
     flow: FlowPipeline | None = None
+
+
+NO_EXTRAS = Extras()

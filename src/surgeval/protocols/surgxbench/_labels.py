@@ -11,15 +11,15 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 from PIL import Image as Pillow
 from PIL import ImageDraw, ImageFont
 
+from surgeval.arrays import Image
 from surgeval.errors import visible
 
 __all__ = ["fold", "line_height", "name_patches", "write"]
 
-Image = npt.NDArray[np.uint8]
+
 Colour = tuple[int, int, int]
 Patch = tuple[int, int, int, int]  # x1, y1, x2, y2
 

@@ -12,11 +12,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
-from surgeval.explain._paste import Paste
-from surgeval.explain._select import count
+from surgeval.arrays import Ints
+from surgeval.explain import Paste, count
 from surgeval.explain.regions import Regions, box_masks, fixed_regions, top_regions
 from surgeval.metrics.grounding import Grounding, ground_counts, pixel_window
 from surgeval.protocols.surgxbench._frames import PreparedFrame
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LabelledScene", "classes_present", "regions_of"]
 
-Counts = npt.NDArray[np.int64]
+
 _PIXELS = 24_000_000  # of masks at a time: bounds memory whatever the frame size
 
 
@@ -120,7 +119,7 @@ class LabelledScene:
         for first in range(0, len(maps), step):
             yield first, maps[first : first + step]
 
-    def _counted(self, maps: torch.Tensor, first: int, strict: bool) -> list[tuple[Counts, list[frozenset[str]]]]:
+    def _counted(self, maps: torch.Tensor, first: int, strict: bool) -> list[tuple[Ints, list[frozenset[str]]]]:
         frames, each = maps.shape[:2]
         pixels = self.paste.upsample_torch(maps).flatten(0, 1)
         found = regions_of(pixels, self.settings, strict=strict)
@@ -129,7 +128,7 @@ class LabelledScene:
         flags = _raised(found)
         return [(counts[b], flags[b * each : (b + 1) * each]) for b in range(frames)]
 
-    def _counts(self, found: Regions, owner: torch.Tensor) -> Counts:
+    def _counts(self, found: Regions, owner: torch.Tensor) -> Ints:
         """(maps, 1 + targets or 1 + 2·targets): attended pixels, then hits of every target, without and with motion."""
         kinds = [targets for targets in (self.masks, self.moving) if targets is not None]
         if found.masks.device.type != "cpu":
@@ -150,7 +149,7 @@ class LabelledScene:
         return counts
 
     def _grounding(
-        self, frame: int, predicted: int, counts: Counts, flags: frozenset[str], matched: bool | None
+        self, frame: int, predicted: int, counts: Ints, flags: frozenset[str], matched: bool | None
     ) -> Grounding:
         area, targets = self.paste.shape[0] * self.paste.shape[1], self.masks.shape[1]
         own = 2 + self.shown.index(predicted) if predicted in self.shown else 0
@@ -170,7 +169,7 @@ class LabelledScene:
         )  # fmt: skip
 
     @cached_property
-    def _sizes(self) -> tuple[Counts, Counts | None]:
+    def _sizes(self) -> tuple[Ints, Ints | None]:
         """Pixels of every target, (frames, 2 + shown), without and with motion."""
         return _pixels(self.masks), None if self.moving is None else _pixels(self.moving)
 
@@ -182,7 +181,7 @@ def _raised(found: Regions) -> list[frozenset[str]]:
     return [frozenset(names[row].tolist()) for row in raised]
 
 
-def _pixels(masks: torch.Tensor) -> Counts:
+def _pixels(masks: torch.Tensor) -> Ints:
     if masks.device.type != "cpu":
         return np.asarray(count(masks.flatten(2)).cpu().numpy(), dtype=np.int64)
     return np.array([[np.count_nonzero(mask) for mask in frame] for frame in masks.numpy()], dtype=np.int64)

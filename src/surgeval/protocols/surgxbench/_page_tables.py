@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from surgeval.pages import Fact, Table, distinct
+from surgeval.protocols.surgxbench._numbers import LABELS
 from surgeval.protocols.surgxbench._papers import left_out, paper_table_1, paper_table_2
 from surgeval.protocols.surgxbench.result import SurgXScores
 from surgeval.stats import Interval
@@ -48,13 +49,9 @@ _JOINT = {
         "The cases of one model and measure add up to all that could be read; what could not is listed below.",
     ),
 }
-_NUMBERS = {
-    "accuracy": "top-1 right", "tp_ac": "TP-AC", "tp_chance": "chance", "tp_lift": "lift", "tp_aa": "TP-AA",
-    "tp_aa_chance": "chance (of AA)", "fp_ac": "FP-AC",
-    "area": "attended share of what it saw, |A|/HW", "grounded_when_right": "grounded when right",
-    "lost_attended_minus_random": "lost by hiding the region, more than elsewhere",
-    "lost_boxes_minus_moved": "lost by hiding the instrument, more than elsewhere",
-}  # fmt: skip
+_OVERVIEW = ("accuracy", "tp_ac", "tp_chance", "tp_lift", "tp_aa", "tp_aa_chance", "fp_ac", "area",
+             "grounded_when_right", "lost_attended_minus_random", "lost_boxes_minus_moved", "triplet_named",
+             "triplet_ras", "triplet_ras_chance", "ars", "ars_valid")  # fmt: skip
 _HEADINGS = {
     "valid": "V/T", "zero": "Z/V", "ras_is": "RAS is", "area": "|A|/HW", "ras_chance": "chance (RAS)",
 }  # fmt: skip
@@ -62,20 +59,18 @@ _HEADINGS = {
 
 def facts(one: SurgXScores) -> tuple[Fact, ...]:
     """The four numbers to see first."""
-    found = one.headline
+    found = {key: one.numbers[key] for key in ("accuracy", "tp_ac", "tp_chance", "tp_lift") if key in one.numbers}
     return tuple(
-        Fact(_NUMBERS[key], f"{found[key].estimate:.2f}", f"{found[key].low:.2f} to {found[key].high:.2f}"
-             if found[key].low == found[key].low else "no interval")
-        for key in ("accuracy", "tp_ac", "tp_chance", "tp_lift") if key in found
-    )  # fmt: skip
+        Fact(LABELS[key].partition(",")[0], f"{number.estimate:.2f}", number.ends(2)) for key, number in found.items()
+    )
 
 
 def overview(scores: Sequence[SurgXScores]) -> Table:
     """The headline numbers, a column per model, and how much each of them left out."""
     rows = [
-        [title, *(_headline(one.headline.get(key)) for one in scores)]
-        for key, title in _NUMBERS.items()
-        if any(key in one.headline for one in scores)
+        [LABELS[key], *(_headline(one.numbers.get(key)) for one in scores)]
+        for key in _OVERVIEW
+        if any(key in one.numbers for one in scores)
     ]
     missing = left_out(scores)
     if not missing.is_empty():
@@ -87,7 +82,7 @@ def overview(scores: Sequence[SurgXScores]) -> Table:
     heads = distinct(["number", *(one.name for one in scores)])
     columns = [pl.Series(head, [row[k] for row in rows], dtype=pl.String) for k, head in enumerate(heads)]
     note = "Over fewer than six videos an interval is the least that one must allow for."
-    few = any(interval.few_clusters for one in scores for interval in one.headline.values())
+    few = any(interval.few_clusters for one in scores for interval in one.numbers.values())
     title = "The numbers to read first, with 95 % intervals over videos"
     return Table(title, pl.DataFrame(columns), note if few else "")
 
@@ -125,9 +120,9 @@ def own(scores: Sequence[SurgXScores], *names: str) -> tuple[Table, ...]:
     made = []
     for name in names:
         for one in scores:
-            if name in one.tables:
+            if name in one.made:
                 whose = "" if len(scores) == 1 else f": {one.name}"
-                for title, table in _parted(name, one.tables[name]).items():
+                for title, table in _parted(name, one.made[name]).items():
                     made.append(Table(title + whose, _readable(table), file=f"tables/{_file(scores, one, name)}.csv",
                                       folded=name in _FOLDED or len(scores) > 1))  # fmt: skip
     return tuple(made)
@@ -136,9 +131,9 @@ def own(scores: Sequence[SurgXScores], *names: str) -> tuple[Table, ...]:
 def tables_to_save(scores: Sequence[SurgXScores]) -> dict[str, pl.DataFrame]:
     """Every table by file name."""
     made = {name: frame for name, frame in _joint_frames(scores).items() if not frame.is_empty()}
-    rows = [{"model": one.name, **row} for one in scores for row in one.to_frame().iter_rows(named=True)]
+    rows = [{"model": one.name, **row} for one in scores if one.numbers for row in one.to_frame().iter_rows(named=True)]
     made |= {"headline": pl.DataFrame(rows)} if rows else {}
-    return made | {_file(scores, one, name): table for one in scores for name, table in one.tables.items()}
+    return made | {_file(scores, one, name): table for one in scores for name, table in one.made.items()}
 
 
 def _joint_frames(scores: Sequence[SurgXScores]) -> dict[str, pl.DataFrame]:

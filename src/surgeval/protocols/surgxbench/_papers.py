@@ -31,7 +31,7 @@ def paper_table_1(scores: Sequence[SurgXScores]) -> pl.DataFrame:
 
     Empty without a run of profile `early`. Models that were measured on the same predictions share one chance row.
     """
-    shown = {one.name: _by_video(one.tables["table1"]) for one in scores if "table1" in one.tables}
+    shown = {one.name: _by_video(one.made["table1"]) for one in scores if "table1" in one.made}
     videos, total = _videos(shown)
     rows = [{"model": name, **_row_1(found, _TABLE_1, videos, total)} for name, found in shown.items()]
     blind = {name: _row_1(found, {"chance": "τ-AC"}, videos, total) for name, found in shown.items()}
@@ -44,7 +44,7 @@ def paper_table_1(scores: Sequence[SurgXScores]) -> pl.DataFrame:
 
 def paper_table_2(scores: Sequence[SurgXScores]) -> pl.DataFrame:
     """Table 2: a row per video and one for all; mean ARS, V/T and Z/V of each model. Empty without profile `early`."""
-    shown = {one.name: _by_video(one.tables["table2"]) for one in scores if "table2" in one.tables}
+    shown = {one.name: _by_video(one.made["table2"]) for one in scores if "table2" in one.made}
     videos, total = _videos(shown)
     rows: list[dict[str, Any]] = []
     for video in (*videos, None) if shown else ():

@@ -14,11 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from surgeval.arrays import Floats
 from surgeval.stats import FEW_CLUSTERS, Interval, bootstrap_vector, wilson
 
-__all__ = ["Ratio", "ratio_of_sums", "ratios", "share_of"]
-
-Floats = npt.NDArray[np.float64]
+__all__ = ["Ratio", "VideoSums", "ratio_of_sums", "ratios", "share_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,45 +41,73 @@ def share_of(what: pl.Expr, where: pl.Expr) -> Ratio:
     return Ratio(where & what, where, share=True)
 
 
+@dataclass(frozen=True, eq=False)
+class VideoSums:
+    """What several numbers are made of: the sums of each video, a column per ratio; a number may be a mean of ratios.
+
+    >>> cases = pl.DataFrame({"cluster": ["a", "a", "b"], "right": [True, False, True]})
+    >>> sums = VideoSums.of(cases, {"accuracy": share_of(pl.col("right"), pl.lit(True))})
+    >>> sums.numbers(np.array([[1, 1], [0, 1]])).tolist()
+    [[0.6666666666666666], [1.0]]
+    """
+
+    videos: tuple[str, ...]
+    names: tuple[str, ...]
+    over: Floats  # (videos, ratios)
+    under: Floats
+    groups: npt.NDArray[np.int64]  # the number that each ratio belongs to
+
+    @classmethod
+    def of(cls, cases: pl.DataFrame, wanted: Mapping[str, Ratio | Sequence[Ratio]]) -> VideoSums:
+        """From cases with a column `cluster`."""
+        parts = [[one] if isinstance(one, Ratio) else list(one) for one in wanted.values()]
+        flat = [ratio for group in parts for ratio in group]
+        sums = (
+            cases.lazy()
+            .select("cluster", *_columns(flat))
+            .group_by("cluster")
+            .agg(pl.exclude("cluster").sum())
+            .sort("cluster")
+            .collect()
+        )
+        over, under = (
+            sums.select(f"{name}{n}" for n in range(len(flat))).to_numpy().astype(np.float64)
+            for name in ("over", "under")
+        )
+        groups = np.repeat(np.arange(len(parts)), [len(group) for group in parts])
+        return cls(tuple(sums["cluster"].to_list()), tuple(wanted), over, under, groups)
+
+    def numbers(self, drawn: npt.NDArray[np.int64]) -> Floats:
+        """(resamples, numbers) for how often each video was drawn, (resamples, videos); NaN where undefined."""
+        below = drawn @ self.under
+        value = np.divide(drawn @ self.over, below, out=np.full(below.shape, np.nan), where=below > 0)
+        return _group_means(value, self.groups, len(self.names))
+
+
 def ratios(
     cases: pl.DataFrame, wanted: Mapping[str, Ratio | Sequence[Ratio]], *, resamples: int, seed: int
 ) -> dict[str, Interval]:
-    """The named numbers with intervals over videos (column `cluster`); undefined ones have a NaN estimate."""
+    """The named numbers with intervals over videos (column `cluster`); undefined ones have a NaN estimate.
+
+    >>> cases = pl.DataFrame({"cluster": list("aabb"), "right": [True, False, True, True]})
+    >>> ratios(cases, {"accuracy": share_of(pl.col("right"), pl.lit(True))}, resamples=50, seed=0)["accuracy"].estimate
+    0.75
+    """
     if cases.is_empty():
         return {name: Interval(math.nan, math.nan, math.nan, name=name) for name in wanted}
     if not wanted:
         return {}
-    parts = {name: [one] if isinstance(one, Ratio) else list(one) for name, one in wanted.items()}
-    flat = [ratio for group in parts.values() for ratio in group]
-    sums = (
-        cases.lazy()
-        .select("cluster", *_columns(flat))
-        .group_by("cluster")
-        .agg(pl.exclude("cluster").sum())
-        .sort("cluster")
-        .collect()
-    )
-    over = sums.select(f"over{n}" for n in range(len(flat))).to_numpy().astype(np.float64)
-    under = sums.select(f"under{n}" for n in range(len(flat))).to_numpy().astype(np.float64)
-    groups = np.repeat(np.arange(len(parts)), [len(group) for group in parts.values()])
-
-    def statistic(drawn: npt.NDArray[np.int64]) -> Floats:
-        below = drawn @ under
-        value = np.divide(drawn @ over, below, out=np.full(below.shape, np.nan), where=below > 0)
-        return _group_means(value, groups, len(parts))
-
-    found = bootstrap_vector(
-        statistic, sums["cluster"].to_list(), list(parts), batched=True, resamples=resamples, seed=seed
-    )
+    sums = VideoSums.of(cases, wanted)
+    found = bootstrap_vector(sums.numbers, sums.videos, sums.names, batched=True, resamples=resamples, seed=seed)
     made = {}
-    for number, (one, group) in enumerate(zip(found, parts.values(), strict=True)):
-        own = groups == number
-        videos = int((under[:, own] > 0).any(axis=1).sum())
+    for number, (one, asked) in enumerate(zip(found, wanted.values(), strict=True)):
+        own, parts = sums.groups == number, [asked] if isinstance(asked, Ratio) else asked
+        videos = int((sums.under[:, own] > 0).any(axis=1).sum())
         one = replace(one, clusters=videos)
         if videos < 2:  # what one video alone makes up has no interval: all resamples that hold the video agree
             one = replace(one, low=math.nan, high=math.nan)
-        elif len(group) == 1 and group[0].share:
-            one = _widened(one, float(over[:, own].sum()), float(under[:, own].sum()))
+        elif len(parts) == 1 and parts[0].share:
+            one = _widened(one, float(sums.over[:, own].sum()), float(sums.under[:, own].sum()))
         made[one.name] = one
     return made
 

@@ -91,7 +91,7 @@ def run(
     ] = 1,
     device: Annotated[str, typer.Option("--device", help="cpu, cuda, cuda:1 …")] = "cpu",
     dtype: Annotated[str, typer.Option("--dtype", help="float32 or bfloat16.")] = "float32",
-    gallery: Annotated[int, typer.Option("--gallery", min=0, help="Pictures on the page; 0 for none.")] = 36,
+    gallery: Annotated[int, typer.Option("--gallery", min=0, max=1000, help="Pictures on the page; 0 for none.")] = 36,
     resamples: Annotated[
         int, typer.Option("--resamples", min=1, max=1_000_000, help="Resamples for intervals.")
     ] = 2000,
@@ -114,8 +114,7 @@ def run(
     --out runs/clip[/bold]
     """
     from surgeval.protocols.surgxbench.method import run_surgxbench
-    from surgeval.protocols.surgxbench.page import write_surgxbench_report
-    from surgeval.protocols.surgxbench.result import load_surgxbench
+    from surgeval.protocols.surgxbench.page import write_page_of
 
     given: dict[str, Any] = {
         "keep_top": keep_top, "delta": delta, "over": over, "pool": pool, "top_k": top_k, "flow": flow, "fit": fit,
@@ -133,9 +132,8 @@ def run(
     if done.unknown_words:
         listed = ", ".join(done.unknown_words[:12]) + (", …" if len(done.unknown_words) > 12 else "")
         typer.echo(f"note: this model has no word for {visible(listed)}: prompts with it say less to it", err=True)
-    scores = load_surgxbench(out, name=name, resamples=resamples, seed=seed)
-    extras = {scores.name: done.extras(scores)} if gallery else {}
-    page = write_surgxbench_report([scores], out, items={scores.name: done.gallery(scores, gallery)}, extras=extras)
+    scores = done.result(gallery=gallery, name=name, resamples=resamples, seed=seed)
+    page = write_page_of([scores], out)
     if json:
         print_json({**surgx_json(scores), "failed": done.summary.failed_cases,
                     "failures": done.summary.to_frame().to_dicts(), "report": str(page)})  # fmt: skip
@@ -173,13 +171,13 @@ def surgx_json(scores: SurgXScores) -> dict[str, Any]:
     """The headline numbers and every table, for machines."""
     numbers = {
         key: {"estimate": one.estimate, "low": _plain(one.low), "high": _plain(one.high), "videos": one.clusters}
-        for key, one in scores.headline.items()
+        for key, one in scores.numbers.items()
     }
     return {
         "model": scores.name,
         "settings": dict(scores.settings),
         "headline": numbers,
-        "tables": {key: table.to_dicts() for key, table in scores.tables.items()},
+        "tables": {key: table.to_dicts() for key, table in scores.made.items()},
     }
 
 
@@ -195,7 +193,7 @@ def _plain(value: float) -> float | None:
 def _print(scores: SurgXScores, page: Path) -> None:
     say = console().print
     say(visible(scores.name))
-    for key, one in scores.headline.items():
+    for key, one in scores.numbers.items():
         say(f"  {key.replace('_', ' ')}: {one}")  # our own words and numbers
     say()
     for key, columns in (("classes", ("class", "frames", "predicted", "f1", "tp_ac", "tp_chance", "tp_lift", "fp_ac")),

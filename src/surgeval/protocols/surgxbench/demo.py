@@ -33,23 +33,19 @@ def chapter(demo: Demo) -> Chapter:
     from surgeval import phantom
     from surgeval.protocols.surgxbench._settings import profile_settings
     from surgeval.protocols.surgxbench.method import run_surgxbench
-    from surgeval.protocols.surgxbench.page import write_surgxbench_report
-    from surgeval.protocols.surgxbench.result import load_surgxbench
+    from surgeval.protocols.surgxbench.page import write_page_of
 
     out = demo.out
     out.mkdir(parents=True, exist_ok=True)
     data = phantom.write_edition(demo.edition, out / "tinted", tint="by_instrument", split="test")
-    scores, items, extras = [], {}, {}
+    scores = []
     with progress("models") as bar:
         for name in bar.track(MODELS, description="looking"):
             tasks = ("instruments", "triplets") if name == "phantom-clip" else ("instruments",)
             settings = profile_settings("surgxbench", tasks=tasks, every=EVERY, curves=6, sanity=6)
             run = run_surgxbench(data, name, folder=out / name, settings=settings, progress=False)
-            one = load_surgxbench(out / name, resamples=RESAMPLES)
-            scores.append(one)
-            items[one.name] = run.gallery(one, 12)
-            extras[one.name] = run.extras(one)
-    page = write_surgxbench_report(scores, out, items=items, extras=extras)
+            scores.append(run.result(gallery=12, resamples=RESAMPLES))
+    page = write_page_of(scores, out)
     return Chapter(
         title="three small models: right, and right for the right reason?",
         page=page,
@@ -70,14 +66,14 @@ def _table(scores: list[SurgXScores]) -> pl.DataFrame:
 
 
 def _shown(one: SurgXScores, key: str) -> str:
-    found = one.headline.get(key)
+    found = one.numbers.get(key)
     return "" if found is None else f"{found.estimate:.2f} [{found.low:.2f}, {found.high:.2f}]"
 
 
 def _sentences(scores: list[SurgXScores]) -> tuple[str, ...]:
     honest, shortcut = (next(one for one in scores if one.name == name) for name in (MODELS[0], MODELS[2]))
-    a, b = (one.headline["tp_lift"] for one in (honest, shortcut))
-    right = [one.headline["accuracy"].estimate for one in (honest, shortcut)]
+    a, b = (one.numbers["tp_lift"] for one in (honest, shortcut))
+    right = [one.numbers["accuracy"].estimate for one in (honest, shortcut)]
     if a.low <= b.high:
         return ()
     return (

@@ -47,15 +47,15 @@ _LEVEL_NAMES = {"I": "I only"}
 def surgxbench_figures(scores: Sequence[SurgXScores]) -> dict[str, Figure]:
     """All that the models have numbers for."""
     made: dict[str, Figure] = {}
-    with_classes = [one for one in scores if "classes" in one.tables]
+    with_classes = [one for one in scores if "classes" in one.made]
     if with_classes:
         classes = _met(with_classes)
         made |= _recognition(with_classes, classes) | _instruments(with_classes, classes)
-    made |= _four_way([one for one in scores if "four_way" in one.tables])
+    made |= _four_way([one for one in scores if "four_way" in one.made])
     for name, title in (("occlusion", "Right predictions lost by hiding …"),
                         ("occlusion_triplets", "Frames that lose their triplet match by hiding …")):  # fmt: skip
-        made |= _occlusion([one for one in scores if name in one.tables], name, title)
-    with_matches = [one for one in scores if "matches" in one.tables]
+        made |= _occlusion([one for one in scores if name in one.made], name, title)
+    with_matches = [one for one in scores if "matches" in one.made]
     if with_matches:
         made |= _triplets(with_matches)
     for number, one in enumerate(scores, start=1):
@@ -69,7 +69,7 @@ def _met(scores: Sequence[SurgXScores]) -> tuple[str, ...]:
     met = {
         row["class"]
         for one in scores
-        for row in one.tables["classes"].iter_rows(named=True)
+        for row in one.made["classes"].iter_rows(named=True)
         if row["frames"] or row["predicted"]
     }
     return tuple(name for name in scores[0].classes if name in met)
@@ -77,7 +77,7 @@ def _met(scores: Sequence[SurgXScores]) -> tuple[str, ...]:
 
 def _recognition(scores: Sequence[SurgXScores], classes: tuple[str, ...]) -> dict[str, Figure]:
     """Figure 3: F1 (of one model also precision and recall), and boxes of TP-AA, TP-AC and FP-AC, by instrument."""
-    rows = [_by(one.tables["classes"], "class") for one in scores]
+    rows = [_by(one.made["classes"], "class") for one in scores]
     if len(scores) == 1:
         groups = tuple(_group(title, rows[0], classes, column) for column, title in _SAID.items())
     else:
@@ -98,7 +98,7 @@ def _instruments(scores: Sequence[SurgXScores], classes: tuple[str, ...]) -> dic
     for number, name in enumerate(classes, start=1):
         groups = []
         for one in scores:
-            row = _by(one.tables["classes"], "class").get(name, {})
+            row = _by(one.made["classes"], "class").get(name, {})
             groups.append(EstimateGroup(one.name, tuple(_estimate(row, column) for column in _SAID)))
         made[f"instrument_{number}_named"] = EstimateBars(
             f"{name}: how well it is named",
@@ -132,7 +132,7 @@ def _four_way(scores: Sequence[SurgXScores]) -> dict[str, Figure]:
     """Of one model a bar per instrument, of several one bar each."""
     rows = []
     for one in scores:
-        table = one.tables["four_way"].filter(pl.col("predictions") > 0)
+        table = one.made["four_way"].filter(pl.col("predictions") > 0)
         if len(scores) == 1:
             rows += [(row["class"], row) for row in table.iter_rows(named=True)]
         else:
@@ -151,14 +151,14 @@ def _four_way(scores: Sequence[SurgXScores]) -> dict[str, Figure]:
 def _occlusion(scores: Sequence[SurgXScores], name: str, title: str) -> dict[str, Figure]:
     if not scores:
         return {}
-    hidden = tuple(scores[0].tables[name]["hidden"].to_list())
-    groups = tuple(_group(one.name, _by(one.tables[name], "hidden"), hidden, "lost") for one in scores)
+    hidden = tuple(scores[0].made[name]["hidden"].to_list())
+    groups = tuple(_group(one.name, _by(one.made[name], "hidden"), hidden, "lost") for one in scores)
     return {name: EstimateBars(title, hidden, groups, "share lost", span=(0, 1))}
 
 
 def _triplets(scores: Sequence[SurgXScores]) -> dict[str, Figure]:
     """Figure 4: match breakdown, and RAS by match."""
-    tables = [_by(one.tables["matches"], "match") for one in scores]
+    tables = [_by(one.made["matches"], "match") for one in scores]
     parts = tuple(
         Series(_LEVEL_NAMES.get(level, level), tuple(float(found[level]["triplets"]) for found in tables))
         for level in LEVELS
@@ -189,7 +189,7 @@ def _curves(one: SurgXScores, name: str, whose: str) -> dict[str, Figure]:
     rows = one.cases.filter(pl.col("task") == "curves")
     if rows.is_empty():
         return {}
-    areas = one.tables["curves"].row(0, named=True) if "curves" in one.tables else {}
+    areas = one.made["curves"].row(0, named=True) if "curves" in one.made else {}
     lines = {}
     for kind in ("deletion", "deletion_random", "insertion", "insertion_random"):
         table = pl.DataFrame(rows[kind].to_list(), orient="row", infer_schema_length=None)
@@ -214,9 +214,9 @@ def _area(areas: dict[str, Any], kind: str) -> str:
 
 
 def _sanity(one: SurgXScores, name: str, whose: str) -> dict[str, Figure]:
-    if "sanity" not in one.tables:
+    if "sanity" not in one.made:
         return {}
-    table = one.tables["sanity"]
+    table = one.made["sanity"]
     group = EstimateGroup("correlation", tuple(_estimate(row, "correlation") for row in table.iter_rows(named=True)))
     labels = tuple(layer(step) for step in table["step"].to_list())
     return {name: EstimateBars(f"Rank correlation after randomising{whose}", labels, (group,), "correlation")}

@@ -21,6 +21,7 @@ from surgeval.protocols.surgxbench._gallery import gallery
 from surgeval.protocols.surgxbench._item import Extras, Item
 from surgeval.protocols.surgxbench._settings import PROFILES, TASKS, SurgXSettings, profile_settings
 from surgeval.protocols.surgxbench._single import Explained, explain_image
+from surgeval.protocols.surgxbench._stored import load_page, save_page
 from surgeval.protocols.surgxbench._worker import VideoWorker
 from surgeval.protocols.surgxbench.result import RESAMPLES, SurgXScores, join_runs, load_surgxbench
 
@@ -46,6 +47,7 @@ class SurgXRun:
 
     summary: RunSummary
     look: VideoWorker
+    folder: Path
 
     @property
     def unknown_words(self) -> tuple[str, ...]:
@@ -55,6 +57,18 @@ class SurgXRun:
         if "triplets" in settings.tasks:
             banks += [look.triplets, *([look.verbs] if settings.profile == "early" else [])]
         return tuple(dict.fromkeys(word for bank in banks for word in bank.unknown))
+
+    def result(
+        self, *, gallery: int = 36, name: str | None = None, resamples: int = RESAMPLES, seed: int = 0
+    ) -> SurgXScores:
+        """Store what the page needs (`gallery` predictions to look at, and the choices made here), and load the run."""
+        scores = load_surgxbench(self.folder, name=name, resamples=resamples, seed=seed)
+        items = self.gallery(scores, gallery)
+        extras = self.extras(scores) if gallery else Extras()
+        save_page(self.folder, items, extras, name=name, resamples=resamples, seed=seed)
+        stored = load_page(self.folder)
+        return replace(scores, name=name or self.folder.resolve().name, items=stored.items, extras=stored.extras,
+                       notes=stored.notes)  # fmt: skip
 
     def gallery(self, scores: SurgXScores, count: int = 36) -> tuple[Item, ...]:
         """`count` predictions to look at, an equal share of right and wrong, grounded and not."""
@@ -132,7 +146,7 @@ def run_surgxbench(
     if not summary.cases:
         wanted = "frame" if "instruments" in settings.tasks or settings.profile == "early" else "triplet"
         raise BadInput(f"{data}: found no labelled {wanted} in {_listed(chosen)}, expected at least one")
-    return SurgXRun(summary, look)
+    return SurgXRun(summary, look, Path(folder))
 
 
 def _part(total: int, number: int, parts: int) -> int:

@@ -6,18 +6,17 @@ Several models on the same frames share one page, so that F1 and grounding stand
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from surgeval.errors import BadInput
-from surgeval.figures import Figure, save_figure
-from surgeval.pages import Plot, Section, save_tables, write_page
+from surgeval.pages import Plot, Section, save_figures, save_tables, write_page
 from surgeval.protocols.surgxbench._cards import gallery_cards, hiding_cards
-from surgeval.protocols.surgxbench._item import Extras, Item
 from surgeval.protocols.surgxbench._page_tables import facts, joint, overview, own, tables_to_save
 from surgeval.protocols.surgxbench.figures import surgxbench_figures
 from surgeval.protocols.surgxbench.result import SurgXScores
 
-__all__ = ["surgxbench_sections", "write_surgxbench_report"]
+__all__ = ["surgxbench_sections", "write_page_of"]
 
 _METHOD = (
     "A prompt's heatmap is made in the part of the frame that the model saw. The attended region is its top share of "
@@ -35,47 +34,30 @@ _METHOD = (
 )
 
 
-def write_surgxbench_report(
-    scores: Sequence[SurgXScores],
-    out: Path,
-    *,
-    items: Mapping[str, Sequence[Item]] | None = None,
-    extras: Mapping[str, Extras] | None = None,
-) -> Path:
-    """Write page, tables and figures below `out`; `items` are the gallery's pictures by model name."""
-    if not scores:
+def write_page_of(results: Sequence[SurgXScores], out: Path) -> Path:
+    """Write page, tables and figures of one or several runs below `out`, with the pictures that the runs store."""
+    if not results:
         raise BadInput("report: found no runs, expected at least one")
-    names = [one.name for one in scores]
+    names = [one.name for one in results]
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise BadInput(f"report: found two runs named {twice!r}, expected different names")
-    if any(one.classes != scores[0].classes for one in scores):
+    if any(one.classes != results[0].classes for one in results):
         raise BadInput("report: found runs with different instruments, expected the same ones; write a page for each")
-    save_tables(tables_to_save(scores), out / "tables")
-    figures = surgxbench_figures(scores)
-    folder = out / "figures"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, figure in figures.items():
-            save_figure(figure, folder / name)
-    except OSError as error:
-        raise BadInput(f"{folder}: figures cannot be written: {error.strerror or error}") from error
+    save_tables(tables_to_save(results), out / "tables")
+    plots = save_figures(surgxbench_figures(results), out)
     title = names[0] if len(names) == 1 else "Where do they look?"
     return write_page(
-        out / "report.html", title, surgxbench_sections(scores, figures, items or {}, extras or {}), kind="surgxbench",
-        lead=_lead(scores), details=_details(scores),
+        out / "report.html", title, surgxbench_sections(results, plots), kind="surgxbench", lead=_lead(results),
+        details=_details(results),
     )  # fmt: skip
 
 
-def surgxbench_sections(
-    scores: Sequence[SurgXScores],
-    figures: Mapping[str, Figure],
-    items: Mapping[str, Sequence[Item]],
-    extras: Mapping[str, Extras] | None = None,
-) -> tuple[Section, ...]:
+def surgxbench_sections(scores: Sequence[SurgXScores], figures: Mapping[str, Plot]) -> tuple[Section, ...]:
     """The chapters."""
     sections = [
-        Section("Overview", "", facts=facts(scores[0]) if len(scores) == 1 else (), tables=(overview(scores),)),
+        Section("Overview", "\n\n".join(note for one in scores for note in one.notes),
+                facts=facts(scores[0]) if len(scores) == 1 else (), tables=(overview(scores),)),
         Section("Instruments", "Is it right, and does it look at what it names? The mark at a box is chance; a line "
                 "through the end of a bar is its 95 % interval; a number without any case behind it is undefined.",
                 figures=_plots(figures, "f1", "grounding"),
@@ -89,7 +71,7 @@ def surgxbench_sections(
         Section("Reference maps", "The same metrics for maps made without a model. A model worth explaining beats "
                 "uniform and centre.", tables=own(scores, "references")),
         Section("Triplets", _triplets(scores),
-                figures=(*_plots(figures, "matches", "ras"), *_pipelines(extras or {})),
+                figures=(*_plots(figures, "matches", "ras"), *_pipelines(scores)),
                 tables=(*joint(scores, "paper_table2"), *own(scores, "matches", "table2"))),
         Section("Occlusion", "If a map says what the score depends on, hiding its region costs more than hiding the "
                 "same shape elsewhere; if the score is about the instrument, hiding the instrument costs most.",
@@ -98,14 +80,14 @@ def surgxbench_sections(
         Section("Before and after hiding", "Frames with a complete triplet match, whole and with the attended region "
                 "hidden, each with its top prompts. A prompt is marked by the best match that it has with a labelled "
                 "triplet: ✓ IVT all of it, IV instrument and verb, IT instrument and target, I the instrument only, "
-                "none not even that.", cards=hiding_cards(scores, extras or {})),
+                "none not even that.", cards=hiding_cards(scores)),
         Section("Is the map a property of the model?", "Shuffling the weights from the output down must change the "
                 "map, and so should another prompt. A correlation that stays near 1 says that the map shows the "
                 "image.", figures=_plots(figures, "sanity"), tables=own(scores, "sanity")),
         *(Section(f"Gallery: {one.name}" if len(scores) > 1 else "Gallery",
                   "Left the frame with its annotation, right the map: white is the attended region, cyan what moves, "
                   "dark what the model never saw. |A|/HW is the share of what it saw that the region takes.",
-                  cards=gallery_cards(one, items[one.name])) for one in scores if items.get(one.name)),
+                  cards=gallery_cards(one)) for one in scores if one.items),
         Section("Left out", "Nothing is dropped silently. A case is left out of means where nothing is annotated "
                 "(no_gt) or nothing of it lies in what the model saw (gt_not_visible), where the map has no "
                 "attended pixel (empty_region) or no contrast (constant); of RAS also where no following frame shows "
@@ -119,7 +101,7 @@ def surgxbench_sections(
 def _lead(scores: Sequence[SurgXScores]) -> str:
     said = []
     for one in scores:
-        numbers = one.headline
+        numbers = one.numbers
         if "accuracy" in numbers and "tp_ac" in numbers:
             said.append(
                 f"{one.name} names an instrument that is there in {numbers['accuracy'].estimate:.0%} of the frames "
@@ -174,26 +156,21 @@ def _triplets(scores: Sequence[SurgXScores]) -> str:
         "table2": "Profile early: each frame has one predicted triplet; where its instrument and verb are right, the "
         "map of the verb's own prompt is measured on the boxes of that instrument (ARS).",
     }
-    return " ".join(text for name, text in told.items() if any(name in one.tables for one in scores))
+    return " ".join(text for name, text in told.items() if any(name in one.made for one in scores))
 
 
-def _plots(figures: Mapping[str, Figure], *starts: str) -> tuple[Plot, ...]:
+def _plots(plots: Mapping[str, Plot], *starts: str) -> tuple[Plot, ...]:
     narrow = ("curve", "sanity", "instrument_")  # these stand in pairs
     return tuple(
-        Plot(figure, files=(f"figures/{name}.svg", f"figures/{name}.png"), wide=not name.startswith(narrow))
+        replace(plot, wide=not name.startswith(narrow))
         for start in starts
-        for name, figure in figures.items()
+        for name, plot in plots.items()
         if name.startswith(start)
     )
 
 
-def _pipelines(extras: Mapping[str, Extras]) -> tuple[Plot, ...]:
+def _pipelines(scores: Sequence[SurgXScores]) -> tuple[Plot, ...]:
     """How motion was found, once: it does not depend on the model."""
-    found = [one.flow for one in extras.values() if one.flow is not None]
+    found = [one.extras.flow for one in scores if one.extras.flow is not None]
     return (Plot(found[0], "Flow to the next frame, the camera's part of it, the rest, and what counts as moving."
                  " Colour is direction.", wide=True),) if found else ()  # fmt: skip
-
-
-def write_page_of(results: Sequence[SurgXScores], out: Path) -> Path:
-    """The page of loaded runs."""
-    return write_surgxbench_report(results, out)

@@ -11,12 +11,17 @@ import polars as pl
 
 from surgeval.engine import RunRecord, load_cases, load_record
 from surgeval.errors import BadInput, DataError
+from surgeval.figures import Figure
 from surgeval.metrics.grounding import FLAGS, prediction_sets
+from surgeval.protocols.contract import Headline, RunResult
 from surgeval.protocols.surgxbench import tables
+from surgeval.protocols.surgxbench._item import NO_EXTRAS, Extras, Item
+from surgeval.protocols.surgxbench._numbers import headline_numbers, headlines_of
+from surgeval.protocols.surgxbench._stored import load_page
 from surgeval.protocols.surgxbench.tables import CONTROLS, MOTION_FLAGS
 from surgeval.stats import Interval
 
-__all__ = ["RESAMPLES", "SurgXScores", "join_runs", "load_surgxbench"]
+__all__ = ["RESAMPLES", "SurgXScores", "join_runs", "load_surgxbench", "outcomes"]
 
 RESAMPLES = 2000
 _APART = ("split", "videos")  # in which folds differ
@@ -38,16 +43,23 @@ _SCHEMA: dict[str, pl.DataType] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
-class SurgXScores:
-    """One model on one dataset. `headline` holds the numbers to read first, `tables` everything else."""
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class SurgXScores(RunResult):
+    """One model on one dataset: `numbers` to read first, `tables`, `figures`, and pictures (`items`, `extras`)."""
 
     name: str
     record: RunRecord
     classes: tuple[str, ...]
     cases: pl.DataFrame
-    headline: Mapping[str, Interval]
-    tables: Mapping[str, pl.DataFrame]
+    numbers: Mapping[str, Interval]
+    made: Mapping[str, pl.DataFrame]  # the tables without that of the numbers
+    resamples: int = RESAMPLES
+    seed: int = 0
+    items: tuple[Item, ...] = ()
+    extras: Extras = NO_EXTRAS
+    notes: tuple[str, ...] = ()
+
+    protocol = "surgxbench"
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -57,31 +69,44 @@ class SurgXScores:
     @property
     def failed(self) -> int:
         """Frames and records that could not be used; table `failures` says why."""
-        return int(self.tables["failures"]["cases"].sum()) if "failures" in self.tables else 0
+        return int(self.made["failures"]["cases"].sum()) if "failures" in self.made else 0
 
-    def to_frame(self) -> pl.DataFrame:
-        """The headline numbers, a row each."""
-        rows = [(key, one.estimate, one.low, one.high, one.clusters) for key, one in self.headline.items()]
+    @property
+    def tables(self) -> Mapping[str, pl.DataFrame]:
+        """`headline` has the numbers to read first, a row each; then the tables of the papers and of the checks."""
+        rows = [(key, one.estimate, one.low, one.high, one.clusters) for key, one in self.numbers.items()]
+        if not rows:
+            return self.made
         names = ("number", "estimate", "low", "high", "videos")
-        return pl.DataFrame(rows, schema=names, orient="row").with_columns(
-            pl.col("estimate", "low", "high").fill_nan(None)
-        )
+        table = pl.DataFrame(rows, schema=names, orient="row")
+        return {"headline": table.with_columns(pl.col("estimate", "low", "high").fill_nan(None)), **self.made}
+
+    @property
+    def figures(self) -> Mapping[str, Figure]:
+        """The figures of the page; `four_way` (right or wrong, grounded or not) stands first."""
+        from surgeval.protocols.surgxbench.figures import surgxbench_figures  # which reads results
+
+        every = surgxbench_figures([self])
+        return {name: every[name] for name in sorted(every, key=lambda name: name != "four_way")}
+
+    def headlines(self) -> tuple[Headline, ...]:
+        """Right, and right for the right reason, each with what chance reaches."""
+        return headlines_of(self.numbers, self.cases, len(self.classes))
 
     def __str__(self) -> str:
-        return "\n".join([self.name, *(f"  {key}: {one}" for key, one in self.headline.items())])
-
-    def _repr_html_(self) -> str:
-        return str(self.to_frame()._repr_html_())
+        return "\n".join([self.name, *(f"  {key}: {one}" for key, one in self.numbers.items())])
 
 
 def load_surgxbench(
-    folder: str | Path, *, name: str | None = None, resamples: int = RESAMPLES, seed: int = 0
+    folder: str | Path, *, name: str | None = None, resamples: int | None = None, seed: int | None = None
 ) -> SurgXScores:
-    """Read a finished run folder."""
-    return join_runs([folder], name=name or Path(folder).resolve().name, resamples=resamples, seed=seed)
+    """Read a finished run folder; what is not given is as its page was made."""
+    return join_runs([folder], name=name, resamples=resamples, seed=seed)
 
 
-def join_runs(folders: Sequence[str | Path], *, name: str, resamples: int = RESAMPLES, seed: int = 0) -> SurgXScores:
+def join_runs(
+    folders: Sequence[str | Path], *, name: str | None = None, resamples: int | None = None, seed: int | None = None
+) -> SurgXScores:
     """Several runs as one, for instance the folds of a cross-validation: same settings and classes, other videos."""
     records = [load_record(Path(folder)) for folder in folders]
     if not records:
@@ -99,9 +124,34 @@ def join_runs(folders: Sequence[str | Path], *, name: str, resamples: int = RESA
     if every["id"].n_unique() != every.height:
         raise DataError(Path(folders[-1]), found="frames that another run holds too", expected="each frame in one run")
     failed = every.filter(pl.col("status") != "ok").group_by("status", "reason").len("cases").sort("status", "reason")
-    cases = every.filter(pl.col("status") == "ok")
-    scores = _scores(name, records[0], cases, resamples, seed)
-    return replace(scores, tables={**scores.tables, **({"failures": failed} if failed.height else {})})
+    stored = [load_page(Path(folder)) for folder in folders]
+    first_page = stored[0]
+    scores = _scores(
+        name or first_page.name or Path(folders[0]).resolve().name,
+        records[0],
+        every.filter(pl.col("status") == "ok"),
+        resamples if resamples is not None else first_page.resamples or RESAMPLES,
+        seed if seed is not None else first_page.seed or 0,
+    )
+    flow = next((page.extras.flow for page in stored if page.extras.flow is not None), None)
+    return replace(
+        scores,
+        made={**scores.made, **({"failures": failed} if failed.height else {})},
+        items=tuple(item for page in stored for item in page.items),
+        extras=Extras(tuple(hiding for page in stored for hiding in page.extras.hidings), flow),
+        notes=tuple(note for page in stored for note in page.notes),
+    )
+
+
+def outcomes(scores: SurgXScores) -> pl.DataFrame:
+    """What `rank` takes: of each frame that shows an instrument, whether the best prompt names one that is there."""
+    best = scores.cases.filter((pl.col("task") == "instruments") & pl.col("best") & (pl.col("shown") > 0))
+    if best.is_empty():
+        raise BadInput(f"{scores.name}: found no frame with an instrument, expected a run of task instruments")
+    return best.select(
+        pl.concat_str("cluster", pl.lit("/"), "frame").alias("qID"), pl.col("cluster").alias("video"),
+        pl.lit("instruments").alias("group"), pl.lit(False).alias("ood"), pl.col("present").alias("correctness"),
+    )  # fmt: skip
 
 
 # What the tables and the page take from run.json's config, which anybody can have edited.
@@ -170,8 +220,9 @@ def _scores(name: str, record: RunRecord, cases: pl.DataFrame, resamples: int, s
             made["occlusion_triplets"] = tables.occlusion_table(cases, "triplets", **options)
     made["flags"] = _flag_table(cases)
     kept = {key: table for key, table in made.items() if not table.is_empty()}
-    headline = tables.headline(cases, **options) if "instruments" in config["tasks"] else {}
-    return SurgXScores(name, record, classes, cases, headline, kept)
+    numbers = headline_numbers(cases, **options)
+    return SurgXScores(name=name, record=record, classes=classes, cases=cases, numbers=numbers, made=kept,
+                       **options)  # fmt: skip
 
 
 def _complete(cases: pl.DataFrame) -> pl.DataFrame:

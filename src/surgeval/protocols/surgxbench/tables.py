@@ -14,9 +14,9 @@ from surgeval.protocols.surgxbench._ratios import Ratio, ratio_of_sums, ratios, 
 from surgeval.stats import Interval
 
 __all__ = [
-    "CONTROLS", "FOUR", "LEVELS", "MOTION_FLAGS", "REFERENCES", "classes_table", "curves_table", "early_instruments",
-    "early_triplets", "four_way_table", "headline", "match_table", "occlusion_table", "reference_table", "sanity_table",
-    "video_table",
+    "CONTROLS", "FOUR", "LEVELS", "MOTION_FLAGS", "REFERENCES", "RIGHT", "USED", "classes_table", "count_of",
+    "curves_table", "early_instruments", "early_triplets", "four_way_table", "grounding_ratios", "masked",
+    "match_table", "occlusion_table", "reference_table", "sanity_table", "video_table",
 ]  # fmt: skip
 
 LEVELS = ("IVT", "IV", "IT", "I", "missed")
@@ -41,14 +41,14 @@ CONTROLS = {
     "boxes_moved": "the boxes' shape elsewhere",
 }
 
-_TP = pl.col("predicted") & pl.col("present")
-_FP = pl.col("predicted") & ~pl.col("present")
-_FN = ~pl.col("predicted") & pl.col("present")
-_USED = pl.col("excluded") == ""
+RIGHT = pl.col("predicted") & pl.col("present")
+WRONG = pl.col("predicted") & ~pl.col("present")
+MISSED = ~pl.col("predicted") & pl.col("present")
+USED = pl.col("excluded") == ""
 
 
 def _f1(where: pl.Expr) -> dict[str, Ratio]:
-    tp, fp, fn = (_sum(kind & where) for kind in (_TP, _FP, _FN))
+    tp, fp, fn = (count_of(kind & where) for kind in (RIGHT, WRONG, MISSED))
     return {
         "precision": Ratio(tp, tp + fp, True),
         "recall": Ratio(tp, tp + fn, True),
@@ -56,12 +56,14 @@ def _f1(where: pl.Expr) -> dict[str, Ratio]:
     }
 
 
-def _sum(condition: pl.Expr) -> pl.Expr:
+def count_of(condition: pl.Expr) -> pl.Expr:
+    """1 where the condition holds, else 0."""
     return condition.fill_null(False).cast(pl.Float64)
 
 
-def _grounding(where: pl.Expr) -> dict[str, Ratio]:
-    right, wrong = where & _USED & _TP, where & _USED & _FP
+def grounding_ratios(where: pl.Expr) -> dict[str, Ratio]:
+    """Where the model looks when it is right (TP) and when it is wrong (FP), with what chance reaches."""
+    right, wrong = where & USED & RIGHT, where & USED & WRONG
     return {
         "tp_aa": ratio_of_sums("aa", right),
         "tp_aa_chance": ratio_of_sums("chance_class", right),
@@ -70,7 +72,7 @@ def _grounding(where: pl.Expr) -> dict[str, Ratio]:
         "tp_lift": Ratio(pl.when(right).then(pl.col("ac")), pl.when(right).then(pl.col("chance"))),
         "fp_ac": ratio_of_sums("ac", wrong),
         "fp_chance": ratio_of_sums("chance", wrong),
-        "area": ratio_of_sums("area", where & _USED & pl.col("predicted")),
+        "area": ratio_of_sums("area", where & USED & pl.col("predicted")),
     }
 
 
@@ -91,14 +93,14 @@ def classes_table(cases: pl.DataFrame, classes: tuple[str, ...], resamples: int,
     by_class: dict[str, dict[str, Ratio]] = {}
     for name in classes:
         here = pl.col("class") == name
-        wanted = _f1(here) | _grounding(here)
+        wanted = _f1(here) | grounding_ratios(here)
         if name in seen:
             by_class[name] = wanted
         counts = rows.filter(here)
         made.append(
             _wide(
                 {"class": name, "frames": int(counts["present"].sum()), "predicted": int(counts["predicted"].sum()),
-                 "excluded": counts.filter(pl.col("predicted") & ~_USED).height},
+                 "excluded": counts.filter(pl.col("predicted") & ~USED).height},
                 ratios(rows, wanted, resamples=resamples, seed=seed),
             )
         )  # fmt: skip
@@ -107,46 +109,21 @@ def classes_table(cases: pl.DataFrame, classes: tuple[str, ...], resamples: int,
         made.append(
             _wide(
                 {"class": "mean", "frames": int(rows["present"].sum()), "predicted": int(rows["predicted"].sum()),
-                 "excluded": rows.filter(pl.col("predicted") & ~_USED).height},
+                 "excluded": rows.filter(pl.col("predicted") & ~USED).height},
                 ratios(rows, macro, resamples=resamples, seed=seed),
             )
         )  # fmt: skip
     return pl.DataFrame(made, infer_schema_length=None)
 
 
-def headline(cases: pl.DataFrame, resamples: int, seed: int) -> dict[str, Interval]:
-    """The numbers that answer the question: right? and right for the right reason?"""
-    rows = cases.filter(pl.col("task") == "instruments")
-    best = pl.col("best")
-    wanted: dict[str, Ratio] = {
-        "accuracy": share_of(pl.col("present"), best & (pl.col("shown") > 0)),  # where there is something to name
-        **_grounding(pl.lit(True)),
-        "grounded_when_right": share_of(pl.col("grounded"), _TP & _USED),
-        **_effects(),
-    }
-    return {name: value for name, value in ratios(rows, wanted, resamples=resamples, seed=seed).items()
-            if value.estimate == value.estimate}  # fmt: skip
-
-
-def _effects() -> dict[str, Ratio]:
-    """Occlusion in one number each: how much more often a prediction is lost than when another place is hidden."""
-    lost = {name: _sum(~pl.col(f"kept_{name}")) for name in CONTROLS}
-    region, boxed = (pl.col(f"kept_{name}").is_not_null() for name in ("attended", "boxes"))
-    return {
-        "lost_attended": Ratio(_masked(lost["attended"], region), _sum(region)),
-        "lost_attended_minus_random": Ratio(_masked(lost["attended"] - lost["random"], region), _sum(region)),
-        "lost_attended_minus_least": Ratio(_masked(lost["attended"] - lost["least"], region), _sum(region)),
-        "lost_boxes_minus_moved": Ratio(_masked(lost["boxes"] - lost["boxes_moved"], boxed), _sum(boxed)),
-    }
-
-
-def _masked(value: pl.Expr, where: pl.Expr) -> pl.Expr:
+def masked(value: pl.Expr, where: pl.Expr) -> pl.Expr:
+    """The value where the condition holds, else null."""
     return pl.when(where).then(value)
 
 
 def four_way_table(cases: pl.DataFrame, classes: tuple[str, ...], resamples: int, seed: int) -> pl.DataFrame:
     """Shares of a class's predictions that are right or wrong, grounded or not; `all` over the classes."""
-    rows = cases.filter((pl.col("task") == "instruments") & pl.col("predicted") & _USED)
+    rows = cases.filter((pl.col("task") == "instruments") & pl.col("predicted") & USED)
     if rows.is_empty():
         return pl.DataFrame()
     grounded, right = pl.col("grounded"), pl.col("present")
@@ -168,13 +145,13 @@ def reference_table(cases: pl.DataFrame, resamples: int, seed: int) -> pl.DataFr
         here = pl.col("reference") == name
         if rows.filter(here).is_empty():
             continue
-        use = here & _USED
+        use = here & USED
         wanted = {
             **{column: ratio_of_sums(column, use) for column in ("ac", "aa", "chance", "ras", "ras_chance", "area")},
             "lift": Ratio(pl.when(use).then(pl.col("ac")), pl.when(use).then(pl.col("chance"))),
         }
         found = ratios(rows, wanted, resamples=resamples, seed=seed)
-        counts = {"rows": rows.filter(use).height, "excluded": rows.filter(here & ~_USED).height}
+        counts = {"rows": rows.filter(use).height, "excluded": rows.filter(here & ~USED).height}
         made.append(_wide({"map": name, **counts}, found))
     return pl.DataFrame(made, infer_schema_length=None)
 
@@ -185,14 +162,14 @@ def match_table(cases: pl.DataFrame, resamples: int, seed: int) -> pl.DataFrame:
     made = []
     for level in LEVELS:
         here = pl.col("level") == level
-        use = here & _USED
+        use = here & USED
         wanted = {"share": share_of(here, pl.lit(True)), "ras": ratio_of_sums("ras", use),
                   "chance": ratio_of_sums("chance", use),
                   "area": ratio_of_sums("area", use),
                   "lift": Ratio(pl.when(use).then(pl.col("ras")), pl.when(use).then(pl.col("chance")))}  # fmt: skip
         found = ratios(rows, wanted, resamples=resamples, seed=seed)
         made.append(
-            _wide({"match": level, "triplets": rows.filter(here).height, "excluded": rows.filter(here & ~_USED).height,
+            _wide({"match": level, "triplets": rows.filter(here).height, "excluded": rows.filter(here & ~USED).height,
                    "ras_is": "global, mean of the prompts" if level == "missed" else "local"}, found)
         )  # fmt: skip
     return pl.DataFrame(made, infer_schema_length=None)
@@ -212,13 +189,13 @@ def occlusion_table(cases: pl.DataFrame, task: str, resamples: int, seed: int) -
         return pl.DataFrame()
     made = []
     for name, title in CONTROLS.items():
-        base = _sum(~pl.col("kept_boxes_moved" if name.startswith("boxes") else "kept_random"))
+        base = count_of(~pl.col("kept_boxes_moved" if name.startswith("boxes") else "kept_random"))
         kept = pl.col(f"kept_{name}")
         there = kept.is_not_null()
-        counted = _sum(there)
+        counted = count_of(there)
         wanted = {
             "lost": share_of(~kept, there),
-            "lost_more_than_elsewhere": Ratio(_masked(_sum(~kept) - base, there), counted),
+            "lost_more_than_elsewhere": Ratio(masked(count_of(~kept) - base, there), counted),
             "change_if_kept": ratio_of_sums(f"change_{name}", kept.fill_null(False)),
             "change": ratio_of_sums(f"change_{name}", there),
         }
@@ -254,7 +231,7 @@ def sanity_table(cases: pl.DataFrame, resamples: int, seed: int) -> pl.DataFrame
 
 def video_table(cases: pl.DataFrame) -> pl.DataFrame:
     """The means of each video: the points behind the intervals."""
-    rows = cases.filter((pl.col("task") == "instruments") & pl.col("predicted") & _USED)
+    rows = cases.filter((pl.col("task") == "instruments") & pl.col("predicted") & USED)
     return (
         rows.group_by("cluster")
         .agg(
@@ -278,11 +255,11 @@ def early_instruments(cases: pl.DataFrame, resamples: int, seed: int) -> pl.Data
         part = rows if video is None else rows.filter(pl.col("cluster") == video)
         found = ratios(
             part,
-            {name: ratio_of_sums(name, _USED) for name in ("ac", "aa", "chance", "area")},
+            {name: ratio_of_sums(name, USED) for name in ("ac", "aa", "chance", "area")},
             resamples=resamples, seed=seed,
         )  # fmt: skip
         made.append(_wide({"video": video or "overall", "frames": part.height,
-                           "excluded": part.filter(~_USED).height}, found))  # fmt: skip
+                           "excluded": part.filter(~USED).height}, found))  # fmt: skip
     return pl.DataFrame(made, infer_schema_length=None)
 
 
@@ -292,7 +269,7 @@ def early_triplets(cases: pl.DataFrame, resamples: int, seed: int) -> pl.DataFra
     made = []
     for video in (*sorted(rows["cluster"].unique()), None):
         part = rows if video is None else rows.filter(pl.col("cluster") == video)
-        valid = pl.col("valid") & _USED
+        valid = pl.col("valid") & USED
         wanted = {
             "ars": ratio_of_sums("ars", valid),
             "area": ratio_of_sums("area", valid),
@@ -303,5 +280,5 @@ def early_triplets(cases: pl.DataFrame, resamples: int, seed: int) -> pl.DataFra
         }  # fmt: skip
         found = ratios(part, wanted, resamples=resamples, seed=seed)
         made.append(_wide({"video": video or "overall", "frames": part.height,
-                           "excluded": part.filter(pl.col("valid") & ~_USED).height}, found))  # fmt: skip
+                           "excluded": part.filter(pl.col("valid") & ~USED).height}, found))  # fmt: skip
     return pl.DataFrame(made, infer_schema_length=None)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from surgeval.arrays import Floats, Ints
 from surgeval.metrics import CONVENTIONS, Confusion, Convention, DetectionSet, mean_along
 from surgeval.protocols.triplets._curves import component_curves, detection_precision, recognition_precision
 from surgeval.protocols.triplets._detection import SCOPES, DetectionPart, keys_of, score_part
@@ -31,8 +31,7 @@ from surgeval.vocab import LabelSpace
 
 __all__ = ["ScoringPlan", "assemble_detection", "assemble_recognition"]
 
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-IntArray: TypeAlias = npt.NDArray[np.int64]
+
 DISAGREE = 0.01
 
 
@@ -43,15 +42,15 @@ class ScoringPlan:
     name: str
     scheme: VideoGroups
     settings: Mapping[str, Any]
-    rare: Sequence[IntArray]  # class ids, by group
-    totals: IntArray  # instances per class in the whole dataset
+    rare: Sequence[Ints]  # class ids, by group
+    totals: Ints  # instances per class in the whole dataset
     resamples: int
     seed: int
     notes: tuple[str, ...] = ()
     progress: Progress | None = None
 
     @property
-    def places(self) -> list[IntArray]:
+    def places(self) -> list[Ints]:
         """By group, the numbers of its videos among all scored ones."""
         at = {video: number for number, video in enumerate(self.scheme.videos)}
         return [np.array([at[video] for video in group.videos], dtype=np.int64) for group in self.scheme.groups]
@@ -59,7 +58,7 @@ class ScoringPlan:
     def numbers(self, parts: Sequence[DetectionPart] | Sequence[RecognitionPart], keys: Sequence[Key]) -> Any:
         """Every number, the mean over groups, with its interval; and the replicates."""
 
-        def statistic(multiplicity: IntArray) -> FloatArray:
+        def statistic(multiplicity: Ints) -> Floats:
             return mean_along(np.stack([part.vector(multiplicity) for part in parts]), 0)
 
         return bootstrap(
@@ -116,7 +115,7 @@ def assemble_detection(
     numbers, replicates = plan.numbers(parts, keys)
     bare = keys_of(tuple(n_classes), main, costs=False, associations=False)
     ones = np.ones(len(plan.scheme.videos), np.int64)
-    under: dict[str, FloatArray] = {
+    under: dict[str, Floats] = {
         name: mean_along(np.stack([part.vector(ones) for part in scored(name, False)]), 0) for name in CONVENTIONS
     }
     names = {component: class_labels(space, component, size) for component, size in n_classes.items()}

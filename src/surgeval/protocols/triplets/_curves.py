@@ -6,23 +6,21 @@ Curves are drawn at IoU 0.5 from the ranking itself, so they belong to the conve
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from surgeval.arrays import Floats, Ints
 from surgeval.figures import Curve
 from surgeval.metrics import Ranked, RecognitionRanked, mean_along
 
 __all__ = ["component_curves", "detection_precision", "recognition_precision"]
 
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-IntArray: TypeAlias = npt.NDArray[np.int64]
-RECALLS: FloatArray = np.linspace(0.0, 1.0, 101)
+
+RECALLS: Floats = np.linspace(0.0, 1.0, 101)
 MOST_CURVES = 5  # classes shown beside the mean
 
 
-def _envelope(found: IntArray, ranked: IntArray, truths: int) -> FloatArray:
+def _envelope(found: Ints, ranked: Ints, truths: int) -> Floats:
     """Best precision at every recall or beyond; `found` of `ranked` were right so far."""
     if not len(found):
         return np.zeros(len(RECALLS))
@@ -31,7 +29,7 @@ def _envelope(found: IntArray, ranked: IntArray, truths: int) -> FloatArray:
     return np.where(at < len(best), best[np.minimum(at, len(best) - 1)], 0.0)
 
 
-def detection_precision(ranked: Ranked) -> FloatArray:
+def detection_precision(ranked: Ranked) -> Floats:
     """Precision at 101 recalls per class; nan without ground truth."""
     truths = ranked.truths.sum(axis=0)
     result = np.full((ranked.n_classes, len(RECALLS)), np.nan)
@@ -41,7 +39,7 @@ def detection_precision(ranked: Ranked) -> FloatArray:
     return result
 
 
-def recognition_precision(ranked: RecognitionRanked) -> FloatArray:
+def recognition_precision(ranked: RecognitionRanked) -> Floats:
     """The same for frames ranked by class scores; tied scores are one step."""
     result = np.full((len(ranked.labels), len(RECALLS)), np.nan)
     for c, labels in enumerate(ranked.labels):
@@ -51,7 +49,7 @@ def recognition_precision(ranked: RecognitionRanked) -> FloatArray:
     return result
 
 
-def component_curves(precision: Sequence[FloatArray], instances: IntArray, names: Sequence[str]) -> tuple[Curve, ...]:
+def component_curves(precision: Sequence[Floats], instances: Ints, names: Sequence[str]) -> tuple[Curve, ...]:
     """The mean over classes and the most frequent classes; where there are several groups, means over them."""
     by_class = mean_along(np.stack(precision), 0)
     means = mean_along(np.stack([mean_along(one, 0) for one in precision]), 0)

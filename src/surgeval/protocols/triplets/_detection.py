@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from surgeval.arrays import Floats, Ints
 from surgeval.metrics import (
     ASSOCIATION_COUNTS,
     Association,
@@ -33,8 +32,6 @@ from surgeval.protocols.triplets._numbers import Key
 
 __all__ = ["METRICS", "SCOPES", "DetectionPart", "keys_of", "score_part"]
 
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-IntArray: TypeAlias = npt.NDArray[np.int64]
 
 # What the tables call the fields of `metrics.Scores`.
 METRICS: Mapping[str, str] = {
@@ -49,12 +46,12 @@ _EPS = 1e-9
 class CostSums:
     """Credit and counts per video and class; matching never crosses a frame, so videos simply add up."""
 
-    said: Mapping[str, FloatArray]  # part → (V, C) credit of the predictions of a class
-    earned: Mapping[str, FloatArray]  # part → (V, C) credit earned by the ground truths of a class
-    predictions: IntArray  # (V, C)
-    instances: IntArray
+    said: Mapping[str, Floats]  # part → (V, C) credit of the predictions of a class
+    earned: Mapping[str, Floats]  # part → (V, C) credit earned by the ground truths of a class
+    predictions: Ints  # (V, C)
+    instances: Ints
 
-    def macro(self, multiplicity: IntArray) -> list[float]:
+    def macro(self, multiplicity: Ints) -> list[float]:
         """Mean F1 over the classes that have ground truth, for each of `COST_PARTS`; an undefined F1 counts 0."""
         truths = multiplicity @ self.instances
         counts = np.maximum(multiplicity @ self.predictions, 1), np.maximum(truths, 1)
@@ -72,15 +69,15 @@ class DetectionPart:
     """One group under one convention; `rare` are class ids of component `rare_of`."""
 
     name: str
-    videos: IntArray  # numbers of its videos among all scored ones
+    videos: Ints  # numbers of its videos among all scored ones
     data: DetectionSet
     components: Mapping[str, ComponentResult]
     association: Association | None
     cost: CostSums | None
     rare_of: str
-    rare: IntArray
+    rare: Ints
 
-    def vector(self, multiplicity: IntArray) -> FloatArray:
+    def vector(self, multiplicity: Ints) -> Floats:
         """The numbers of `keys_of`, for a resample in which scored video v occurs `multiplicity[v]` times."""
         mine = multiplicity[self.videos]
         values: list[float] = []
@@ -133,14 +130,14 @@ def keys_of(components: Sequence[str], rare_of: str, *, costs: bool, association
 
 def score_part(
     name: str,
-    videos: IntArray,
+    videos: Ints,
     data: DetectionSet,
     n_classes: Mapping[str, int],
     convention: Convention,
     *,
     thresholds: Mapping[str, float],
     rare_of: str,
-    rare: IntArray,
+    rare: Ints,
     extras: bool = True,
 ) -> DetectionPart:
     """Match, rank and score one group; `extras` adds association and cost-aware F1 where there are triplets."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from surgeval.errors import BadInput, DataError
+from surgeval.files import read_json_object
 from surgeval.records import Video
 from surgeval.vocab import fold_names, folds
 
@@ -120,14 +121,7 @@ def _read_folds(path: Path) -> dict[str, Group]:
     """A file of folds: `{"fold1": ["VID01", …]}`, or `{"fold1": {"train": […], "test": […]}}`."""
     if not path.is_file():
         raise BadInput(f"folds {path}: found neither name nor file, expected {', '.join(fold_names())} or a JSON file")
-    if path.stat().st_size > _MAX_BYTES:
-        raise DataError(path, found=f"{path.stat().st_size} bytes", expected="a short JSON file of folds")
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise DataError(path, found=str(error)[:120], expected="a JSON file of folds") from error
-    if not isinstance(data, dict):
-        raise DataError(path, found=type(data).__name__, expected="an object that maps fold names to test videos")
+    data = read_json_object(path, expected="a JSON file of folds", limit=_MAX_BYTES, distinct=True)
     return {fold: _read_fold(path, fold, value) for fold, value in data.items()}
 
 

@@ -29,6 +29,7 @@ from surgeval.datasets.predictions import (
     read_recognition,
 )
 from surgeval.errors import BadInput
+from surgeval.files import open_regular, scan_parquet_file
 from surgeval.protocols.triplets._constant import constant_detections, constant_recognition
 
 __all__ = [
@@ -87,10 +88,7 @@ def find_task(source: Source | None) -> Task:
         inside = sorted(p for folder in (path / "labels", path) for p in folder.glob("*.json"))
         return _of_head(inside[0]) if inside else "detection"
     if path.suffix.lower() == ".parquet":
-        try:
-            return _of_columns(list(pl.read_parquet_schema(path)))
-        except (pl.exceptions.PolarsError, OSError):
-            return "detection"  # its reader says what is wrong with the file
+        return _of_columns(scan_parquet_file(path).collect_schema().names())
     return _of_columns(_head(path).partition("\n")[0].split(",")) if path.suffix.lower() == ".csv" else _of_head(path)
 
 
@@ -104,10 +102,11 @@ def _of_head(path: Path) -> Task:
 
 
 def _head(path: Path) -> str:
-    if not path.is_file():
-        raise BadInput(f"{path}: found no regular file, expected predictions")
-    with path.open("rb") as stream:
-        return stream.read(_HEAD).decode("utf-8", "replace").removeprefix("\ufeff")
+    try:
+        with open_regular(path) as stream:
+            return stream.read(_HEAD).decode("utf-8", "replace").removeprefix("\ufeff")
+    except OSError as error:
+        raise BadInput(f"{path}: found {error.strerror or error}, expected predictions in a regular file") from None
 
 
 def class_totals(

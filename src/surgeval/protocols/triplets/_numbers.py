@@ -11,18 +11,17 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from surgeval.arrays import Floats, Ints
 from surgeval.errors import DataError
 from surgeval.stats import FEW_CLUSTERS, Interval, bootstrap_vector
 
 __all__ = ["NAMES", "OUTCOMES", "STREAM", "Key", "ScoreNumber", "Statistic", "StoredReplicates", "bootstrap",
            "few_videos", "reading_order"]  # fmt: skip
 
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-IntArray: TypeAlias = npt.NDArray[np.int64]
-Statistic: TypeAlias = Callable[[IntArray], FloatArray]
+
+Statistic: TypeAlias = Callable[[Ints], Floats]
 Progress: TypeAlias = Callable[[int], None]
 
 NAMES = {"i": "I", "v": "V", "t": "T", "iv": "IV", "it": "IT", "vt": "VT", "ivt": "IVT", "bbox": "box"}
@@ -124,7 +123,7 @@ class StoredReplicates:
     """What every number was on every draw of videos (a tuple of multiplicities)."""
 
     keys: tuple[Key, ...]
-    values: dict[tuple[int, ...], FloatArray]
+    values: dict[tuple[int, ...], Floats]
 
     def to_frame(self) -> pl.DataFrame:
         """One row per different draw: `draw`, then a column per number; NaN as null."""
@@ -161,9 +160,9 @@ def bootstrap(
     progress: Progress | None = None,
 ) -> tuple[tuple[ScoreNumber, ...], StoredReplicates]:
     """Every number of a statistic with its interval over resampled videos, and what it was on each draw."""
-    seen: dict[tuple[int, ...], FloatArray] = {}
+    seen: dict[tuple[int, ...], Floats] = {}
 
-    def remembered(multiplicity: IntArray) -> FloatArray:
+    def remembered(multiplicity: Ints) -> Floats:
         draw = tuple(multiplicity.tolist())
         if draw not in seen:
             seen[draw] = statistic(multiplicity)

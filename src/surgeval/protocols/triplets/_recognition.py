@@ -12,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from surgeval.arrays import Floats, Ints
 from surgeval.metrics import (
     RecognitionRanked,
     component_max,
@@ -27,8 +28,7 @@ from surgeval.vocab import LabelSpace
 
 __all__ = ["TOP", "FrameScores", "RecognitionPart", "recognition_keys", "score_frames"]
 
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-IntArray: TypeAlias = npt.NDArray[np.int64]
+
 Scores: TypeAlias = npt.NDArray[np.float32] | npt.NDArray[np.float64]
 SCOPES = ("global", "video (class-first)", "video (video-first)")
 TOP = (5, 10, 20)
@@ -43,7 +43,7 @@ class FrameScores:
 
     targets: npt.NDArray[np.bool_]
     scores: Scores
-    video: IntArray
+    video: Ints
     answered: npt.NDArray[np.bool_]
     space: LabelSpace | None
     alone: str = "ivt"
@@ -60,7 +60,7 @@ class FrameScores:
         labels, scores = (component_max(values, component, self.space) for values in (self.targets, self.scores))
         return labels, scores
 
-    def of_videos(self, videos: IntArray) -> FrameScores:
+    def of_videos(self, videos: Ints) -> FrameScores:
         """The frames of some videos, renumbered by their place in `videos`."""
         place = np.full(int(max(self.video.max(initial=-1), videos.max(initial=-1))) + 1, -1)
         place[videos] = np.arange(len(videos))
@@ -75,9 +75,9 @@ class ClassRanking:
     """One component: the ranked frames, and AP inside each video that has frames (videos × classes)."""
 
     ranked: RecognitionRanked
-    per_video: FloatArray
-    positives: IntArray  # frames per class
-    prevalence: FloatArray  # share of frames per class: the AP of a constant score
+    per_video: Floats
+    positives: Ints  # frames per class
+    prevalence: Floats  # share of frames per class: the AP of a constant score
 
 
 @dataclass(frozen=True)
@@ -85,16 +85,16 @@ class RecognitionPart:
     """One group of videos."""
 
     name: str
-    videos: IntArray  # numbers of its videos among all scored ones
-    with_frames: IntArray  # places in `videos` that have frames: the videos of `rankings`
+    videos: Ints  # numbers of its videos among all scored ones
+    with_frames: Ints  # places in `videos` that have frames: the videos of `rankings`
     n_frames: int
     rankings: Mapping[str, ClassRanking]
-    found: IntArray  # (videos with frames, K): positives among the k highest scores of their frame
-    positives: IntArray  # (videos with frames,)
+    found: Ints  # (videos with frames, K): positives among the k highest scores of their frame
+    positives: Ints  # (videos with frames,)
     rare_of: str
-    rare: IntArray
+    rare: Ints
 
-    def vector(self, multiplicity: IntArray) -> FloatArray:
+    def vector(self, multiplicity: Ints) -> Floats:
         """The numbers of `recognition_keys`."""
         mine = multiplicity[self.videos][self.with_frames]
         values: list[float] = []
@@ -119,7 +119,7 @@ def recognition_keys(components: Sequence[str], main: str) -> list[Key]:
 
 
 def score_frames(
-    name: str, videos: IntArray, frames: FrameScores, components: Sequence[str], rare: IntArray
+    name: str, videos: Ints, frames: FrameScores, components: Sequence[str], rare: Ints
 ) -> RecognitionPart:
     """Rank the frames of one group of videos."""
     mine = frames.of_videos(videos)

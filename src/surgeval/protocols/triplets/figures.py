@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from surgeval.arrays import Ints
 from surgeval.figures import Bars, Cloud, Curve, Curves, Figure, Heatmap, Scatter, Series
 from surgeval.metrics import Confusion
 
 __all__ = ["MOST_CLASSES", "TITLES", "score_figures"]
 
-IntArray: TypeAlias = npt.NDArray[np.int64]
+
 TITLES = {"i": "instruments", "v": "verbs", "t": "targets", "iv": "instrument and verb", "it": "instrument and target",
           "vt": "verb and target", "ivt": "triplets"}  # fmt: skip
 MOST_CLASSES = 20  # of a confusion matrix; the table has them all
@@ -95,5 +94,5 @@ def _percent(share: float) -> float:
     return float(round(percent)) if percent >= 1 else max(round(percent, 1), 0.1) if percent else 0.0
 
 
-def _merged(counts: IntArray, groups: Sequence[Sequence[int]]) -> IntArray:
+def _merged(counts: Ints, groups: Sequence[Sequence[int]]) -> Ints:
     return np.array([[counts[np.ix_(rows, columns)].sum() for columns in groups] for rows in groups], dtype=np.int64)

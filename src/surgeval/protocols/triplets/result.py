@@ -19,7 +19,7 @@ from surgeval._version import __version__
 from surgeval.engine import Manifest, load_record, save_scored
 from surgeval.errors import BadInput, RunError
 from surgeval.figures import Curve, Figure
-from surgeval.files import atomic_file, make_folder, write_atomically
+from surgeval.files import atomic_file, make_folder, trust_parquet, write_atomically
 from surgeval.protocols.contract import Headline, RunResult
 from surgeval.protocols.triplets._check import check_scores
 from surgeval.protocols.triplets._inputs import Task
@@ -132,6 +132,7 @@ class TripletScores(RunResult):
             make_folder(out)
             with atomic_file(out / REPLICATES) as file:
                 self.replicates.to_frame().write_parquet(file)
+            trust_parquet(out / REPLICATES)
             _write_json(out / DETAILS, details_json(self.sheets, self.curves, self.confusions))
             _write_json(out / SCORES, self.to_json(), indent=1)
             config = {key: value for key, value in self.settings.items() if key not in ("data", "seed")}

@@ -7,12 +7,12 @@ ddof = 1. A class without ground truth in a group is left out of that group's me
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from surgeval.arrays import Floats, Ints
 from surgeval.metrics import ASSOCIATION_COUNTS, Confusion, mean_along, weighted_average_precision
 from surgeval.protocols.triplets._detection import METRICS, SCOPES, DetectionPart
 from surgeval.protocols.triplets._numbers import OUTCOMES, Key, ScoreNumber
@@ -21,9 +21,6 @@ from surgeval.vocab import LabelSpace
 
 __all__ = ["association_table", "class_labels", "component_table", "confusion_table", "convention_table",
            "detection_classes", "group_table", "headline_table", "plain", "recognition_classes"]  # fmt: skip
-
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-IntArray: TypeAlias = npt.NDArray[np.int64]
 
 
 def class_labels(space: LabelSpace | None, component: str, n_classes: int) -> tuple[str, ...]:
@@ -59,11 +56,11 @@ def component_table(numbers: Sequence[ScoreNumber], scope: str) -> pl.DataFrame:
 
 
 def group_table(
-    keys: Sequence[Key], names: Sequence[str], videos: Sequence[int], vectors: Sequence[FloatArray]
+    keys: Sequence[Key], names: Sequence[str], videos: Sequence[int], vectors: Sequence[Floats]
 ) -> pl.DataFrame:
     """One row per group and component with its global and video-wise numbers; then mean and std over groups."""
     values = np.stack(vectors)
-    lines: list[tuple[str, int | None, FloatArray]] = [
+    lines: list[tuple[str, int | None, Floats]] = [
         *zip(names, videos, values, strict=True), ("mean", None, mean_along(values, 0)), ("std", None, spread(values)),
     ]  # fmt: skip
     components = dict.fromkeys(key.component for key in keys if key.scope in SCOPES)
@@ -78,7 +75,7 @@ def group_table(
     return plain(pl.DataFrame(rows, infer_schema_length=None))
 
 
-def spread(values: FloatArray) -> FloatArray:
+def spread(values: Floats) -> Floats:
     """Standard deviation over groups with ddof = 1, of the groups where a number is defined; nan below two."""
     defined = (~np.isnan(values)).sum(axis=0)
     gap = np.nan_to_num(values - mean_along(values, 0)) ** 2
@@ -86,7 +83,7 @@ def spread(values: FloatArray) -> FloatArray:
 
 
 def detection_classes(
-    parts: Sequence[DetectionPart], component: str, names: Sequence[str], totals: IntArray | None
+    parts: Sequence[DetectionPart], component: str, names: Sequence[str], totals: Ints | None
 ) -> pl.DataFrame:
     """One row per class that occurs or is predicted: counts in the scored videos, AP and P/R/F1 (as in Table 13)."""
     rankeds = [part.components[component].ranked for part in parts]
@@ -112,7 +109,7 @@ def detection_classes(
 
 
 def recognition_classes(
-    parts: Sequence[RecognitionPart], component: str, names: Sequence[str], totals: IntArray | None
+    parts: Sequence[RecognitionPart], component: str, names: Sequence[str], totals: Ints | None
 ) -> pl.DataFrame:
     """One row per class that occurs: frames, AP, video-wise AP, and what a constant score gets."""
     rankings = [part.rankings[component] for part in parts]
@@ -145,7 +142,7 @@ def association_table(parts: Sequence[DetectionPart], numbers: Sequence[ScoreNum
     return plain(pl.DataFrame(rows))
 
 
-def convention_table(keys: Sequence[Key], values: Mapping[str, FloatArray]) -> pl.DataFrame:
+def convention_table(keys: Sequence[Key], values: Mapping[str, Floats]) -> pl.DataFrame:
     """Global numbers under every convention, and how far apart they are."""
     rows = []
     for k, key in enumerate(keys):

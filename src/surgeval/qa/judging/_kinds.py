@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Protocol
 
 from surgeval.errors import DataError
-from surgeval.qa.chat import Chat, ChatError, Message
+from surgeval.files import read_json_object
+from surgeval.qa.chat import FILTERED, Chat, ChatError, Message
 from surgeval.qa.formats._text import norm
 from surgeval.qa.judging._prompt import PROMPT_VERSION, REMINDER, JudgeItem, judge_messages
 from surgeval.qa.judging._verdict import parse_verdict, parse_verdict_of_original
@@ -86,6 +87,9 @@ class ChatJudge:
             requests += reply.requests
             prompt += reply.prompt_tokens
             completion += reply.completion_tokens
+            if reply.finish == "content_filter" and (text is None or not self._original):
+                self._count(failed=False)
+                return Vote(self.name, "error", text, FILTERED, requests, prompt, completion)
             state, reason = (
                 parse_verdict_of_original(text) if self._original and text is not None else parse_verdict(text)
             )
@@ -159,31 +163,9 @@ def _plain(text: str) -> str:
 
 def read_verdicts(path: Path) -> dict[str, bool | None]:
     """A verdict file, checked: one JSON object, each question once, values true, false or null."""
-    try:
-        if path.exists() and not path.is_file():
-            raise DataError(path, found="no regular file", expected="a verdict file")
-        if path.stat().st_size > _MAX_BYTES:
-            raise DataError(path, found=f"{path.stat().st_size} bytes", expected=f"at most {_MAX_BYTES}")
-        text = path.read_text(encoding="utf-8-sig")
-        pairs = json.loads(text, object_pairs_hook=_Pairs)
-    except OSError as error:
-        raise DataError(path, found=error.strerror or "no readable file", expected="a verdict file") from None
-    except UnicodeDecodeError:
-        raise DataError(path, found="bytes that are no text", expected="UTF-8 text") from None
-    except (ValueError, RecursionError) as error:
-        raise DataError(path, found=f"no JSON ({error})", expected="a JSON object of question id → verdict") from None
-    if not isinstance(pairs, _Pairs):
-        raise DataError(path, found=f"a JSON {type(pairs).__name__}", expected="a JSON object of question id → verdict")
-    verdicts: dict[str, bool | None] = {}
-    for qid, verdict in pairs:
-        if qid in verdicts:
-            raise DataError(path, record=f"question {qid}", found="a second verdict", expected="each question once")
+    expected = "a verdict file: a JSON object of question id → verdict"
+    verdicts = read_json_object(path, expected=expected, limit=_MAX_BYTES, distinct=True)
+    for qid, verdict in verdicts.items():
         if verdict is not None and not isinstance(verdict, bool):
-            found = repr(verdict) if not isinstance(verdict, _Pairs) else "an object"
-            raise DataError(path, record=f"question {qid}", found=found[:80], expected="true, false or null")
-        verdicts[qid] = verdict
+            raise DataError(path, record=f"question {qid}", found=repr(verdict)[:80], expected="true, false or null")
     return verdicts
-
-
-class _Pairs(list[tuple[str, object]]):
-    """A JSON object with its repeated keys, which `dict` would swallow."""

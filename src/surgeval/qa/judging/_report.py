@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from surgeval.qa.chat import Price
+from surgeval.qa.chat import Price, Usage
 from surgeval.qa.judging._vote import PanelVerdict, Vote
 
 __all__ = ["JudgeTally", "PanelReport", "summarise_verdicts", "vote_table"]
@@ -89,11 +89,11 @@ def vote_table(verdicts: Iterable[PanelVerdict]) -> pl.DataFrame:
 def _tally(name: str, votes: Sequence[Vote], price: Price | None) -> JudgeTally:
     states = Counter(vote.state for vote in votes)
     spent = [vote for vote in votes if not vote.cached]
-    prompt, completion = sum(v.prompt_tokens for v in spent), sum(v.completion_tokens for v in spent)
+    used = Usage.of(spent)
     return JudgeTally(
         name, states["correct"], states["incorrect"], states["unparsed"], states["error"],
-        cached=len(votes) - len(spent), requests=sum(v.requests for v in spent),
-        prompt_tokens=prompt, completion_tokens=completion,
+        cached=len(votes) - len(spent), requests=used.requests,
+        prompt_tokens=used.prompt_tokens, completion_tokens=used.completion_tokens,
         saved_tokens=sum(v.prompt_tokens + v.completion_tokens for v in votes if v.cached),
-        cost=None if price is None else (prompt * price.prompt + completion * price.completion) / 1e6,
+        cost=used.cost(price),
     )  # fmt: skip

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from surgeval.errors import BadInput
-from surgeval.qa.chat import Chat, parse_server
+from surgeval.qa.chat import Chat, parse_server, public_name
 from surgeval.qa.judging._kinds import ChatJudge, ExactJudge, Judge, TableJudge
 from surgeval.qa.judging._manual import ManualJudge
 
@@ -22,12 +22,20 @@ _EXPECTED = "openai:MODEL@URL, hf:PATH, table:FILE, exact or manual"
 
 @dataclass(frozen=True, slots=True)
 class JudgeSpec:
-    """A judge as the user named it: `what` is the model, the path or the person, `url` the server."""
+    """A judge as the user named it: `what` is the model, the path or the person, `url` the server.
+
+    `name` is how reports call it: `text` without what is secret in the server's address.
+    """
 
     text: str
     kind: Literal["openai", "hf", "table", "exact", "manual"]
     what: str = ""
     url: str = ""
+
+    @property
+    def name(self) -> str:
+        """The text without secrets."""
+        return public_name(self.text)
 
 
 def parse_judge(text: str) -> JudgeSpec:
@@ -46,7 +54,7 @@ def parse_judge(text: str) -> JudgeSpec:
         return JudgeSpec(text, "exact")
     if not colon or kind not in ("openai", "hf", "table"):
         found = f"the kind {kind!r}" if colon else "no kind"
-        raise BadInput(f"judge {text!r}: found {found}, expected {_EXPECTED}")
+        raise BadInput(f"judge {public_name(text)!r}: found {found}, expected {_EXPECTED}")
     if not rest:
         raise BadInput(f"judge {text!r}: found nothing after the colon, expected {_EXPECTED}")
     if kind == "table":
@@ -59,10 +67,14 @@ def parse_judge(text: str) -> JudgeSpec:
 def open_judges(
     specs: Sequence[str], open_chat: Callable[[str], Chat] | None = None, *, original: bool = False
 ) -> tuple[Judge, ...]:
-    """The judges of a panel in the given order; the same name twice gets a number."""
+    """The judges of a panel in the given order; the same name twice gets a number.
+
+    >>> [judge.name for judge in open_judges(["exact", "exact", "manual:Ada"])]
+    ['exact', 'exact #2', 'manual:Ada']
+    """
     judges: list[Judge] = []
     for spec in map(parse_judge, specs):
-        name = spec.text
+        name = spec.name
         repeats = sum(judge.name == name or judge.name.startswith(f"{name} #") for judge in judges)
         name = f"{name} #{repeats + 1}" if repeats else name
         if spec.kind == "table":
@@ -73,7 +85,7 @@ def open_judges(
             judges.append(ManualJudge(name=name))
         elif open_chat is None:
             raise BadInput(
-                f"judge {spec.text!r}: found no way to open a model here, expected table:FILE, exact or manual"
+                f"judge {spec.name!r}: found no way to open a model here, expected table:FILE, exact or manual"
             )
         else:
             judges.append(ChatJudge(name, open_chat(spec.text), original=original))

@@ -50,7 +50,7 @@ def statistics_figures(s: DatasetStatistics) -> dict[str, Figure]:
     return {name: figure for name, figure in figures.items() if figure is not None}
 
 
-def _series(s: DatasetStatistics, rows: Sequence[Sequence[int]]) -> tuple[Series, ...]:
+def _series(s: DatasetStatistics, rows: Sequence[Sequence[int]]) -> tuple[Series[float], ...]:
     """One series per source; with more sources than colours, one for all."""
     if not 1 < len(s.sources) <= MOST_SOURCES:
         return (Series("all", tuple(float(sum(row)) for row in rows)),)

@@ -11,16 +11,14 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from surgeval.arrays import Bools, Ints
 from surgeval.errors import BadInput, DataError, sentence
-from surgeval.stats._inputs import Ints, encode
+from surgeval.stats._inputs import encode
 from surgeval.stats.ranking._tables import MAX_UNSCORED, joined_results
 
 __all__ = ["Bools", "Outcomes", "Rankable", "read_outcomes"]
-
-Bools: TypeAlias = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

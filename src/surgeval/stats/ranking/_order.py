@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from surgeval.stats._inputs import Floats, Ints
+from surgeval.arrays import Bools, Floats, Ints
 from surgeval.stats._resample import tally
 from surgeval.stats._streams import stream
-from surgeval.stats.ranking._input import Bools
 from surgeval.stats.ranking._options import Collapse, RankOptions, WinTies
 from surgeval.stats.ranking._tests import Bucket, Evidence, better_pairs, gap_tolerance, totals
 

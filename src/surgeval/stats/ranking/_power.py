@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 from scipy.special import ndtri
 
+from surgeval.arrays import Floats
 from surgeval.errors import BadInput, sentence
-from surgeval.stats._inputs import Floats
 from surgeval.stats.ranking._options import RankOptions
 from surgeval.stats.ranking._result import Ranking
 from surgeval.stats.ranking._tests import Bucket, buckets_of

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from surgeval.stats._inputs import Floats, Ints
-from surgeval.stats.ranking._input import Bools, Outcomes
+from surgeval.arrays import Bools, Floats, Ints
+from surgeval.stats.ranking._input import Outcomes
 from surgeval.stats.ranking._options import RankOptions
 from surgeval.stats.ranking._tests import Evidence
 

@@ -12,8 +12,8 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
+from surgeval.arrays import Floats, Ints
 from surgeval.errors import BadInput, sentence
-from surgeval.stats._inputs import Floats, Ints
 from surgeval.stats._interval import check_level
 from surgeval.stats._resample import multiplicities
 from surgeval.stats._streams import stream

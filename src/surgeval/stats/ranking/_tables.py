@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from surgeval.arrays import Bools
 from surgeval.errors import DataError
 
 __all__ = ["MAX_UNSCORED", "SideBySide", "joined_results"]
@@ -28,7 +28,7 @@ class SideBySide:
     """The questions (qID, video, bucket) that every model has a verdict for, and `correct[question, model]`."""
 
     questions: pl.DataFrame
-    correct: npt.NDArray[np.bool_]
+    correct: Bools
     notes: tuple[str, ...]
 
 
@@ -116,7 +116,7 @@ def _aligned(first: pl.DataFrame, table: pl.DataFrame, reference: str, name: str
     return joined["correctness_here"]
 
 
-def _unscored(empty: npt.NDArray[np.bool_], ids: pl.Series, models: tuple[str, ...], most: float) -> tuple[str, ...]:
+def _unscored(empty: Bools, ids: pl.Series, models: tuple[str, ...], most: float) -> tuple[str, ...]:
     """Notes on the questions that are left out; refuses when too many lack only some models' verdicts."""
     everywhere = np.asarray(empty.all(axis=1))
     some = np.asarray(empty.any(axis=1)) & ~everywhere

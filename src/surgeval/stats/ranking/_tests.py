@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from surgeval.stats._inputs import Floats, Ints
+from surgeval.arrays import Bools, Floats, Ints
 from surgeval.stats._means import Point
 from surgeval.stats._resample import blocks, draw, multiplicities, tally
 from surgeval.stats._streams import stream
-from surgeval.stats.ranking._input import Bools, Outcomes
+from surgeval.stats.ranking._input import Outcomes
 from surgeval.stats.ranking._options import Correction, RankOptions, RankScheme, Sided
 
 __all__ = [

@@ -1,0 +1,29 @@
+"""The array types that signatures name, once for the whole package.
+
+`Floats` is what numbers are computed in (64 bits); `Singles` is what networks, heatmaps and optical flow use (32 bits);
+`AnyFloats` and `AnyInts` accept every width. Shapes are said in the docstrings.
+
+>>> import numpy as np
+>>> boxes: Floats = np.array([[0.1, 0.2, 0.3, 0.4]])
+>>> frame: Image = np.zeros((4, 6, 3), np.uint8)
+>>> boxes.dtype, frame.dtype
+(dtype('float64'), dtype('uint8'))
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["AnyArray", "AnyFloats", "AnyInts", "Bools", "Floats", "Image", "Ints", "Singles"]
+
+Bools: TypeAlias = npt.NDArray[np.bool_]
+Ints: TypeAlias = npt.NDArray[np.int64]
+Floats: TypeAlias = npt.NDArray[np.float64]
+Singles: TypeAlias = npt.NDArray[np.float32]
+AnyInts: TypeAlias = npt.NDArray[np.integer[Any]]
+AnyFloats: TypeAlias = npt.NDArray[np.floating[Any]]
+AnyArray: TypeAlias = npt.NDArray[Any]
+Image: TypeAlias = npt.NDArray[np.uint8]

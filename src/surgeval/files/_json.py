@@ -1,0 +1,120 @@
+"""JSON that nobody vouches for: bounded in size, depth and digits, and parsed here for every reader.
+
+Python's parser takes a thousand levels of nesting and integers of thousands of digits, which then break whatever
+walks them or turns them into floats; both are refused while it is still known which file they are in.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from surgeval.errors import DataError
+from surgeval.files._regular import read_bounded
+
+__all__ = ["MAX_DEPTH", "BrokenJson", "parse_json", "read_json_file", "read_json_object", "too_deep"]
+
+MAX_DEPTH = 64  # of lists and objects in one another; the deepest format read here has 9
+_MAX_DIGITS = 300  # of a whole number: with more it is no float
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_BRACKETS = str.maketrans({"{": "[", "}": "]"})
+_NO_BRACKET = re.compile(r"[^\[\]{}]+")
+
+Pairs = Callable[[list[tuple[str, Any]]], Any]
+
+
+class BrokenJson(ValueError):
+    """Text that is no ordinary JSON; the message says what is wrong with it and where."""
+
+
+def parse_json(text: str, pairs: Pairs | None = None, *, digits: int | None = _MAX_DIGITS) -> Any:
+    """The value of a JSON text; `pairs` makes its objects, `digits=None` lets whole numbers be of any length.
+
+    >>> parse_json('{"folds": [1, 2]}')
+    {'folds': [1, 2]}
+    >>> parse_json('{"folds": [1,')
+    Traceback (most recent call last):
+    surgeval.files._json.BrokenJson: cut off at line 1 column 14 (Expecting value)
+    >>> parse_json("[" * 100 + "]" * 100)
+    Traceback (most recent call last):
+    surgeval.files._json.BrokenJson: nesting deeper than 64 levels
+    """
+
+    def whole(number: str) -> int:
+        if len(number) > (digits or 0):
+            raise BrokenJson(f"a number with {len(number.lstrip('-'))} digits")
+        return int(number)
+
+    try:
+        value = json.loads(text, object_pairs_hook=pairs, parse_int=None if digits is None else whole)
+    except BrokenJson:
+        raise
+    except json.JSONDecodeError as error:
+        cut = not text[error.pos :].strip() or error.msg.startswith("Unterminated string")
+        state = "cut off" if cut else "not JSON"
+        raise BrokenJson(f"{state} at line {error.lineno} column {error.colno} ({error.msg})") from None
+    except RecursionError:
+        raise BrokenJson(f"nesting deeper than {MAX_DEPTH} levels") from None
+    except ValueError:  # the interpreter's own limit on digits
+        raise BrokenJson("a number with thousands of digits") from None
+    if too_deep(text, 0, len(text)):
+        raise BrokenJson(f"nesting deeper than {MAX_DEPTH} levels")
+    return value
+
+
+def too_deep(text: str, start: int, end: int) -> bool:
+    """Whether this valid JSON nests more than `MAX_DEPTH` levels: each pass takes the innermost brackets away.
+
+    >>> too_deep("[[]]", 0, 4), too_deep("[" * 65 + "]" * 65, 0, 130)
+    (False, True)
+    """
+    if text.count("[", start, end) + text.count("{", start, end) <= MAX_DEPTH:
+        return False
+    brackets = _NO_BRACKET.sub("", _STRING.sub("", text[start:end])).translate(_BRACKETS)
+    for _ in range(MAX_DEPTH):
+        if not brackets:
+            return False
+        brackets = brackets.replace("[]", "")
+    return bool(brackets)
+
+
+def read_json_file(path: Path, *, expected: str, limit: int = 1 << 26, distinct: bool = False) -> Any:
+    """The value of a JSON file in UTF-8; whatever is wrong with the file is a `DataError` that names it.
+
+    `expected` says what the file should be; `limit` is in bytes; `distinct` refuses a key that an object has twice.
+
+    >>> read_json_file(Path("folds.json"), expected="a JSON file of folds")
+    Traceback (most recent call last):
+    surgeval.errors.DataError: folds.json: found no such file, expected a JSON file of folds
+    """
+    data = read_bounded(path, limit, expected)
+    try:
+        return parse_json(data.decode("utf-8-sig"), _distinct if distinct else None)
+    except UnicodeDecodeError as error:
+        found = f"byte {data[error.start]:#04x} at offset {error.start}, which is no UTF-8 text"
+        raise DataError(path, found=found, expected=expected) from None
+    except BrokenJson as error:
+        raise DataError(path, found=error, expected=expected) from None
+
+
+def read_json_object(path: Path, *, expected: str, limit: int = 1 << 26, distinct: bool = False) -> dict[str, Any]:
+    """Like `read_json_file`, of a file that holds one object."""
+    value = read_json_file(path, expected=expected, limit=limit, distinct=distinct)
+    if not isinstance(value, dict):
+        raise DataError(path, found=f"a JSON {_KINDS.get(type(value), 'number')}", expected=f"{expected}: an object")
+    return value
+
+
+_KINDS: dict[type, str] = {list: "list", str: "text", bool: "flag", type(None): "null"}
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in result:
+            raise BrokenJson(f"the key {key[:60]!r} twice in one object")
+        result[key] = value
+    return result

@@ -1,0 +1,130 @@
+"""Parquet that nobody vouches for: tried in a child process before this one opens it.
+
+Of 66 000 files with flipped, added or missing bytes, polars panicked on 99 and ended the interpreter on 4 (it asked
+for 2⁶¹ bytes); a schema nested 100 000 levels deep overflows its stack. No `except` helps then, so a short-lived
+child (0.2 s) reads the file first, in bounded memory. What was tried, or written by this process, is not tried again.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from io import BufferedReader
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from surgeval.errors import DataError
+from surgeval.files._regular import NotRegular, open_regular
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["check_parquet", "read_parquet_file", "scan_parquet_file", "trust_parquet"]
+
+_MAGIC = b"PAR1"
+_LEAST = 12  # both magic words and the length of the footer
+_ROOM = 2 << 30  # bytes of decoded values that any file may hold; larger ones that many times their own size
+_GROWTH = 64
+_SECONDS, _BYTES_PER_SECOND = 120, 10_000_000
+_MOST_REMEMBERED = 10_000
+_readable: dict[str, tuple[int, ...]] = {}  # absolute path → which file it was when it was tried or written
+
+
+def check_parquet(path: Path, expected: str = "a readable Parquet file") -> None:
+    """Raise `DataError` unless polars can read this file without harm to this process.
+
+    >>> check_parquet(Path("cases.parquet"))
+    Traceback (most recent call last):
+    surgeval.errors.DataError: cases.parquet: found no such file, expected a readable Parquet file
+    """
+    try:
+        with open_regular(path) as file:
+            stamp = _stamp(os.fstat(file.fileno()))
+            wrong = "" if _readable.get(_key(path)) == stamp else _outside(file.read(4), file, stamp[-1])
+    except FileNotFoundError:
+        raise DataError(path, found="no such file", expected=expected) from None
+    except NotRegular as error:
+        raise DataError(path, found=error, expected=expected) from None
+    except OSError as error:
+        raise DataError(path, found=error.strerror or type(error).__name__, expected=expected) from None
+    if not wrong and _readable.get(_key(path)) != stamp:
+        wrong = _tried(path, stamp[-1])
+    if wrong:
+        raise DataError(path, found=wrong, expected=expected)
+    _remember(path, stamp)
+
+
+def scan_parquet_file(path: Path, expected: str = "a readable Parquet file") -> pl.LazyFrame:
+    """The table of a file that was checked, to be read in part or in pieces."""
+    import polars as pl
+
+    check_parquet(path, expected)
+    # Absolute and no pattern: polars would read `~` and `v[1]` as other folders.
+    return pl.scan_parquet(path.absolute(), glob=False)
+
+
+def read_parquet_file(
+    path: Path, columns: Sequence[str] | None = None, expected: str = "a readable Parquet file"
+) -> pl.DataFrame:
+    """The columns of a Parquet file; one that cannot be read raises `DataError`."""
+    import polars as pl
+
+    try:
+        table = scan_parquet_file(path, expected)
+        return (table if columns is None else table.select(columns)).collect()
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        found = (str(error).splitlines() or [type(error).__name__])[0]
+        raise DataError(path, found=found, expected=expected) from None
+
+
+def trust_parquet(path: Path) -> None:
+    """Remember a file that this process wrote: reading it back needs no trial."""
+    _remember(path, _stamp(path.stat()))
+
+
+def _key(path: Path) -> str:
+    return os.path.abspath(path)  # noqa: PTH100 (`resolve` follows links)
+
+
+def _stamp(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size
+
+
+def _remember(path: Path, stamp: tuple[int, ...]) -> None:
+    if len(_readable) >= _MOST_REMEMBERED:
+        _readable.clear()
+    _readable[_key(path)] = stamp
+
+
+def _outside(head: bytes, file: BufferedReader, size: int) -> str:
+    """What the first and last bytes say is wrong: enough for files that are cut off or something else."""
+    if not size:
+        return "an empty file"
+    if head != _MAGIC:
+        return "a file that is no Parquet"
+    file.seek(max(0, size - 8))
+    tail = file.read(8)
+    if size < _LEAST or tail[4:] != _MAGIC:
+        return "a Parquet file that is cut off"
+    length = int.from_bytes(tail[:4], "little")
+    return f"a footer of {length} bytes in a file of {size}" if length > size - _LEAST else ""
+
+
+def _tried(path: Path, size: int) -> str:
+    """What the child says is wrong with the file."""
+    most = _ROOM + _GROWTH * size
+    command = [sys.executable, "-P", str(Path(__file__).with_name("_parquet_child.py")), _key(path)]
+    try:
+        child = subprocess.run(  # noqa: S603 (our own interpreter and program)
+            [*command, str(2 * most + (4 << 30)), str(most)],
+            stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=_SECONDS + size / _BYTES_PER_SECOND,
+            env={**os.environ, "POLARS_MAX_THREADS": "1"},
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return "a damaged file (reading it does not end)"
+    said = child.stdout.decode("utf-8", "replace").strip()
+    if said or child.returncode == 0:
+        return said
+    return f"a damaged file (reading it ended the reader with status {child.returncode})"

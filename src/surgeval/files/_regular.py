@@ -1,0 +1,81 @@
+"""Opening files of strangers: regular ones only, and never more of them than was asked for.
+
+A named pipe waits for a writer that may never come and a device has no end. The kind is looked at before opening
+(opening a device can change it) and again on what was opened (the name may lead elsewhere by then).
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from io import BufferedReader
+from pathlib import Path
+
+from surgeval.errors import DataError
+
+__all__ = ["FOLDER", "NONBLOCK", "NOT_REGULAR", "NotRegular", "check_regular", "open_regular", "read_bounded",
+           "read_regular"]  # fmt: skip
+
+FOLDER = "a folder"
+NOT_REGULAR = "a named pipe, a device or the like"
+NONBLOCK: int = getattr(os, "O_NONBLOCK", 0)  # opening a named pipe would wait for its other end
+
+
+class NotRegular(OSError):
+    """Something that is there but no file; the message says what: `FOLDER` or `NOT_REGULAR`."""
+
+
+def check_regular(opened: int | Path) -> None:
+    """Raise `NotRegular` unless this descriptor or path is that of a regular file (or of a link to one)."""
+    mode = os.fstat(opened).st_mode if isinstance(opened, int) else opened.stat().st_mode
+    if not stat.S_ISREG(mode):
+        raise NotRegular(FOLDER if stat.S_ISDIR(mode) else NOT_REGULAR)
+
+
+def open_regular(path: Path) -> BufferedReader:
+    """A regular file (or a link to one) opened for reading; anything else raises `OSError`.
+
+    >>> open_regular(Path("/"))
+    Traceback (most recent call last):
+    surgeval.files._regular.NotRegular: a folder
+    """
+    try:
+        check_regular(path)
+        descriptor = os.open(path, os.O_RDONLY | NONBLOCK | getattr(os, "O_BINARY", 0))
+    except ValueError as error:  # a name with a zero byte
+        raise FileNotFoundError(str(error)) from None
+    try:
+        check_regular(descriptor)
+    except NotRegular:
+        os.close(descriptor)
+        raise
+    return open(descriptor, "rb")  # noqa: PTH123 - a descriptor has no Path; the caller closes it
+
+
+def read_regular(path: Path) -> bytes:
+    """The bytes of a regular file, or of a link to one."""
+    with open_regular(path) as file:
+        return file.read()
+
+
+def read_bounded(path: Path, limit: int, expected: str) -> bytes:
+    """The bytes of a regular file of at most `limit` bytes; anything else raises `DataError`.
+
+    >>> read_bounded(Path("no such file"), 10, "a label file")
+    Traceback (most recent call last):
+    surgeval.errors.DataError: no such file: found no such file, expected a label file
+    """
+    try:
+        with open_regular(path) as file:
+            data = file.read(limit + 1)
+            size = os.fstat(file.fileno()).st_size
+    except FileNotFoundError:
+        raise DataError(path, found="no such file", expected=expected) from None
+    except NotRegular as error:
+        raise DataError(path, found=error, expected=expected) from None
+    except OSError as error:
+        found = error.strerror or type(error).__name__
+        raise DataError(path, found=f"a file that cannot be read ({found})", expected=expected) from None
+    if len(data) > limit:
+        raise DataError(path, found=f"{max(size, len(data))} bytes", expected=f"{expected} of at most {limit} bytes")
+    return data

@@ -1,0 +1,99 @@
+"""What a server's body says: a reply, or why there is none. Whatever a body holds, reading it raises nothing."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any, Literal
+
+from surgeval.qa.chat import Reply
+
+__all__ = ["Failure", "error_of", "read_reply", "retry_after"]
+
+_MOST_TOKENS = 10**9  # more is no count, and sums of a run must stay numbers that tables can hold
+_SHOWN = 1 << 16  # characters of an unreadable body that are looked at
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why there is no reply, whether asking again may help, and how long the server wants to be left alone."""
+
+    problem: str
+    transient: bool = True
+    wait: float | None = None
+
+
+def read_reply(body: bytes) -> Reply | Failure:
+    """The reply in a response body that HTTP called a success.
+
+    >>> read_reply(b'{"choices": [{"message": {"content": "yes"}}]}').text
+    'yes'
+    >>> read_reply(b'{"choices": []}').problem
+    'a reply without choices'
+    """
+    try:
+        data = json.loads(body)
+    except (ValueError, RecursionError):
+        return Failure(f"a body that is no JSON ({body[:_SHOWN].decode(errors='replace')})")
+    if not isinstance(data, dict):
+        return Failure("a body that is no JSON object")
+    if data.get("error"):
+        return Failure(f"an error in place of a reply ({error_of(data).get('message') or data['error']})")
+    choices = data.get("choices")
+    if not isinstance(choices, list) or not choices:
+        return Failure("a reply without choices")
+    message = choices[0].get("message") if isinstance(choices[0], dict) else None
+    if not isinstance(message, dict):
+        return Failure("a choice without a message")
+    content = message.get("content")
+    if content is not None and not isinstance(content, str):
+        return Failure("a message whose content is no text")
+    usage = data.get("usage")
+    return Reply(
+        content,
+        _count(usage, "prompt_tokens"),
+        _count(usage, "completion_tokens"),
+        finish=_finish(choices[0].get("finish_reason")),
+    )
+
+
+def error_of(body: Any) -> dict[str, Any]:
+    """The `error` object of a body, in whichever of the usual shapes."""
+    if isinstance(body, bytes):
+        try:
+            body = json.loads(body)
+        except (ValueError, RecursionError):
+            return {}
+    error = body.get("error") if isinstance(body, dict) else None
+    return error if isinstance(error, dict) else {"message": error} if isinstance(error, str) else {}
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds, or an HTTP date; None where the server names neither.
+
+    >>> retry_after({"retry-after": "7"}), retry_after({"retry-after": "soon"})
+    (7.0, None)
+    """
+    value = headers.get("retry-after")
+    if not value:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(value).timestamp() - time.time()
+        except (ValueError, TypeError, OverflowError):
+            return None
+    return max(0.0, seconds) if seconds == seconds else None
+
+
+def _count(usage: Any, name: str) -> int:
+    value = usage.get(name) if isinstance(usage, dict) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS else 0
+
+
+def _finish(reason: object) -> Literal["", "length", "content_filter"]:
+    return "length" if reason == "length" else "content_filter" if reason == "content_filter" else ""

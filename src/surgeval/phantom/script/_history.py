@@ -1,0 +1,62 @@
+"""Things that happen in stretches of time: which one holds at a moment, when the first begins and the last ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of time, as the first fields of what happens in it."""
+
+    start: float
+    end: float
+
+
+class Stretch(Protocol):
+    """From `start` up to, not including, `end`, in seconds."""
+
+    @property
+    def start(self) -> float:
+        """When it begins."""
+        ...
+
+    @property
+    def end(self) -> float:
+        """When it is over."""
+        ...
+
+
+S = TypeVar("S", bound=Stretch)
+
+
+def stretch_at(stretches: Iterable[S], t: float) -> S | None:
+    """The stretch that holds at a time; None between two."""
+    return next((stretch for stretch in stretches if stretch.start <= t < stretch.end), None)
+
+
+class History(Generic[S]):
+    """What became of a foreign object, stretch by stretch."""
+
+    __slots__ = ()
+
+    @property
+    def stretches(self) -> tuple[S, ...]:
+        """In order of time."""
+        raise NotImplementedError
+
+    @property
+    def start(self) -> float:
+        """When it is first in the abdomen."""
+        return self.stretches[0].start
+
+    @property
+    def end(self) -> float:
+        """When it has left (or the procedure ends)."""
+        return self.stretches[-1].end
+
+    def at(self, t: float) -> S | None:
+        """What is happening to it at a time."""
+        return stretch_at(self.stretches, t)

@@ -1,0 +1,130 @@
+"""Two submissions on the same questions: paired differences on the same resamples of videos.
+
+A question counts where both have a correctness for it, so both numbers of a row are over the very same questions. Runs
+on other questions, or scored by other rules, are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import polars as pl
+
+from surgeval.arrays import Bools
+from surgeval.errors import BadInput
+from surgeval.protocols.contract import Compared, Comparison
+from surgeval.protocols.focus._summary import bucket_mean, with_clusters
+from surgeval.protocols.focus.result import FocusScores, load_focus
+from surgeval.stats import Difference, paired_difference, paired_statistic
+
+__all__ = ["compare_focus"]
+
+RESAMPLES = 2000
+_COLUMNS = ("video", "group", "ood", "answer_format")
+
+
+def compare_focus(
+    a: FocusScores | str | Path, b: FocusScores | str | Path, *, resamples: int = RESAMPLES, seed: int = 0
+) -> Comparison:
+    """Differences a − b of flat accuracy, pre-evaluation score, mean of video means and every bucket.
+
+    Both are results or run folders. Intervals and p-values come from resampling whole videos, the same for both runs.
+
+    >>> from surgeval.protocols.focus import score_focus
+    >>> ask = [{"qID": f"q{k}", "videoID": f"v{k // 2}", "start_time": 0, "end_time": 0, "procedure_type": "",
+    ...         "question": "?"} for k in range(12)]
+    >>> truth = [{"qID": f"q{k}", "primary": "3a", "format": "number", "answer": "3"} for k in range(12)]
+    >>> def said(right): return [{"qID": f"q{k}", "content": "3" if right(k) else "4"} for k in range(12)]
+    >>> good, poor = (score_focus(ask, truth, said(right), name=name, resamples=100)
+    ...               for name, right in (("good", lambda k: k > 0), ("poor", lambda k: k % 2)))
+    >>> compare_focus(good, poor)
+    good − poor: flat accuracy 0.917 − 0.500 = 0.417 [0.250, 0.500], p = 0.0010
+    """
+    first, second = (side if isinstance(side, FocusScores) else load_focus(side) for side in (a, b))
+    _same_rules(first, second)
+    rows, left_out = _shared(first, second)
+    right = rows["a"].cast(pl.Float64).to_numpy(), rows["b"].cast(pl.Float64).to_numpy()
+    filmed = rows["filmed"].to_numpy() if first.compat is not None else np.ones(rows.height, dtype=bool)
+    buckets = {name: rows["bucket"].eq(name).to_numpy() for name in sorted(rows["bucket"].unique())}
+
+    def mean(mask: Bools, name: str, point: Literal["flat", "macro"] = "flat") -> Difference:
+        clusters = rows["video"].filter(mask).to_list()
+        a_right, b_right = (side[mask] for side in right)
+        return paired_difference(a_right, b_right, clusters, point=point, resamples=resamples, seed=seed, name=name)
+
+    every = np.ones(rows.height, dtype=bool)
+    names, code = np.unique(rows["video"].to_numpy(), return_inverse=True)
+    over_buckets = [bucket_mean(side, code, len(names), list(buckets.values())) for side in right]
+    score = paired_statistic(
+        over_buckets[0], over_buckets[1], names.tolist(), batched=True, resamples=resamples, seed=seed,
+        name="pre_evaluation/SCORE",
+    )  # fmt: skip
+    numbers = [
+        Compared("flat_accuracy", "flat accuracy", mean(every, "overall/MEAN")),
+        Compared("pre_evaluation_score", "pre-evaluation score", score),
+    ]
+    if filmed.any():
+        key = "accuracy_mean_of_video_means"
+        numbers.append(Compared(key, "mean of video means", mean(filmed, "overall/MEAN", "macro")))
+    numbers += [Compared(f"bucket/{name}", name.replace("_", " "), mean(mask, f"bucket/{name}"))
+                for name, mask in buckets.items()]  # fmt: skip
+    settings = {**_rules(first), "questions": rows.height, "resamples": resamples, "seed": seed}
+    return Comparison(
+        protocol="focus", a=first.name, b=second.name, numbers=tuple(numbers), settings=settings,
+        notes=_notes(first, second, left_out),
+    )  # fmt: skip
+
+
+def _rules(scores: FocusScores) -> Mapping[str, object]:
+    """What decides whether the same answer is right."""
+    return {"max_latency": scores.limit, "compat": scores.compat, "flags": scores.settings.get("flags")}
+
+
+def _same_rules(a: FocusScores, b: FocusScores) -> None:
+    ours, theirs = _rules(a), _rules(b)
+    odd = [f"{name} {ours[name] or 'none'} and {theirs[name] or 'none'}" for name in ours if ours[name] != theirs[name]]
+    if odd:
+        raise BadInput(f"{a.name} and {b.name}: found other scoring rules ({', '.join(odd)}), expected the same ones")
+
+
+def _shared(a: FocusScores, b: FocusScores) -> tuple[pl.DataFrame, int]:
+    """The questions both have a correctness for (video, bucket, a, b), and how many others there are."""
+    first, second = (
+        with_clusters(side.results).select(
+            "qID", *_COLUMNS, "correctness", side.results["video"].is_not_null().alias("filmed")
+        )
+        for side in (a, b)
+    )
+    both = first.join(second, on=["qID", *_COLUMNS], how="inner", maintain_order="left", suffix="_b")
+    every = set(first["qID"]) | set(second["qID"])
+    if both.height < len(every):
+        _refuse(a, b, f"{len(every) - both.height} of {len(every)} differ")
+    if a.questions != b.questions:
+        _refuse(a, b, "other texts or references under the same ids")
+    scored = both.filter(pl.col("correctness").is_not_null() & pl.col("correctness_b").is_not_null())
+    if not scored.height:
+        raise BadInput(f"{a.name} and {b.name}: found no question that both have a verdict for, expected some")
+    side = pl.when("ood").then(pl.lit("/ood")).otherwise(pl.lit("/id"))
+    rows = scored.select(
+        "video", "filmed", (pl.col("group") + side).alias("bucket"), pl.col("correctness").alias("a"),
+        pl.col("correctness_b").alias("b"),
+    )  # fmt: skip
+    return rows, both.height - scored.height
+
+
+def _refuse(a: FocusScores, b: FocusScores, found: str) -> None:
+    raise BadInput(f"{a.name} and {b.name}: found other questions ({found}), expected the same ones")
+
+
+def _notes(a: FocusScores, b: FocusScores, left_out: int) -> tuple[str, ...]:
+    notes = []
+    if left_out:
+        notes.append(f"{left_out} questions that one run has no verdict for are left out of both")
+    judges = [", ".join(tally.judge for tally in side.judges.judges) or "nobody" for side in (a, b)]
+    if judges[0] != judges[1]:
+        notes.append(f"other judges decided: {judges[0]} for {a.name}, {judges[1]} for {b.name}")
+    notes += [f"{side.name} is not to be ranked: {side.unrankable}" for side in (a, b) if side.unrankable]
+    return (*notes, *dict.fromkeys((*a.notes, *b.notes)))

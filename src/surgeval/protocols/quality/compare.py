@@ -1,0 +1,52 @@
+"""Two quality runs over the same videos, for instance before and after cleaning: paired by video."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from surgeval.errors import BadInput
+from surgeval.protocols.contract import Compared, Comparison
+from surgeval.protocols.quality.result import QualityScores, load_quality
+from surgeval.stats import paired_statistic
+
+__all__ = ["compare_quality"]
+
+Floats = npt.NDArray[np.float64]
+
+
+def compare_quality(a: QualityScores | str | Path, b: QualityScores | str | Path) -> Comparison:
+    """The share of frames to drop and the mean of each measure, a − b; the frames themselves may differ."""
+    first, second = (one if isinstance(one, QualityScores) else load_quality(one) for one in (a, b))
+    names = f"{first.name} and {second.name}"
+    if first.limits != second.limits:
+        raise BadInput(f"{names}: found different limits, expected the same ones")
+    known = [set(one.cases["video"].unique()) for one in (first, second)]
+    videos = sorted(known[0] & known[1])
+    if not videos:
+        raise BadInput(f"{names}: found no video in both, expected runs over the same videos")
+    alone = len(known[0] ^ known[1])
+    sides = {name: [_mean(one.cases, name, videos) for one in (first, second)]
+             for name in (headline.key for headline in first.headlines())}  # fmt: skip
+    return Comparison(
+        protocol="quality", a=first.name, b=second.name,
+        numbers=tuple(
+            Compared(one.key, one.label, paired_statistic(*sides[one.key], videos, batched=True),
+                     higher_is_better=one.higher_is_better)
+            for one in first.headlines()
+        ),
+        settings={"videos": videos},
+        notes=(f"{alone} video{'s are' if alone > 1 else ' is'} in one run only and left out",) if alone else (),
+    )  # fmt: skip
+
+
+def _mean(cases: pl.DataFrame, measure: str, videos: list[str]) -> Callable[[npt.NDArray[np.int64]], Floats]:
+    """The mean over frames as a function of how often each video was drawn."""
+    sums = cases.group_by("video").agg(pl.col(measure).cast(pl.Float64).sum().alias("sum"), pl.len().alias("frames"))
+    rows = {video: (total, frames) for video, total, frames in sums.iter_rows()}
+    total, frames = (np.array([rows[video][k] for video in videos], dtype=np.float64) for k in (0, 1))
+    return lambda drawn: np.asarray((drawn @ total) / (drawn @ frames))

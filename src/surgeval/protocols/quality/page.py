@@ -1,0 +1,71 @@
+"""The page of a quality run: how many frames to drop and why, the measures, and the frames themselves by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from surgeval.errors import BadInput
+from surgeval.pages import Fact, Section, Table, save_figures, save_tables, write_page
+from surgeval.protocols.quality.result import QualityScores
+
+__all__ = ["write_page_of"]
+
+_METHOD = (
+    "Each frame is measured once, 320 pixels wide, inside the central ellipse that an endoscope always lights. A frame "
+    "is proposed for its first reason: black, too dark, too bright, out of body (little tissue colour), blurred "
+    "(sharpness far below the median of its own video). These are proposals: a person decides.\n\n"
+    "Intervals draw whole videos with replacement."
+)
+
+
+def write_page_of(results: Sequence[QualityScores], out: Path) -> Path:
+    """Write page, tables and figures of one run below `out`."""
+    if len(results) != 1:
+        raise BadInput(f"report: found {len(results)} runs of quality, expected one")
+    (one,) = results
+    tables = one.tables
+    save_tables(tables, out / "tables")
+    plots = save_figures(one.figures, out)
+    numbers = pl.DataFrame(
+        [(headline.label, headline.interval.cell()) for headline in one.headlines()],
+        schema={"number": pl.String, "value": pl.String}, orient="row",
+    )  # fmt: skip
+    bare = [name for name in ("reasons", "unreadable") if name in tables and tables[name].height]
+    sections = (
+        Section("Overview", "\n\n".join(one.notes), facts=_facts(one),
+                tables=(Table("Numbers, with 95 % intervals over videos", numbers),
+                        *(Table(_TITLES[name], tables[name], file=f"tables/{name}.csv") for name in bare)),
+                figures=tuple(plot for name, plot in plots.items() if name == "reasons")),
+        Section("Measures", "", figures=tuple(plot for name, plot in plots.items() if name != "reasons"),
+                tables=(Table(_TITLES["videos"], tables["videos"], file="tables/videos.csv"),), paired=True),
+        Section("Frames to drop", "" if one.proposals else "None.",
+                tables=(Table(_TITLES["drop"], tables["drop"], file="tables/drop.csv"),) if one.proposals else ()),
+        Section("How it was computed", _METHOD),
+    )  # fmt: skip
+    frames, many = one.cases.height, len(one.proposals)
+    lead = f"{many} of {frames} frames are proposed to drop." if frames else "No frame could be read."
+    details = {name: f"{value:g}" for name, value in _limits(one).items()}
+    return write_page(out / "report.html", one.name, sections, kind="quality", lead=lead, details=details)
+
+
+_TITLES = {
+    "reasons": "Why frames are proposed to drop",
+    "unreadable": "Frames that could not be read",
+    "videos": "Each video: frames, how many to drop, and the mean of each measure",
+    "drop": "The frames to drop, with the measure that speaks against each and its limit",
+}
+
+
+def _limits(one: QualityScores) -> dict[str, float]:
+    limits = one.limits
+    return {"Black below": limits.black, "Blurred below (of the median)": limits.blur,
+            "Out of body below": limits.tissue, "Too bright above": limits.saturated,
+            "Too dark above": limits.dark}  # fmt: skip
+
+
+def _facts(one: QualityScores) -> tuple[Fact, ...]:
+    counts = {"frames": one.cases.height, "to drop": len(one.proposals), "unreadable": one.unreadable.height}
+    return tuple(Fact(label, str(count)) for label, count in counts.items())

@@ -1,0 +1,157 @@
+"""A quality run, loaded: every frame's measures, and the frames proposed to drop.
+
+Blur is judged against the frame's own video, so proposals are made from the finished cases, not inside the units.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from surgeval.datasets import FrameQuality, Proposal, QualityLimits, propose_drops
+from surgeval.engine import RunRecord, load_cases, load_record
+from surgeval.errors import DataError
+from surgeval.figures import Bars, Figure, Histogram, Series
+from surgeval.protocols.contract import Headline, RunResult
+from surgeval.stats import bootstrap_mean
+
+__all__ = ["MEASURES", "QualityScores", "drop_table", "load_quality"]
+
+# Measure, what it is in words, and whether more of it is better (None: neither).
+MEASURES: Mapping[str, tuple[str, bool | None]] = {
+    "brightness": ("brightness (95th percentile, 0–255)", None),
+    "sharpness": ("sharpness (variance of the Laplacian)", True),
+    "tissue": ("share of tissue colour", None),
+    "saturated": ("share of blown-out pixels", False),
+    "dark": ("share of unlit pixels", False),
+}
+_EDGES: Mapping[str, tuple[float, ...]] = {
+    "brightness": (0, 30, 60, 90, 120, 150, 180, 210, 256),
+    "sharpness": (0, 10, 30, 100, 300, 1000, 3000, math.inf),
+    "tissue": (0, 0.05, 0.2, 0.4, 0.6, 0.8, math.inf),
+}
+_DROP = {"video": pl.String, "frame": pl.String, "reason": pl.String, "measure": pl.String, "value": pl.Float64,
+         "limit": pl.Float64}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class QualityScores(RunResult):
+    """The frames of a dataset, measured. `cases` has a row per frame that could be read, with column `dropped`."""
+
+    name: str
+    record: RunRecord
+    cases: pl.DataFrame
+    unreadable: pl.DataFrame  # video, frame, reason
+    limits: QualityLimits
+    proposals: tuple[Proposal, ...]
+    notes: tuple[str, ...] = ()
+
+    protocol = "quality"
+
+    def headlines(self) -> tuple[Headline, ...]:
+        """The share of frames to drop, and the mean of each measure."""
+        if self.cases.is_empty():
+            return ()
+        labels = {"dropped": ("frames proposed to drop, share", False), **MEASURES}
+        videos = self.cases["video"].to_list()
+        return tuple(
+            Headline(key, label, bootstrap_mean(self.cases[key].cast(pl.Float64).to_numpy(), videos, name=key),
+                     higher_is_better=better)
+            for key, (label, better) in labels.items()
+        )  # fmt: skip
+
+    @property
+    def tables(self) -> Mapping[str, pl.DataFrame]:
+        """`drop` (a row per frame to drop), `reasons`, `videos` (means of each video) and `unreadable`, if any."""
+        drop = drop_table(self.proposals)
+        reasons = drop.group_by("reason").len("frames").sort("frames", "reason", descending=[True, False])
+        means = [pl.col(name).mean() for name in MEASURES]
+        videos = (
+            self.cases.group_by("video")
+            .agg(pl.len().alias("frames"), pl.col("dropped").sum().alias("to drop"), *means)
+            .sort("video")
+        )
+        made = {"drop": drop, "reasons": reasons, "videos": videos}
+        return made if self.unreadable.is_empty() else {**made, "unreadable": self.unreadable}
+
+    @property
+    def figures(self) -> Mapping[str, Figure]:
+        """A histogram of brightness, sharpness and tissue, and the reasons for dropping."""
+        made: dict[str, Figure] = {}
+        for name, edges in _EDGES.items():
+            values = self.cases[name].to_list()
+            counts = tuple(sum(low <= value < high for value in values)
+                           for low, high in pairwise(edges))  # fmt: skip
+            made[name] = Histogram(f"{name.capitalize()} of the frames", edges, counts, MEASURES[name][0], "frames")
+        reasons = self.tables["reasons"]
+        if reasons.height:
+            counted = Series("frames", tuple(float(count) for count in reasons["frames"]))
+            made["reasons"] = Bars("Why frames are proposed to drop", tuple(reasons["reason"]), (counted,), "frames")
+        return made
+
+
+def load_quality(folder: str | Path) -> QualityScores:
+    """Read a finished run folder of `run_quality`."""
+    folder = Path(folder)
+    record = load_record(folder)
+    if record.manifest.protocol != "quality":
+        raise DataError(folder / "run.json", field="protocol", found=record.manifest.protocol, expected="quality")
+    limits = _limits(folder / "run.json", record)
+    cases, unreadable = _read(folder)
+    rows = (FrameQuality(**row) for row in cases.select("video", "name", *MEASURES).iter_rows(named=True))
+    proposals = propose_drops(rows, limits)
+    out = pl.DataFrame([(one.video, one.name, True) for one in proposals],
+                       schema={"video": pl.String, "name": pl.String, "dropped": pl.Boolean}, orient="row")  # fmt: skip
+    marked = cases.join(out, on=["video", "name"], how="left", maintain_order="left")
+    return QualityScores(
+        name=folder.resolve().name, record=record, cases=marked.with_columns(pl.col("dropped").fill_null(False)),
+        unreadable=unreadable, limits=limits, proposals=proposals,
+    )  # fmt: skip
+
+
+def drop_table(proposals: tuple[Proposal, ...]) -> pl.DataFrame:
+    """One row per frame to drop.
+
+    >>> drop_table((Proposal("VID01", "000025", "black", "brightness", 12.0, 30.0),)).row(0)
+    ('VID01', '000025', 'black', 'brightness', 12.0, 30.0)
+    """
+    rows = [(p.video, p.name, p.reason, p.measure, p.value, p.limit) for p in proposals]
+    return pl.DataFrame(rows, schema=_DROP, orient="row")
+
+
+def _read(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The measured frames, and those that could not be read."""
+    kinds: dict[str, Any] = {"name": pl.String(), **dict.fromkeys(MEASURES, pl.Float64())}
+    try:
+        every = load_cases(folder).collect()
+        known = every.with_columns(
+            pl.col(name).cast(kind) if name in every.columns else pl.lit(None, kind).alias(name)
+            for name, kind in kinds.items()
+        )
+    except (pl.exceptions.PolarsError, OSError) as error:
+        said = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+        raise DataError(folder / "cases.parquet", found=f"a table that cannot be read ({said})",
+                        expected="the cases of a run") from None  # fmt: skip
+    named = known.rename({"cluster": "video"})
+    good = named.filter(pl.col("status") == "ok").select("video", *kinds)
+    if good.null_count().sum_horizontal().item():
+        raise DataError(folder / "cases.parquet", found="frames without their measures", expected="all of them")
+    bad = named.filter(pl.col("status") != "ok")
+    return good, bad.select("video", pl.col("name").alias("frame"), "reason")
+
+
+def _limits(path: Path, record: RunRecord) -> QualityLimits:
+    """As the run was made with; the usual ones where it does not say."""
+    given = record.manifest.config.get("limits", {})
+    known = asdict(QualityLimits())
+    for key, value in given.items() if isinstance(given, dict) else [("limits", given)]:
+        number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+        if key not in known or not number:
+            raise DataError(path, field=f"config.limits.{key}", found=repr(value)[:60], expected="a known limit")
+    return QualityLimits(**{**known, **given})

@@ -1,0 +1,101 @@
+"""Two runs on the same frames: paired differences of the headline numbers, on the same resamples of whole videos.
+
+Only the model may differ, and with it the kind of heatmap and the precision of its numbers. Whatever else changes what
+a number means is named and refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from surgeval.errors import BadInput
+from surgeval.protocols.contract import Compared, Comparison
+from surgeval.protocols.surgxbench._numbers import NUMBERS, task_cases, wanted_of
+from surgeval.protocols.surgxbench._ratios import VideoSums
+from surgeval.protocols.surgxbench.result import SurgXScores, load_surgxbench
+from surgeval.stats import paired_statistic
+
+__all__ = ["compare_surgxbench"]
+
+_MODELS_OWN = ("method", "dtype")
+_UNUSED = ("tasks", "motion", "curves", "sanity", "split", "videos")  # frames and tasks are compared themselves
+_MOTION = ("flow", "flow_source", "flow_gap", "fit", "motion_top", "motion_floor")  # only RAS depends on these
+
+
+def compare_surgxbench(a: SurgXScores | str | Path, b: SurgXScores | str | Path) -> Comparison:
+    """Differences a − b of every headline number that both runs have; run folders or loaded runs."""
+    first, second = (one if isinstance(one, SurgXScores) else load_surgxbench(one) for one in (a, b))
+    _require_comparable(first, second)
+    numbers: list[Compared] = []
+    parts, others = task_cases(first.cases), task_cases(second.cases)
+    for task in (task for task in parts if task in others):
+        _require_same_frames(task, first, second)
+        sums = [VideoSums.of(cases[task], wanted_of(task)) for cases in (parts, others)]
+        for place, key in enumerate(sums[0].names):
+            if key in first.numbers and key in second.numbers and NUMBERS[key].first:
+                difference = paired_statistic(
+                    _number(sums[0], place), _number(sums[1], place), sums[0].videos, batched=True,
+                    resamples=first.resamples, seed=first.seed,
+                )  # fmt: skip
+                numbers.append(
+                    Compared(key, NUMBERS[key].label, difference, higher_is_better=NUMBERS[key].higher_is_better)
+                )
+    if not numbers:
+        raise BadInput(
+            f"{first.name} and {second.name}: found no number that both have, expected runs of the same task"
+        )
+    return Comparison(
+        protocol="surgxbench", a=first.name, b=second.name, numbers=tuple(numbers),
+        settings={"resamples": first.resamples, "seed": first.seed}, notes=_notes(first, second),
+    )  # fmt: skip
+
+
+def _number(sums: VideoSums, place: int) -> Callable[[npt.NDArray[np.int64]], npt.NDArray[np.float64]]:
+    return lambda drawn: sums.numbers(drawn)[:, place]
+
+
+def _require_comparable(first: SurgXScores, second: SurgXScores) -> None:
+    names = f"{first.name} and {second.name}"
+    if first.classes != second.classes:
+        raise BadInput(f"{names}: found different instruments, expected runs on the same label space")
+    known = [dict(one.settings) for one in (first, second)]
+    without = {*_MODELS_OWN, *_UNUSED}
+    if not all("triplets" in one["tasks"] for one in known):
+        without |= set(_MOTION)
+    keys = sorted((known[0].keys() | known[1].keys()) - without)
+    other = [f"{key} ({known[0].get(key)} and {known[1].get(key)})" for key in keys
+             if known[0].get(key) != known[1].get(key)]  # fmt: skip
+    if (
+        "triplets" in known[0]["tasks"]
+        and "triplets" in known[1]["tasks"]
+        and (known[0].get("motion") != known[1].get("motion"))
+    ):
+        other.append("ways to find motion")
+    if first.record.manifest.dataset != second.record.manifest.dataset:
+        other.append("data")
+    if other:
+        raise BadInput(f"{names}: found different {', '.join(other)[:300]}, expected the same data and settings")
+
+
+def _require_same_frames(task: str, first: SurgXScores, second: SurgXScores) -> None:
+    frames = [one.cases.filter(pl.col("task") == task).select("cluster", "frame").unique() for one in (first, second)]
+    alone = [x.join(y, on=["cluster", "frame"], how="anti").sort("cluster", "frame")
+             for x, y in (frames, frames[::-1])]  # fmt: skip
+    for own, other, rows in ((first, second, alone[0]), (second, first, alone[1])):
+        if rows.height:
+            video, frame = rows.row(0)
+            raise BadInput(f"{own.name} and {other.name}: found {rows.height} frames that only {own.name} has "
+                           f"({video}/{frame}), expected the same frames")  # fmt: skip
+
+
+def _notes(first: SurgXScores, second: SurgXScores) -> tuple[str, ...]:
+    methods = [one.settings["method"] for one in (first, second)]
+    if methods[0] == methods[1]:
+        return ()
+    said = " and ".join(str(one["name"]) for one in methods)
+    return (f"the maps are of different kinds ({said}): differences in where the models look include theirs",)

@@ -1,0 +1,99 @@
+"""A protocol of a separate installed package has every command, without an edit in surgeval."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+TOY = Path(__file__).parents[1] / "data" / "toy_protocol"
+Call = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """A machine where the toy package is installed."""
+    work = tmp_path_factory.mktemp("toy")
+    source, site = work / "source", work / "site"
+    subprocess.run(["cp", "-r", str(TOY), str(source)], check=True)  # the build writes beside its sources
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    subprocess.run([*install, "--disable-pip-version-check", "--target", str(site), str(source)], check=True)
+    paths = [str(site), *filter(None, [os.environ.get("PYTHONPATH", "")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+@pytest.fixture(scope="module")
+def toy(environment: dict[str, str]) -> Call:
+    """`surgeval` there."""
+
+    def call(*words: object) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "surgeval", *map(str, words)]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240, check=False)
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def runs(toy: Call, small_phantom: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two runs that differ in one setting."""
+    folder = tmp_path_factory.mktemp("runs")
+    for name, most in (("all", 9), ("few", 1)):
+        done = toy("run", "crowd", "--data", small_phantom, "--out", folder / name, "--most", most)
+        assert done.returncode == 0, done.stderr
+        assert "report.html" in done.stdout
+    return folder
+
+
+def test_help_names_it_with_its_question_and_completion_offers_it(toy: Call, environment: dict[str, str]) -> None:
+    said = toy("run", "--help").stdout
+    assert "How crowded is the field of view?" in said
+    assert "Count instruments." in said
+    shell = {"_SURGEVAL_COMPLETE": "complete_bash", "COMP_WORDS": "surgeval run cr", "COMP_CWORD": "2"}
+    offered = subprocess.run(
+        [sys.executable, "-c", "import sys; sys.argv = ['surgeval']; from surgeval.cli import main; main()"],
+        env={**environment, **shell}, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert "crowd" in offered.stdout
+
+
+def test_a_run_is_reported_again_and_stands_in_the_index(toy: Call, runs: Path) -> None:
+    page = runs / "all" / "report.html"
+    first = page.read_bytes()
+    page.unlink()
+    assert toy("report", runs / "all").returncode == 0
+    assert page.read_bytes() == first
+    assert toy("report", runs).returncode == 0
+    index = (runs / "index.html").read_text(encoding="utf-8")
+    assert "instruments in a frame" in index
+    assert 'href="all/report.html"' in index
+
+
+def test_two_runs_are_compared_and_ranked(toy: Call, runs: Path, tmp_path: Path) -> None:
+    done = toy("compare", runs / "all", runs / "few", "--out", tmp_path / "both", "--json")
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said["differences"][0]["difference"] > 0
+    assert (tmp_path / "both" / "report.html").is_file()
+    ranked = toy("rank", runs / "all", runs / "few", "--json", "--stability", 0, "--n-boot", 200)
+    assert ranked.returncode == 0, ranked.stderr
+    assert set(json.loads(ranked.stdout)["models"]) == {"all", "few"}
+
+
+def test_it_has_a_chapter_of_the_demo(environment: dict[str, str], small_phantom: Path, tmp_path: Path) -> None:
+    script = (
+        "import sys; from pathlib import Path; from surgeval.datasets import open_dataset;"
+        "from surgeval.protocols.contract import Demo; from surgeval.protocols.registry import descriptors;"
+        "one = [one for one in descriptors().values() if one.chapter][-1];"
+        "made = one.part('chapter')(Demo(dataset=open_dataset(sys.argv[1]), edition='', out=Path(sys.argv[2])));"
+        "print(one.name, made.page)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(small_phantom), str(tmp_path / "crowd")],
+        env=environment, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.stdout.splitlines()[-1] == f"crowd {tmp_path / 'crowd' / 'all' / 'report.html'}", done.stderr

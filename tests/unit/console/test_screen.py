@@ -1,0 +1,70 @@
+"""Nothing that a terminal obeys reaches it from data, whoever prints it."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+
+import polars as pl
+import pytest
+from rich.text import Text
+
+from surgeval.console import console, print_frame, print_json, print_pieces, print_table, progress
+
+CLEAR = "hook\x1b[2J\x9b31m\u202e"
+SPELT = "hook\\x1b[2J\\x9b31m\\u202e"
+
+
+def test_every_way_of_printing_spells_control_characters_out(capsys: pytest.CaptureFixture[str]) -> None:
+    table = pl.DataFrame({"video": [CLEAR], CLEAR: [1]})
+    print_table(CLEAR, [CLEAR, "n"], [(CLEAR, 1)])
+    print_frame(CLEAR, table)
+    print_pieces(CLEAR, table)
+    console().print(CLEAR)
+    console().print(Text(CLEAR), f"first\nsecond {CLEAR}")
+    said = capsys.readouterr().out
+    assert [c for c in said if not c.isprintable() and c != "\n"] == []
+    assert said.count(SPELT) == 3 + 3 + 3 + 1 + 2
+    assert "first\nsecond" in said
+
+
+def test_colours_of_our_own_still_reach_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stdout", screen)
+    print_table("title", [CLEAR], [(CLEAR,)])
+    said = screen.getvalue()
+    assert "\x1b[1m" in said  # the bold head
+    assert "\x1b[2J" not in said
+    assert "\x9b" not in said
+
+
+def test_a_progress_bar_takes_names_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setenv("TERM", "xterm-256color")
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    with progress("frames") as bar:
+        bar.add_task(f"[red]{CLEAR}", total=2)
+        bar.refresh()
+    said = screen.getvalue()
+    assert "[red]hook\\x1b" in said
+    assert "\x1b[2J" not in said
+
+
+def test_json_is_the_same_value_without_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
+    value = {CLEAR: [CLEAR, "Gallenblasenentfernung ü", "\U000e0001"]}
+    print_json(value)
+    said = capsys.readouterr().out
+    assert [c for c in said if not c.isprintable() and c != "\n"] == []
+    assert json.loads(said) == value
+    assert "ü" in said

@@ -1,0 +1,116 @@
+"""Two runs on the same frames: differences worked by hand, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from surgeval.engine import Manifest, RunRecord
+from surgeval.errors import BadInput
+from surgeval.protocols.contract import by_key
+from surgeval.protocols.surgxbench import SurgXScores, compare_surgxbench, outcomes, profile_settings
+from surgeval.protocols.surgxbench.result import _complete, _scores
+
+CLASSES = ("hook", "bag")
+# video, frame, right, AC; two frames in each of two videos, chance 0.2 everywhere
+GOOD = (("A", "1", True, 0.8), ("A", "2", True, 0.6), ("B", "1", True, 0.7), ("B", "2", False, 0.1))
+POOR = (("A", "1", True, 0.3), ("A", "2", False, 0.2), ("B", "1", True, 0.1), ("B", "2", False, 0.1))
+
+
+def _model(name: str, seen: tuple[tuple[Any, ...], ...], tasks: tuple[str, ...] = ("instruments",)) -> SurgXScores:
+    rows = [
+        {"id": f"{video}/{frame}", "cluster": video, "frame": frame, "task": "instruments", "class": "hook",
+         "score": 0.3, "best": True, "predicted": True, "present": right, "shown": 1, "ac": ac, "aa": ac,
+         "chance": 0.2, "area": 0.2, "grounded": ac > 0.5, "flags": "", "excluded": ""}
+        for video, frame, right, ac in seen
+    ]  # fmt: skip
+    config = {**profile_settings("surgxbench", tasks=tasks).record(), "classes": list(CLASSES), "motion": {}}
+    data = {"name": "films", "format": "phantom", "content": "ab"}
+    manifest = Manifest("surgxbench", config=config, dataset=data,
+                        model={"name": name, "family": "clip", "identity": "0123456789ab"})  # fmt: skip
+    record = RunRecord(manifest, "done", 1, 1, 0, len(rows), "", "", 0.0)
+    return _scores(name, record, _complete(pl.DataFrame(rows)), 200, 0)
+
+
+def _with(one: SurgXScores, **config: Any) -> SurgXScores:
+    manifest = replace(one.record.manifest, config={**one.record.manifest.config, **config})
+    return replace(one, record=replace(one.record, manifest=manifest))
+
+
+def test_every_difference_is_that_of_the_two_ratios() -> None:
+    found = compare_surgxbench(_model("good", GOOD), _model("poor", POOR))
+    said = {one.key: one.difference for one in found.numbers}
+    assert said["accuracy"].a == 3 / 4 and said["accuracy"].b == 2 / 4
+    assert said["accuracy"].estimate == pytest.approx(1 / 4)
+    # when right: (0.8 + 0.6 + 0.7) / 3 against (0.3 + 0.1) / 2; chance is 0.2 in all frames
+    assert said["tp_ac"].estimate == pytest.approx(0.7 - 0.2)
+    assert said["tp_lift"].estimate == pytest.approx(3.5 - 1.0)
+    assert said["grounded_when_right"].estimate == 1.0
+    assert said["fp_ac"].estimate == pytest.approx(0.1 - 0.15)
+    # Drawn whole videos: A alone gives 1 − 1/2, B alone 1/2 − 1/2.
+    assert (said["accuracy"].interval.low, said["accuracy"].interval.high) == (0.0, 0.5)
+    assert said["accuracy"].interval.clusters == 2 and np.isnan(said["accuracy"].p)
+    assert by_key(found.numbers, "fp_ac").higher_is_better is None
+    assert "tp_chance" not in said  # chance is no property of a model
+
+
+def test_a_run_against_itself_differs_by_exactly_nothing() -> None:
+    one = _model("good", GOOD)
+    for compared in compare_surgxbench(one, one).numbers:
+        difference = compared.difference
+        assert (difference.estimate, difference.interval.low, difference.interval.high) == (0, 0, 0), compared.key
+
+
+def test_what_makes_numbers_incomparable_is_named() -> None:
+    one, other = _model("good", GOOD), _model("poor", POOR)
+    manifest = other.record.manifest
+    elsewhere = replace(manifest, dataset={**manifest.dataset, "content": "cd"})
+    refused = {
+        "keep_top": _with(other, keep_top=0.3),
+        "data": replace(other, record=replace(other.record, manifest=elsewhere)),
+        "instruments": replace(other, classes=("hook", "clipper")),
+        "1 frames that only good has": _model("poor", POOR[:3]),
+        "no number that both have": replace(other, cases=other.cases.head(0), numbers={}),
+    }
+    for told, second in refused.items():
+        with pytest.raises(BadInput, match=told):
+            compare_surgxbench(one, second)
+    more = (*POOR, ("C", "1", True, 0.3))
+    with pytest.raises(BadInput, match=r"only poor has \(C/1\)"):
+        compare_surgxbench(one, _model("poor", more))
+
+
+def test_models_may_differ_in_their_heatmap_and_runs_in_their_tasks() -> None:
+    one, other = _model("good", GOOD, ("instruments", "triplets")), _model("poor", POOR)
+    found = compare_surgxbench(one, _with(other, method={"name": "gradcam"}, dtype="bfloat16", curves=0, flow="raft"))
+    assert found.numbers and "rollout" not in found.notes[0] and "gradcam" in found.notes[0]
+    assert compare_surgxbench(one, other).notes == ()
+
+
+def test_outcomes_hold_a_row_for_every_frame_that_shows_an_instrument() -> None:
+    one = _model("good", GOOD)
+    table = outcomes(one)
+    assert table.columns == ["qID", "video", "group", "ood", "correctness"]
+    assert table["qID"].to_list() == ["A/1", "A/2", "B/1", "B/2"]
+    assert table["correctness"].to_list() == [True, True, True, False]
+    empty = one.cases.with_columns(pl.lit(0, pl.Int64).alias("shown"))
+    with pytest.raises(BadInput, match="no frame with an instrument"):
+        outcomes(replace(one, cases=empty))
+
+
+def test_headlines_tell_chance_and_direction() -> None:
+    one = _model("good", GOOD)
+    said = {headline.key: headline for headline in one.headlines()}
+    assert said["accuracy"].chance == 1 / 2  # one of two instruments is there
+    assert said["tp_ac"].chance == pytest.approx(0.2)
+    assert said["tp_lift"].chance == 1 and said["tp_lift"].interval.estimate == pytest.approx(3.5)
+    assert said["area"].higher_is_better is None
+    assert next(iter(said)) == "accuracy"
+    assert repr(one).startswith("SurgXScores 'good': top-1 right 0.750")
+    assert "<table" in one._repr_html_() and one.to_frame()["number"][0] == "accuracy"
+    assert next(iter(one.figures)) == "four_way" and one.plot().axes
+    assert {"headline", "classes", "four_way"} <= set(one.tables)
