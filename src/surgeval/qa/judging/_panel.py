@@ -35,6 +35,11 @@ class Panel:
     `tie` says what an even vote means, `quorum` how many valid votes a verdict needs (half of the panel by default).
     `short_circuit=False` asks everyone, which agreement between judges needs: a judge who is only asked when the others
     differ looks worse than it is. `compat="orena-focus-0.4"` votes as the original: a failure is a "no", a tie too.
+
+    >>> from surgeval.qa.judging import ExactJudge
+    >>> panel = Panel([ExactJudge("a"), ExactJudge("b")])
+    >>> panel.judge(JudgeItem("q1", "Which object?", reference="a clip", candidate="A clip.")).reason
+    'correct by 2 correct'
     """
 
     def __init__(
