@@ -18,7 +18,7 @@ import polars as pl
 
 from surgeval.datasets import Problem
 from surgeval.errors import DataError, printable
-from surgeval.files import NotRegular, read_regular, write_atomically
+from surgeval.files import read_json_object, write_atomically
 from surgeval.protocols.focus._admission import Admission
 from surgeval.protocols.focus._rules import STATUSES
 from surgeval.protocols.focus._summary import RESULTS, SUMMARY, BucketScore
@@ -93,18 +93,7 @@ def _dump(value: object) -> str:
 
 def read_scores(path: Path) -> dict[str, Any]:
     """What `scores.json` says, as plain values of a bounded file."""
-    try:
-        if path.stat().st_size > _MAX_BYTES:
-            raise DataError(path, found=f"{path.stat().st_size} bytes", expected=f"at most {_MAX_BYTES}")
-        content = json.loads(read_regular(path))
-    except NotRegular as error:
-        raise DataError(path, found=error, expected=_EXPECTED) from None
-    except (OSError, ValueError, RecursionError) as error:
-        found = getattr(error, "strerror", None) or f"no valid JSON ({error})"
-        raise DataError(path, found=found, expected=_EXPECTED) from None
-    if not isinstance(content, dict):
-        raise DataError(path, found=f"a JSON {type(content).__name__}", expected="an object of scores")
-    return content
+    return read_json_object(path, expected=_EXPECTED, limit=_MAX_BYTES)
 
 
 def restored(content: Mapping[str, Any], path: Path) -> dict[str, Any]:
