@@ -90,6 +90,7 @@ def _sheet(path: Path, name: str, columns: Any) -> pl.DataFrame:
         expect(isinstance(column, dict) and isinstance(column.get("values"), list), path, where, column, "a column")
         kind, values = column.get("type"), column["values"]
         expect(isinstance(kind, str) and kind in _KINDS, path, where, kind, f"one of {', '.join(_KINDS)}")
+        expect(head != "name" or None not in values, path, where, None, "a name in every row")
         first = len(series[0]) if series else len(values)
         expect(len(values) == first, path, where, f"{len(values)} values", f"{first} as in the first column")
         try:
