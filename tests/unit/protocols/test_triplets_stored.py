@@ -183,9 +183,9 @@ def test_no_damage_to_a_file_is_a_traceback(
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        ("details.json", None, "details.json: found No such file or directory"),
-        ("replicates.parquet", None, "replicates.parquet: found No such file or directory"),
-        ("details.json", b"[]", "details.json: found list, expected a JSON object"),
+        ("details.json", None, "details.json: found no such file"),
+        ("replicates.parquet", None, "replicates.parquet: found no such file"),
+        ("details.json", b"[]", "details.json: found a JSON list"),
         ("scores.json", b"{", "expected JSON that surgeval wrote"),
         ("scores.json", b'{"schema": NaN}', "found the value NaN"),
         ("scores.json", b"[" * 100_000, "expected JSON that surgeval wrote"),
