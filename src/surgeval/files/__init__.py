@@ -1,8 +1,11 @@
-"""Files as everything above uses them: whole or absent when written, regular when read, named inside their folder."""
+"""Files as everything above uses them: whole or absent when written, regular when read, named inside their folder.
+
+`Store` is the one kind of database: a table of rows that were paid for.
+"""
 
 from surgeval.files._atomic import NO_ROOM, atomic_file, make_folder, remove_temporary, write_atomically
 from surgeval.files._cells import guard, unguard
-from surgeval.files._json import MAX_DEPTH, BrokenJson, parse_json, read_json_file, read_json_object
+from surgeval.files._json import MAX_DEPTH, BrokenJson, parse_json, read_json_file, read_json_object, too_deep
 from surgeval.files._names import DistinctNames, leads_out, path_inside, safe_name
 from surgeval.files._parquet import check_parquet, read_parquet_file, scan_parquet_file, trust_parquet
 from surgeval.files._regular import (
@@ -15,6 +18,7 @@ from surgeval.files._regular import (
     read_bounded,
     read_regular,
 )
+from surgeval.files._store import Column, Store
 
 __all__ = [
     "FOLDER",
@@ -23,8 +27,10 @@ __all__ = [
     "NOT_REGULAR",
     "NO_ROOM",
     "BrokenJson",
+    "Column",
     "DistinctNames",
     "NotRegular",
+    "Store",
     "atomic_file",
     "check_parquet",
     "check_regular",
@@ -42,6 +48,7 @@ __all__ = [
     "remove_temporary",
     "safe_name",
     "scan_parquet_file",
+    "too_deep",
     "trust_parquet",
     "unguard",
     "write_atomically",

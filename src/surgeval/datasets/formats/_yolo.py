@@ -168,11 +168,12 @@ def _yaml_names(text: str) -> list[str] | None:
         return [part.strip().strip("'\"") for part in inline.split(",") if part.strip()]
     found: dict[int, str] = {}
     for line in text[match.end() :].splitlines()[1:]:
-        entry = re.match(r"\s*(?:-|(\d{1,6}):)\s*(.*?)\s*(?:#.*)?$", line)
+        entry = re.match(r"\s*(?:-|(\d{1,6}):)", line)
         if line.strip() and not entry:
             break
         if entry:
-            found[int(entry[1]) if entry[1] else len(found)] = entry[2].strip("'\"")
+            value = line[entry.end() :].partition("#")[0].strip()
+            found[int(entry[1]) if entry[1] else len(found)] = value.strip("'\"")
     values = [found.get(number) for number in range(len(found))]
     return [value for value in values if value] if found and all(values) else None
 

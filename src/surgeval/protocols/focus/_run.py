@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -22,6 +23,7 @@ from surgeval.asking import (
     Shown,
     VideoFiles,
     open_answerer,
+    pictures,
     question_units,
 )
 from surgeval.engine import Manifest, RunSummary, fingerprint, load_cases, run
@@ -33,7 +35,7 @@ from surgeval.protocols.focus._prompt import PROMPT_VERSION, question_messages
 from surgeval.protocols.focus._rules import latency_limit
 from surgeval.protocols.focus._sources import QuestionSet, open_questions
 from surgeval.protocols.focus._stored import SCORES
-from surgeval.qa.chat import public_name
+from surgeval.qa.chat import Usage, public_name
 from surgeval.qa.formats import formats
 from surgeval.records import Answer, VqaQuestion
 from surgeval.results import Result
@@ -77,6 +79,12 @@ class FocusRun(Result):
         return sum(count for status, count in self.counts.items() if status not in ("ok", "missing"))
 
     @property
+    def usage(self) -> Usage:
+        """Requests and tokens of the answers; `usage.cost(Price(…))` is what they cost."""
+        spent = self.answers.select(pl.col("requests", "prompt_tokens", "completion_tokens").sum())
+        return Usage(*spent.row(0))
+
+    @property
     def tables(self) -> dict[str, pl.DataFrame]:
         """`answers`: one row per question."""
         return {"answers": self.answers}
@@ -94,7 +102,7 @@ class FocusRun(Result):
 
 def run_focus(
     data: str | Path | None,
-    model: str | Answerer,
+    model: str | Answerer[VqaQuestion],
     out: str | Path,
     *,
     requests: str | Path | None = None,
@@ -142,7 +150,7 @@ def run_focus(
     folder = Path(out)
     worker = Asking(
         answerer, {question.id: question for question in questions}, folder / "answers.sqlite",
-        media=eyes, shown=shown, concurrency=concurrency,
+        look=partial(pictures, eyes, shown=shown) if eyes else None, concurrency=concurrency,
     )  # fmt: skip
     try:
         summary = run(
@@ -161,7 +169,7 @@ def run_focus(
 
 
 def _media(
-    answerer: Answerer, found: QuestionSet, questions: tuple[VqaQuestion, ...], folder: Path | None
+    answerer: Answerer[VqaQuestion], found: QuestionSet, questions: tuple[VqaQuestion, ...], folder: Path | None
 ) -> Media | None:
     videos = {question.video for question in questions}
     if folder is not None:
@@ -172,7 +180,7 @@ def _media(
     return None
 
 
-def _notes(answerer: Answerer, eyes: Media | None) -> tuple[str, ...]:
+def _notes(answerer: Answerer[VqaQuestion], eyes: Media | None) -> tuple[str, ...]:
     if eyes is not None or not answerer.costly:
         return ()
     if answerer.looks:
