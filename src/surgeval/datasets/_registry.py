@@ -151,8 +151,7 @@ def open_video(path: str | Path, every: float | None = None) -> VideoDataset:
     >>> import cv2, numpy, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     film = cv2.VideoWriter(f"{folder}/op.mp4", cv2.VideoWriter_fourcc(*"mp4v"), 25, (64, 48))
-    ...     for _ in range(50):
-    ...         film.write(numpy.zeros((48, 64, 3), numpy.uint8))
+    ...     _ = [film.write(numpy.zeros((48, 64, 3), numpy.uint8)) for _ in range(50)]
     ...     film.release()
     ...     [frame.time for frame in open_video(folder, every=0.5).frames("op")]
     [0.0, 0.52, 1.0, 1.52]

@@ -59,10 +59,9 @@ def cross_attention(
     Traceback (most recent call last):
     surgeval.errors.BadInput: phantom-clip: found no cross-attention, expected a matching head that reads ...
     """
-    if not isinstance(model, CrossAttention):
-        raise BadInput(f"{model.name}: found no cross-attention, expected a matching head that reads prompt and image")
     method = Method("cross", layer=layer, words=words, score_scale=score_scale)
-    return in_chunks(_batch, model, pixels, texts, which, method, chunk)
+    lack = "found no cross-attention, expected a matching head that reads prompt and image"
+    return in_chunks(_batch, model, pixels, texts, which, method, chunk, CrossAttention, lack)
 
 
 def _batch(model: Contrastive, pixels: torch.Tensor, texts: TextBank, prompts: torch.Tensor, method: Method) -> Maps:

@@ -123,6 +123,20 @@ def _repeated(key: str, place: Place) -> None:
     place.warn("key-duplicate", f"the key {shown(key)} twice in one object", "each key once")
 
 
+def read_mapping(path: Path, tell: OnProblem) -> dict[str, Any] | None:
+    """The JSON object in a file, or None after telling what is wrong with it.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "labels.json"
+    ...     _ = path.write_text("[1, 2]")
+    ...     read_mapping(path, lambda problem: print(problem.kind, problem.found))
+    wrong-shape [1, 2]
+    """
+    data = read_json(path, tell)
+    return None if data is NOTHING else Place(str(path), tell).mapping(data)
+
+
 def read_lines(path: Path, tell: OnProblem) -> Iterator[tuple[int, str]]:
     r"""The non-empty lines of a text file with their numbers from 1, one at a time.
 

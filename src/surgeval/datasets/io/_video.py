@@ -174,8 +174,7 @@ def video_index(path: Path) -> VideoIndex:
     >>> import cv2, numpy, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     film = cv2.VideoWriter(f"{folder}/op.mp4", cv2.VideoWriter_fourcc(*"mp4v"), 25, (64, 48))
-    ...     for _ in range(50):
-    ...         film.write(numpy.zeros((48, 64, 3), numpy.uint8))
+    ...     _ = [film.write(numpy.zeros((48, 64, 3), numpy.uint8)) for _ in range(50)]
     ...     film.release()
     ...     index = video_index(Path(folder) / "op.mp4")
     >>> len(index.times), float(index.times[25])

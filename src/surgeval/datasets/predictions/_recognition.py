@@ -18,7 +18,7 @@ import polars as pl
 
 from surgeval.arrays import Floats
 from surgeval.datasets._base import OnProblem, raise_errors
-from surgeval.datasets.io._json import NOTHING, Members, read_json
+from surgeval.datasets.io._json import Members, read_mapping
 from surgeval.datasets.io._layout import printable
 from surgeval.datasets.io._values import Place, shown
 from surgeval.datasets.predictions._cholect50 import frame_name, json_files
@@ -95,15 +95,15 @@ def read_recognition(
 ) -> RecognitionTable:
     """Read per-frame class scores for a dataset (or its `ground_truth`).
 
-    >>> import tempfile
+    >>> import json, tempfile
     >>> from surgeval.datasets import MemoryDataset
     >>> from surgeval.records import Frame
     >>> from surgeval.vocab import load_labels
-    >>> dataset = MemoryDataset(load_labels("cholec80"), [Frame("v1", "000001", 0, None, None, 640, 480)])
+    >>> frame, scores = Frame("v1", "000001", 0, None, None, 640, 480), [0.9, 0, 0, 0, 0, 0, 0]
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "scores.json"
-    ...     _ = path.write_text('{"v1": {"000001": [0.9, 0, 0, 0, 0, 0, 0]}}')
-    ...     read_recognition(path, dataset).table["scores"].to_list()
+    ...     _ = Path(f"{folder}/scores.json").write_text(json.dumps({"v1": {"000001": scores}}))
+    ...     read = read_recognition(f"{folder}/scores.json", MemoryDataset(load_labels("cholec80"), [frame]))
+    >>> read.table["scores"].to_list()
     [[0.9, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]
     """
     target = Path(path)
@@ -228,8 +228,7 @@ def _videos(file: Path, tally: RowProblems, whole: bool) -> Iterator[tuple[str, 
                 yield key, entries
         else:
             return
-    data = read_json(file, tally)
-    entries = place.mapping(data) if data is not NOTHING else None
+    entries = read_mapping(file, tally)
     if entries is not None:
         yield file.stem, entries
 

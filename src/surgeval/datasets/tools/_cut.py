@@ -54,8 +54,7 @@ def cut_frames(
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     film = cv2.VideoWriter(f"{folder}/op.mp4", cv2.VideoWriter_fourcc(*"mp4v"), 25, (64, 48))
-    ...     for _ in range(50):
-    ...         film.write(np.zeros((48, 64, 3), np.uint8))
+    ...     _ = [film.write(np.zeros((48, 64, 3), np.uint8)) for _ in range(50)]
     ...     film.release()
     ...     [path.name for path in cut_frames(Path(folder) / "op.mp4", Path(folder) / "frames", every=1.0)]
     ['000000.jpg', '000025.jpg']
@@ -78,8 +77,7 @@ def clip_video(video: Path, out: Path, window: tuple[float, float], *, overlay: 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     film = cv2.VideoWriter(f"{folder}/op.mp4", cv2.VideoWriter_fourcc(*"mp4v"), 25, (64, 48))
-    ...     for _ in range(50):
-    ...         film.write(np.zeros((48, 64, 3), np.uint8))
+    ...     _ = [film.write(np.zeros((48, 64, 3), np.uint8)) for _ in range(50)]
     ...     film.release()
     ...     clip = clip_video(Path(folder) / "op.mp4", Path(folder) / "clip.mp4", (0.0, 1.0))
     ...     len(video_index(clip).times)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from surgeval.datasets._base import Dataset, OnProblem, raise_errors
-from surgeval.datasets.io._json import NOTHING, read_json
+from surgeval.datasets.io._json import read_mapping
 from surgeval.datasets.io._values import Place, shown
 from surgeval.errors import BadInput
 from surgeval.records import UNKNOWN, Frame, Instance, Question, Triplet, Video
@@ -37,10 +37,7 @@ class MergeMap:
     @classmethod
     def load(cls, path: Path) -> MergeMap:
         """From a JSON file."""
-        place = Place(str(path), raise_errors)
-        data = read_json(path, raise_errors)
-        record = place.mapping(data) if data is not NOTHING else None
-        return cls.from_json(record or {}, str(path))
+        return cls.from_json(read_mapping(path, raise_errors) or {}, str(path))
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], file: str = "merge map") -> MergeMap:

@@ -133,16 +133,9 @@ def write_edition(
     """
     fixed = edition(name)
     return write_phantom(
-        out,
-        seed=fixed.seed,
-        videos=fixed.videos,
-        seconds=fixed.seconds,
-        fps_labels=fixed.fps_labels,
-        width=fixed.width,
-        height=fixed.height,
-        edition=name,
-        **options,
-    )
+        out, seed=fixed.seed, videos=fixed.videos, seconds=fixed.seconds, fps_labels=fixed.fps_labels,
+        width=fixed.width, height=fixed.height, edition=name, **options,
+    )  # fmt: skip
 
 
 def _check(out: Path, seed: int, fps_labels: float, processes: int | None) -> None:
