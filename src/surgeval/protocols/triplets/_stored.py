@@ -7,8 +7,6 @@ or bends is a `DataError` that names it, so everything past these functions may 
 
 from __future__ import annotations
 
-import io
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,54 +16,16 @@ import polars as pl
 
 from surgeval.errors import DataError
 from surgeval.figures import Curve
-from surgeval.files import NotRegular, read_regular
+from surgeval.files import read_json_object
 from surgeval.metrics import Confusion
 
-__all__ = ["MOST_CLASSES", "Confusions", "details_json", "expect", "is_number", "read_details", "read_json",
-           "read_parquet"]  # fmt: skip
+__all__ = ["MOST_CLASSES", "Confusions", "details_json", "expect", "is_number", "read_details"]
 
 Confusions = Mapping[str, tuple[Confusion, tuple[str, ...]]]
 MOST_CLASSES = 4096  # of a label space: a confusion matrix has their square
-_MOST_BYTES = 200_000_000
 _KINDS: dict[str, type[pl.DataType]] = {
     "Boolean": pl.Boolean, "Float64": pl.Float64, "Int64": pl.Int64, "String": pl.String,
 }  # fmt: skip
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object of a bounded size, without NaN."""
-    try:
-        data = json.loads(_bytes(path), parse_constant=_no_number)
-    except (ValueError, RecursionError) as error:
-        raise DataError(path, found=str(error)[:120], expected="JSON that surgeval wrote") from error
-    if not isinstance(data, dict):
-        raise DataError(path, found=type(data).__name__, expected="a JSON object")
-    return data
-
-
-def read_parquet(path: Path) -> pl.DataFrame:
-    """A table of a bounded size."""
-    try:
-        return pl.read_parquet(io.BytesIO(_bytes(path)))
-    except (pl.exceptions.PolarsError, OSError) as error:
-        found = (str(error).splitlines() or [""])[0][:120]
-        raise DataError(path, found=found, expected="a readable Parquet file") from error
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        size = path.stat().st_size
-        if size > _MOST_BYTES:
-            raise DataError(path, found=f"{size} bytes", expected=f"at most {_MOST_BYTES}")
-        return read_regular(path)
-    except NotRegular as error:
-        raise DataError(path, found=error, expected="a file of a scored folder") from None
-    except OSError as error:
-        raise DataError(path, found=error.strerror or error, expected="a readable file of a scored folder") from None
-
-
-def _no_number(text: str) -> float:
-    raise ValueError(f"the value {text}")
 
 
 def expect(fits: bool, path: Path, where: str, found: object, expected: str) -> None:
@@ -106,7 +66,7 @@ def details_json(
 
 def read_details(path: Path) -> tuple[dict[str, pl.DataFrame], dict[str, tuple[Curve, ...]], Confusions]:
     """Tables, curves and confusion matrices by name."""
-    data = read_json(path)
+    data = read_json_object(path, expected="the tables of scored triplets")
     for part in ("sheets", "curves", "confusions"):
         expect(isinstance(data.get(part), dict), path, part, data.get(part), "an object")
     return (
@@ -130,6 +90,8 @@ def _sheet(path: Path, name: str, columns: Any) -> pl.DataFrame:
             series.append(pl.Series(head, values, dtype=_KINDS[kind], strict=True))
         except (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError) as error:
             raise DataError(path, field=where[:120], found=str(error)[:80], expected=f"values of {kind}") from error
+        finite = kind != "Float64" or bool(series[-1].is_finite().all())
+        expect(finite, path, where, "a value that is no number", "finite numbers")
     return pl.DataFrame(series)
 
 
