@@ -44,7 +44,12 @@ class Media(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """How frames are shown: at most so many, and whether the time is burnt in."""
+    """How frames are shown: at most so many, and whether the time is burnt in.
+
+    >>> Shown(frames=0)
+    Traceback (most recent call last):
+    surgeval.errors.BadInput: frames: found 0, expected 1 to 1000
+    """
 
     frames: int = 8
     overlay: bool = False
@@ -81,7 +86,12 @@ class DatasetFrames:
 
 
 class VideoFiles:
-    """Video files of a folder, called after the questions' videos."""
+    """Video files of a folder, called after the questions' videos.
+
+    >>> VideoFiles(Path("no/such/folder"), ["v1"])
+    Traceback (most recent call last):
+    surgeval.errors.BadInput: media no/such/folder: found no such folder, expected one with a file for every video
+    """
 
     def __init__(self, folder: Path, videos: Iterable[str]) -> None:
         if not folder.is_dir():
@@ -104,7 +114,21 @@ class VideoFiles:
 
 
 def pictures(media: Media, question: Timed, shown: Shown) -> tuple[ShownFrame, ...]:
-    """The frames of the question's window; a window outside the video, or a damaged frame, is a `DataError`."""
+    """The frames of the question's window; a window outside the video, or a damaged frame, is a `DataError`.
+
+    >>> import tempfile
+    >>> from surgeval.records import VqaQuestion
+    >>> class OneFrame:
+    ...     identity = "one frame"
+    ...     def timeline(self, video):
+    ...         return np.array([3.0]), (ImageRef(picture),)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     picture = Path(folder) / "frame.png"
+    ...     _ = cv2.imwrite(str(picture), np.zeros((8, 8, 3), np.uint8))
+    ...     question = VqaQuestion("q", "v", 3, 3, "", "Is a clip visible?", "1a", "binary", "Yes")
+    ...     [shown.time for shown in pictures(OneFrame(), question, Shown())]
+    [3.0]
+    """
     times, source = media.timeline(question.video)
     made = []
     for number in _chosen(times, question, shown.frames):

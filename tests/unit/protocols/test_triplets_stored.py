@@ -187,7 +187,7 @@ def test_no_damage_to_a_file_is_a_traceback(
         ("replicates.parquet", None, "replicates.parquet: found no such file"),
         ("details.json", b"[]", "details.json: found a JSON list"),
         ("scores.json", b"{", "expected the numbers of scored triplets"),
-        ("scores.json", b'{"schema": NaN}', "schema: found nan, expected 2"),
+        ("scores.json", b'{"schema": NaN}', "found the value NaN"),
         ("scores.json", b"[" * 100_000, "nesting deeper than 64 levels"),
         ("scores.json", b"\xff", "no UTF-8 text"),
         ("replicates.parquet", b"PAR1", "expected a readable Parquet file"),

@@ -141,7 +141,7 @@ def _connect(parts: SplitResult, until: float) -> tuple[http.client.HTTPConnecti
     except BaseException:
         connection.close()
         raise
-    connection.sock.bound(until, LONGEST)  # type: ignore[union-attr] - ours, plain or with TLS
+    connection.sock.bound(until, LONGEST)  # type: ignore[union-attr]  # one of ours, plain or with TLS
     return connection, target, login
 
 

@@ -303,7 +303,8 @@ def _command(run: FocusRun, track: Track | None) -> str:
 def _json(run: FocusRun, scores: FocusScores | None, page: Path | None, track: Track | None) -> dict[str, Any]:
     return {
         "folder": str(run.folder), "model": run.model, "media": run.media, "questions": run.answers.height,
-        "counts": run.counts, "usage": asdict(run.usage), "failures": run.summary.to_frame().to_dicts(), "notes": list(run.notes),
+        "counts": run.counts, "usage": asdict(run.usage), "notes": list(run.notes),
+        "failures": run.summary.to_frame().to_dicts(),
         "responses": str(run.sources[2]), "score_command": _command(run, track),
         "scores": scores.to_json() if scores else None, "report": str(page) if page else None,
     }  # fmt: skip
