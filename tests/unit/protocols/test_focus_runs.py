@@ -147,7 +147,7 @@ def test_headlines_tables_and_figures_of_a_result(scores: FocusScores) -> None:
     with pytest.raises(BadInput, match="figure 'bars': expected one of buckets, leaves"):
         scores.plot("bars")
     with pytest.raises(TypeError):
-        FocusScores("net")  # type: ignore[misc,call-arg]
+        FocusScores("net")  # type: ignore[call-arg]
 
 
 def test_the_outcomes_of_a_run_are_its_results(scores: FocusScores) -> None:
