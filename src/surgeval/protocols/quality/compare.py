@@ -30,7 +30,7 @@ def compare_quality(a: QualityScores | str | Path, b: QualityScores | str | Path
     if not videos:
         raise BadInput(f"{names}: found no video in both, expected runs over the same videos")
     alone = len(known[0] ^ known[1])
-    sides = {name: [_mean(one.cases, name, videos) for one in (first, second)]
+    sides = {name: (_mean(first.cases, name, videos), _mean(second.cases, name, videos))
              for name in (headline.key for headline in first.headlines())}  # fmt: skip
     return Comparison(
         protocol="quality", a=first.name, b=second.name,
