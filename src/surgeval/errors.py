@@ -9,15 +9,19 @@ from __future__ import annotations
 
 from functools import partial
 
-__all__ = ["BadInput", "DataError", "RunError", "SurgevalError", "printable", "visible"]
+__all__ = ["BadInput", "DataError", "RunError", "SurgevalError", "bounded", "printable", "visible"]
 
-_LONGEST = 300
+_LONGEST = 300  # characters of one part of a sentence
+_LONGEST_MESSAGE = 16_000  # of a message that lists problems or names
 
 
 class SurgevalError(Exception):
-    """Base of all errors that surgeval raises on purpose."""
+    """Base of all errors that surgeval raises on purpose; its message is bounded, whatever names went into it."""
 
     exit_code = 2
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(bounded(str(message), _LONGEST_MESSAGE))
 
 
 class BadInput(SurgevalError):
@@ -54,13 +58,19 @@ class RunError(SurgevalError):
 
 def sentence(file: str, record: str | None, field: str | None, found: str, expected: str) -> str:
     """The one sentence: where, what was found, what was expected."""
-    where = ": ".join(part for part in (file, _bounded(record or ""), field) if part)
-    return visible(f"{where}: found {_bounded(found)}, expected {expected}")
+    where = ": ".join(
+        part for part in (bounded(file, 4 * _LONGEST), bounded(record or ""), bounded(field or "")) if part
+    )
+    return visible(f"{where}: found {bounded(found)}, expected {bounded(expected, 2 * _LONGEST)}")
 
 
-def _bounded(text: str) -> str:
-    """A file can hold a megabyte where a name was expected; a reader wants a sentence."""
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 60]}…{text[-40:]} ({len(text)} characters)"
+def bounded(text: str, longest: int = _LONGEST) -> str:
+    """The text, its middle left out where it is too long: a file can hold a megabyte where a name was expected.
+
+    >>> bounded("a" * 1000, 70)
+    'aaaaaaaaaa…aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa (1000 characters)'
+    """
+    return text if len(text) <= longest else f"{text[: longest - 60]}…{text[-40:]} ({len(text)} characters)"
 
 
 def visible(text: str) -> str:

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal, Protocol, TypeAlias
 
-from surgeval.errors import DataError, sentence
+from surgeval.errors import DataError, bounded, sentence
 from surgeval.records import Frame, Question, Video
 from surgeval.vocab import LabelSpace
 
 Level: TypeAlias = Literal["error", "warning"]
+_LONGEST = 600  # characters of each part of a problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,12 @@ class Problem:
     record: str | None = None
     field: str | None = None
     level: Level = "error"
+
+    def __post_init__(self) -> None:
+        for name in ("found", "expected", "record", "field"):  # names in a file can be a megabyte long
+            text = getattr(self, name)
+            if text is not None and len(text) > _LONGEST:
+                object.__setattr__(self, name, bounded(text, _LONGEST))
 
     def __str__(self) -> str:
         return sentence(self.file, self.record, self.field, self.found, self.expected)

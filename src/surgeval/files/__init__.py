@@ -5,7 +5,7 @@
 
 from surgeval.files._atomic import NO_ROOM, atomic_file, make_folder, remove_temporary, write_atomically
 from surgeval.files._cells import guard, unguard
-from surgeval.files._json import MAX_DEPTH, BrokenJson, parse_json, read_json_file, read_json_object
+from surgeval.files._json import MAX_DEPTH, BrokenJson, parse_json, read_json_file, read_json_object, too_deep
 from surgeval.files._names import DistinctNames, leads_out, path_inside, safe_name
 from surgeval.files._parquet import check_parquet, read_parquet_file, scan_parquet_file, trust_parquet
 from surgeval.files._regular import (
@@ -48,6 +48,7 @@ __all__ = [
     "remove_temporary",
     "safe_name",
     "scan_parquet_file",
+    "too_deep",
     "trust_parquet",
     "unguard",
     "write_atomically",

@@ -15,7 +15,7 @@ from typing import Any
 from surgeval.errors import DataError
 from surgeval.files._regular import read_bounded
 
-__all__ = ["MAX_DEPTH", "BrokenJson", "parse_json", "read_json_file", "read_json_object"]
+__all__ = ["MAX_DEPTH", "BrokenJson", "parse_json", "read_json_file", "read_json_object", "too_deep"]
 
 MAX_DEPTH = 64  # of lists and objects in one another; the deepest format read here has 9
 _MAX_DIGITS = 300  # of a whole number: with more it is no float
@@ -30,8 +30,10 @@ class BrokenJson(ValueError):
     """Text that is no ordinary JSON; the message says what is wrong with it and where."""
 
 
-def parse_json(text: str, pairs: Pairs | None = None, *, digits: int | None = _MAX_DIGITS) -> Any:
+def parse_json(text: str, pairs: Pairs | None = None, *, digits: int | None = _MAX_DIGITS, finite: bool = False) -> Any:
     """The value of a JSON text; `pairs` makes its objects, `digits=None` lets whole numbers be of any length.
+
+    NaN and Infinity, which JSON has not and other tools write, are refused where `finite` is asked for.
 
     >>> parse_json('{"folds": [1, 2]}')
     {'folds': [1, 2]}
@@ -48,8 +50,11 @@ def parse_json(text: str, pairs: Pairs | None = None, *, digits: int | None = _M
             raise BrokenJson(f"a number with {len(number.lstrip('-'))} digits")
         return int(number)
 
+    options: dict[str, Any] = {"object_pairs_hook": pairs, "parse_int": None if digits is None else whole}
+    if finite:
+        options["parse_constant"] = _refuse
     try:
-        value = json.loads(text, object_pairs_hook=pairs, parse_int=None if digits is None else whole)
+        value = json.loads(text, **options)
     except BrokenJson:
         raise
     except json.JSONDecodeError as error:
@@ -60,16 +65,20 @@ def parse_json(text: str, pairs: Pairs | None = None, *, digits: int | None = _M
         raise BrokenJson(f"nesting deeper than {MAX_DEPTH} levels") from None
     except ValueError:  # the interpreter's own limit on digits
         raise BrokenJson("a number with thousands of digits") from None
-    if too_deep(text):
+    if too_deep(text, 0, len(text)):
         raise BrokenJson(f"nesting deeper than {MAX_DEPTH} levels")
     return value
 
 
-def too_deep(text: str) -> bool:
-    """Whether a valid JSON text nests more than `MAX_DEPTH` levels: each pass takes the innermost brackets away."""
-    if text.count("[") + text.count("{") <= MAX_DEPTH:
+def too_deep(text: str, start: int, end: int) -> bool:
+    """Whether this valid JSON nests more than `MAX_DEPTH` levels: each pass takes the innermost brackets away.
+
+    >>> too_deep("[[]]", 0, 4), too_deep("[" * 65 + "]" * 65, 0, 130)
+    (False, True)
+    """
+    if text.count("[", start, end) + text.count("{", start, end) <= MAX_DEPTH:
         return False
-    brackets = _NO_BRACKET.sub("", _STRING.sub("", text)).translate(_BRACKETS)
+    brackets = _NO_BRACKET.sub("", _STRING.sub("", text[start:end])).translate(_BRACKETS)
     for _ in range(MAX_DEPTH):
         if not brackets:
             return False
@@ -77,10 +86,13 @@ def too_deep(text: str) -> bool:
     return bool(brackets)
 
 
-def read_json_file(path: Path, *, expected: str, limit: int = 1 << 26, distinct: bool = False) -> Any:
+def read_json_file(
+    path: Path, *, expected: str, limit: int = 1 << 26, distinct: bool = False, finite: bool = False
+) -> Any:
     """The value of a JSON file in UTF-8; whatever is wrong with the file is a `DataError` that names it.
 
-    `expected` says what the file should be; `limit` is in bytes; `distinct` refuses a key that an object has twice.
+    `expected` says what the file should be; `limit` is in bytes; `distinct` refuses a key that an object has twice,
+    `finite` the values NaN and Infinity.
 
     >>> read_json_file(Path("folds.json"), expected="a JSON file of folds")
     Traceback (most recent call last):
@@ -88,7 +100,7 @@ def read_json_file(path: Path, *, expected: str, limit: int = 1 << 26, distinct:
     """
     data = read_bounded(path, limit, expected)
     try:
-        return parse_json(data.decode("utf-8-sig"), _distinct if distinct else None)
+        return parse_json(data.decode("utf-8-sig"), _distinct if distinct else None, finite=finite)
     except UnicodeDecodeError as error:
         found = f"byte {data[error.start]:#04x} at offset {error.start}, which is no UTF-8 text"
         raise DataError(path, found=found, expected=expected) from None
@@ -96,15 +108,26 @@ def read_json_file(path: Path, *, expected: str, limit: int = 1 << 26, distinct:
         raise DataError(path, found=error, expected=expected) from None
 
 
-def read_json_object(path: Path, *, expected: str, limit: int = 1 << 26, distinct: bool = False) -> dict[str, Any]:
-    """Like `read_json_file`, of a file that holds one object."""
-    value = read_json_file(path, expected=expected, limit=limit, distinct=distinct)
+def read_json_object(
+    path: Path, *, expected: str, limit: int = 1 << 26, distinct: bool = False, finite: bool = False
+) -> dict[str, Any]:
+    """Like `read_json_file`, of a file that holds one object.
+
+    >>> read_json_object(Path("run.json"), expected="the record of a run")
+    Traceback (most recent call last):
+    surgeval.errors.DataError: run.json: found no such file, expected the record of a run
+    """
+    value = read_json_file(path, expected=expected, limit=limit, distinct=distinct, finite=finite)
     if not isinstance(value, dict):
         raise DataError(path, found=f"a JSON {_KINDS.get(type(value), 'number')}", expected=f"{expected}: an object")
     return value
 
 
 _KINDS: dict[type, str] = {list: "list", str: "text", bool: "flag", type(None): "null"}
+
+
+def _refuse(constant: str) -> float:
+    raise BrokenJson(f"the value {constant}")
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

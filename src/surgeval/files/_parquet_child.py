@@ -29,7 +29,7 @@ def main(path: str, memory: int, most: int) -> str:
         if max((_depth(kind) for kind in table.collect_schema().values()), default=0) > _MAX_DEPTH:
             return _TOO_DEEP
         for batch in table.collect_batches(maintain_order=False):
-            total += batch.estimated_size() + 8 * batch.height
+            total += int(batch.estimated_size()) + 8 * batch.height
             if total > most:
                 return f"values of more than {most >> 20} MB in a file of this size"
     except RecursionError:

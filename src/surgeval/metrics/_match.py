@@ -50,7 +50,8 @@ def iou(boxes: Floats, k: int, others: Floats, j: int) -> float:
     if height <= 0:
         return 0.0
     inter = width * height
-    return float(inter / (boxes[k, 4] + others[j, 4] - inter))
+    union = boxes[k, 4] + others[j, 4] - inter
+    return float(inter / union) if union > 0 else 0.0  # sides of 1e-200 have no area in floating point
 
 
 @kernel

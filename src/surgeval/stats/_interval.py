@@ -149,5 +149,5 @@ def wilson(successes: float, n: float, level: float = 0.95) -> tuple[float, floa
 
 def check_level(level: object) -> None:
     """Refuse a confidence level outside (0, 1); 95 is a common slip."""
-    if not (isinstance(level, (int, float)) and 0 < level < 1):
+    if not (isinstance(level, (int, float)) and 0 < level <= 1 - 1e-12):  # nearer to 1 the normal quantile is infinite
         raise BadInput(sentence("level", None, None, repr(level), "a number between 0 and 1, such as 0.95"))

@@ -5,7 +5,10 @@ them (CholecT50: iv 26, it 59; ProstaTD: iv 25, it 51).
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -20,6 +23,7 @@ from surgeval.files import read_json_file
 from surgeval.vocab._data import packaged
 
 COMPONENTS = ("i", "v", "t", "iv", "it", "vt", "ivt")
+MAX_CLASSES = 10_000  # of each kind: tables of frames × classes are held in memory
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,13 @@ class LabelSpace:
     triplets: tuple[tuple[int, int, int], ...] = ()  # (instrument, verb, target) ids, by triplet id
     phases: tuple[str, ...] = ()
     counts: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # source → published count per triplet id
+
+    def __post_init__(self) -> None:
+        for kind in ("instruments", "verbs", "targets", "triplets", "phases"):
+            if len(getattr(self, kind)) > MAX_CLASSES:
+                raise BadInput(
+                    f"label space {self.name}: {kind}: found {len(getattr(self, kind))}, expected at most {MAX_CLASSES}"
+                )
 
     @cached_property
     def _ids(self) -> dict[tuple[int, int, int], int]:
@@ -131,12 +142,21 @@ def _key(name: str) -> str:
 
 
 def label_space_names() -> tuple[str, ...]:
-    """The packaged label spaces."""
+    """The packaged label spaces.
+
+    >>> label_space_names()
+    ('cholect50', 'cholec80', 'prostatd', 'phantom')
+    """
     return ("cholect50", "cholec80", "prostatd", "phantom")
 
 
 def load_labels(name: str | Path) -> LabelSpace:
-    """A packaged label space by name, or the user's own from a JSON file (see `from_json`)."""
+    """A packaged label space by name, or the user's own from a JSON file (see `from_json`).
+
+    >>> space = load_labels("cholect50")
+    >>> space.instruments[:3], len(space.triplets)
+    (('grasper', 'bipolar', 'hook'), 100)
+    """
     if str(name) in label_space_names():
         return _packaged_space(str(name))
     path = Path(name)
@@ -205,6 +225,11 @@ def from_json(data: Any, file: str | Path) -> LabelSpace:
 
     `triplets` may be left out (every combination that occurs is then outside the space) or be `"all"` (every
     combination is a class, numbered instrument-first).
+
+    >>> names = {"instruments": ["hook"], "verbs": ["cut", "dissect"], "targets": ["liver"]}
+    >>> space = from_json({"name": "mine", **names, "triplets": "all"}, "my_labels.json")
+    >>> space.triplet_names
+    ('hook,cut,liver', 'hook,dissect,liver')
     """
     if not isinstance(data, dict):
         raise DataError(
@@ -214,13 +239,12 @@ def from_json(data: Any, file: str | Path) -> LabelSpace:
     if not lists["instruments"]:
         raise DataError(file, field="instruments", found="nothing", expected="a list of instrument names")
     rows = data.get("triplets", [])
+    counts = [len(lists[key]) for key in ("instruments", "verbs", "targets")]
+    total = math.prod(counts) if rows == "all" else len(rows) if isinstance(rows, list) else 0
+    if total > MAX_CLASSES:
+        raise DataError(file, field="triplets", found=f"{total} triplets", expected=f"at most {MAX_CLASSES}")
     if rows == "all":
-        rows = [
-            [i, v, t]
-            for i in range(len(lists["instruments"]))
-            for v in range(len(lists["verbs"]))
-            for t in range(len(lists["targets"]))
-        ]
+        rows = [list(row) for row in itertools.product(*map(range, counts))]
     if not isinstance(rows, list):
         raise DataError(
             file,
@@ -228,10 +252,11 @@ def from_json(data: Any, file: str | Path) -> LabelSpace:
             found=type(rows).__name__,
             expected='a list of [instrument, verb, target] rows, or "all"',
         )
-    triplets = tuple(_triplet_row(row, number, lists, file) for number, row in enumerate(rows))
-    if len(set(triplets)) != len(triplets):
-        twice = next(t for t in triplets if triplets.count(t) > 1)
-        raise DataError(file, field="triplets", found=f"{list(twice)} twice", expected="each triplet once")
+    ids = {key: {_key(name): number for number, name in enumerate(lists[key])} for key in lists}
+    triplets = tuple(_triplet_row(row, number, ids, file) for number, row in enumerate(rows))
+    twice = [triplet for triplet, count in Counter(triplets).items() if count > 1]
+    if twice:
+        raise DataError(file, field="triplets", found=f"{list(twice[0])} twice", expected="each triplet once")
     return LabelSpace(
         str(data.get("name", Path(file).stem)),
         lists["instruments"],
@@ -246,6 +271,8 @@ def _name_list(data: dict[str, Any], key: str, file: str | Path) -> tuple[str, .
     value = data.get(key, [])
     if not isinstance(value, list) or not all(isinstance(name, str) and name for name in value):
         raise DataError(file, field=key, found=json.dumps(value)[:60], expected="a list of names")
+    if len(value) > MAX_CLASSES:
+        raise DataError(file, field=key, found=f"{len(value)} names", expected=f"at most {MAX_CLASSES}")
     if len({_key(name) for name in value}) != len(value):
         raise DataError(
             file, field=key, found="a name twice", expected="distinct names (case, space, '-' and '_' do not count)"
@@ -253,7 +280,7 @@ def _name_list(data: dict[str, Any], key: str, file: str | Path) -> tuple[str, .
     return tuple(value)
 
 
-def _triplet_row(row: Any, number: int, lists: dict[str, tuple[str, ...]], file: str | Path) -> tuple[int, int, int]:
+def _triplet_row(row: Any, number: int, known: dict[str, dict[str, int]], file: str | Path) -> tuple[int, int, int]:
     if isinstance(row, str):
         row = row.split(",")
     if not isinstance(row, list) or len(row) != 3:
@@ -262,18 +289,14 @@ def _triplet_row(row: Any, number: int, lists: dict[str, tuple[str, ...]], file:
         )
     ids = []
     for value, key in zip(row, ("instruments", "verbs", "targets"), strict=True):
-        found = (
-            [_key(name) for name in lists[key]].index(_key(value))
-            if isinstance(value, str) and _key(value) in {_key(n) for n in lists[key]}
-            else value
-        )
-        if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found < len(lists[key]):
+        found = known[key].get(_key(value), value) if isinstance(value, str) else value
+        if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found < len(known[key]):
             raise DataError(
                 file,
                 record=f"triplet {number}",
                 field=key[:-1],
                 found=repr(value),
-                expected=f"a name or an id below {len(lists[key])}",
+                expected=f"a name or an id below {len(known[key])}",
             )
         ids.append(found)
     return ids[0], ids[1], ids[2]

@@ -184,5 +184,5 @@ class CocoIndex:
                     stream.seek(start)
                     record = json.loads(stream.read(length))
                     yield record if isinstance(record, dict) else {}
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             place.report("file-unreadable", "a file that changed while it was read", "the file as it was opened")

@@ -13,23 +13,14 @@ from typing import Any
 
 from surgeval.datasets._base import OnProblem, Problem
 from surgeval.datasets.io._json import NOTHING, read_json
-from surgeval.datasets.io._values import Place
 from surgeval.errors import DataError, SurgevalError
 from surgeval.vocab import LabelSpace, from_json, load_labels
 
 FILE = "labels.json"
-MAX_CLASSES = 10_000
 
 
 def space_from_json(data: Any, file: str, tell: OnProblem) -> LabelSpace | None:
     """A label space from parsed JSON, or None after telling what is wrong."""
-    if isinstance(data, dict):
-        counts = [len(value) for key in ("instruments", "verbs", "targets") if isinstance(value := data.get(key), list)]
-        rows = data.get("triplets")
-        total = counts[0] * counts[1] * counts[2] if rows == "all" and len(counts) == 3 else 0
-        if max([*counts, total, len(rows) if isinstance(rows, list) else 0]) > MAX_CLASSES:
-            Place(file, tell).report("labels-broken", "an absurd number of classes", f"at most {MAX_CLASSES}")
-            return None
     try:
         return from_json(data, file)
     except DataError as error:
@@ -76,7 +67,8 @@ def space_of_triplet_names(names: list[str], known: LabelSpace | None = None) ->
     parts = [tuple(dict.fromkeys(row[k] for row in rows)) for k in range(3)]
     if any(len({_key(name) for name in part}) != len(part) for part in parts):
         return None
-    triplets = tuple((parts[0].index(row[0]), parts[1].index(row[1]), parts[2].index(row[2])) for row in rows)
+    first, second, third = ({name: number for number, name in enumerate(part)} for part in parts)
+    triplets = tuple((first[i], second[v], third[t]) for i, v, t in rows)
     return LabelSpace("categories", parts[0], parts[1], parts[2], triplets)
 
 
@@ -91,7 +83,8 @@ def space_seen(name: str, triplets: Iterable[tuple[str, str, str]], instruments:
     rows = sorted(set(triplets))
     parts = [tuple(sorted({row[k] for row in rows})) for k in range(3)]
     tools = tuple(sorted({*parts[0], *instruments})) or ("instrument",)
-    ids = tuple((tools.index(i), parts[1].index(v), parts[2].index(t)) for i, v, t in rows)
+    first, second, third = ({label: number for number, label in enumerate(part)} for part in (tools, *parts[1:]))
+    ids = tuple((first[i], second[v], third[t]) for i, v, t in rows)
     return LabelSpace(name, tools, parts[1], parts[2], ids)
 
 

@@ -8,21 +8,25 @@ from __future__ import annotations
 
 import struct
 import warnings
+from io import BufferedReader, BytesIO
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image, UnidentifiedImageError
 
 from surgeval.datasets.io._layout import IMAGES
-from surgeval.datasets.io._values import MAX_SIDE
+from surgeval.datasets.io._values import MAX_PIXELS, MAX_SIDE, fits
 from surgeval.datasets.io._video import read_video_frame
+from surgeval.datasets.io._whole import missing_rows, without_end
 from surgeval.errors import DataError
 from surgeval.files import FOLDER, NotRegular, open_regular
 from surgeval.records import ImageRef
 
 SUFFIXES = IMAGES
 _FORMATS = ("JPEG", "PNG", "BMP", "TIFF", "WEBP")  # Pillow opens MPO as JPEG
+_MAX_JPEG = 1 << 28  # bytes, far above what so many pixels take
 # Nothing says which value is white.
 _UNSCALED = {"F": "pixels of floating-point numbers", "I": "pixels of 32-bit integers"}
 # What Pillow's decoders were seen to raise on damaged files.
@@ -45,11 +49,15 @@ def decode(path: Path) -> npt.NDArray[np.uint8]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            with open_regular(path) as stream, Image.open(stream, formats=_FORMATS) as image:
-                if max(image.size) > MAX_SIDE:
+            with open_regular(path) as stream, Image.open(_strict(stream), formats=_FORMATS) as image:
+                if not fits(*image.size):
                     raise DataError(path, found=f"{image.size[0]} × {image.size[1]} pixels",
-                                    expected=f"at most {MAX_SIDE} a side")  # fmt: skip
-                return _rgb(image, path)
+                                    expected=f"at most {MAX_SIDE} a side and {MAX_PIXELS} in all")  # fmt: skip
+                pixels = _rgb(image, path)
+                if image.format == "PNG" and missing_rows(stream):
+                    raise DataError(path, found="a damaged image (its data end before its last row)",
+                                    expected="a readable image")  # fmt: skip
+                return pixels
     except FileNotFoundError:
         raise DataError(path, found="no such file", expected="an image") from None
     except NotRegular as error:
@@ -69,6 +77,17 @@ def decode(path: Path) -> npt.NDArray[np.uint8]:
         raise DataError(path, found=f"a damaged image ({found})", expected="a readable image") from error
 
 
+def _strict(stream: BufferedReader) -> BinaryIO:
+    """The file as it is decoded: a JPEG that ends before its last row is then found out."""
+    start = stream.read(3)
+    stream.seek(0)
+    if start != b"\xff\xd8\xff":
+        return stream
+    data = stream.read(_MAX_JPEG + 1)
+    stream.seek(0)
+    return BytesIO(without_end(data)) if len(data) <= _MAX_JPEG else stream
+
+
 def _rgb(image: Image.Image, path: Path) -> npt.NDArray[np.uint8]:
     """Eight bits a channel; Pillow cuts larger values off at 255 instead of scaling them."""
     if image.mode in _UNSCALED:
@@ -85,6 +104,6 @@ def image_size(path: Path) -> tuple[int, int] | None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             with open_regular(path) as stream, Image.open(stream, formats=_FORMATS) as image:
-                return image.size if max(image.size) <= MAX_SIDE and min(image.size) > 0 else None
+                return image.size if fits(*image.size) else None
     except _DECODING:
         return None

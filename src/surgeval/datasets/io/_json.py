@@ -17,7 +17,7 @@ from typing import Any
 from surgeval.datasets._base import OnProblem
 from surgeval.datasets.io._files import tell_unreadable
 from surgeval.datasets.io._values import Place, shown
-from surgeval.files import BrokenJson, open_regular
+from surgeval.files import BrokenJson, open_regular, too_deep
 from surgeval.files import parse_json as parse_bounded
 
 MAX_BYTES = 1 << 30  # of a file that is held whole; COCO files are walked and may be larger
@@ -121,7 +121,8 @@ class Members:
     def __init__(self, path: Path, place: Place) -> None:
         self._path, self._place = path, place
         self._text, self._at = "", 0  # a window of the file, and where we are in it
-        self._start, self._line, self._column = 0, 1, 0  # of the window's first character (bytes; from 1; from 0)
+        self._byte = 0  # where that is in the file
+        self._line, self._column = 1, 0  # of the window's first character (from 1; from 0)
         self._raw = b""  # the first bytes of a character that was cut in two
         self._stream: BufferedReader
         self._pairs, self._told = _Pairs(), set[str]()
@@ -133,7 +134,7 @@ class Members:
             with open_regular(self._path) as self._stream:
                 if self._stream.read(3) != b"\xef\xbb\xbf":
                     self._stream.seek(0)
-                self._start = self._stream.tell()
+                self._byte = self._stream.tell()
                 yield from self._walk()
         except OSError as error:
             tell_unreadable(self._place, error)
@@ -148,7 +149,7 @@ class Members:
         if self._peek() != "{":
             self._place.report("wrong-shape", f"JSON that starts with {self._peek()!r}", "a JSON object")
             return
-        self._at += 1
+        self._step()
         if self._peek() == "}":
             return
         keys: set[str] = set()
@@ -170,9 +171,9 @@ class Members:
             self._expect(",")
 
     def _elements(self, key: str) -> Iterator[tuple[str, int, Any, int, int]]:
-        self._at += 1
+        self._step()
         if self._peek() == "]":
-            self._at += 1
+            self._step()
             self.empty.add(key)
             return
         number = 0
@@ -181,7 +182,7 @@ class Members:
             yield key, number, value, start, length
             number += 1
             if self._peek() == "]":
-                self._at += 1
+                self._step()
                 return
             self._expect(",")
 
@@ -206,10 +207,11 @@ class Members:
                 if (rest and not number) or not self._more(grow):
                     break
             grow *= 2
-        start = self._start
+        if too_deep(self._text, self._at, end):
+            raise self._broken("too deep or too long")
+        start = self._byte
         length = end - self._at if self._text.isascii() else len(self._text[self._at : end].encode())
-        start += self._at if self._text.isascii() else len(self._text[: self._at].encode())
-        self._at = end
+        self._at, self._byte = end, start + length
         for key in self._pairs.twice.keys() - self._told:
             self._told.add(key)
             _repeated(key, self._place)
@@ -221,14 +223,19 @@ class Members:
             while self._at < len(self._text):
                 if self._text[self._at] not in " \t\r\n":
                     return self._text[self._at]
-                self._at += 1
+                self._step()
             if not self._more(_CHUNK):
                 return ""
 
     def _expect(self, character: str) -> None:
         if self._peek() != character:
             raise self._broken(f"expected '{character}'")
+        self._step()
+
+    def _step(self) -> None:
+        """Past one character of JSON's own, which is one byte."""
         self._at += 1
+        self._byte += 1
 
     def _more(self, count: int) -> bool:
         data = self._stream.read(count)
@@ -246,7 +253,6 @@ class Members:
             if data[-tail] < 0x80:
                 break
         used = self._text[: self._at]
-        self._start += self._at if used.isascii() else len(used.encode())
         self._line += used.count("\n")
         self._column = len(used) - used.rfind("\n") - 1 + (0 if "\n" in used else self._column)
         self._text, self._at = self._text[self._at :] + data.decode(), 0

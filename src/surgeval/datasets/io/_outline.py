@@ -11,6 +11,7 @@ from typing import Any
 
 import cv2
 import numpy as np
+import numpy.typing as npt
 
 from surgeval.datasets.io._values import Place, as_float, shown
 from surgeval.records import Box, Instance, Mask, Point
@@ -34,13 +35,30 @@ def instance_mask(instance: Instance, width: int, height: int) -> Mask | None:
 
 
 def fill(parts: tuple[Polygon, ...], width: int, height: int) -> Mask:
-    """The union of filled polygons (their edges belong to them)."""
-    canvas = np.zeros((height, width), dtype=np.uint8)
-    for part in parts:
-        limit = 1 << 20  # far outside any frame, and safe in OpenCV's fixed point
-        points = np.clip(np.asarray(part, dtype=np.float64), -limit, limit)
-        cv2.fillPoly(canvas, [np.rint(points).astype(np.int32)], 1)
-    return Mask.from_array(canvas)
+    """The union of filled polygons (their edges belong to them), drawn within their bounds only."""
+    limit = 1 << 20  # far outside any frame, and safe in OpenCV's fixed point
+    outlines = [np.rint(np.clip(np.asarray(part, dtype=np.float64), -limit, limit)).astype(np.int32) for part in parts]
+    every = np.concatenate(outlines)
+    left, top = np.maximum(every.min(axis=0), 0).tolist()
+    right, bottom = np.minimum(every.max(axis=0) + 1, (width, height)).tolist()
+    if left >= right or top >= bottom:
+        return Mask(height, width, (height * width,))
+    canvas = np.zeros((bottom - top, right - left), dtype=np.uint8)
+    for points in outlines:
+        cv2.fillPoly(canvas, [points - (left, top)], 1)
+    return _in_frame(canvas, left, top, width, height)
+
+
+def _in_frame(canvas: npt.NDArray[np.uint8], left: int, top: int, width: int, height: int) -> Mask:
+    """The mask of a frame that is empty but for this part of it: its runs, column by column."""
+    columns = np.zeros((canvas.shape[1], canvas.shape[0] + 2), dtype=np.int8)
+    columns[:, 1:-1] = canvas.T
+    column, row = np.nonzero(np.diff(columns, axis=1))  # where each run begins and, next, where it ends
+    edges = (column + left) * height + row + top
+    again = np.flatnonzero(edges[:-1] == edges[1:])  # a run that ends where the next column's begins goes on
+    edges = np.delete(edges, np.concatenate([again, again + 1]))
+    counts = np.diff(np.concatenate([[0], edges, [height * width]])).tolist()
+    return Mask(height, width, tuple(counts if counts[-1] else counts[:-1]))
 
 
 def outline_fields(parts: tuple[Polygon, ...], width: int, height: int) -> dict[str, Any]:

@@ -16,7 +16,8 @@ from surgeval.datasets._base import Level, OnProblem, Problem
 from surgeval.records import UNKNOWN, Box, Point, Triplet
 from surgeval.vocab import LabelSpace
 
-MAX_SIDE = 20_000  # pixels: no endoscope is larger, and a mask of an absurd size would eat the memory
+MAX_SIDE = 20_000  # pixels of a frame or picture: no endoscope is larger
+MAX_PIXELS = 1 << 26  # twice an 8K frame; more of them, as a picture or a mask, would eat the memory
 SLACK = 0.01  # pixels: what six decimals of a normalised coordinate can lose
 
 
@@ -114,7 +115,12 @@ class Place:
     def size(self, width: Any, height: Any, field: str = "size") -> tuple[int, int] | None:
         """A frame size."""
         w, h = self.whole(width, f"{field} width", 1, MAX_SIDE), self.whole(height, f"{field} height", 1, MAX_SIDE)
-        return None if w is None or h is None else (w, h)
+        if w is None or h is None:
+            return None
+        if w * h > MAX_PIXELS:
+            self.report("image-size", f"{w} × {h}", f"at most {MAX_PIXELS} pixels", field)
+            return None
+        return w, h
 
     def point(self, value: Any, field: str) -> Point | None:
         """An image point `[x, y]`."""
@@ -187,6 +193,15 @@ class Place:
             self.report("class-unknown", shown(text), f"a {component} of {space.name}", component)
             return None
         return number
+
+
+def fits(width: int, height: int) -> bool:
+    """Whether a picture of this size may be decoded or a mask of it drawn.
+
+    >>> fits(7680, 4320), fits(20_000, 20_000), fits(0, 10)
+    (True, False, False)
+    """
+    return 0 < width <= MAX_SIDE and 0 < height <= MAX_SIDE and width * height <= MAX_PIXELS
 
 
 def as_float(value: Any) -> float | None:

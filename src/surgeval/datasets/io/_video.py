@@ -22,7 +22,7 @@ import numpy.typing as npt
 from surgeval.datasets._base import OnProblem, raise_errors
 from surgeval.datasets.io._files import is_there
 from surgeval.datasets.io._layout import names
-from surgeval.datasets.io._values import MAX_SIDE, Place
+from surgeval.datasets.io._values import Place, fits
 from surgeval.errors import BadInput, DataError
 from surgeval.files import NOT_REGULAR
 from surgeval.records import Frame, ImageRef, Question, Video
@@ -98,7 +98,7 @@ class _Reader:
             pts, keys = [time for time, _ in shown], [time for time, key in shown if key]
         times = np.unique(np.asarray(pts, dtype=np.int64))
         self._keys = np.unique(np.asarray(keys, dtype=np.int64))
-        if not times.size or not 0 < context.width <= MAX_SIDE or not 0 < context.height <= MAX_SIDE:
+        if not times.size or not fits(context.width, context.height):
             raise DataError(self.path, found="no decodable frame", expected="a video")
         seconds = (times - times[0]) * float(self.stream.time_base)
         return VideoIndex(times, seconds, int(context.width), int(context.height))

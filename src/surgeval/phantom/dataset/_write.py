@@ -358,11 +358,13 @@ def edition_hash(path: str | Path) -> str:
     index = read_json_object(path / "phantom.json", expected="the index of a phantom dataset")
     try:
         names = [row["name"] for row in index["videos"]]
-        strange = next((name for name in names if safe_name(str(name)) != name), None)
+        strange = [name for name in names if safe_name(str(name)) != name]
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(path / "phantom.json", found=error, expected="the index of a phantom dataset") from error
-    if strange is not None:
-        raise DataError(path / "phantom.json", field="name", found=repr(strange), expected="the name of a video's file")
+    if strange:
+        raise DataError(
+            path / "phantom.json", field="name", found=repr(strange[0]), expected="the name of a video's file"
+        )
     texts = [
         read_bounded(path / "questions" / name, 1 << 30, "questions of a phantom dataset").decode()
         for name in ("focus_requests.json", "focus_references.json", "intent/items.jsonl")

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of time, as the first fields of what happens in it."""
+
+    start: float
+    end: float
 
 
 class Stretch(Protocol):

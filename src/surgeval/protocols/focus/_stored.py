@@ -18,7 +18,7 @@ import polars as pl
 
 from surgeval.datasets import Problem
 from surgeval.errors import DataError, printable
-from surgeval.files import NotRegular, read_regular, write_atomically
+from surgeval.files import read_json_object, write_atomically
 from surgeval.protocols.focus._admission import Admission
 from surgeval.protocols.focus._rules import STATUSES
 from surgeval.protocols.focus._summary import RESULTS, SUMMARY, BucketScore
@@ -93,18 +93,7 @@ def _dump(value: object) -> str:
 
 def read_scores(path: Path) -> dict[str, Any]:
     """What `scores.json` says, as plain values of a bounded file."""
-    try:
-        if path.stat().st_size > _MAX_BYTES:
-            raise DataError(path, found=f"{path.stat().st_size} bytes", expected=f"at most {_MAX_BYTES}")
-        content = json.loads(read_regular(path))
-    except NotRegular as error:
-        raise DataError(path, found=error, expected=_EXPECTED) from None
-    except (OSError, ValueError, RecursionError) as error:
-        found = getattr(error, "strerror", None) or f"no valid JSON ({error})"
-        raise DataError(path, found=found, expected=_EXPECTED) from None
-    if not isinstance(content, dict):
-        raise DataError(path, found=f"a JSON {type(content).__name__}", expected="an object of scores")
-    return content
+    return read_json_object(path, expected=_EXPECTED, limit=_MAX_BYTES)
 
 
 def restored(content: Mapping[str, Any], path: Path) -> dict[str, Any]:
@@ -130,6 +119,10 @@ def restored(content: Mapping[str, Any], path: Path) -> dict[str, Any]:
             fields[name] = intervals.get(number)
         key = "results"
         fields["results"] = _frame(content.get(key), RESULTS, set(RESULTS) - set(_NULL_RESULTS), key)
+        known = set(fields["results"]["qID"])
+        for place, verdict in enumerate(fields["verdicts"]):
+            if verdict.qid not in known:
+                _refuse(f"verdicts[{place}].qid", verdict.qid, "a question of the results")
         key = "summary"
         fields["summary"] = _frame(content.get(key), SUMMARY, {"level", "name", "count"}, key)
     except _Odd as odd:
@@ -159,8 +152,9 @@ def _typed(hint: Any, value: object, where: str) -> Any:
         return _record(hint, value, where)
     if hint is float:
         number = math.nan if value is None else value
-        fits = isinstance(number, int | float) and not isinstance(number, bool) and abs(number) != math.inf
-        return float(number) if fits else _refuse(where, value, "a number")
+        if not isinstance(number, int | float) or isinstance(number, bool) or abs(number) == math.inf:
+            _refuse(where, value, "a number")
+        return float(number)
     if hint is str:
         return printable(value) if isinstance(value, str) else _refuse(where, value, "text")
     return value if type(value) is hint else _refuse(where, value, {int: "a whole number"}.get(hint, "true or false"))
@@ -176,9 +170,7 @@ def _record(hint: Any, value: object, where: str) -> Any:
     hints = get_type_hints(hint)
     odd = sorted(set(entries) ^ set(hints))
     if odd:
-        _refuse(
-            f"{where}.{odd[0]:.40}", "an unknown key" if odd[0] in entries else None, f"the keys {', '.join(hints)}"
-        )
+        _refuse(f"{where}.{odd[0]:.40}", entries.get(odd[0]), f"exactly the keys {', '.join(hints)}")
     return hint(**{name: _typed(kind, entries[name], f"{where}.{name}") for name, kind in hints.items()})
 
 

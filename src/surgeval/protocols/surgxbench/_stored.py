@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from surgeval.errors import BadInput, DataError, RunError
 from surgeval.figures import FlowPipeline
-from surgeval.files import NotRegular, make_folder, read_regular, write_atomically
+from surgeval.files import NotRegular, make_folder, parse_json, read_regular, write_atomically
 from surgeval.pages import jpeg_bytes
 from surgeval.protocols.surgxbench._item import NO_EXTRAS, Extras, Hiding, Item
 
@@ -168,10 +168,10 @@ def _content(path: Path) -> dict[str, Any]:
     """page.json, checked as far as `_Reader` does not."""
     data = _bytes(path, _JSON_BYTES, "the page's choices of a run")
     try:
-        content = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        found = str(error)[:100] or type(error).__name__
-        raise DataError(path, found=f"no valid JSON ({found})", expected="the page's choices of a run") from None
+        content = parse_json(data.decode())
+    except ValueError as error:  # no UTF-8, or no ordinary JSON
+        found = f"no valid JSON ({error})"
+        raise DataError(path, found=found, expected="the page's choices of a run") from None
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise DataError(path, field="format", found="another one", expected=f"{_FORMAT}")
     kinds: Mapping[str, Any] = {"name": (str, type(None)), "resamples": int, "seed": int, "items": list,

@@ -7,8 +7,6 @@ or bends is a `DataError` that names it, so everything past these functions may 
 
 from __future__ import annotations
 
-import io
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,11 +16,10 @@ import polars as pl
 
 from surgeval.errors import DataError
 from surgeval.figures import Curve
-from surgeval.files import NotRegular, read_regular
+from surgeval.files import read_json_object
 from surgeval.metrics import Confusion
 
-__all__ = ["MOST_CLASSES", "Confusions", "details_json", "expect", "is_number", "read_details", "read_json",
-           "read_parquet"]  # fmt: skip
+__all__ = ["MOST_CLASSES", "Confusions", "details_json", "expect", "is_number", "read_details", "read_json"]
 
 Confusions = Mapping[str, tuple[Confusion, tuple[str, ...]]]
 MOST_CLASSES = 4096  # of a label space: a confusion matrix has their square
@@ -34,38 +31,7 @@ _KINDS: dict[str, type[pl.DataType]] = {
 
 def read_json(path: Path) -> dict[str, Any]:
     """A JSON object of a bounded size, without NaN."""
-    try:
-        data = json.loads(_bytes(path), parse_constant=_no_number)
-    except (ValueError, RecursionError) as error:
-        raise DataError(path, found=str(error)[:120], expected="JSON that surgeval wrote") from error
-    if not isinstance(data, dict):
-        raise DataError(path, found=type(data).__name__, expected="a JSON object")
-    return data
-
-
-def read_parquet(path: Path) -> pl.DataFrame:
-    """A table of a bounded size."""
-    try:
-        return pl.read_parquet(io.BytesIO(_bytes(path)))
-    except (pl.exceptions.PolarsError, OSError) as error:
-        found = (str(error).splitlines() or [""])[0][:120]
-        raise DataError(path, found=found, expected="a readable Parquet file") from error
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        size = path.stat().st_size
-        if size > _MOST_BYTES:
-            raise DataError(path, found=f"{size} bytes", expected=f"at most {_MOST_BYTES}")
-        return read_regular(path)
-    except NotRegular as error:
-        raise DataError(path, found=error, expected="a file of a scored folder") from None
-    except OSError as error:
-        raise DataError(path, found=error.strerror or error, expected="a readable file of a scored folder") from None
-
-
-def _no_number(text: str) -> float:
-    raise ValueError(f"the value {text}")
+    return read_json_object(path, expected="JSON that surgeval wrote", limit=_MOST_BYTES, finite=True)
 
 
 def expect(fits: bool, path: Path, where: str, found: object, expected: str) -> None:
@@ -124,6 +90,7 @@ def _sheet(path: Path, name: str, columns: Any) -> pl.DataFrame:
         expect(isinstance(column, dict) and isinstance(column.get("values"), list), path, where, column, "a column")
         kind, values = column.get("type"), column["values"]
         expect(isinstance(kind, str) and kind in _KINDS, path, where, kind, f"one of {', '.join(_KINDS)}")
+        expect(head != "name" or None not in values, path, where, None, "a name in every row")
         first = len(series[0]) if series else len(values)
         expect(len(values) == first, path, where, f"{len(values)} values", f"{first} as in the first column")
         try:

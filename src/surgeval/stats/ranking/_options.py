@@ -33,6 +33,7 @@ Resolve: TypeAlias = Literal["top3", "all", "none"]
 WinTies: TypeAlias = Literal["split", "all", "none", "random", "head_to_head"]
 
 RESAMPLES_OF_A_RANKING = 10_000
+_LEAST_ALPHA = 1e-9  # below, no number of resamples that fits a computer could show a difference
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +66,9 @@ class RankOptions:
             if found not in known:
                 raise BadInput(sentence(name, None, None, repr(found), f"one of {', '.join(known)}"))
         alpha: object = self.alpha  # a caller without a type checker may pass anything
-        if isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or not 0 < alpha < 1:
-            raise BadInput(sentence("alpha", None, None, repr(alpha), "a number between 0 and 1, such as 0.05"))
+        if isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or not _LEAST_ALPHA <= alpha < 1:
+            wanted = f"a number between 0 and 1, such as 0.05, and not below {_LEAST_ALPHA:g}"
+            raise BadInput(sentence("alpha", None, None, repr(alpha), wanted))
         for name, least in (("n_boot", 1), ("min_clusters", 2), ("seed", None)):
             value: object = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
