@@ -18,6 +18,7 @@ import polars as pl
 
 from surgeval.arrays import Floats
 from surgeval.datasets._base import OnProblem, raise_errors
+from surgeval.datasets.io._files import existing
 from surgeval.datasets.io._json import NOTHING, Members, read_json
 from surgeval.datasets.io._layout import printable
 from surgeval.datasets.io._values import Place, shown
@@ -94,9 +95,7 @@ def read_recognition(
     path: str | Path, dataset: Truth, *, format: str | None = None, on_problem: OnProblem = raise_errors
 ) -> RecognitionTable:
     """Read per-frame class scores for a dataset (or its `ground_truth`)."""
-    target = Path(path)
-    if "\0" in str(path) or not target.exists():
-        raise BadInput(f"{path}: found no such file or folder, expected recognition scores")
+    target = existing(path, "recognition scores")
     if format is not None and format not in FORMATS:
         raise BadInput(f"format {format!r}: expected one of {', '.join(FORMATS)}")
     if format is None:
