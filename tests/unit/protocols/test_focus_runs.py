@@ -147,7 +147,7 @@ def test_headlines_tables_and_figures_of_a_result(scores: FocusScores) -> None:
     with pytest.raises(BadInput, match="figure 'bars': expected one of buckets, leaves"):
         scores.plot("bars")
     with pytest.raises(TypeError):
-        FocusScores("net")  # type: ignore[misc,call-arg]
+        FocusScores("net")  # type: ignore[call-arg]
 
 
 def test_the_outcomes_of_a_run_are_its_results(scores: FocusScores) -> None:
@@ -172,7 +172,7 @@ def _replay(tmp_path: Path, contents: dict[str, str]) -> str:
 
 def test_a_run_that_asked_keeps_its_record_and_gets_scores_beside_it(tmp_path: Path) -> None:
     model = _replay(tmp_path, {"q0": "3", "q2": "yes", "q5": "no"})
-    files = {"requests": tmp_path / "requests.json", "references": tmp_path / "references.json"}
+    files: dict[str, Any] = {"requests": tmp_path / "requests.json", "references": tmp_path / "references.json"}
     run = run_focus(None, model, tmp_path / "run", **files, progress=False)
     with pytest.raises(RunError, match=r"run: found a run whose answers are not scored .*`surgeval score focus`"):
         load_focus(tmp_path / "run")
@@ -189,7 +189,7 @@ def test_a_run_that_asked_keeps_its_record_and_gets_scores_beside_it(tmp_path: P
 
 def test_scores_of_other_answers_are_not_those_of_the_run(tmp_path: Path) -> None:
     model = _replay(tmp_path, {"q0": "3"})
-    files = {"requests": tmp_path / "requests.json", "references": tmp_path / "references.json"}
+    files: dict[str, Any] = {"requests": tmp_path / "requests.json", "references": tmp_path / "references.json"}
     run = run_focus(None, model, tmp_path / "run", **files, progress=False)
     score_focus(*run.sources).save(tmp_path / "run")
     (tmp_path / "run" / "responses.json").write_text("[]")  # as if answers had arrived since
@@ -317,6 +317,7 @@ def test_no_mutation_of_a_stored_value_ends_in_a_traceback(stored: Path, tmp_pat
     assert len(leaves) > 120
     loaded = 0
     for keys, was in leaves:
+        odd: object
         for odd in (None, "x", -1, [], True, 2**70):
             _set(*keys, value=odd)(content)
             path.write_text(json.dumps(content))

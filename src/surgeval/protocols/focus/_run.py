@@ -123,6 +123,15 @@ def run_focus(
     `Answerer`. Frames come from the dataset or from video files in `media`: one on the track `frame`, else up to
     `frames`, with the time burnt in when `overlay` is set. `limit` asks only the first questions. `retry` asks again
     what failed. The same call resumes a run that was stopped; nothing stored is asked again.
+
+    >>> from tempfile import mkdtemp
+    >>> folder = Path(mkdtemp())
+    >>> question = VqaQuestion("q1", "v1", 3, 3, "cholecystectomy", "Is a clip visible?", "1a", "binary", "Yes")
+    >>> for name, rows in zip(("requests", "references"), as_sources([question], [])):
+    ...     _ = (folder / f"{name}.json").write_text(json.dumps(rows))
+    >>> files = {"requests": folder / "requests.json", "references": folder / "references.json"}
+    >>> run_focus(None, "oracle", folder / "run", **files, progress=False)
+    FocusRun of oracle: 1 ok
     """
     if not 1 <= concurrency <= BLOCK:
         raise BadInput(f"concurrency: found {concurrency}, expected 1 to {BLOCK}")

@@ -11,6 +11,7 @@ import math
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
 
@@ -165,9 +166,14 @@ def _fitting(options: Sequence[Any], value: object) -> Any:
     return next((option for option in options if type(value) is option), options[0])
 
 
+@cache
+def _hints(record: Any) -> dict[str, Any]:
+    return get_type_hints(record)
+
+
 def _record(hint: Any, value: object, where: str) -> Any:
     entries = value if isinstance(value, dict) else _refuse(where, value, "an object")
-    hints = get_type_hints(hint)
+    hints = _hints(hint)
     odd = sorted(set(entries) ^ set(hints))
     if odd:
         _refuse(f"{where}.{odd[0]:.40}", entries.get(odd[0]), f"exactly the keys {', '.join(hints)}")
