@@ -85,7 +85,7 @@ def run_surgxbench(
     retry: bool = False,
     progress: bool = True,
 ) -> SurgXRun:
-    """VideoWorker at every labelled frame of a dataset with one model, in a resumable run.
+    """Look at every labelled frame of a dataset with one model, in a resumable run.
 
     With several `processes` each takes whole videos and opens the model for itself; it changes no number.
     """
