@@ -88,6 +88,10 @@ def run_surgxbench(
     """Look at every labelled frame of a dataset with one model, in a resumable run.
 
     With several `processes` each takes whole videos and opens the model for itself; it changes no number.
+
+    >>> run_surgxbench("nowhere", "phantom-clip", folder="runs/clip")
+    Traceback (most recent call last):
+    surgeval.errors.BadInput: nowhere: found no such file or folder, expected a dataset
     """
     settings = settings or SurgXSettings()
     second, table = (None if one is None else str(one) for one in (boxes, mapping))

@@ -52,6 +52,16 @@ def write_dataset_report(
 
     `sheet` is a picture of sample frames. With a `check` at hand its problems are in the report and do not stop it;
     without, the first error raises, unless `on_problem` says otherwise.
+
+    >>> import tempfile
+    >>> from surgeval.datasets import MemoryDataset
+    >>> from surgeval.records import Frame, Instance, Triplet
+    >>> from surgeval.vocab import load_labels
+    >>> frame = Frame("VID01", "000001", 1, 1.0, None, 640, 480, (Instance(Triplet(3)),))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = write_dataset_report(MemoryDataset(load_labels("cholec80"), [frame]), Path(folder))
+    ...     page.name, (Path(folder) / "tables").is_dir()
+    ('report.html', True)
     """
     statistics = dataset_statistics(dataset, on_problem=on_problem or (raise_errors if check is None else _go_on))
     tables = statistics.tables
@@ -86,6 +96,14 @@ def dataset_sections(
     """The chapters.
 
     Files with problems are named from `root` on; `linked` says that tables and figures lie beside the page.
+
+    >>> from surgeval.datasets import MemoryDataset
+    >>> from surgeval.records import Frame, Instance, Triplet
+    >>> from surgeval.vocab import load_labels
+    >>> frame = Frame("VID01", "000001", 1, 1.0, None, 640, 480, (Instance(Triplet(3)),))
+    >>> sections = dataset_sections(dataset_statistics(MemoryDataset(load_labels("cholec80"), [frame])))
+    >>> [section.title for section in sections][:2]
+    ['Overview', 'Classes']
     """
     shelf = _Shelf(statistics.tables, statistics_figures(statistics), linked)
     sections = [
