@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from surgeval.console import JsonOption, console, print_frame, print_json, print_table, progress
+from surgeval.console import (
+    JsonOption,
+    ResamplesOption,
+    SeedOption,
+    console,
+    print_frame,
+    print_json,
+    print_table,
+    progress,
+)
 from surgeval.errors import BadInput, visible
 
 if TYPE_CHECKING:
@@ -35,19 +44,21 @@ Flags: TypeAlias = Literal["report", "incorrect", "disqualify", "off"]
 Tie: TypeAlias = Literal["judge_error", "incorrect", "correct"]
 SchemeName: TypeAlias = Literal["cluster", "two_level"]  # what is resampled for intervals
 
+JudgeOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--judge", metavar="SPEC",
+        help="exact, openai:MODEL@URL, hf:PATH, table:FILE (qID → true/false/null) or manual; several make a panel.",
+    ),
+]  # fmt: skip
+
 
 def score(
     requests: Annotated[Path, typer.Option("--requests", help="The questions (JSON list).", show_default=False)],
     references: Annotated[Path, typer.Option("--references", help="Their references.", show_default=False)],
     responses: Annotated[Path, typer.Option("--responses", help="The answers to score.", show_default=False)],
     out: Annotated[Path, typer.Option("--out", help="Folder for report.html, tables, scores.", show_default=False)],
-    judge: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--judge", metavar="SPEC",
-            help="openai:MODEL@URL, hf:PATH, table:FILE (qID → true/false/null), exact, manual; several make a panel.",
-        ),
-    ] = None,
+    judge: JudgeOption = None,
     track: Annotated[Track | None, typer.Option("--track", help="Sets the latency limit: 5, 15 or 30 s.")] = None,
     max_latency: Annotated[float | None, typer.Option("--max-latency", help="A latency limit in seconds.")] = None,
     compat: Annotated[
@@ -82,10 +93,8 @@ def score(
     scheme: Annotated[
         SchemeName | None, typer.Option("--scheme", help="What is resampled. Default: videos; with --compat two_level.")
     ] = None,
-    resamples: Annotated[
-        int, typer.Option("--resamples", min=1, max=1_000_000, help="Resamples for intervals.")
-    ] = 2000,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the resamples.")] = 0,
+    resamples: ResamplesOption = 2000,
+    seed: SeedOption = 0,
     name: Annotated[str | None, typer.Option("--name", help="What to call the model. Default: the folder's.")] = None,
     json: JsonOption = False,
 ) -> int:  # fmt: skip
@@ -154,13 +163,7 @@ def run(
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="Ask only the first questions.")] = None,
     max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="Longest reply of a chat model.")] = 512,
     timeout: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds to wait for one reply.")] = 120.0,
-    judge: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--judge", metavar="SPEC",
-            help="Judge and score at once: exact, openai:MODEL@URL, hf:PATH, table:FILE or manual (repeatable).",
-        ),
-    ] = None,
+    judge: JudgeOption = None,
     retry: Annotated[bool, typer.Option("--retry", help="Ask again what failed; nothing else.")] = False,
     json: JsonOption = False,
 ) -> int:  # fmt: skip

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast
 
 import typer
 
-from surgeval.console import FormatOption, JsonOption, LabelsOption, console, print_frame, print_json
+from surgeval.console import (
+    FormatOption,
+    JsonOption,
+    LabelsOption,
+    ResamplesOption,
+    SeedOption,
+    console,
+    print_frame,
+    print_json,
+)
 from surgeval.errors import BadInput, visible
 
 if TYPE_CHECKING:
@@ -80,10 +89,8 @@ def run(
     device: Annotated[str, typer.Option("--device", help="cpu, cuda, cuda:1 …")] = "cpu",
     dtype: Annotated[str, typer.Option("--dtype", help="float32 or bfloat16.")] = "float32",
     gallery: Annotated[int, typer.Option("--gallery", min=0, max=1000, help="Pictures on the page; 0 for none.")] = 36,
-    resamples: Annotated[
-        int, typer.Option("--resamples", min=1, max=1_000_000, help="Resamples for intervals.")
-    ] = 2000,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of controls and resamples.")] = 0,
+    resamples: ResamplesOption = 2000,
+    seed: SeedOption = 0,
     name: Annotated[str | None, typer.Option("--name", help="What to call the model. Default: the folder's.")] = None,
     retry: Annotated[bool, typer.Option("--retry", help="Do failed videos again.")] = False,
     boxes: Annotated[

@@ -11,6 +11,8 @@ from surgeval.console import (
     FormatOption,
     JsonOption,
     LabelsOption,
+    ResamplesOption,
+    SeedOption,
     claim_folder,
     console,
     print_json,
@@ -60,10 +62,8 @@ def score(
         str | None,
         typer.Option("--threshold-from", help="Take P/R/F1's threshold from a scored folder or an unscored split."),
     ] = None,
-    resamples: Annotated[
-        int, typer.Option("--resamples", min=1, max=1_000_000, help="Resamples of videos for intervals.")
-    ] = 1000,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the resamples.")] = 0,
+    resamples: ResamplesOption = 1000,
+    seed: SeedOption = 0,
     name: Annotated[str | None, typer.Option("--name", help="What to call the method. Default: the file's.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Folder for report.html, tables, figures, scores.")] = None,
     pred_format: Annotated[
