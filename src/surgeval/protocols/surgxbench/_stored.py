@@ -209,15 +209,15 @@ class _Reader:
     def hiding(self, number: int, row: Any) -> Hiding:
         record = f"hiding {number + 1}"
         _check(self.folder / _FILE, record, row, _HIDING)
-        prompts = {key: self._prompts(record, key, row[key]) for key in ("before", "after")}
-        texts = {key: row[key] for key in ("video", "frame", "truth")}
-        return Hiding(self._jpeg(_hiding_file(number)), **texts, **prompts)
+        before, after = (self._prompts(record, key, row[key]) for key in ("before", "after"))
+        return Hiding(self._jpeg(_hiding_file(number)), row["video"], row["frame"], row["truth"], before, after)
 
     def flow(self, title: str) -> FlowPipeline:
         frame = self._pixels(_flow_file("frame"), np.uint8)
         flows = [self._pixels(_flow_file(name), np.uint16) for name in _FLOWS]
-        fields = [(flow[..., :2].astype(np.float32) - (1 << 15)) / 64 for flow in flows]
-        return FlowPipeline(title, cv2.cvtColor(frame, cv2.COLOR_BGR2RGB), *fields, flows[0][..., 2] > 0)
+        before, camera, after = ((flow[..., :2].astype(np.float32) - (1 << 15)) / 64 for flow in flows)
+        mask = flows[0][..., 2] > 0
+        return FlowPipeline(title, np.asarray(cv2.cvtColor(frame, cv2.COLOR_BGR2RGB)), before, camera, after, mask)
 
     def _texts(self, record: str, key: str, values: list[Any]) -> tuple[str, ...]:
         if not all(isinstance(value, str) for value in values):
