@@ -102,12 +102,12 @@ class Asking(Generic[Question]):
     def _asked(self, question: Question, seen: Sequence[ShownFrame]) -> Case:
         try:
             answered = self._answerer.answer(question, seen)
+            if self._store is not None:
+                self._store.store(question.id, answered)
         except Unanswered as error:
             return _failed(question, error.status, str(error))
         except Exception as error:  # noqa: BLE001 - its fault costs its question, not the block
             return _failed(question, "model_error", f"{type(error).__name__}: {error!s:.300}")
-        if self._store is not None:
-            self._store.store(question.id, answered)
         return _case(question, answered)
 
 

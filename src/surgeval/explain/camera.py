@@ -52,13 +52,9 @@ class RobustFit:
 
 
 def fit_camera_robust(
-    forward: AnyFloats,
-    backward: AnyFloats | None = None,
-    *,
-    where: Bools | None = None,
-    tuning: float = 3.0,
+    forward: AnyFloats, backward: AnyFloats | None = None, *, where: Bools | None = None, tuning: float = 3.0,
     steps: int = 100,
-) -> RobustFit:
+) -> RobustFit:  # fmt: skip
     """The camera motion of the larger part of the picture: whatever moves otherwise gets no weight.
 
     Iteratively reweighted least squares: Huber's weights first, because they have one solution wherever one starts,

@@ -26,7 +26,7 @@ def word_rows(
 ) -> torch.Tensor:
     """(images, heads, words, 1 + patches) twice and the mask of real words → (images, patches).
 
-    >>> attention = torch.tensor([[[[0.2, 0.25, 0.5], [0.5, 0.25, 0.25]]]])  # one image and head, two words, two patches
+    >>> attention = torch.tensor([[[[0.2, 0.25, 0.5], [0.5, 0.25, 0.25]]]])  # one head, two words, two patches
     >>> word_rows(attention, torch.ones_like(attention), torch.tensor([[True, True]])).tolist()
     [[0.25, 0.375]]
     """
@@ -57,12 +57,11 @@ def cross_attention(
     >>> clip = open_contrastive("phantom-clip")  # two towers that meet in a cosine only
     >>> cross_attention(clip, torch.zeros(1, 3, 128, 128), clip.texts(["a hook"]), [[0]])
     Traceback (most recent call last):
-    surgeval.errors.BadInput: phantom-clip: found no cross-attention, expected a matching head that reads prompt and image
+    surgeval.errors.BadInput: phantom-clip: found no cross-attention, expected a matching head that reads ...
     """
-    if not isinstance(model, CrossAttention):
-        raise BadInput(f"{model.name}: found no cross-attention, expected a matching head that reads prompt and image")
     method = Method("cross", layer=layer, words=words, score_scale=score_scale)
-    return in_chunks(_batch, model, pixels, texts, which, method, chunk)
+    lack = "found no cross-attention, expected a matching head that reads prompt and image"
+    return in_chunks(_batch, model, pixels, texts, which, method, chunk, CrossAttention, lack)
 
 
 def _batch(model: Contrastive, pixels: torch.Tensor, texts: TextBank, prompts: torch.Tensor, method: Method) -> Maps:

@@ -105,7 +105,8 @@ def test_the_login_of_a_proxy_does_not_come_back(monkeypatch: pytest.MonkeyPatch
     "name",
     ["openai:@http://h/v1?key=s3cret", "openai:m@http://u:s3cret@h:0/v1", "openai:m@http://?key=s3cret",
      "openai:m@http://u:s3cret@h/v1", "openai:m@http://h/v 1?s3cret", "opnai:m@http://h/v1?key=s3cret",
-     "openai:m@http://h:99999/?s3cret"],
+     "openai:m@http://h:99999/?s3cret", "openai:m@HTTPS://h/v1?key=s3cret", "openai:m?key=s3cret",
+     "openai:https://h/v1?key=s3cret", "openai:m@http://u:s3cret/x@h/v1", "openai:m@http://u:s3cret?x@h/v1"],
 )  # fmt: skip
 def test_a_refused_name_is_shown_without_what_is_secret_in_it(name: str) -> None:
     for opener in (open_chat, parse_judge):

@@ -91,3 +91,19 @@ def test_the_fault_of_an_answerer_costs_its_question_alone(tmp_path: Path) -> No
     worker.close()
     assert [case.status for case in cases] == ["ok", "model_error", "ok"]
     assert cases[1].reason == "ValueError: substring not found"
+
+
+class Boastful(Clumsy):
+    """Tells a count that no table holds."""
+
+    def answer(self, question: Choice, pictures: Sequence[ShownFrame] = ()) -> Answered:
+        return Answered("A", prompt_tokens=2**63 if question.id == "b" else 5)
+
+
+def test_a_count_that_cannot_be_stored_costs_its_question_alone(tmp_path: Path) -> None:
+    worker = Asking(Boastful(), ASKED, tmp_path / "answers.sqlite")
+    worker.setup()
+    cases = worker(["a", "b", "c"])
+    worker.close()
+    assert [case.status for case in cases] == ["ok", "model_error", "ok"]
+    assert "expected a whole number" in str(cases[1].reason)

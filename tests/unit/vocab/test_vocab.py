@@ -145,3 +145,60 @@ def test_unknown_names_say_what_would_be_right(ask: Any) -> None:
     with pytest.raises(BadInput) as caught:
         ask()
     assert len(str(caught.value)) > 30
+
+
+def names(word: str, count: int) -> list[str]:
+    return [f"{word}{number}" for number in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("lists", "triplets", "words"),
+    [
+        ((400, 400, 400), "all", "triplets: found 64000000 triplets, expected at most 10000"),
+        ((1, 1, 1), [[0, 0, 0]] * 10_001, "triplets: found 10001 triplets, expected at most 10000"),
+        ((1, 1, 1), "every", "triplets: found str, expected a list"),
+        ((10_001, 1, 1), [], "instruments: found 10001 names, expected at most 10000"),
+        ((1, 1, 10_001), "all", "targets: found 10001 names, expected at most 10000"),
+    ],
+)
+def test_a_label_file_of_absurd_size_is_refused_before_it_is_built(
+    tmp_path: Path, lists: tuple[int, int, int], triplets: Any, words: str
+) -> None:
+    path = tmp_path / "labels.json"
+    keys = ("instruments", "verbs", "targets")
+    path.write_text(json.dumps({**{k: names(k, n) for k, n in zip(keys, lists, strict=True)}, "triplets": triplets}))
+    with pytest.raises(DataError) as error:
+        vocab.load_labels(path)
+    assert words in str(error.value)
+
+
+def test_a_label_space_made_of_too_many_names_is_refused() -> None:
+    with pytest.raises(BadInput, match="instruments: found 10001, expected at most 10000"):
+        vocab.LabelSpace("mine", tuple(names("i", 10_001)))
+
+
+def test_triplets_by_name_are_looked_up_not_searched_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from surgeval.vocab import _space
+
+    calls = 0
+    key = _space._key
+
+    def counted(name: str) -> str:
+        nonlocal calls
+        calls += 1
+        return key(name)
+
+    monkeypatch.setattr(_space, "_key", counted)
+    lists = {"instruments": names("i", 20), "verbs": names("v", 20), "targets": names("t", 20)}
+    rows = [[i, v, t] for i in lists["instruments"] for v in lists["verbs"] for t in lists["targets"]]
+    path = tmp_path / "labels.json"
+    path.write_text(json.dumps({**lists, "triplets": rows}))
+    assert len(vocab.load_labels(path).triplets) == 8000
+    assert calls <= 3 * len(rows) + 4 * 60
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"verbs": ' + "[" * 500 + "]" * 500 + "}", '{"instruments": [1'])
+def test_a_label_file_that_is_no_ordinary_json_is_one_sentence(tmp_path: Path, text: str) -> None:
+    (tmp_path / "labels.json").write_text(text)
+    with pytest.raises(DataError, match=r"labels\.json: found (nesting|cut off).*, expected a JSON label space"):
+        vocab.load_labels(tmp_path / "labels.json")

@@ -26,6 +26,7 @@ from surgeval.records import ImageRef
 
 SUFFIXES = IMAGES
 _FORMATS = ("JPEG", "PNG", "BMP", "TIFF", "WEBP")  # Pillow opens MPO as JPEG
+_LIMITS = f"at most {MAX_SIDE} a side and {MAX_PIXELS} in all"
 _MAX_JPEG = 1 << 28  # bytes, far above what so many pixels take
 # Nothing says which value is white.
 _UNSCALED = {"F": "pixels of floating-point numbers", "I": "pixels of 32-bit integers"}
@@ -38,6 +39,14 @@ def read_image(ref: ImageRef) -> npt.NDArray[np.uint8]:
     """The pixels of a frame as RGB, shape (height, width, 3).
 
     A missing, damaged or cut-off file raises `DataError` naming it.
+
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Image.new("RGB", (64, 48), (255, 0, 0)).save(f"{folder}/frame.png")
+    ...     pixels = read_image(ImageRef(Path(folder) / "frame.png"))
+    >>> pixels.shape, pixels[0, 0].tolist()
+    ((48, 64, 3), [255, 0, 0])
     """
     if ref.frame is not None:
         return read_video_frame(ref.path, ref.frame)
@@ -51,8 +60,8 @@ def decode(path: Path) -> npt.NDArray[np.uint8]:
             warnings.simplefilter("ignore")
             with open_regular(path) as stream, Image.open(_strict(stream), formats=_FORMATS) as image:
                 if not fits(*image.size):
-                    raise DataError(path, found=f"{image.size[0]} × {image.size[1]} pixels",
-                                    expected=f"at most {MAX_SIDE} a side and {MAX_PIXELS} in all")  # fmt: skip
+                    size = f"{image.size[0]} × {image.size[1]} pixels"
+                    raise DataError(path, found=size, expected=_LIMITS)
                 pixels = _rgb(image, path)
                 if image.format == "PNG" and missing_rows(stream):
                     raise DataError(path, found="a damaged image (its data end before its last row)",
@@ -64,8 +73,7 @@ def decode(path: Path) -> npt.NDArray[np.uint8]:
         expected = "a readable image" if str(error) == FOLDER else "a regular file"
         raise DataError(path, found=error, expected=expected) from None
     except Image.DecompressionBombError:
-        limit = f"at most {2 * (Image.MAX_IMAGE_PIXELS or 0) // 1_000_000} million pixels"
-        raise DataError(path, found="a picture that is too large", expected=limit) from None
+        raise DataError(path, found="a picture that is too large", expected=_LIMITS) from None
     except UnidentifiedImageError:
         found = "a file that is no image" if path.stat().st_size else "an empty file"
         raise DataError(path, found=found, expected=f"an image ({', '.join(_FORMATS)})") from None
@@ -99,7 +107,15 @@ def _rgb(image: Image.Image, path: Path) -> npt.NDArray[np.uint8]:
 
 
 def image_size(path: Path) -> tuple[int, int] | None:
-    """Width and height from the file's header, or None where that cannot be read."""
+    """Width and height from the file's header, or None where that cannot be read.
+
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Image.new("RGB", (64, 48)).save(f"{folder}/frame.png")
+    ...     image_size(Path(folder) / "frame.png"), image_size(Path(folder) / "missing.png")
+    ((64, 48), None)
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

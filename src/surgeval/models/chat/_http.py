@@ -146,7 +146,7 @@ def _connect(parts: SplitResult, until: float) -> tuple[http.client.HTTPConnecti
 
 
 def _dial(host: str, port: int, until: float) -> _Socket:
-    """A connected socket; all addresses of a name share the deadline."""
+    """A connected socket; all addresses of a name share the deadline (looking the name up has the system's own)."""
     failure: OSError = OSError("no address")
     for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
         dialled = _Socket(family, kind, protocol)
