@@ -80,7 +80,8 @@ class Box:
         if width <= 0 or height <= 0 or not self.area or not other.area:
             return 0.0
         inter = width * height
-        return inter / (self.area + other.area - inter)
+        union = self.area + other.area - inter
+        return inter / union if union > 0 else 0.0  # sides below the coordinates' precision can leave nothing
 
     def clipped(self, width: float, height: float) -> Box:
         """The part inside a frame of this size (may be degenerate)."""

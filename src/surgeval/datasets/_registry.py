@@ -5,7 +5,6 @@ A package adds a format by an entry point of the group `surgeval.datasets` that 
 
 from __future__ import annotations
 
-import os
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -25,10 +24,10 @@ from surgeval.datasets.formats._phantom import PhantomFormat
 from surgeval.datasets.formats._voc import VocFormat
 from surgeval.datasets.formats._writing import Writer
 from surgeval.datasets.formats._yolo import YoloFormat
+from surgeval.datasets.io._files import existing
 from surgeval.datasets.io._video import VideoDataset, VideoFormat
 from surgeval.datasets.tools._join_boxes import join_boxes
 from surgeval.errors import BadInput
-from surgeval.files import NOT_REGULAR
 from surgeval.vocab import LabelSpace, load_labels
 
 __all__ = ["dataset_formats", "open_dataset", "open_video", "writers"]
@@ -99,28 +98,19 @@ def open_dataset(
     ...      for frame in dataset.frames("VID01", print)]
     [('000012', 'Scissors')]
     """
-    target = _existing(path, "a dataset")
+    target = existing(path, "a dataset")
     space = load_labels(labels) if isinstance(labels, str | Path) else labels
     if mapping is not None:
         if format not in (None, "table"):
             raise BadInput(
                 f"format {format!r}: found a mapping as well, expected no format: it describes a table of boxes"
             )
-        found: Dataset = TableFormat().open(target, space, _existing(mapping, "a mapping file"))
+        found: Dataset = TableFormat().open(target, space, existing(mapping, "a mapping file"))
     else:
         found = _found(target, format).open(target, space)
     if boxes is None:
         return found
     return join_boxes(found, open_dataset(boxes) if isinstance(boxes, str | Path) else boxes)
-
-
-def _existing(path: str | Path, what: str) -> Path:
-    target = Path(path)
-    if "\0" in str(path) or not os.path.exists(target):  # noqa: PTH110 (`Path.exists` raises for overlong names)
-        raise BadInput(f"{path}: found no such file or folder, expected {what}")
-    if not target.is_dir() and not target.is_file():
-        raise BadInput(f"{path}: found {NOT_REGULAR}, expected a file or a folder")
-    return target
 
 
 def _found(path: Path, format: str | None) -> Format:
@@ -156,4 +146,4 @@ def open_video(path: str | Path, every: float | None = None) -> VideoDataset:
     ...     [frame.time for frame in open_video(folder, every=0.5).frames("op")]
     [0.0, 0.52, 1.0, 1.52]
     """
-    return VideoDataset(_existing(path, "a video"), every)
+    return VideoDataset(existing(path, "a video"), every)

@@ -34,7 +34,8 @@ def corners(xywh: Floats, *, from_sides: bool) -> Floats:
     two differ in the last bit, which decides when an IoU falls exactly on a threshold.
     """
     x2, y2 = xywh[:, 0] + xywh[:, 2], xywh[:, 1] + xywh[:, 3]
-    area = xywh[:, 2] * xywh[:, 3] if from_sides else (x2 - xywh[:, 0]) * (y2 - xywh[:, 1])
+    with np.errstate(over="ignore"):  # sides of 1e200 have an infinite area, and no overlap
+        area = xywh[:, 2] * xywh[:, 3] if from_sides else (x2 - xywh[:, 0]) * (y2 - xywh[:, 1])
     table = np.empty((len(xywh), 5))
     table[:, :2], table[:, 2], table[:, 3], table[:, 4] = xywh[:, :2], x2, y2, area
     return table

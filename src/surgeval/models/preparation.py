@@ -7,6 +7,7 @@ frame); `Preparation.view` says which. Resizing is Pillow's, so the pixels equal
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -200,7 +201,7 @@ def _edge(found: object, field: str, file: object) -> int:
 
 
 def _number(found: object, field: str, file: object) -> float:
-    if not isinstance(found, int | float) or isinstance(found, bool) or not math.isfinite(found):
+    if not isinstance(found, int | float) or isinstance(found, bool) or not abs(found) <= sys.float_info.max:
         raise DataError(file, field=field, found=repr(found)[:80], expected="a finite number")
     return float(found)
 

@@ -292,3 +292,13 @@ def test_the_mean_over_a_rare_subset_uses_those_classes_only() -> None:
     data = _set([0, 0], [(0, 0, BOX), (1, 1, BOX)], [(0, 0, 0.9, BOX)])
     overall = evaluate(data, {"i": 2})["i"].overall
     assert (overall.mean("AP", [1]), overall.mean("AP", [0]), overall.mAP) == (0, 1, 0.5)
+
+
+@pytest.mark.parametrize("side", [1e-200, 1e-160, 1.12e-16, 1e200])
+@pytest.mark.parametrize("convention", CONVENTIONS)
+def test_boxes_whose_area_is_beyond_floating_point_overlap_nothing(convention: Convention, side: float) -> None:
+    odd = [0.0, 0.0, side, side]
+    data = _set([0, 0], [(0, 0, BOX), (1, 0, odd)], [(0, 0, 0.9, odd), (1, 0, 0.8, odd), (0, 0, 0.7, BOX)])
+    result = evaluate(data, {"i": 1}, convention=convention)["i"].overall
+    assert 0 <= result.mAP <= 1
+    assert operating_point(rank_detections(data, "i", 1, convention=convention)) is not None

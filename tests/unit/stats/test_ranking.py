@@ -261,7 +261,8 @@ def test_adding_a_bucket_or_a_model_leaves_the_other_draws_alone() -> None:
 @pytest.mark.parametrize(
     ("option", "value"),
     [
-        ("alpha", 0), ("alpha", 5), ("alpha", "0.05"), ("n_boot", 0), ("n_boot", 2.5), ("n_boot", True),
+        ("alpha", 0), ("alpha", 5e-324), ("alpha", 5), ("alpha", "0.05"),
+        ("n_boot", 0), ("n_boot", 2.5), ("n_boot", True),
         ("min_clusters", 1), ("seed", "x"), ("scheme", "plain"), ("sided", "both"), ("correction", "fdr"),
         ("collapse", "dense"), ("resolve", "top5"), ("win_ties", "half"), ("point", "mean"),
     ],

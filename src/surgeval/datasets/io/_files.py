@@ -11,6 +11,7 @@ from pathlib import Path
 
 from surgeval.datasets._base import OnProblem
 from surgeval.datasets.io._values import Place
+from surgeval.errors import BadInput
 from surgeval.files import FOLDER, NOT_REGULAR, NotRegular, open_regular
 
 _LABELS = (".json", ".jsonl", ".txt", ".xml", ".yaml", ".yml", ".csv", ".parquet", ".names")
@@ -39,6 +40,21 @@ def ends(path: Path, first: int, last: int = 0) -> tuple[bytes, bytes]:
             return head, stream.read(last)
     except OSError:
         return b"", b""
+
+
+def existing(path: str | Path, what: str) -> Path:
+    """The path of a file or a folder that a caller named.
+
+    >>> existing("no such folder", "a dataset")
+    Traceback (most recent call last):
+    surgeval.errors.BadInput: no such folder: found no such file or folder, expected a dataset
+    """
+    target = Path(path)
+    if "\0" in str(path) or not os.path.exists(target):  # noqa: PTH110 (`Path.exists` raises for overlong names)
+        raise BadInput(f"{path}: found no such file or folder, expected {what}")
+    if not target.is_dir() and not target.is_file():
+        raise BadInput(f"{path}: found {NOT_REGULAR}, expected a file or a folder")
+    return target
 
 
 def is_there(path: Path) -> bool:

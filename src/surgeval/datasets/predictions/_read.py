@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from surgeval.datasets._base import OnProblem, raise_errors
+from surgeval.datasets.io._files import existing
 from surgeval.datasets.io._json import Members
 from surgeval.datasets.io._layout import names
 from surgeval.datasets.io._values import Place
@@ -53,11 +54,7 @@ def read_detections(
     >>> found.table.select("video", "frame", "triplet", "score").rows()
     [('VID68', '000016', 17, 0.9)]
     """
-    target = Path(path)
-    if "\0" in str(path) or not target.exists():
-        raise BadInput(f"{path}: found no such file or folder, expected predictions")
-    if not target.is_file() and not target.is_dir():
-        raise BadInput(f"{path}: found a pipe or device, expected a file or folder of predictions")
+    target = existing(path, "predictions")
     if format is not None and format not in FORMATS:
         raise BadInput(f"format {format!r}: expected one of {', '.join(FORMATS)}")
     if classes not in (None, "triplet", "instrument"):

@@ -18,6 +18,7 @@ import polars as pl
 
 from surgeval.arrays import Floats
 from surgeval.datasets._base import OnProblem, raise_errors
+from surgeval.datasets.io._files import existing
 from surgeval.datasets.io._json import Members, read_mapping
 from surgeval.datasets.io._layout import printable
 from surgeval.datasets.io._values import Place, shown
@@ -106,9 +107,7 @@ def read_recognition(
     >>> read.table["scores"].to_list()
     [[0.9, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]
     """
-    target = Path(path)
-    if "\0" in str(path) or not target.exists():
-        raise BadInput(f"{path}: found no such file or folder, expected recognition scores")
+    target = existing(path, "recognition scores")
     if format is not None and format not in FORMATS:
         raise BadInput(f"format {format!r}: expected one of {', '.join(FORMATS)}")
     if format is None:

@@ -139,16 +139,16 @@ def run_focus(
         raise BadInput(f"limit: found {limit}, expected at least 1")
     latency_limit(track, None)
     shown = Shown(1 if track == "frame" else frames, overlay)
-    found = open_questions(data, requests, references)
-    questions = found.questions[:limit]
+    question_set = open_questions(data, requests, references)
+    questions = question_set.questions[:limit]
     answerer = (
         open_answerer(
-            model, question_messages, lambda name: (open_questions(name) if name else found).learnable, options
+            model, question_messages, lambda name: (open_questions(name) if name else question_set).learnable, options
         )
         if isinstance(model, str)
         else model
     )
-    eyes = _media(answerer, found, questions, Path(media) if media is not None else None)
+    eyes = _media(answerer, question_set, questions, Path(media) if media is not None else None)
     seen = eyes.identity if eyes else "none"
     config = {
         "media": seen, "limit": limit, "track": track,
@@ -178,14 +178,14 @@ def run_focus(
 
 
 def _media(
-    answerer: Answerer[VqaQuestion], found: QuestionSet, questions: tuple[VqaQuestion, ...], folder: Path | None
+    answerer: Answerer[VqaQuestion], question_set: QuestionSet, questions: tuple[VqaQuestion, ...], folder: Path | None
 ) -> Media | None:
     videos = {question.video for question in questions}
     if folder is not None:
         films = VideoFiles(folder, videos)  # checked also for a model that does not look: it was named for a reason
         return films if answerer.looks else None
-    if answerer.looks and found.dataset is not None and found.dataset.format != "focus":
-        return DatasetFrames(found.dataset, videos)
+    if answerer.looks and question_set.dataset is not None and question_set.dataset.format != "focus":
+        return DatasetFrames(question_set.dataset, videos)
     return None
 
 

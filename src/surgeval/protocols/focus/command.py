@@ -28,36 +28,13 @@ _LISTED = 10
 _BLOCK = 32  # questions in flight at most: a run stores blocks of this size
 
 
-class Track(StrEnum):
-    """Whose latency limit applies: 5, 15 or 30 seconds."""
-
-    frame = "frame"
-    segment = "segment"
-    procedure = "procedure"
-
-
-class Flags(StrEnum):
-    """What an answer that tries to steer the judges costs."""
-
-    report = "report"
-    incorrect = "incorrect"
-    disqualify = "disqualify"
-    off = "off"
-
-
-class Tie(StrEnum):
-    """What an even vote means."""
-
-    judge_error = "judge_error"
-    incorrect = "incorrect"
-    correct = "correct"
-
-
-class SchemeName(StrEnum):
-    """What is resampled for intervals."""
-
-    cluster = "cluster"
-    two_level = "two_level"
+# Whose latency limit applies: 5, 15 or 30 seconds.
+Track = StrEnum("Track", {"frame": "frame", "segment": "segment", "procedure": "procedure"})
+# What an answer that tries to steer the judges costs.
+Flags = StrEnum("Flags", {"report": "report", "incorrect": "incorrect", "disqualify": "disqualify", "off": "off"})
+# What an even vote means.
+Tie = StrEnum("Tie", {"judge_error": "judge_error", "incorrect": "incorrect", "correct": "correct"})
+SchemeName = StrEnum("SchemeName", {"cluster": "cluster", "two_level": "two_level"})  # what is resampled for intervals
 
 
 def score(
