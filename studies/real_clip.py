@@ -22,6 +22,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -244,8 +245,8 @@ def _save(model: Any, folder: Path) -> None:
 
 def look(real: Path, weights: Path, out: Path) -> None:
     """Protocol surgxbench on frames that the models did not see; intervals by source video."""
-    from surgeval.protocols.surgxbench import join_runs, load_surgxbench, profile_settings, run_surgxbench
-    from surgeval.protocols.surgxbench.page import write_surgxbench_report
+    from surgeval.protocols.surgxbench import join_runs, profile_settings, run_surgxbench
+    from surgeval.protocols.surgxbench.page import write_page_of
 
     made = []
     for name in ("m2cai16-vit", "m2cai16-resnet"):
@@ -253,11 +254,11 @@ def look(real: Path, weights: Path, out: Path) -> None:
         run = run_surgxbench(
             real / M2CAI / "val", str(weights / name), folder=out / name, format="voc", settings=settings
         )
-        scores = load_surgxbench(out / name)
-        page = write_surgxbench_report([scores], out / name, items={scores.name: run.gallery(scores)})
+        scores = run.result()
+        page = write_page_of([scores], out / name)
         print(f"\n{scores}\n{page}")
         made.append(scores)
-    write_surgxbench_report(made, out / "m2cai16")
+    write_page_of(made, out / "m2cai16")
     folds: list[Path] = []
     items: list[Any] = []
     missing = [video for video in VIDEOS if not (weights / f"cholect50-without-{video}").is_dir()]
@@ -267,14 +268,12 @@ def look(real: Path, weights: Path, out: Path) -> None:
         folder = out / f"cholect50-{video}"
         run = run_surgxbench(real / "cholect50-val", str(weights / f"cholect50-without-{video}"), folder=folder,
                              videos=(video,), settings=profile_settings("surgxbench"))  # fmt: skip
-        scores = load_surgxbench(folder)
+        scores = run.result(gallery=12)
         folds.append(folder)
-        items += run.gallery(scores, 12)
-        extras = run.extras(scores)
-    scores = join_runs(folds, name="cholect50, video left out")
-    page = write_surgxbench_report(
-        [scores], out / "cholect50", items={scores.name: items}, extras={scores.name: extras}
-    )
+        items += scores.items
+        extras = scores.extras
+    scores = replace(join_runs(folds, name="cholect50, video left out"), items=tuple(items), extras=extras)
+    page = write_page_of([scores], out / "cholect50")
     print(f"\n{scores}\n{page}")
 
 

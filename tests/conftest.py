@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,10 @@ from hypothesis import HealthCheck, settings
 
 # Two test processes share two cores: a second thread in each (torch, OpenMP) only makes them wait for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# A shell that ignores Ctrl-C (nohup, a background job) hands that down to every process a test starts, and the tests
+# that send SIGINT would wait in vain: from here on processes are started as from a terminal.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 LONG = bool(os.environ.get("SURGEVAL_LONG"))
 settings.register_profile(
     "surgeval", deadline=None, max_examples=300 if LONG else 40, suppress_health_check=[HealthCheck.too_slow]

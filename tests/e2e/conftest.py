@@ -10,8 +10,11 @@ from typing import TypeAlias
 
 import pytest
 
+from surgeval.cli._main import run
+
 Result: TypeAlias = "subprocess.CompletedProcess[str]"
 Surgeval: TypeAlias = Callable[..., Result]
+Quick: TypeAlias = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -27,6 +30,18 @@ def surgeval(tmp_path: Path) -> Surgeval:
             timeout=timeout,
             check=False,
         )
+
+    return call
+
+
+@pytest.fixture
+def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Quick:
+    """The command line in this process (code, output, errors), where many calls differ in a word."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*args: object) -> tuple[int, str, str]:
+        capsys.readouterr()
+        return run([str(arg) for arg in args]), *capsys.readouterr()
 
     return call
 

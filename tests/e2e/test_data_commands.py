@@ -208,6 +208,25 @@ def test_quality_proposes_the_black_frame_and_resumes(surgeval: Surgeval, small_
         assert [name, frame.stem, "black"] in [[d["video"], d["frame"], d["reason"]] for d in drops]
 
 
+def test_names_with_terminal_escapes_are_spelt_out_wherever_they_are_printed(
+    surgeval: Surgeval, small_phantom: Path, tmp_path: Path
+) -> None:
+    done = surgeval("data", "convert", small_phantom, "--to", "labelme", "--out", "copy")
+    assert done.returncode == 0, done.stderr
+    video = next(folder for folder in (tmp_path / "copy").rglob("*") if folder.is_dir() and list(folder.glob("*.json")))
+    hostile = video.rename(video.with_name("V\x1b[2J\x9b31m"))
+    first, second, *_ = sorted(hostile.glob("*.jpg"))
+    first.write_bytes(b"no picture")
+    second.unlink()
+    for command in (("data", "check", "copy", "--quality", "--out", "runs/q"), ("report", "copy", "--out", "page"),
+                    ("data", "convert", "copy", "--to", "voc", "--out", "voc")):  # fmt: skip
+        done = surgeval(*command)
+        said = done.stdout + done.stderr
+        assert [c for c in said if not c.isprintable() and c != "\n"] == [], command
+        if "check" in command:
+            assert "V\\x1b[2J\\x9b31m" in done.stdout
+
+
 def test_a_report_is_one_page_with_tables(surgeval: Surgeval, small_phantom: Path, tmp_path: Path) -> None:
     done = surgeval("report", small_phantom, "--out", "out")
     assert done.returncode == 0, done.stderr
@@ -215,3 +234,23 @@ def test_a_report_is_one_page_with_tables(surgeval: Surgeval, small_phantom: Pat
     assert "Content-Security-Policy" in page
     assert list((tmp_path / "out" / "tables").glob("*.csv"))
     assert str(tmp_path / "out" / "report.html") in done.stdout.replace("\n", "") or "out/report.html" in done.stdout
+
+
+def test_frames_of_films_stay_in_the_folder_whatever_the_films_are_called(surgeval: Surgeval, tmp_path: Path) -> None:
+    import av
+    import numpy as np
+
+    for name in ("con.mp4", "a:b.mp4", "a-b.mp4", "A-B.mp4"):
+        with (tmp_path / name).open("wb") as file, av.open(file, "w", format="mp4") as container:
+            stream = container.add_stream("libx264", rate=5)
+            stream.width, stream.height, stream.pix_fmt = 64, 64, "yuv420p"
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(np.zeros((64, 64, 3), np.uint8), format="rgb24")))
+            container.mux(stream.encode())
+    done = surgeval("data", "frames", "con.mp4", "a:b.mp4", "--out", "frames")
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in (tmp_path / "frames").iterdir()) == ["a-b", "con-"]
+    for pair in (("a:b.mp4", "a-b.mp4"), ("a-b.mp4", "A-B.mp4")):
+        done = surgeval("data", "frames", *pair, "--out", "other")
+        assert done.returncode == 2
+        assert "two videos are called a-b" in _one_sentence(done.stderr)
+    assert not (tmp_path / "other").exists()

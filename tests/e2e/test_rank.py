@@ -3,34 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from surgeval.cli._main import run
-
 if TYPE_CHECKING:
-    from tests.e2e.conftest import Surgeval
+    from tests.e2e.conftest import Quick, Surgeval
 
 HEAD = "qID,video,group,ood,correctness"
 EXACT = ("copeland", "final_rank", "bucket_rank", "better", "pairwise_bucket_wins", "low_cluster_buckets")
-
-Quick: TypeAlias = "Callable[..., tuple[int, str, str]]"
-
-
-@pytest.fixture
-def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Quick:
-    """The command line in this process (code, output, errors), where many calls differ in a word."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*args: object) -> tuple[int, str, str]:
-        capsys.readouterr()
-        return run([str(arg) for arg in args]), *capsys.readouterr()
-
-    return call
 
 
 @cache

@@ -5,18 +5,16 @@ from __future__ import annotations
 import csv
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from surgeval.cli._main import run
-
 if TYPE_CHECKING:
-    from tests.e2e.conftest import Surgeval
+    from tests.e2e.conftest import Quick, Surgeval
 
 NAMES = ("requests", "references", "responses")
 COMPAT = "orena-focus-0.4"
@@ -24,20 +22,6 @@ COLUMNS = [
     "qID", "video", "group", "primary", "ood", "clinical", "answer_format", "latency", "status", "correctness",
     "reason",
 ]  # fmt: skip
-
-Quick: TypeAlias = "Callable[..., tuple[int, str, str]]"
-
-
-@pytest.fixture
-def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Quick:
-    """The command line in this process (code, output, errors), where many calls differ in a word."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*args: object) -> tuple[int, str, str]:
-        capsys.readouterr()
-        return run([str(arg) for arg in args]), *capsys.readouterr()
-
-    return call
 
 
 @cache

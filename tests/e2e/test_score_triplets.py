@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,9 +81,9 @@ def test_scores_of_a_phantom_are_saved_reported_and_compared(
                         "--out", quality, "--resamples", 20)  # fmt: skip
         assert done.returncode == 0, done.stderr
         assert f"open {quality}/report.html" in done.stdout
-    assert {"report.html", "scores.json", "replicates.parquet", "tables", "figures"} <= {
-        path.name for path in (tmp_path / "good").iterdir()
-    }
+    assert {path.name for path in (tmp_path / "good").iterdir()} == {
+        "report.html", "run.json", "scores.json", "details.json", "replicates.parquet", "tables", "figures",
+    }  # fmt: skip
     tables = tmp_path / "good" / "tables"
     assert pl.read_csv(tables / "components.csv")["component"].to_list() == ["i", "v", "t", "ivt"]
     assert len(pl.read_csv(tables / "headline.csv")) > 80
@@ -92,8 +93,7 @@ def test_scores_of_a_phantom_are_saved_reported_and_compared(
     assert {row["difference"] for row in json.loads(itself.stdout)["differences"]} <= {0.0, None}
     other = surgeval("compare", "good", "poor")
     assert other.returncode == 0, other.stderr
-    assert "global" in other.stdout
-    assert "IVT mAP50" in other.stdout
+    assert "IVT mAP50, video-wise" in other.stdout
     assert "only 2 videos" in other.stdout
     again = surgeval("score", "triplets", "--data", small_phantom, "--pred", "good.parquet", "--convention", "ivtd",
                      "--out", "ivtd", "--resamples", 20)  # fmt: skip
@@ -103,6 +103,37 @@ def test_scores_of_a_phantom_are_saved_reported_and_compared(
     assert refused.stderr.strip() == (
         "surgeval: good and ivtd: found different convention (coco and ivtd), expected the same data and settings"
     )
+
+
+def test_a_run_outlives_its_predictions_and_dataset(surgeval: Surgeval, tiny: Path, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        done = surgeval("score", "triplets", "--data", tiny, "--pred", "half.csv", "--out", f"runs/{name}",
+                        "--resamples", 20, "--name", name)  # fmt: skip
+        assert done.returncode == 0, done.stderr
+    (tmp_path / "half.csv").unlink()
+    shutil.rmtree(tiny)
+    page = tmp_path / "runs" / "a" / "report.html"
+    before = page.read_bytes()
+    page.unlink()
+    again = surgeval("report", "runs/a")
+    assert again.returncode == 0, again.stderr
+    assert page.read_bytes() == before
+    compared = surgeval("compare", "runs/a", "runs/b", "--out", "both")
+    assert compared.returncode == 0, compared.stderr
+    text = (tmp_path / "both" / "report.html").read_text()
+    assert "IVT mAP50: 0.752 against 0.752" in text
+    assert pl.read_csv(tmp_path / "both" / "tables" / "differences.csv")["label"][0] == "IVT mAP50"
+    index = surgeval("report", "runs")
+    assert index.returncode == 0, index.stderr
+    listed = (tmp_path / "runs" / "index.html").read_text()
+    assert "a/report.html" in listed
+    assert "IVT mAP50" in listed
+
+
+def test_a_folder_with_other_files_is_not_written_into(surgeval: Surgeval, tiny: Path, tmp_path: Path) -> None:
+    done = surgeval("score", "triplets", "--data", tiny, "--pred", "half.csv", "--out", tiny)
+    assert done.returncode == 2
+    assert "found other files there" in done.stderr
 
 
 @pytest.mark.parametrize(

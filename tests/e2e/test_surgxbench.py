@@ -241,7 +241,7 @@ def test_runs_are_ranked_by_how_often_their_best_prompt_is_right(
     assert run(["rank", str(whole), str(other), "--n-boot", "100", "--stability", "0", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert set(said["models"]) == {whole.name, "shortcut"}
-    assert list(said["bucket_rank"]) == ["instruments"]
+    assert list(said["bucket_rank"]) == ["instruments|id"]
 
 
 def test_one_split_of_an_edition_can_be_filmed_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,6 +19,7 @@ from surgeval.asking._chat_answerer import ChatAnswerer, Prompt
 from surgeval.asking._guess import object_classes, options_of, random_answer
 from surgeval.asking._media import DatasetFrames, Media, Shown, VideoFiles, pictures
 from surgeval.asking._model_spec import open_answerer
+from surgeval.asking._question import Asked, Timed
 from surgeval.asking._store import AnswerStore
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "AnswerStore",
     "Answered",
     "Answerer",
+    "Asked",
     "Asking",
     "ChatAnswerer",
     "DatasetFrames",
@@ -37,6 +39,7 @@ __all__ = [
     "Replay",
     "Shown",
     "ShownFrame",
+    "Timed",
     "Unanswered",
     "VideoFiles",
     "object_classes",

@@ -1,4 +1,4 @@
-"""Whoever answers FOCUS questions: one small interface, and the reference rows that need no model.
+"""Whoever answers questions: one small interface, and the reference rows that need no model.
 
 `oracle` repeats the reference, `prior` knows only how questions are worded, `random` guesses, `replay` reads a file. An
 answerer either answers or raises `Unanswered`; it never gives an empty text in place of a failure.
@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from surgeval.asking._guess import random_answer
 from surgeval.asking._prior import Prior
+from surgeval.asking._question import Asked, Question
 from surgeval.datasets import raise_errors
 from surgeval.datasets.io import Place, as_float, read_json, shown
 from surgeval.errors import DataError, SurgevalError
@@ -25,7 +26,11 @@ __all__ = ["Answered", "Answerer", "Oracle", "PriorAnswerer", "RandomAnswerer", 
 
 @dataclass(frozen=True, slots=True)
 class ShownFrame:
-    """A frame as a model is shown it: when in the video (seconds), and its JPEG."""
+    """A frame as a model is shown it: when in the video (seconds), and its JPEG.
+
+    >>> ShownFrame(2.5, b"JPEG").time
+    2.5
+    """
 
     time: float
     jpeg: bytes
@@ -33,7 +38,11 @@ class ShownFrame:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """An answer. `latency` is that of the request that succeeded; tokens and requests are 0 where nothing is spent."""
+    """An answer. `latency` is that of the request that succeeded; tokens and requests are 0 where nothing is spent.
+
+    >>> Answered("a clip", latency=0.5, requests=1).content
+    'a clip'
+    """
 
     content: str
     latency: float | None = None
@@ -43,7 +52,11 @@ class Answered:
 
 
 class Unanswered(SurgevalError):
-    """No answer: `model_error` (a model that failed, to be asked again) or `missing` (a file without one)."""
+    """No answer: `model_error` (a model that failed, to be asked again) or `missing` (a file without one).
+
+    >>> Unanswered("the reply has no text").status
+    'model_error'
+    """
 
     def __init__(self, reason: str, status: str = "model_error") -> None:
         super().__init__(reason)
@@ -53,7 +66,7 @@ class Unanswered(SurgevalError):
         return type(self), (str(self), self.status)
 
 
-class Answerer(Protocol):
+class Answerer(Protocol[Question]):
     """Answers one question at a time, from several threads; only `Oracle` may read the question's reference."""
 
     @property
@@ -68,12 +81,16 @@ class Answerer(Protocol):
     def costly(self) -> bool:
         """Whether an answer costs time or money, so that each is stored at once and never asked for twice."""
 
-    def answer(self, question: VqaQuestion, pictures: Sequence[ShownFrame] = ()) -> Answered:
+    def answer(self, question: Question, pictures: Sequence[ShownFrame] = ()) -> Answered:
         """The answer, or `Unanswered`."""
 
 
 class Oracle:
-    """The reference itself: what a perfect model scores, and a check of the references."""
+    """The reference itself: what a perfect model scores, and a check of the references.
+
+    >>> Oracle().answer(VqaQuestion("q", "v", 0, 1, "", "Is a clip visible?", "1a", "binary", "Yes")).content
+    'Yes'
+    """
 
     identity = "oracle"
     looks = costly = False
@@ -84,7 +101,12 @@ class Oracle:
 
 
 class RandomAnswerer:
-    """A random valid answer, the same for a question whatever else is asked."""
+    """A random valid answer, the same for a question whatever else is asked.
+
+    >>> question = VqaQuestion("q", "v", 0, 1, "", "Is a clip visible?", "1a", "binary", "Yes")
+    >>> RandomAnswerer(3).answer(question) == RandomAnswerer(3).answer(question)
+    True
+    """
 
     looks = costly = False
 
@@ -102,7 +124,12 @@ class RandomAnswerer:
 
 
 class PriorAnswerer:
-    """The most frequent answer of other videos to questions of the same wording."""
+    """The most frequent answer of other videos to questions of the same wording.
+
+    >>> known = [VqaQuestion(v, v, 0, 1, "", "Is a clip visible?", "1a", "binary", "Yes") for v in ("v1", "v2")]
+    >>> PriorAnswerer(known).answer(known[0]).content
+    'Yes'
+    """
 
     looks = costly = False
 
@@ -120,7 +147,15 @@ class PriorAnswerer:
 
 
 class Replay:
-    """Answers from a responses file: `qID`, `content`, optional `latency`."""
+    """Answers from a responses file: `qID`, `content`, optional `latency`.
+
+    >>> import tempfile
+    >>> question = VqaQuestion("q", "v", 0, 1, "", "Is a clip visible?", "1a", "binary", "Yes")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "r.json").write_text('[{"qID": "q", "content": "no"}]')
+    ...     Replay(Path(folder) / "r.json").answer(question).content
+    'no'
+    """
 
     looks = costly = False
 
@@ -130,7 +165,7 @@ class Replay:
         digest = hashlib.sha256(repr(sorted(self._answers.items())).encode(errors="backslashreplace"))
         self.identity = f"replay {digest.hexdigest()[:16]}"
 
-    def answer(self, question: VqaQuestion, pictures: Sequence[ShownFrame] = ()) -> Answered:
+    def answer(self, question: Asked, pictures: Sequence[ShownFrame] = ()) -> Answered:
         """What the file says."""
         if question.id not in self._answers:
             raise Unanswered(f"{self._path.name} has no response to it", "missing")

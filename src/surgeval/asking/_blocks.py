@@ -6,25 +6,31 @@ order, while up to `concurrency` questions wait for a model. What a model answer
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic
 
 from surgeval.asking._answerers import Answered, Answerer, ShownFrame, Unanswered
-from surgeval.asking._media import Media, Shown, pictures
+from surgeval.asking._question import Asked, Question
 from surgeval.asking._store import AnswerStore
 from surgeval.engine import Unit
 from surgeval.errors import DataError, printable
-from surgeval.records import Case, VqaQuestion
+from surgeval.records import Case
 
 __all__ = ["BLOCK", "Asking", "question_units"]
 
 BLOCK = 32
 
 
-def question_units(questions: Sequence[VqaQuestion]) -> tuple[Unit, ...]:
-    """Blocks of questions, those of one video together."""
+def question_units(questions: Sequence[Asked]) -> tuple[Unit, ...]:
+    """Blocks of questions, those of one video together.
+
+    >>> from surgeval.records import VqaQuestion
+    >>> asked = [VqaQuestion(f"q{n}", f"v{n % 2}", 0, 1, "", "?", "1a", "binary", "Yes") for n in range(4)]
+    >>> [unit.payload for unit in question_units(asked)]
+    [['q0', 'q2', 'q1', 'q3']]
+    """
     first: dict[str, int] = {}
     for number, question in enumerate(questions):
         first.setdefault(question.video, number)
@@ -37,21 +43,27 @@ def question_units(questions: Sequence[VqaQuestion]) -> tuple[Unit, ...]:
     return tuple(units)
 
 
-class Asking:
-    """The worker: question ids in, cases out."""
+class Asking(Generic[Question]):
+    """The worker: question ids in, cases out. `look` gives the frames that a question is shown with (None: none).
+
+    >>> from surgeval.asking import Oracle
+    >>> from surgeval.records import VqaQuestion
+    >>> asked = {"q": VqaQuestion("q", "v", 0, 1, "", "Is a clip visible?", "1a", "binary", "Yes")}
+    >>> Asking(Oracle(), asked, Path("answers.sqlite"))(["q"])[0].values["content"]
+    'Yes'
+    """
 
     def __init__(
         self,
-        answerer: Answerer,
-        questions: Mapping[str, VqaQuestion],
+        answerer: Answerer[Question],
+        questions: Mapping[str, Question],
         store: Path,
         *,
-        media: Media | None = None,
-        shown: Shown | None = None,
+        look: Callable[[Question], Sequence[ShownFrame]] | None = None,
         concurrency: int = 8,
     ) -> None:
         self._answerer, self._questions, self._path = answerer, questions, store
-        self._media, self._shown, self._concurrency = media, shown or Shown(), concurrency
+        self._look, self._concurrency = look, concurrency
         self._store: AnswerStore | None = None
 
     def setup(self) -> None:
@@ -77,29 +89,29 @@ class Asking:
                 pool.shutdown(cancel_futures=True)  # what is in flight ends by itself and is stored
                 raise
 
-    def _begin(self, question: VqaQuestion, pool: ThreadPoolExecutor) -> Case | Future[Case]:
+    def _begin(self, question: Question, pool: ThreadPoolExecutor) -> Case | Future[Case]:
         stored = self._store.find(question.id) if self._store is not None else None
         if stored is not None:
             return _case(question, stored)
         try:
-            seen = pictures(self._media, question, self._shown) if self._media is not None else ()
+            seen = self._look(question) if self._look is not None else ()
         except DataError as error:
             return _failed(question, "media_error", str(error))
         return pool.submit(self._asked, question, seen)
 
-    def _asked(self, question: VqaQuestion, seen: Sequence[ShownFrame]) -> Case:
+    def _asked(self, question: Question, seen: Sequence[ShownFrame]) -> Case:
         try:
             answered = self._answerer.answer(question, seen)
+            if self._store is not None:
+                self._store.store(question.id, answered)
         except Unanswered as error:
             return _failed(question, error.status, str(error))
         except Exception as error:  # noqa: BLE001 - its fault costs its question, not the block
             return _failed(question, "model_error", f"{type(error).__name__}: {error!s:.300}")
-        if self._store is not None:
-            self._store.put(question.id, answered)
         return _case(question, answered)
 
 
-def _case(question: VqaQuestion, answered: Answered) -> Case:
+def _case(question: Asked, answered: Answered) -> Case:
     values = {
         "content": printable(answered.content), "latency": answered.latency, "requests": answered.requests,
         "prompt_tokens": answered.prompt_tokens, "completion_tokens": answered.completion_tokens,
@@ -107,5 +119,5 @@ def _case(question: VqaQuestion, answered: Answered) -> Case:
     return Case(question.id, question.video, values=values)
 
 
-def _failed(question: VqaQuestion, status: str, reason: str) -> Case:
+def _failed(question: Asked, status: str, reason: str) -> Case:
     return Case(question.id, question.video, status, printable(reason))

@@ -10,31 +10,42 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Generic, TypeAlias
 
 from surgeval.asking._answerers import Answered, ShownFrame, Unanswered
+from surgeval.asking._question import Question
 from surgeval.errors import printable
 from surgeval.qa.chat import FILTERED, ChatError, Message, Reply, SeeingChat
-from surgeval.records import VqaQuestion
 
 __all__ = ["ChatAnswerer", "Prompt"]
 
-Prompt: TypeAlias = Callable[[VqaQuestion, Sequence[ShownFrame]], Sequence[Message]]
+Prompt: TypeAlias = Callable[[Question, Sequence[ShownFrame]], Sequence[Message]]
 
 _THOUGHT = re.compile(r"\s*<think>.*?</think>\s*", re.DOTALL)
 
 
-class ChatAnswerer:
-    """Asks a chat model; safe to call from many threads when the model is."""
+class ChatAnswerer(Generic[Question]):
+    """Asks a chat model; safe to call from many threads when the model is. `prompt` puts a question into messages.
+
+    >>> from surgeval.qa.chat import Reply
+    >>> from surgeval.records import VqaQuestion
+    >>> class Polite:
+    ...     identity, sees = "polite", False
+    ...     def complete(self, messages):
+    ...         return Reply(f"<think>hm</think> yes to {messages[0]['content']!r}", 12, 3)
+    >>> answerer = ChatAnswerer(Polite(), lambda question, pictures: [{"role": "user", "content": question.text}])
+    >>> answerer.answer(VqaQuestion("q", "v", 0, 1, "", "Is a clip visible?", "1a", "binary", "Yes")).content
+    "yes to 'Is a clip visible?'"
+    """
 
     costly = True
 
-    def __init__(self, chat: SeeingChat, prompt: Prompt, *, give_up_after: int = 20) -> None:
+    def __init__(self, chat: SeeingChat, prompt: Prompt[Question], *, give_up_after: int = 20) -> None:
         self._chat, self._prompt, self._give_up_after = chat, prompt, give_up_after
         self._failures, self._lock = 0, threading.Lock()
         self.identity, self.looks = chat.identity, chat.sees
 
-    def answer(self, question: VqaQuestion, pictures: Sequence[ShownFrame] = ()) -> Answered:
+    def answer(self, question: Question, pictures: Sequence[ShownFrame] = ()) -> Answered:
         """The model's reply, without what it thought aloud."""
         if self._failures >= self._give_up_after:
             raise Unanswered(f"not asked: the model failed {self._failures} times in a row")

@@ -54,7 +54,12 @@ def options_of(text: str) -> tuple[Option, ...]:
 
 
 def object_classes(question: VqaQuestion) -> tuple[str, ...]:
-    """The classes that an answer of format `fo_class` may name."""
+    """The classes that an answer of format `fo_class` may name.
+
+    >>> options = {"valid_names": ["clip", "mesh"]}
+    >>> object_classes(VqaQuestion("q", "v", 0, 1, "", "What?", "1a", "fo_class", "clip", format_options=options))
+    ('clip', 'mesh')
+    """
     stated = question.format_options.get("valid_names")
     if isinstance(stated, list | tuple) and stated and all(isinstance(name, str) for name in stated):
         return tuple(stated)

@@ -19,10 +19,11 @@ import numpy as np
 import numpy.typing as npt
 
 from surgeval.asking._answerers import ShownFrame
+from surgeval.asking._question import Timed
 from surgeval.datasets import Dataset, read_image, video_index, with_clock
 from surgeval.datasets.io import SUFFIXES, video_files
 from surgeval.errors import BadInput, DataError
-from surgeval.records import ImageRef, VqaQuestion
+from surgeval.records import ImageRef
 
 __all__ = ["DatasetFrames", "Media", "Shown", "VideoFiles", "pictures"]
 
@@ -43,7 +44,12 @@ class Media(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """How frames are shown: at most so many, and whether the time is burnt in."""
+    """How frames are shown: at most so many, and whether the time is burnt in.
+
+    >>> Shown(frames=0)
+    Traceback (most recent call last):
+    surgeval.errors.BadInput: frames: found 0, expected 1 to 1000
+    """
 
     frames: int = 8
     overlay: bool = False
@@ -80,7 +86,12 @@ class DatasetFrames:
 
 
 class VideoFiles:
-    """Video files of a folder, called after the questions' videos."""
+    """Video files of a folder, called after the questions' videos.
+
+    >>> VideoFiles(Path("no/such/folder"), ["v1"])
+    Traceback (most recent call last):
+    surgeval.errors.BadInput: media no/such/folder: found no such folder, expected one with a file for every video
+    """
 
     def __init__(self, folder: Path, videos: Iterable[str]) -> None:
         if not folder.is_dir():
@@ -102,8 +113,22 @@ class VideoFiles:
         return video_index(self._files[video]).times, self._files[video]
 
 
-def pictures(media: Media, question: VqaQuestion, shown: Shown) -> tuple[ShownFrame, ...]:
-    """The frames of the question's window; a window outside the video, or a damaged frame, is a `DataError`."""
+def pictures(media: Media, question: Timed, shown: Shown) -> tuple[ShownFrame, ...]:
+    """The frames of the question's window; a window outside the video, or a damaged frame, is a `DataError`.
+
+    >>> import tempfile
+    >>> from surgeval.records import VqaQuestion
+    >>> class OneFrame:
+    ...     identity = "one frame"
+    ...     def timeline(self, video):
+    ...         return np.array([3.0]), (ImageRef(picture),)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     picture = Path(folder) / "frame.png"
+    ...     _ = cv2.imwrite(str(picture), np.zeros((8, 8, 3), np.uint8))
+    ...     question = VqaQuestion("q", "v", 3, 3, "", "Is a clip visible?", "1a", "binary", "Yes")
+    ...     [shown.time for shown in pictures(OneFrame(), question, Shown())]
+    [3.0]
+    """
     times, source = media.timeline(question.video)
     made = []
     for number in _chosen(times, question, shown.frames):
@@ -113,7 +138,7 @@ def pictures(media: Media, question: VqaQuestion, shown: Shown) -> tuple[ShownFr
     return tuple(made)
 
 
-def _chosen(times: npt.NDArray[np.float64], question: VqaQuestion, most: int) -> list[int]:
+def _chosen(times: npt.NDArray[np.float64], question: Timed, most: int) -> list[int]:
     last = float(times[-1])
     step = float(times[-1] - times[-2]) if len(times) > 1 else 0.0
     if question.start > last + max(step, 1.0) + _SLACK:  # the last frame stays on screen for a while

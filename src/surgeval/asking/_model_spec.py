@@ -20,8 +20,9 @@ _EXPECTED = "openai:MODEL@URL, hf:PATH, replay:FILE, prior[:TRAIN], random[:SEED
 
 
 def open_answerer(
-    text: str, prompt: Prompt, train: Callable[[str], Iterable[VqaQuestion]], options: ChatOptions | None = None
-) -> Answerer:
+    text: str, prompt: Prompt[VqaQuestion], train: Callable[[str], Iterable[VqaQuestion]],
+    options: ChatOptions | None = None,
+) -> Answerer[VqaQuestion]:  # fmt: skip
     """The answerer that a name stands for.
 
     `prompt` says how a chat model is asked, `train(place)` gives the questions `prior` learns from ("" where no place

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from surgeval.cli._group import command_group
 from surgeval.console import (
     BoxesOption,
     FormatOption,
@@ -33,19 +34,11 @@ if TYPE_CHECKING:
     from surgeval.datasets import CheckReport, Problem
     from surgeval.protocols.quality import QualityRun
 
-app = typer.Typer(
-    help="Look at, check, convert and make datasets.\n\nExample: [bold]surgeval data check my_dataset[/bold]",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-)
+app = command_group("Look at, check, convert and make datasets.", "surgeval data check my_dataset")
 
 
-class Tint(StrEnum):
-    """Colour cue of the phantom's tissue."""
-
-    none = "none"
-    random = "random"
-    by_instrument = "by_instrument"
+# Colour cue of the phantom's tissue.
+Tint = StrEnum("Tint", {"none": "none", "random": "random", "by_instrument": "by_instrument"})
 
 
 @app.command("list")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from surgeval.cli._group import command_group
 from surgeval.console import JsonOption, console, print_json, print_table
 from surgeval.errors import visible
 
@@ -14,11 +15,7 @@ if TYPE_CHECKING:
 
 SHOWN = 20  # differences to print; a file of another model has hundreds
 
-app = typer.Typer(
-    help="Look at models and check downloaded ones.\n\nExample: [bold]surgeval models check SurgVLP.pth[/bold]",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-)
+app = command_group("Look at models and check downloaded ones.", "surgeval models check SurgVLP.pth")
 
 
 def register(root: typer.Typer) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from surgeval.cli._group import command_group
 from surgeval.console import print_json, print_table
 from surgeval.errors import BadInput
 
@@ -16,11 +17,7 @@ if TYPE_CHECKING:
     from surgeval.phantom.training import Examined
     from surgeval.stats import Interval
 
-app = typer.Typer(
-    help="Train and examine the embedded models.\n\nExample: [bold]surgeval phantom examine phantom-clip[/bold]",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-)
+app = command_group("Train and examine the embedded models.", "surgeval phantom examine phantom-clip")
 
 
 def register(root: typer.Typer) -> None:

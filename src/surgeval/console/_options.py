@@ -33,7 +33,12 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object 
 def open_named(
     path: Path, format: str | None, labels: str | None, mapping: Path | None = None, boxes: Path | None = None
 ) -> Dataset:
-    """Open a dataset as the options say."""
+    """Open a dataset as the options say.
+
+    >>> open_named(Path("nowhere"), None, None)
+    Traceback (most recent call last):
+    surgeval.errors.BadInput: nowhere: found no such file or folder, expected a dataset
+    """
     from surgeval import vocab
     from surgeval.datasets import open_dataset
 
@@ -42,7 +47,12 @@ def open_named(
 
 
 def claim_folder(out: Path, mark: str) -> None:
-    """Refuse to write into a folder that holds something else than our own earlier output, known by its `mark`."""
+    """Refuse to write into a folder that holds something else than our own earlier output, known by its `mark`.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     claim_folder(Path(folder), "run.json")  # empty: fine
+    """
     if out.exists() and not out.is_dir():
         raise BadInput(f"{out}: found a file, expected a folder to write to")
     if out.is_dir() and any(out.iterdir()) and not (out / mark).exists():

@@ -31,7 +31,12 @@ if TYPE_CHECKING:
 
 @contextmanager
 def standard_streams() -> Iterator[None]:
-    """Standard output and error that survive their readers; an output that cannot be stored is still an error."""
+    """Standard output and error that survive their readers; an output that cannot be stored is still an error.
+
+    >>> with standard_streams():
+    ...     print("frames: 9")
+    frames: 9
+    """
     output = _Outlet(sys.stdout or Path(os.devnull).open("w"), BrokenPipeError)  # noqa: SIM115 - as long-lived as stdout
     errors = _Outlet(sys.stderr or Path(os.devnull).open("w"), OSError)  # noqa: SIM115 - nobody is left to be told
     with redirect_stdout(cast(TextIO, output)), redirect_stderr(cast(TextIO, errors)):
@@ -81,12 +86,22 @@ class _Screen(Console):
 
 
 def console() -> Console:
-    """Standard output; markup is off because names come from files."""
+    r"""Standard output; markup is off because names come from files.
+
+    >>> console().print("[bold] \x1b[2J is a name")
+    [bold] \x1b[2J is a name
+    """
     return _Screen(markup=False, highlight=False, emoji=False, soft_wrap=not sys.stdout.isatty())
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """An aligned table; numbers go to the right."""
+    """An aligned table; numbers go to the right.
+
+    >>> print_table("", ["video", "frames"], [("VID01", 9), ("VID02", 1720)])
+    video  frames
+    VID01       9
+    VID02    1720
+    """
     rows = [list(row) for row in rows]
     numeric = [bool(rows) and all(isinstance(row[k], int | float) for row in rows) for k in range(len(columns))]
     table = Table(title=Text(visible(title)), title_justify="left", box=None, pad_edge=False, header_style="bold")
@@ -98,12 +113,26 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
 
 
 def print_frame(title: str, frame: pl.DataFrame) -> None:
-    """A polars table, printed."""
+    """A polars table, printed.
+
+    >>> import polars as pl
+    >>> print_frame("", pl.DataFrame({"f1": [0.5, None], "class": ["hook", "clip"]}))
+    f1   class
+    0.5  hook
+         clip
+    """
     print_table(title, frame.columns, frame.iter_rows())
 
 
 def print_pieces(title: str, frame: pl.DataFrame) -> None:
-    """A table in pieces that fit the screen, each with the first column; a broken row cannot be read."""
+    """A table in pieces that fit the screen, each with the first column; a broken row cannot be read.
+
+    >>> import polars as pl
+    >>> print_pieces("", pl.DataFrame({"video": ["VID01"], "frames": [9]}))
+    video  frames
+    VID01       9
+    <BLANKLINE>
+    """
     room = console().width
     widths = {column.name: max(len(column.name), *(len(str(value)) for value in column.to_list()), 1) + 2
               for column in frame.get_columns()}  # fmt: skip
@@ -127,13 +156,23 @@ def _cell(value: object) -> str:
 
 
 def print_json(value: Any) -> None:
-    """One JSON object on standard output and nothing else; characters that a terminal would obey are escaped."""
+    """One JSON object on standard output and nothing else; characters that a terminal would obey are escaped.
+
+    >>> print_json({"frames": 9})
+    {
+      "frames": 9
+    }
+    """
     text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
     sys.stdout.write("".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text) + "\n")
 
 
 def progress(unit: str) -> Progress:
-    """A progress bar on standard error with rate and remaining time; silent when that is not a terminal."""
+    """A progress bar on standard error with rate and remaining time; silent when that is not a terminal.
+
+    >>> with progress("frames") as bar:
+    ...     bar.advance(bar.add_task("VID01", total=2))
+    """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     screen = _Screen(stderr=True, markup=False)

@@ -49,7 +49,13 @@ OnProblem: TypeAlias = Callable[[Problem], None]
 
 
 def raise_errors(problem: Problem) -> None:
-    """The default: an error stops the reading, a warning does not."""
+    """The default: an error stops the reading, a warning does not.
+
+    >>> raise_errors(Problem("image-missing", "VID01/0.jpg", "no such file", "an image", level="warning"))
+    >>> raise_errors(Problem("image-missing", "VID01/0.jpg", "no such file", "an image"))
+    Traceback (most recent call last):
+    surgeval.errors.DataError: VID01/0.jpg: found no such file, expected an image
+    """
     if problem.level == "error":
         raise DataError(
             problem.file, record=problem.record, field=problem.field, found=problem.found, expected=problem.expected

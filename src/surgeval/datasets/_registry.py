@@ -88,6 +88,15 @@ def open_dataset(
     `labels` (a label space, a packaged name or a JSON file) replaces the label space that the files name. `mapping` (a
     TOML or JSON file) says what the columns of a table of boxes mean. `boxes` is a second dataset whose boxes the
     instances take, by video number, time and instrument (`join_boxes`).
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     (Path(folder) / "labels").mkdir()
+    ...     _ = (Path(folder) / "labels" / "VID01_000012.txt").write_text("3 0.5 0.5 0.2 0.1")
+    ...     dataset = open_dataset(folder, labels="cholec80")
+    ...     [(frame.name, dataset.space.instruments[frame.instances[0].triplet.instrument])
+    ...      for frame in dataset.frames("VID01", print)]
+    [('000012', 'Scissors')]
     """
     target = existing(path, "a dataset")
     space = load_labels(labels) if isinstance(labels, str | Path) else labels
@@ -127,5 +136,14 @@ def _found(path: Path, format: str | None) -> Format:
 
 
 def open_video(path: str | Path, every: float | None = None) -> VideoDataset:
-    """A video file or a folder of them, one frame every `every` seconds (all frames by default)."""
+    """A video file or a folder of them, one frame every `every` seconds (all frames by default).
+
+    >>> import cv2, numpy, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     film = cv2.VideoWriter(f"{folder}/op.mp4", cv2.VideoWriter_fourcc(*"mp4v"), 25, (64, 48))
+    ...     _ = [film.write(numpy.zeros((48, 64, 3), numpy.uint8)) for _ in range(50)]
+    ...     film.release()
+    ...     [frame.time for frame in open_video(folder, every=0.5).frames("op")]
+    [0.0, 0.52, 1.0, 1.52]
+    """
     return VideoDataset(existing(path, "a video"), every)

@@ -1,1 +1,1 @@
-"""TDnet and RT-DETR: surgical triplet detectors in plain torch."""
+"""Surgical triplet detectors; docs/architecture.md says what will live here."""

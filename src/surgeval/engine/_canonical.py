@@ -46,5 +46,9 @@ def plain(value: object, what: str) -> object:
 
 
 def fingerprint(value: object, what: str = "value") -> str:
-    """128 bits of SHA-256 over the canonical JSON, as 32 hexadecimal digits."""
+    """128 bits of SHA-256 over the canonical JSON, as 32 hexadecimal digits.
+
+    >>> fingerprint({"b": 1, "a": 2}) == fingerprint({"a": 2, "b": 1})
+    True
+    """
     return hashlib.sha256(canonical_json(value, what).encode()).hexdigest()[:32]

@@ -40,5 +40,9 @@ def serial(worker: Worker, jobs: Sequence[Job], stopping: Callable[[], bool], /)
 
 
 def worker_index() -> int:
-    """Which of the worker processes this is, counting from 0: `cuda:{worker_index()}` gives each its own GPU."""
+    """Which of the worker processes this is, counting from 0: `cuda:{worker_index()}` gives each its own GPU.
+
+    >>> worker_index()  # outside of a pool of processes
+    0
+    """
     return int(os.environ.get(SLOT, "0"))

@@ -39,6 +39,16 @@ def load_cases(folder: str | Path) -> pl.LazyFrame:
     """All cases of a complete run, in the order of its units: `id, cluster, status, reason, unit` and the values.
 
     A run that is not complete is refused: numbers over the units that happened to finish are not the run's numbers.
+
+    >>> import tempfile
+    >>> from surgeval.engine import Manifest, Unit, run
+    >>> from surgeval.records import Case
+    >>> def worker(payload):
+    ...     return [Case(f"{payload}/{frame}", payload, values={"score": frame / 2}) for frame in range(2)]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = run([Unit("VID01", "VID01")], worker, folder=folder, manifest=Manifest("demo"), progress=False)
+    ...     load_cases(folder).select("id", "status", "score").collect().rows()
+    [('VID01/0', 'ok', 0.0), ('VID01/1', 'ok', 0.5)]
     """
     folder = Path(folder)
     record = load_record(folder)
@@ -51,7 +61,15 @@ def load_cases(folder: str | Path) -> pl.LazyFrame:
 
 
 def load_units(folder: str | Path) -> pl.DataFrame:
-    """One row per finished unit, by key: `unit, cases, failed, seconds`; works on unfinished runs as well."""
+    """One row per finished unit, by key: `unit, cases, failed, seconds`; works on unfinished runs as well.
+
+    >>> import tempfile
+    >>> from surgeval.engine import Manifest, Unit, run
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = run([Unit("VID01")], lambda payload: [], folder=folder, manifest=Manifest("demo"), progress=False)
+    ...     load_units(folder).select("unit", "cases", "failed").rows()
+    [('VID01', 0, 0)]
+    """
     rows = []
     for path in sorted((Path(folder) / "parts").glob("*.parquet")):
         try:

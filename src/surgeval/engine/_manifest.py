@@ -88,7 +88,14 @@ def save_record(folder: Path, record: RunRecord) -> None:
 
 
 def save_scored(folder: Path, manifest: Manifest, *, cases: int, seconds: float = 0.0) -> RunRecord:
-    """Write run.json for cases that were scored in one go, without units of work; the folder is made where absent."""
+    """Write run.json for cases that were scored in one go, without units of work; the folder is made where absent.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     record = save_scored(Path(folder) / "net", Manifest("triplets", model="net"), cases=120)
+    >>> record.status, record.cases
+    ('done', 120)
+    """
     make_folder(folder)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     record = RunRecord(manifest, "done", 1, 1, 0, cases, now, now, seconds)
@@ -106,7 +113,15 @@ _IDENTITY: dict[str, type | tuple[type, ...]] = {
 
 
 def load_record(folder: str | Path) -> RunRecord:
-    """Read and check run.json."""
+    """Read and check run.json.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = save_scored(Path(folder), Manifest("triplets", model="net"), cases=120)
+    ...     record = load_record(folder)
+    >>> record.manifest.protocol, record.manifest.model, record.status
+    ('triplets', 'net', 'done')
+    """
     path = Path(folder) / "run.json"
     content = read_json_object(path, expected="the record of a run")
     if content.get("format") != FORMAT:

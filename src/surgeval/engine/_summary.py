@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
+from surgeval.engine._parts import Failure
 from surgeval.errors import RunError
 
 __all__ = ["FailureGroup", "RunInterrupted", "RunSummary"]
@@ -20,12 +21,9 @@ class RunInterrupted(RunError):
 
 
 @dataclass(frozen=True, slots=True)
-class FailureGroup:
-    """The cases that failed for one reason, with one unit to look at."""
+class FailureGroup(Failure):
+    """The cases of all units that failed for one reason, and one of the units to look at."""
 
-    status: str
-    reason: str
-    cases: int
     units: int
     example: str
 

@@ -85,9 +85,14 @@ Batch: TypeAlias = "Callable[[Contrastive, torch.Tensor, TextBank, torch.Tensor,
 
 def in_chunks(
     batch: Batch, model: Contrastive, pixels: torch.Tensor, texts: TextBank, which: object, method: Method,
-    chunk: int | None,
+    chunk: int | None, tower: type, lack: str,
 ) -> Maps:  # fmt: skip
-    """The maps of all images, made by `batch` for `chunk` images at a time (None: all at once)."""
+    """The maps of all images, made by `batch` for `chunk` images at a time (None: all at once).
+
+    The model must have the `tower` that the method reads; `lack` says what was found and expected where it has not.
+    """
+    if not isinstance(model, tower):
+        raise BadInput(f"{model.name}: {lack}")
     pixels = pixels.to(model.device)
     prompts = _prompt_numbers(which, len(pixels), len(texts), pixels.device)
     size = chunk or max(len(pixels), 1)

@@ -24,7 +24,12 @@ __all__ = ["cross_attention", "word_rows"]
 def word_rows(
     attention: torch.Tensor, gradient: torch.Tensor, real: torch.Tensor, words: Literal["mean", "first"] = "mean"
 ) -> torch.Tensor:
-    """(images, heads, words, 1 + patches) twice and the mask of real words → (images, patches)."""
+    """(images, heads, words, 1 + patches) twice and the mask of real words → (images, patches).
+
+    >>> attention = torch.tensor([[[[0.2, 0.25, 0.5], [0.5, 0.25, 0.25]]]])  # one head, two words, two patches
+    >>> word_rows(attention, torch.ones_like(attention), torch.tensor([[True, True]])).tolist()
+    [[0.25, 0.375]]
+    """
     wide = torch.promote_types(attention.dtype, torch.float32)
     each = (attention.detach().to(wide) * gradient.to(wide)).clamp_(min=0).mean(dim=1)[:, :, 1:]
     if words == "first":
@@ -47,11 +52,16 @@ def cross_attention(
     """A map for each image and each of its chosen prompts; one forward and one backward per column of `which`.
 
     The score is the matching head's own; `score_scale="cosine"` means that score as it is.
+
+    >>> from surgeval.models import open_contrastive
+    >>> clip = open_contrastive("phantom-clip")  # two towers that meet in a cosine only
+    >>> cross_attention(clip, torch.zeros(1, 3, 128, 128), clip.texts(["a hook"]), [[0]])
+    Traceback (most recent call last):
+    surgeval.errors.BadInput: phantom-clip: found no cross-attention, expected a matching head that reads ...
     """
-    if not isinstance(model, CrossAttention):
-        raise BadInput(f"{model.name}: found no cross-attention, expected a matching head that reads prompt and image")
     method = Method("cross", layer=layer, words=words, score_scale=score_scale)
-    return in_chunks(_batch, model, pixels, texts, which, method, chunk)
+    lack = "found no cross-attention, expected a matching head that reads prompt and image"
+    return in_chunks(_batch, model, pixels, texts, which, method, chunk, CrossAttention, lack)
 
 
 def _batch(model: Contrastive, pixels: torch.Tensor, texts: TextBank, prompts: torch.Tensor, method: Method) -> Maps:

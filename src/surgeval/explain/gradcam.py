@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Literal
 
 import torch
 
-from surgeval.errors import BadInput
 from surgeval.explain._maps import Maps, Method, factor, in_chunks, vectors
 from surgeval.models.contrastive import ConvTower
 
@@ -44,10 +43,9 @@ def gradcam(
 
     The scale multiplies a map and does nothing else here; it is recorded all the same.
     """
-    if not isinstance(model, ConvTower):
-        raise BadInput(f"{model.name}: found no convolutional feature maps, expected a convolutional image tower")
     method = Method("gradcam", score_scale=score_scale)
-    return in_chunks(_batch, model, pixels, texts, which, method, chunk)
+    lack = "found no convolutional feature maps, expected a convolutional image tower"
+    return in_chunks(_batch, model, pixels, texts, which, method, chunk, ConvTower, lack)
 
 
 def _batch(model: Contrastive, pixels: torch.Tensor, texts: TextBank, prompts: torch.Tensor, method: Method) -> Maps:

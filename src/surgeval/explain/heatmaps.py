@@ -25,7 +25,12 @@ __all__ = ["Method", "heatmaps", "method_for"]
 
 
 def method_for(model: Contrastive, method: Method | None = None) -> Method:
-    """The method with `auto` replaced by what the model's tower allows."""
+    """The method with `auto` replaced by what the model's tower allows.
+
+    >>> from surgeval.models import open_contrastive
+    >>> [method_for(open_contrastive(name)).name for name in ("phantom-clip", "phantom-clip-resnet")]
+    ['rollout', 'gradcam']
+    """
     method = method or Method()
     if method.name != "auto":
         return method

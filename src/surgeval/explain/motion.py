@@ -122,6 +122,13 @@ def find_motion(
     """Flow, camera motion and motion mask of frame `a` towards `b`.
 
     `instruments` are pixels that a `masked` fit leaves out (and a `robust` one, where they are known).
+
+    >>> import cv2
+    >>> still = cv2.GaussianBlur(np.random.default_rng(0).integers(0, 255, (96, 96), np.uint8), (0, 0), 2.0)
+    >>> moved = still.copy(); moved[30:60, 30:60] = still[30:60, 24:54]  # a square moves six pixels to the right
+    >>> motion = find_motion(still, moved)
+    >>> bool(motion.moving.mask[45, 45]), bool(motion.moving.mask[5, 5])
+    (True, False)
     """
     settings = settings or MotionSettings()
     pair = (method or DisFlow()).pair(a, b, key=key, backward=settings.use_backward)

@@ -58,7 +58,12 @@ class OcclusionCurves:
 
 
 def fill_colour(preparation: Preparation, fill: Literal["black", "mean"] = "black") -> torch.Tensor:
-    """The fill in the model's normalised pixels: black as a camera sees it, or the model's mean colour (zero)."""
+    """The fill in the model's normalised pixels: black as a camera sees it, or the model's mean colour (zero).
+
+    >>> from surgeval.models import open_contrastive
+    >>> fill_colour(open_contrastive("phantom-clip").preparation, "mean").tolist()
+    [0.0, 0.0, 0.0]
+    """
     if fill not in ("black", "mean"):
         raise BadInput(f"fill: found {fill!r}, expected black or mean")
     mean, std = torch.tensor(preparation.mean), torch.tensor(preparation.std)
@@ -66,7 +71,12 @@ def fill_colour(preparation: Preparation, fill: Literal["black", "mean"] = "blac
 
 
 def occlude(pixels: torch.Tensor, masks: torch.Tensor, colour: torch.Tensor) -> torch.Tensor:
-    """The images (images, 3, rows, columns) with the masked pixels (images, rows, columns) in one colour."""
+    """The images (images, 3, rows, columns) with the masked pixels (images, rows, columns) in one colour.
+
+    >>> image, hidden = torch.ones(1, 3, 1, 2), torch.tensor([[[True, False]]])
+    >>> occlude(image, hidden, torch.tensor([0.0, 0.5, 0.0]))[0].tolist()
+    [[[0.0, 1.0]], [[0.5, 1.0]], [[0.0, 1.0]]]
+    """
     return torch.where(masks[:, None], colour.to(pixels)[None, :, None, None], pixels)
 
 
@@ -154,7 +164,18 @@ def curves(
     fill: Literal["black", "mean"] = "black",
     seed: int = 0,
 ) -> OcclusionCurves:
-    """Deletion and insertion of image b's pixels in its map's order, scored by prompt `which[b]`."""
+    """Deletion and insertion of image b's pixels in its map's order, scored by prompt `which[b]`.
+
+    >>> from surgeval.explain.heatmaps import heatmaps
+    >>> from surgeval.models import open_contrastive
+    >>> clip = open_contrastive("phantom-clip-resnet")
+    >>> image = torch.rand(1, 3, 128, 128, generator=torch.Generator().manual_seed(0))
+    >>> texts = clip.texts(["a hook", "a grasper"])
+    >>> maps = heatmaps(clip, image, texts, [[0]]).values[:, 0]
+    >>> found = curves(clip, image, texts, maps, torch.tensor([0]), steps=2)
+    >>> tuple(found.deletion.shape), bool(found.deletion[0, -1] == found.insertion[0, 0])
+    ((1, 3), True)
+    """
     if steps < 1:
         raise BadInput(f"steps: found {steps}, expected at least 1")
     pixels = pixels.to(model.device)

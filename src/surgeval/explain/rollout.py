@@ -93,10 +93,9 @@ def rollout(
     One forward for the images, then one backward per column of `which`. `chunk` images are held in the graph at once
     (default: all that were given); the maps are the same for any chunk.
     """
-    if not isinstance(model, AttentionTower):
-        raise BadInput(f"{model.name}: found no [CLS] token that attends to patches, expected a ViT image tower")
     method = Method("rollout", order=order, start_layer=start_layer, score_scale=score_scale)
-    return in_chunks(_batch, model, pixels, texts, which, method, chunk)
+    lack = "found no [CLS] token that attends to patches, expected a ViT image tower"
+    return in_chunks(_batch, model, pixels, texts, which, method, chunk, AttentionTower, lack)
 
 
 def _batch(model: Contrastive, pixels: torch.Tensor, texts: TextBank, prompts: torch.Tensor, method: Method) -> Maps:

@@ -67,6 +67,12 @@ def prompt_randomisation(
 
     The draw depends on the seed and the image's name alone; without names its place in the batch stands for one.
     Near 1 for all: the map does not depend on the prompt, and says nothing about the answer.
+
+    >>> from surgeval.models import open_contrastive
+    >>> clip = open_contrastive("phantom-clip-resnet")
+    >>> image = torch.rand(1, 3, 128, 128, generator=torch.Generator().manual_seed(0))
+    >>> prompt_randomisation(clip, image, clip.texts(["a hook", "a grasper"]), [[0]]).shape
+    (1, 1)
     """
     if len(texts) < 2:
         raise BadInput(f"prompts: found {len(texts)}, expected at least two to exchange")
@@ -89,7 +95,15 @@ def weight_randomisation(
     method: Method | None = None,
     seed: int = 0,
 ) -> Cascade:
-    """The cascade over all blocks of the image tower; the given model is left as it is."""
+    """The cascade over all blocks of the image tower; the given model is left as it is.
+
+    >>> from surgeval.models import open_contrastive
+    >>> clip = open_contrastive("phantom-clip-resnet")
+    >>> image = torch.rand(1, 3, 128, 128, generator=torch.Generator().manual_seed(0))
+    >>> cascade = weight_randomisation(clip, image, clip.texts(["a hook", "a grasper"]), [[0]])
+    >>> cascade.blocks[-1], cascade.correlation.shape
+    ('network.vision_model.conv1', (7, 1, 1))
+    """
     method = method_for(model, method)
     original = heatmaps(model, pixels, texts, which, method).values.cpu().numpy()
     ruined = copy.deepcopy(model)

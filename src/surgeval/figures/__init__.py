@@ -5,8 +5,8 @@ PNG, byte for byte the same each time. Labels come from data files, so both draw
 no mathematics. A new kind is a new file with the same four members (`Figure`).
 """
 
-from surgeval.figures._bars import Bars, Series
-from surgeval.figures._base import Figure
+from surgeval.figures._bars import Bars
+from surgeval.figures._base import Figure, Series
 from surgeval.figures._blobs import RankBlobs
 from surgeval.figures._boxes import BoxGroup, BoxPlot
 from surgeval.figures._curves import Curve, Curves

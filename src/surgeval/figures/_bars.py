@@ -6,11 +6,10 @@ and are left out.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from surgeval.figures._base import require
+from surgeval.figures._base import Series, require_amounts, require_series
 from surgeval.figures._labels import literal, number, plain
 from surgeval.figures._palette import colour
 from surgeval.figures._print import drawing, grid, hatched, legend, name_axis, tick_names
@@ -18,14 +17,6 @@ from surgeval.figures._web import ROW_HEIGHT, category_axis, fill, value_axis
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
-
-
-@dataclass(frozen=True, slots=True)
-class Series:
-    """One colour of a bar chart: a name and one value per class."""
-
-    name: str
-    values: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +30,7 @@ class Bars:
 
     title: str
     labels: tuple[str, ...]
-    series: tuple[Series, ...]
+    series: tuple[Series[float], ...]
     unit: str
     mode: Literal["stacked", "grouped"] = "stacked"
     horizontal: bool = True
@@ -48,15 +39,8 @@ class Bars:
     axis: str = ""  # what the classes are
 
     def __post_init__(self) -> None:
-        require(
-            bool(self.series) and all(len(series.values) == len(self.labels) for series in self.series),
-            f"figure {self.title!r}: found {[len(s.values) for s in self.series]} values, "
-            f"expected {len(self.labels)} in each series",
-        )
-        require(
-            all(math.isfinite(value) and value >= 0 for series in self.series for value in series.values),
-            f"figure {self.title!r}: expected finite values of at least 0 in each series",
-        )
+        require_series(self.title, self.labels, self.series, "values", "series")
+        require_amounts(self.title, (s.values for s in self.series), "values of at least 0 in each series")
 
     @property
     def alt(self) -> str:

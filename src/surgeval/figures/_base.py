@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from surgeval.errors import BadInput
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
+
+T_co = TypeVar("T_co", covariant=True)
 
 
 class Figure(Protocol):
@@ -36,3 +41,33 @@ def require(condition: bool, message: str) -> None:
     """Refuse a figure that cannot be drawn; `message` is the sentence."""
     if not condition:
         raise BadInput(message)
+
+
+@dataclass(frozen=True)
+class Series(Generic[T_co]):
+    """One colour of a figure: a name and one value per class."""
+
+    name: str
+    values: tuple[T_co, ...]
+
+
+def require_series(title: str, labels: Sequence[str], series: Sequence[Series[Any]], what: str, each: str) -> None:
+    """Refuse a figure without series, or with one that has not as many values as there are labels."""
+    require(
+        bool(series) and all(len(one.values) == len(labels) for one in series),
+        f"figure {title!r}: found {[len(one.values) for one in series]} {what}, expected {len(labels)} in each {each}",
+    )
+
+
+def require_grid(title: str, rows: Sequence[Sequence[object]], height: int, width: int, what: str) -> None:
+    """Refuse rows that are not `height` times `width` values."""
+    require(
+        len(rows) == height and all(len(row) == width for row in rows),
+        f"figure {title!r}: expected {height} rows of {width} {what}",
+    )
+
+
+def require_amounts(title: str, rows: Iterable[Iterable[float]], expected: str) -> None:
+    """Refuse values that are negative or not finite."""
+    fit = all(math.isfinite(value) and value >= 0 for row in rows for value in row)
+    require(fit, f"figure {title!r}: expected finite {expected}")

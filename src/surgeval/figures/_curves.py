@@ -82,7 +82,11 @@ class Curves:
     def to_matplotlib(self) -> MatplotlibFigure:
         """The same for print."""
         styles = {"": "-", "/": "--", ".": ":", "x": "-."}
-        with drawing(self.title, 4.6, 3.4 + 0.16 * math.ceil(len(self.curves) / 3)) as (figure, axes):
+        names = [curve.label for curve in self.curves]
+        longest = max(map(len, names), default=0)
+        roomy = len(names) <= 4 and longest > 30  # few lines with notes: one below the other
+        columns = 1 if roomy else 2 if longest > 10 else 4  # what 4.6 inches have room for
+        with drawing(self.title, 4.6, 3.4 + 0.16 * math.ceil(len(names) / columns)) as (figure, axes):
             handles = [
                 axes.plot(curve.x, curve.y, styles[hatches(k)[0]], color=colour(k), lw=2.4 if curve.heavy else 1.0)[0]
                 for k, curve in enumerate(self.curves)
@@ -93,7 +97,5 @@ class Curves:
             name_axis(axes, "x", self.across)
             name_axis(axes, "y", self.up)
             if handles:
-                names = [curve.label for curve in self.curves]
-                roomy = len(names) <= 4 and max(map(len, names)) > 30  # few lines with notes: one below the other
-                legend(figure, handles, names, **({"length": 60, "columns": 1} if roomy else {}))
+                legend(figure, handles, names, length=60 if roomy else 30, columns=columns)
         return figure

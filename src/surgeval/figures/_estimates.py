@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from surgeval.figures._base import require
+from surgeval.figures._base import Series, require, require_series
 from surgeval.figures._labels import literal, number, plain
 from surgeval.figures._palette import colour
 from surgeval.figures._print import drawing, grid, hatched, legend, name_axis, tick_names
@@ -40,12 +40,7 @@ class Estimate:
         return f"{number(self.value)}{ends}"
 
 
-@dataclass(frozen=True, slots=True)
-class EstimateGroup:
-    """One colour: a name and one number per class."""
-
-    name: str
-    estimates: tuple[Estimate, ...]
+EstimateGroup: TypeAlias = Series[Estimate]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +61,9 @@ class EstimateBars:
     height: int | None = None  # pixels on the page
 
     def __post_init__(self) -> None:
-        require(
-            bool(self.groups) and all(len(group.estimates) == len(self.labels) for group in self.groups),
-            f"figure {self.title!r}: found {[len(group.estimates) for group in self.groups]} numbers, "
-            f"expected {len(self.labels)} in each group",
-        )
+        require_series(self.title, self.labels, self.groups, "numbers", "group")
         for group in self.groups:
-            for label, one in zip(self.labels, group.estimates, strict=True):
+            for label, one in zip(self.labels, group.values, strict=True):
                 given = [value for value in (one.value, one.low, one.high) if value is not None]
                 fits = (
                     all(map(math.isfinite, given))
@@ -90,7 +81,7 @@ class EstimateBars:
         """Every number in words."""
         rows = [
             f"{plain(group.name)}: " + ", ".join(
-                f"{plain(label)} {one}" for label, one in zip(self.labels, group.estimates, strict=True)
+                f"{plain(label)} {one}" for label, one in zip(self.labels, group.values, strict=True)
             )
             for group in self.groups
         ]  # fmt: skip
@@ -107,7 +98,7 @@ class EstimateBars:
                 "type": "bar", "orientation": "h" if self.horizontal else "v", "width": 0.94 * self._width(),
                 "marker": fill(k), "opacity": _PALE, "hoverinfo": "skip", "showlegend": len(self.groups) > 1,
                 **shared, **self._along([self._place(k, place) for place, _ in enumerate(self.labels)],
-                                        [one.value for one in group.estimates]),
+                                        [one.value for one in group.values]),
             })  # fmt: skip
             traces.append({
                 "type": "scatter", "mode": "lines", "line": {"color": colour(k), "width": 2}, "hoverinfo": "skip",
@@ -184,11 +175,11 @@ class EstimateBars:
 
     def _known(self, k: int) -> list[tuple[float, str, Estimate]]:
         """Place, class and number, of those that are defined."""
-        pairs = enumerate(zip(self.labels, self.groups[k].estimates, strict=True))
+        pairs = enumerate(zip(self.labels, self.groups[k].values, strict=True))
         return [(self._place(k, place), label, one) for place, (label, one) in pairs if one.value is not None]
 
     def _unknown(self, k: int) -> list[float]:
-        return [self._place(k, place) for place, one in enumerate(self.groups[k].estimates) if one.value is None]
+        return [self._place(k, place) for place, one in enumerate(self.groups[k].values) if one.value is None]
 
     def _lines(self, k: int) -> list[tuple[float, float, float]]:
         return [(place, one.low, one.high) for place, _, one in self._known(k)

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from surgeval.figures._base import require
+from surgeval.figures._base import require_amounts, require_grid
 from surgeval.figures._labels import literal, number, plain, shorten
 from surgeval.figures._palette import SEQUENTIAL
 from surgeval.figures._print import drawing, tick_names
@@ -40,14 +40,9 @@ class Heatmap:
     whole: float | None = None
 
     def __post_init__(self) -> None:
-        require(
-            len(self.values) == len(self.rows) and all(len(row) == len(self.columns) for row in self.values),
-            f"figure {self.title!r}: expected {len(self.rows)} rows of {len(self.columns)} values",
-        )
-        require(
-            all(math.isfinite(v) and v >= 0 for row in self.values for v in row if v is not None),
-            f"figure {self.title!r}: expected finite values of at least 0, or None",
-        )
+        require_grid(self.title, self.values, len(self.rows), len(self.columns), "values")
+        known = ([value for value in row if value is not None] for row in self.values)
+        require_amounts(self.title, known, "values of at least 0, or None")
 
     @property
     def alt(self) -> str:

@@ -6,9 +6,11 @@ stays text, so a paper's editor can change it.
 
 from __future__ import annotations
 
+import io
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +51,7 @@ def save_figure(figure: Figure, stem: Path) -> tuple[Path, Path]:
     svg, png = stem.with_name(stem.name + ".svg"), stem.with_name(stem.name + ".png")
     with matplotlib.rc_context(_RC), _missing_glyphs_allowed():
         drawing.savefig(svg, metadata={"Date": None, "Creator": None})
+        drawing.set_layout_engine("none")  # laid out once: doing it again for the PNG takes as long as drawing it
         drawing.savefig(png, dpi=200, metadata={"Software": None})
     return svg, png
 
@@ -70,6 +73,7 @@ def drawing(title: str, width: float, height: float) -> Iterator[tuple[Matplotli
 
     with matplotlib.rc_context(_RC), _missing_glyphs_allowed():
         figure = MatplotlibFigure(figsize=(width, height), layout="constrained")
+        vars(figure)["_repr_png_"] = partial(_png, figure)  # a notebook shows pyplot's figures by itself, not ours
         axes = figure.add_subplot()
         axes.set_title(shorten(title, 90), loc="left", fontsize=9.5, fontweight="bold", color=_INK)
         axes.spines[["top", "right"]].set_visible(False)
@@ -77,6 +81,16 @@ def drawing(title: str, width: float, height: float) -> Iterator[tuple[Matplotli
         axes.tick_params(color=_RULE, labelcolor=_INK, length=3)
         axes.set_axisbelow(True)
         yield figure, axes
+
+
+def _png(figure: MatplotlibFigure) -> bytes:
+    """The picture of a figure on a screen."""
+    import matplotlib
+
+    buffer = io.BytesIO()
+    with matplotlib.rc_context(_RC), _missing_glyphs_allowed():
+        figure.savefig(buffer, format="png", dpi=110)
+    return buffer.getvalue()
 
 
 def grid(axes: Axes, axis: str) -> None:

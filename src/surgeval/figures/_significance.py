@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from surgeval.figures._base import require
+from surgeval.figures._base import require, require_grid
 from surgeval.figures._labels import literal, number, plain, shorten
 from surgeval.figures._print import drawing, tick_names
 from surgeval.figures._web import category_axis
@@ -40,10 +40,8 @@ class SignificanceMap:
     def __post_init__(self) -> None:
         count = len(self.models)
         tables: tuple[tuple[Any, ...], ...] = (self.wins,) if self.p is None else (self.wins, self.p)
-        require(
-            all(len(table) == count and all(len(row) == count for row in table) for table in tables),
-            f"figure {self.title!r}: expected {count} rows of {count} values",
-        )
+        for table in tables:
+            require_grid(self.title, table, count, count, "values")
         pairs = [(self.wins[i][j], self.wins[j][i]) for i in range(count) for j in range(count)]
         require(
             all(a >= 0 and b >= 0 and a + b <= self.buckets for a, b in pairs),

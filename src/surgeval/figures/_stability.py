@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from surgeval.figures._base import require
+from surgeval.figures._base import require, require_grid
 from surgeval.figures._labels import literal, plain
 from surgeval.figures._palette import colour
 from surgeval.figures._print import drawing, grid, legend, name_axis, tick_names
@@ -37,11 +37,7 @@ class StabilityLines:
     axis: str
 
     def __post_init__(self) -> None:
-        count = len(self.conditions)
-        require(
-            len(self.places) == len(self.models) and all(len(row) == count for row in self.places),
-            f"figure {self.title!r}: expected {len(self.models)} rows of {count} places",
-        )
+        require_grid(self.title, self.places, len(self.models), len(self.conditions), "places")
         require(
             all(place is None or 1 <= place <= len(self.models) for row in self.places for place in row),
             f"figure {self.title!r}: expected places from 1 to {len(self.models)}, or None",

@@ -6,12 +6,10 @@ Intervals would cover the next part, so they stand in the words (on hovering, an
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from surgeval.figures._bars import Series
-from surgeval.figures._base import require
+from surgeval.figures._base import Series, require, require_amounts, require_series
 from surgeval.figures._labels import literal, number, plain, shorten
 from surgeval.figures._palette import colour
 from surgeval.figures._print import drawing, hatched, legend, name_axis, tick_names
@@ -35,20 +33,13 @@ class StackedBars:
 
     title: str
     labels: tuple[str, ...]
-    parts: tuple[Series, ...]
+    parts: tuple[Series[float], ...]
     unit: str  # what is counted
     ends: tuple[tuple[tuple[float, float] | None, ...], ...] = ()  # intervals of the shares in per cent, like `parts`
 
     def __post_init__(self) -> None:
-        require(
-            bool(self.parts) and all(len(part.values) == len(self.labels) for part in self.parts),
-            f"figure {self.title!r}: found {[len(part.values) for part in self.parts]} counts, "
-            f"expected {len(self.labels)} in each part",
-        )
-        require(
-            all(math.isfinite(value) and value >= 0 for part in self.parts for value in part.values),
-            f"figure {self.title!r}: expected finite counts of at least 0 in each part",
-        )
+        require_series(self.title, self.labels, self.parts, "counts", "part")
+        require_amounts(self.title, (part.values for part in self.parts), "counts of at least 0 in each part")
         require(
             not self.ends or [len(row) for row in self.ends] == [len(part.values) for part in self.parts],
             f"figure {self.title!r}: found {[len(row) for row in self.ends]} intervals, expected one for each count",

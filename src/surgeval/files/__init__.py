@@ -1,4 +1,7 @@
-"""Files as everything above uses them: whole or absent when written, regular when read, named inside their folder."""
+"""Files as everything above uses them: whole or absent when written, regular when read, named inside their folder.
+
+`Store` is the one kind of database: a table of rows that were paid for.
+"""
 
 from surgeval.files._atomic import NO_ROOM, atomic_file, make_folder, remove_temporary, write_atomically
 from surgeval.files._cells import guard, unguard
@@ -15,6 +18,7 @@ from surgeval.files._regular import (
     read_bounded,
     read_regular,
 )
+from surgeval.files._store import Column, Store
 
 __all__ = [
     "FOLDER",
@@ -23,8 +27,10 @@ __all__ = [
     "NOT_REGULAR",
     "NO_ROOM",
     "BrokenJson",
+    "Column",
     "DistinctNames",
     "NotRegular",
+    "Store",
     "atomic_file",
     "check_parquet",
     "check_regular",

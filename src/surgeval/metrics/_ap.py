@@ -26,6 +26,13 @@ def weighted_ap(ranked: Ranked, multiplicity: Ints | Floats, style: str = "coco"
 
     Equal to scoring the copied videos (up to the order of ties); a class without ground truth in the resample is nan.
     All ones gives the plain AP; zeros and ones give a fold.
+
+    >>> from surgeval.metrics import Boxes, DetectionSet, rank_detections
+    >>> truth = Boxes.of([0, 1], {"i": [0, 0]}, [[0, 0, 10, 10]] * 2)
+    >>> hit_in_first = Boxes.of([0], {"i": [0]}, [[0, 0, 10, 10]], score=[0.9])
+    >>> ranked = rank_detections(DetectionSet.of([0, 1], truth, hit_in_first), "i", 1)
+    >>> [float(weighted_ap(ranked, np.array(drawn))[0, 0].round(3)) for drawn in ([1, 1], [2, 0], [0, 2])]
+    [0.505, 1.0, 0.0]
     """
     return pooled(ranked, multiplicity, style)[0]
 
@@ -40,7 +47,15 @@ def pooled(ranked: Ranked, multiplicity: Ints | Floats, style: str = "coco") -> 
 
 
 def weighted_recall(ranked: Ranked, multiplicity: Ints | Floats) -> Floats:
-    """Final recall (classes × IoU thresholds) of such a resample; its mean over thresholds is AR."""
+    """Final recall (classes × IoU thresholds) of such a resample; its mean over thresholds is AR.
+
+    >>> from surgeval.metrics import Boxes, DetectionSet, rank_detections
+    >>> truth = Boxes.of([0, 1], {"i": [0, 0]}, [[0, 0, 10, 10]] * 2)
+    >>> hit_in_first = Boxes.of([0], {"i": [0]}, [[0, 0, 10, 10]], score=[0.9])
+    >>> ranked = rank_detections(DetectionSet.of([0, 1], truth, hit_in_first), "i", 1)
+    >>> [float(weighted_recall(ranked, np.array(drawn))[0, 0].round(3)) for drawn in ([1, 1], [3, 1])]
+    [0.5, 0.75]
+    """
     return pooled(ranked, multiplicity)[1]
 
 
@@ -60,7 +75,14 @@ def global_ap(ranked: Ranked, style: str = "coco") -> Floats:
 
 
 def video_ap(ranked: Ranked, style: str = "coco") -> Floats:
-    """AP inside each video: (videos, classes, IoU thresholds)."""
+    """AP inside each video: (videos, classes, IoU thresholds).
+
+    >>> from surgeval.metrics import Boxes, DetectionSet, rank_detections
+    >>> truth = Boxes.of([0, 1], {"i": [0, 0]}, [[0, 0, 10, 10]] * 2)
+    >>> hit_in_first = Boxes.of([0], {"i": [0]}, [[0, 0, 10, 10]], score=[0.9])
+    >>> video_ap(rank_detections(DetectionSet.of([0, 1], truth, hit_in_first), "i", 1))[:, 0, 0].tolist()
+    [1.0, 0.0]
+    """
     return video_pooled(ranked, style)[0]
 
 

@@ -52,7 +52,13 @@ class Visits:
 
 
 def visits(data: DetectionSet, convention: Convention) -> Visits:
-    """Sort scores once (stable); every other order follows by counting."""
+    """Sort scores once (stable); every other order follows by counting.
+
+    >>> truth = Boxes.of([0], {"i": [0]}, [[0, 0, 10, 10]])
+    >>> found = Boxes.of([0, 0], {"i": [0, 0]}, [[0, 0, 10, 8], [50, 50, 5, 5]], score=[0.8, 0.9])
+    >>> visits(DetectionSet.of([0], truth, found), "coco").walk.tolist()
+    [1, 0]
+    """
     if convention not in CONVENTIONS:
         raise BadInput(f"convention {convention!r}: expected one of {', '.join(CONVENTIONS)}")
     backwards = convention != "coco"

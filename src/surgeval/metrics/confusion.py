@@ -50,6 +50,14 @@ def match_boxes(
 
     Classes do not matter unless `same_class` names a component whose ids must agree. `choose` is `best` (largest
     overlap) or `first` (first ground truth that reaches `iou`).
+
+    >>> from surgeval.metrics import Boxes
+    >>> truth = Boxes.of([0, 0], {"i": [0, 1]}, [[0, 0, 10, 10], [50, 50, 10, 10]])
+    >>> boxes = [[0, 0, 10, 10], [90, 90, 5, 5], [50, 50, 9, 9]]
+    >>> found = Boxes.of([0, 0, 0], {"i": [1, 1, 1]}, boxes, score=[0.9, 0.8, 0.7])
+    >>> data = DetectionSet.of([0], truth, found)
+    >>> match_boxes(data).tolist(), match_boxes(data, same_class="i").tolist()
+    ([0, -1, 1], [-1, -1, 1])
     """
     if choose not in ("best", "first"):
         raise BadInput(f"choose {choose!r}: expected best or first")

@@ -166,7 +166,15 @@ class DetectionResult:
 def score_component(
     ranked: Ranked, *, threshold: float | None = None, style: str = "coco", averages: bool = True
 ) -> ComponentResult:
-    """Every number of one component from its ranked detections; `averages=False` leaves mAP50:95 and AR out (nan)."""
+    """Every number of one component from its ranked detections; `averages=False` leaves mAP50:95 and AR out (nan).
+
+    >>> from surgeval.metrics import Boxes, rank_detections
+    >>> truth = Boxes.of([0, 1], {"i": [0, 0]}, [[0, 0, 10, 10]] * 2)
+    >>> found = Boxes.of([0, 1], {"i": [0, 0]}, [[0, 0, 10, 10], [0, 0, 10, 7]], score=[0.9, 0.6])
+    >>> result = score_component(rank_detections(DetectionSet.of([0, 0], truth, found), "i", 1))
+    >>> result.overall.mAP, round(result.overall.mAP_5095, 3)
+    (1.0, 0.752)
+    """
     cells: dict[str, Floats] = {}
     for scope, (ap, recall) in (
         ("overall", pooled(ranked, np.ones(ranked.n_videos), style)),

@@ -77,7 +77,12 @@ def average_precision(targets: npt.ArrayLike, scores: npt.ArrayLike) -> Floats:
 
 
 def video_average_precision(targets: npt.ArrayLike, scores: npt.ArrayLike, video: npt.ArrayLike) -> Floats:
-    """AP per video and class; `video[f]` numbers the video of frame f from 0."""
+    """AP per video and class; `video[f]` numbers the video of frame f from 0.
+
+    >>> labels, scores = [[1, 0], [0, 1], [1, 0], [0, 1]], [[0.9, 0.1], [0.2, 0.8], [0.4, 0.6], [0.5, 0.7]]
+    >>> video_average_precision(labels, scores, [0, 0, 1, 1]).tolist()
+    [[1.0, 1.0], [0.5, 1.0]]
+    """
     ranked = prepare_recognition(targets, scores, video)
     return _per_video(ranked.labels, ranked.video, ranked.last, ranked.n_videos)
 
@@ -111,7 +116,16 @@ def evaluate_recognition(
     space: LabelSpace | None = None,
     components: Sequence[str] = ("ivt",),
 ) -> dict[str, RecognitionResult]:
-    """Global and video-wise AP of each component; without a `space` the columns are scored as they are (`ivt`)."""
+    """Global and video-wise AP of each component; without a `space` the columns are scored as they are (`ivt`).
+
+    >>> from surgeval.vocab import load_labels
+    >>> space = load_labels("phantom")
+    >>> labels = np.zeros((4, len(space.triplets)), int); labels[[0, 1, 2, 3], [0, 1, 0, 1]] = 1
+    >>> scores = labels * 0.8 + 0.1
+    >>> results = evaluate_recognition(labels, scores, [0, 0, 1, 1], space=space, components=("i", "ivt"))
+    >>> {component: result.mAP for component, result in results.items()}
+    {'i': 1.0, 'ivt': 1.0}
+    """
     results = {}
     for component in components:
         if space is None and component != "ivt":
@@ -137,7 +151,13 @@ class RecognitionRanked:
 
 
 def prepare_recognition(targets: npt.ArrayLike, scores: npt.ArrayLike, video: npt.ArrayLike) -> RecognitionRanked:
-    """Rank once; `weighted_average_precision` then scores any resample of the videos."""
+    """Rank once; `weighted_average_precision` then scores any resample of the videos.
+
+    >>> labels, scores = [[1], [0], [1], [0]], [[0.9], [0.2], [0.4], [0.5]]
+    >>> ranked = prepare_recognition(labels, scores, [0, 0, 1, 1])
+    >>> [weighted_average_precision(ranked, np.array(drawn)).round(3).tolist() for drawn in ([1, 1], [2, 0], [0, 2])]
+    [[0.833], [1.0], [0.5]]
+    """
     labels, values = _checked(targets, scores)
     number = np.asarray(video, dtype=np.int32)
     n = labels.shape[1]

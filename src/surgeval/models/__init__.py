@@ -1,4 +1,4 @@
-"""Model loaders with their preprocessing geometry; embedded weights are this package's data.
+"""Model loaders with their preprocessing geometry, and chat models (`models.chat`); embedded weights are package data.
 
 Start with `open_contrastive`. Names are imported when they are used, so importing this package imports no torch.
 """

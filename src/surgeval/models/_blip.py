@@ -17,7 +17,7 @@ import torch
 from surgeval.errors import BadInput
 from surgeval.models._clip import fitting_size, read_preparation
 from surgeval.models._tokens import FolderTokens, checked_prompts
-from surgeval.models._towers import Adapter, TwoTowers, attended, tracked, unit
+from surgeval.models._towers import Adapter, PatchTowers, attended, tracked
 from surgeval.models._weights import build, configured, digest, read_config, read_folder
 from surgeval.models.contrastive import TextBank
 
@@ -26,20 +26,12 @@ __all__ = ["BlipItc", "BlipItm", "open_blip"]
 _PAIRS = 64  # image-prompt pairs that the matching head reads at a time
 
 
-class BlipItc(TwoTowers):
+class BlipItc(PatchTowers):
     """An `AttentionTower` whose scores are cosines."""
 
-    def __init__(self, network: Any, tokens: FolderTokens, grid: tuple[int, int], **about: Any) -> None:
-        super().__init__(network, **about)
-        self.tokens, self.grid = tokens, grid
-
-    def attend(self, pixels: torch.Tensor) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
-        """Unit image vectors and every block's post-softmax attention, all inside the graph."""
-        with torch.enable_grad():
-            out = self.network.vision_model(pixel_values=tracked(self._pixels(pixels)), output_attentions=True)
-            vectors = unit(self.network.vision_proj(out.last_hidden_state[:, 0]))
-        layers = self.network.config.vision_config.num_hidden_layers
-        return vectors, attended(out.attentions, layers, math.prod(self.grid))
+    def _vectors_and_attentions(self, pixels: torch.Tensor) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
+        out = self.network.vision_model(pixel_values=pixels, output_attentions=True)
+        return self.network.vision_proj(out.last_hidden_state[:, 0]), out.attentions
 
     def _image_vectors(self, pixels: torch.Tensor) -> torch.Tensor:
         states = self.network.vision_model(pixel_values=pixels).last_hidden_state

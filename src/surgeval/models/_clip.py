@@ -16,26 +16,19 @@ import torch
 from surgeval.errors import DataError
 from surgeval.models._clip_resnet import PhantomClipResnet
 from surgeval.models._tokens import FolderTokens
-from surgeval.models._towers import TwoTowers, attended, tracked, unit
+from surgeval.models._towers import PatchTowers, TwoTowers, unit
 from surgeval.models._weights import build, configured, digest, read_config, read_folder
 from surgeval.models.preparation import Preparation
 
 __all__ = ["Clip", "ClipResnet", "fitting_size", "open_clip", "open_clip_resnet", "read_preparation"]
 
 
-class Clip(TwoTowers):
-    """An `AttentionTower`: the image vector is read at the ViT's [CLS] token."""
+class Clip(PatchTowers):
+    """CLIP with a ViT: an `AttentionTower`."""
 
-    def __init__(self, network: Any, tokens: FolderTokens, grid: tuple[int, int], **about: Any) -> None:
-        super().__init__(network, **about)
-        self.tokens, self.grid = tokens, grid
-
-    def attend(self, pixels: torch.Tensor) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
-        """Unit image vectors and every block's post-softmax attention, all inside the graph."""
-        with torch.enable_grad():
-            out = self.network.get_image_features(tracked(self._pixels(pixels)), output_attentions=True)
-        layers = self.network.config.vision_config.num_hidden_layers
-        return unit(out.pooler_output), attended(out.attentions, layers, math.prod(self.grid))
+    def _vectors_and_attentions(self, pixels: torch.Tensor) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
+        out = self.network.get_image_features(pixels, output_attentions=True)
+        return out.pooler_output, out.attentions
 
     def _image_vectors(self, pixels: torch.Tensor) -> torch.Tensor:
         vectors: torch.Tensor = self.network.get_image_features(pixels).pooler_output

@@ -72,7 +72,11 @@ def parse_spec(text: str) -> ModelSpec:
 
 
 def plugins() -> dict[str, EntryPoint]:
-    """Models of other packages, by name."""
+    """Models of other packages, by name.
+
+    >>> "phantom-clip" in plugins()  # an embedded model, not a plugin
+    False
+    """
     return {entry.name: entry for entry in entry_points(group=GROUP)}
 
 
@@ -91,6 +95,10 @@ def open_contrastive(spec: str | Path, device: str = "cpu", dtype: str = "float3
     `spec` is an embedded name (`phantom-clip`), a transformers folder, a hub name (`openai/clip-vit-base-patch32`), a
     SurgVLP-family checkpoint, or one of these after its kind (`blip-itm:FOLDER`). `dtype` bfloat16 halves memory and
     is faster on a GPU; its scores differ in the third digit.
+
+    >>> model = open_contrastive("phantom-clip")
+    >>> model.name, model.preparation.input_size
+    ('phantom-clip', (128, 128))
     """
     parsed = parse_spec(os.fspath(spec))
     if parsed.kind and parsed.kind not in KINDS:

@@ -7,6 +7,7 @@ same score. Each is an error here, and single unknown words are told.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -58,8 +59,19 @@ def _tokenizing(place: Path, expected: str) -> Iterator[None]:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         raise DataError(
-            place, field="tokenizer", found=f"files that cannot be used ({first_line(error)})", expected=expected
-        ) from error
+            _damaged(place), field="tokenizer", found=f"files that cannot be used ({first_line(error)})",
+            expected=expected,
+        ) from error  # fmt: skip
+
+
+def _damaged(place: Path) -> Path:
+    """The first tokenizer file of a folder that is no JSON though its name says so, else the folder."""
+    for path in (place / name for name in TOKENIZER_FILES if name.endswith(".json") and (place / name).is_file()):
+        try:
+            json.loads(path.read_bytes())
+        except (OSError, ValueError, RecursionError):
+            return path
+    return place
 
 
 class Tokens:

@@ -5,6 +5,7 @@ An adapter adds how its network makes the vectors; nothing here knows a model's 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -17,7 +18,7 @@ from surgeval.models._tokens import Tokens, checked_prompts
 from surgeval.models.contrastive import TextBank
 from surgeval.models.preparation import Preparation
 
-__all__ = ["Adapter", "TwoTowers", "attended", "tracked", "unit"]
+__all__ = ["Adapter", "PatchTowers", "TwoTowers", "attended", "tracked", "unit"]
 
 _CHUNK = 256  # prompts encoded at a time
 _TYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
@@ -95,6 +96,24 @@ class TwoTowers(Adapter):
         raise NotImplementedError
 
     def _image_vectors(self, pixels: torch.Tensor) -> torch.Tensor:
+        raise NotImplementedError
+
+
+class PatchTowers(TwoTowers):
+    """An `AttentionTower`: the image vector is read at the [CLS] token of a ViT over a grid of patches."""
+
+    def __init__(self, network: Any, tokens: Tokens, grid: tuple[int, int], **about: Any) -> None:
+        super().__init__(network, **about)
+        self.tokens, self.grid = tokens, grid
+
+    def attend(self, pixels: torch.Tensor) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
+        """Unit image vectors and every block's post-softmax attention, all inside the graph."""
+        with torch.enable_grad():
+            vectors, attentions = self._vectors_and_attentions(tracked(self._pixels(pixels)))
+            layers = self.network.config.vision_config.num_hidden_layers
+            return unit(vectors), attended(attentions, layers, math.prod(self.grid))
+
+    def _vectors_and_attentions(self, pixels: torch.Tensor) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
         raise NotImplementedError
 
 

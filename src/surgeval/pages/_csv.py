@@ -47,7 +47,14 @@ def distinct(names: Iterable[str]) -> list[str]:
 
 
 def save_tables(tables: Mapping[str, pl.DataFrame], folder: Path) -> tuple[Path, ...]:
-    """Write each table to `FOLDER/NAME.csv` and return the paths."""
+    """Write each table to `FOLDER/NAME.csv` and return the paths.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     (path,) = save_tables({"videos": pl.DataFrame({"video": ["=1", "V2"], "frames": [9, 10]})}, Path(folder))
+    ...     path.name, path.read_text().splitlines()
+    ('videos.csv', ['video,frames', "'=1,9", 'V2,10'])
+    """
     for name in tables:
         if not _NAME.fullmatch(name):
             raise BadInput(f"table {name!r}: expected a name of lower-case letters, digits, '-' and '_'")

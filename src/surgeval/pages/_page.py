@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 from urllib.parse import quote
 
 import jinja2
@@ -35,20 +35,17 @@ _JPEG_QUALITY = 85
 _STYLE_ID = re.compile(r'getElementById\("([0-9a-f]{64})"\)\)\{var \w+=document\.createElement\("style"\)')
 
 
-def write_page(
-    path: Path,
-    title: str,
-    sections: Sequence[Section],
-    *,
-    kind: str = "report",
-    lead: str = "",
-    details: Mapping[str, str] | None = None,
-) -> Path:
-    """Write the page and return its path; a reader never meets half a file.
+class Head(TypedDict, total=False):
+    """What stands at the top: `kind` above the title, `lead` below it, `details` (versions …) in small print."""
 
-    `kind` stands above the title, `lead` below it, `details` (format, versions …) in small print.
-    """
-    html = render_page(title, sections, kind=kind, lead=lead, details=details)
+    kind: str
+    lead: str
+    details: Mapping[str, str] | None
+
+
+def write_page(path: Path, title: str, sections: Sequence[Section], **head: Unpack[Head]) -> Path:
+    """Write the page and return its path; a reader never meets half a file."""
+    html = render_page(title, sections, **head)
     # A file name that is not UTF-8 reaches us with lone surrogates; the page shows a replacement sign.
     data = html.encode("utf-8", "replace")
     try:
@@ -59,14 +56,7 @@ def write_page(
     return path
 
 
-def render_page(
-    title: str,
-    sections: Sequence[Section],
-    *,
-    kind: str = "report",
-    lead: str = "",
-    details: Mapping[str, str] | None = None,
-) -> str:
+def render_page(title: str, sections: Sequence[Section], **head: Unpack[Head]) -> str:
     """The page as text."""
     drawn = any(section.figures for section in sections)
     style, script = inline(_source("page.css"), "style"), inline(_source("page.js"), "script")
@@ -77,9 +67,9 @@ def render_page(
         .get_template("page.html.j2")
         .render(
             title=title,
-            kind=kind,
-            lead=lead,
-            details=details or {},
+            kind=head.get("kind", "report"),
+            lead=head.get("lead", ""),
+            details=head.get("details") or {},
             sections=sections,
             figures=[[Markup(data) for data in row] for row in figures],  # noqa: S704 - escaped by script_data
             tables=[[_cells(table) for table in section.tables] for section in sections],

@@ -6,7 +6,7 @@ so that listing protocols imports none of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -37,6 +37,27 @@ class Descriptor:
     chapter: str = ""
     several: bool = False
     order: int = 100
+
+    @classmethod
+    def of_rooms(
+        cls, package: str, question: str, *, offers: Sequence[str] = (), several: bool = False, order: int = 100
+    ) -> Descriptor:
+        """The descriptor of a package NAME with the usual rooms; `offers` names the parts that not all protocols have.
+
+        `result` holds `load_NAME` and `outcomes`, `page` holds `write_page_of`, `compare` holds `compare_NAME`,
+        `command` holds `run` and `score`, `demo` holds `chapter`.
+
+        >>> crowd = Descriptor.of_rooms("surgical.crowd", "Do many eyes agree?", offers=["score"])
+        >>> crowd.name, crowd.load, crowd.score, crowd.run
+        ('crowd', 'surgical.crowd.result:load_crowd', 'surgical.crowd.command:score', '')
+        """
+        name = package.rpartition(".")[2]
+        rooms = {
+            "load": f"result:load_{name}", "page": "page:write_page_of", "compare": f"compare:compare_{name}",
+            "run": "command:run", "score": "command:score", "outcomes": "result:outcomes", "chapter": "demo:chapter",
+        }  # fmt: skip
+        parts = {part: f"{package}.{rooms[part]}" for part in ("load", "page", "compare", *offers)}
+        return cls(name=name, question=question, several=several, order=order, **parts)
 
     def part(self, name: str) -> Callable[..., Any]:
         """The function behind one of the parts, imported now."""

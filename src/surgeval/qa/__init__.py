@@ -1,6 +1,6 @@
-"""Answer formats, choice parsing, judges, injection screening, gaze drawing, question making."""
+"""Is an answer right? Answer formats, judges, screening for attacks on judges, and what a chat model is."""
 
-from surgeval.qa.chat import Chat, ChatError, Price
+from surgeval.qa.chat import Chat, ChatError, Price, Usage
 from surgeval.qa.formats import AnswerFormat, Verdict, check_reference, judge_format
 from surgeval.qa.judging import (
     ChatJudge,
@@ -34,6 +34,7 @@ __all__ = [
     "Price",
     "Screening",
     "TableJudge",
+    "Usage",
     "Verdict",
     "VerdictCache",
     "Vote",

@@ -135,14 +135,12 @@ def public_name(text: str) -> str:
     >>> public_name("openai:vlm@https://me:pw@host/v1?key=k1&v=2"), public_name("openai:vlm@http://host/v1")
     ('openai:vlm@https://…@host/v1?key=…&v=…', 'openai:vlm@http://host/v1')
     """
-    before, at, url = text.partition("@http")
-    if not at:
-        return text
-    url, mark, query = url.partition("?")
-    url = re.sub("//.*@", "//…@", url, flags=re.DOTALL).partition("#")[0]
+    if "://" not in text and not text.startswith("openai:"):
+        return text  # a file or a folder
+    address, mark, query = text.partition("#")[0].partition("?")
     names = (part.partition("=") for part in query.split("&"))
     hidden = "&".join(f"{name}=…" if equals else "…" * bool(name) for name, equals, _ in names)
-    return f"{before}@http{url}{mark}{hidden}"
+    return re.sub("//[^/]*@", "//…@", address) + mark + hidden
 
 
 def parse_server(text: str, rest: str, role: str = "model") -> tuple[str, str]:
@@ -166,8 +164,8 @@ def _check_url(text: str, url: str, role: str) -> None:
     except ValueError:
         ok = False
     if not ok or not url.isprintable() or " " in url or "\\" in url:
-        raise BadInput(
-            f"{role} {public_name(text)!r}: found no server address, expected openai:MODEL@http(s)://HOST[:PORT]/v1"
-        )
+        # Where an address ends is unclear, and so is where a password in it does.
+        name = re.sub("://.*", "://…", public_name(text), flags=re.DOTALL)
+        raise BadInput(f"{role} {name!r}: found no server address, expected openai:MODEL@http(s)://HOST[:PORT]/v1")
     if parts.username or parts.password:
         raise BadInput(f"{role} for {parts.hostname}: found a password in the address, expected it in the environment")

@@ -53,5 +53,9 @@ def capabilities() -> tuple[Capability, ...]:
 
 
 def track_limits() -> dict[str, float]:
-    """Latency limit in seconds per track."""
+    """Latency limit in seconds per track.
+
+    >>> track_limits()
+    {'frame': 5.0, 'segment': 15.0, 'procedure': 30.0}
+    """
     return dict(packaged("taxonomy")["track_max_latency_s"])

@@ -142,12 +142,21 @@ def _key(name: str) -> str:
 
 
 def label_space_names() -> tuple[str, ...]:
-    """The packaged label spaces."""
+    """The packaged label spaces.
+
+    >>> label_space_names()
+    ('cholect50', 'cholec80', 'prostatd', 'phantom')
+    """
     return ("cholect50", "cholec80", "prostatd", "phantom")
 
 
 def load_labels(name: str | Path) -> LabelSpace:
-    """A packaged label space by name, or the user's own from a JSON file (see `from_json`)."""
+    """A packaged label space by name, or the user's own from a JSON file (see `from_json`).
+
+    >>> space = load_labels("cholect50")
+    >>> space.instruments[:3], len(space.triplets)
+    (('grasper', 'bipolar', 'hook'), 100)
+    """
     if str(name) in label_space_names():
         return _packaged_space(str(name))
     path = Path(name)
@@ -216,6 +225,11 @@ def from_json(data: Any, file: str | Path) -> LabelSpace:
 
     `triplets` may be left out (every combination that occurs is then outside the space) or be `"all"` (every
     combination is a class, numbered instrument-first).
+
+    >>> names = {"instruments": ["hook"], "verbs": ["cut", "dissect"], "targets": ["liver"]}
+    >>> space = from_json({"name": "mine", **names, "triplets": "all"}, "my_labels.json")
+    >>> space.triplet_names
+    ('hook,cut,liver', 'hook,dissect,liver')
     """
     if not isinstance(data, dict):
         raise DataError(

@@ -18,7 +18,11 @@ class Split:
 
 
 def fold_names() -> tuple[str, ...]:
-    """The published schemes: single splits have one entry, cross-validations one per fold."""
+    """The published schemes: single splits have one entry, cross-validations one per fold.
+
+    >>> fold_names()[:2]
+    ('cholect50', 'cholect50-challenge')
+    """
     return ("cholect50", "cholect50-challenge", "cholect45-cv", "cholect50-cv", "prostatd", "prostatd-noval")
 
 

@@ -11,12 +11,12 @@ from urllib.parse import quote
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.models.wire import ASKED, Wire, reply, response
 
 from surgeval.errors import BadInput
 from surgeval.models.chat import OpenAIChat, open_chat
 from surgeval.models.chat._secrets import HIDDEN, Secrets
 from surgeval.qa.judging import open_judges, parse_judge
-from tests.unit.models.wire import ASKED, Wire, reply, response
 
 KEY = 'sk-Ab/12+"34'
 
@@ -51,7 +51,8 @@ def test_a_key_with_a_control_character_is_refused_without_being_shown(
 
 FORMS = [
     KEY, quote(KEY), quote(KEY, safe=""), quote(KEY, safe="").lower(), json.dumps(KEY)[1:-1],
-    json.dumps(json.dumps(KEY))[3:-3], repr(KEY)[1:-1], KEY.replace("/", "\\/"), KEY.replace('"', "&quot;"), KEY.upper(),
+    json.dumps(json.dumps(KEY))[3:-3], repr(KEY)[1:-1], KEY.replace("/", "\\/"), KEY.replace('"', "&quot;"),
+    KEY.upper(),
     base64.b64encode(KEY.encode()).decode(), base64.urlsafe_b64encode(KEY.encode()).decode(),
 ]  # fmt: skip
 
@@ -104,7 +105,8 @@ def test_the_login_of_a_proxy_does_not_come_back(monkeypatch: pytest.MonkeyPatch
     "name",
     ["openai:@http://h/v1?key=s3cret", "openai:m@http://u:s3cret@h:0/v1", "openai:m@http://?key=s3cret",
      "openai:m@http://u:s3cret@h/v1", "openai:m@http://h/v 1?s3cret", "opnai:m@http://h/v1?key=s3cret",
-     "openai:m@http://h:99999/?s3cret"],
+     "openai:m@http://h:99999/?s3cret", "openai:m@HTTPS://h/v1?key=s3cret", "openai:m?key=s3cret",
+     "openai:https://h/v1?key=s3cret", "openai:m@http://u:s3cret/x@h/v1", "openai:m@http://u:s3cret?x@h/v1"],
 )  # fmt: skip
 def test_a_refused_name_is_shown_without_what_is_secret_in_it(name: str) -> None:
     for opener in (open_chat, parse_judge):

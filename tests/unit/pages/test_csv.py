@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
@@ -13,8 +12,6 @@ from hypothesis import strategies as st
 
 from surgeval.errors import BadInput
 from surgeval.pages import save_tables
-from surgeval.records import Video
-from surgeval.report import dataset_statistics
 
 
 def rows(path: Path) -> list[list[str]]:
@@ -39,25 +36,6 @@ def test_a_folder_that_is_a_file_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "tables").write_text("")
     with pytest.raises(BadInput, match="tables cannot be written"):
         save_tables({"t": pl.DataFrame({"a": [1]})}, tmp_path / "tables")
-
-
-def test_classes_and_sources_named_like_our_columns_or_like_patterns_stay_apart(
-    make: Any, moment: Any, tmp_path: Path
-) -> None:
-    content = {
-        Video(str(k), source): [moment(0, (0, 0, 0))] for k, source in enumerate(["total", "triplet", "^.*$", ""])
-    }
-    tables = dataset_statistics(make(content)).tables
-    assert tables["triplets"].columns == ["id", "triplet", "total (2)", "triplet (2)", "^.*$", "(no source)", "total"]
-    assert tables["triplets"].row(0) == (0, "grasper,grasp,liver", 1, 1, 1, 1, 4)
-    save_tables(tables, tmp_path)
-    assert rows(tmp_path / "triplets.csv")[1] == ["0", "grasper,grasp,liver", "1", "1", "1", "1", "4"]
-
-
-def test_a_file_name_that_is_not_utf8_can_be_written(make: Any, moment: Any, tmp_path: Path) -> None:
-    tables = dataset_statistics(make({Video("\udcff.mp4"): [moment(0)]})).tables
-    save_tables(tables, tmp_path)
-    assert rows(tmp_path / "videos.csv")[1][0] == "\ufffd.mp4"
 
 
 @given(cells=st.lists(st.text(st.characters(codec="utf-8"), max_size=12), min_size=1, max_size=5))

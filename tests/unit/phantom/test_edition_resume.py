@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from surgeval.errors import BadInput, DataError
-from surgeval.phantom import write_phantom
+from surgeval.phantom import edition_hash, write_phantom
 
 SMALL: dict[str, Any] = {"seed": 5, "videos": 3, "seconds": 2, "width": 128, "height": 96, "processes": 1}
 
@@ -92,3 +93,30 @@ def test_more_questions_come_with_more_videos_not_with_more_runs(whole: Path) ->
     index = json.loads((whole / "phantom.json").read_text(encoding="utf-8"))
     requests = json.loads((whole / "questions/focus_requests.json").read_text(encoding="utf-8"))
     assert index["questions"]["focus"] == len(requests) > 0
+
+
+@pytest.mark.parametrize("place", ["frames", "truth", "frames/A1", "truth/A1.json", "phantom.json", "videos/A1.mp4"])
+def test_nothing_is_written_through_a_link(tmp_path: Path, place: str) -> None:
+    out, elsewhere = tmp_path / "D", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "precious").write_text("precious")
+    link = out / place
+    link.parent.mkdir(parents=True)
+    link.symlink_to(elsewhere / "precious" if "." in place and "truth/" not in place else elsewhere)
+    if place == "truth/A1.json":
+        link.unlink()
+        link.symlink_to(elsewhere / "new.json")
+    with pytest.raises(BadInput, match="found a link, expected a file or folder"):
+        write_phantom(out, **(SMALL | {"videos": 1, "mp4": True}))
+    assert [path.name for path in elsewhere.iterdir()] == ["precious"]
+    assert (elsewhere / "precious").read_text() == "precious"
+
+
+@pytest.mark.parametrize("name", ["../../x", "/etc/x", 7, None])
+def test_an_index_that_names_a_file_elsewhere_is_refused(whole: Path, tmp_path: Path, name: object) -> None:
+    shutil.copytree(whole, tmp_path / "D")
+    index = json.loads((whole / "phantom.json").read_text())
+    index["videos"][0]["name"] = name
+    (tmp_path / "D" / "phantom.json").write_text(json.dumps(index))
+    with pytest.raises(DataError, match=r"phantom\.json: name: found .*, expected the name of a video's file"):
+        edition_hash(tmp_path / "D")

@@ -233,6 +233,7 @@ def test_pictures_of_hidden_regions_show_what_the_cases_say(filmed: Path, looked
         assert [name for name, _ in one.before] == row["top"]
         assert dict(one.before)[one.truth] == pytest.approx(row["score"], abs=1e-5)
         assert one.kept == row["kept_attended"]
+        assert isinstance(one.picture, np.ndarray)
         assert one.picture.dtype == np.uint8 and one.picture.shape[1] == 840
     assert extras.flow is not None
     assert extras.flow.mask.shape == extras.flow.before.shape[:2] == (256, 448)

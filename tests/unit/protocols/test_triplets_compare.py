@@ -48,6 +48,31 @@ def test_differences_are_those_of_pairing_the_rankings_themselves(
     assert found.estimate > 0
 
 
+def test_the_triplets_stand_first_and_every_number_has_a_label(
+    theatre: MemoryDataset, good: pl.DataFrame, poor: pl.DataFrame
+) -> None:
+    comparison = compare_triplets(score(theatre, good, "good"), score(theatre, poor, "poor"))
+    labels = [number.label for number in comparison.numbers]
+    assert labels[:7] == [
+        "IVT mAP50", "IVT mAP50:95", "IVT F1", "I mAP50", "V mAP50", "T mAP50", "IVT mAP50, video-wise",
+    ]  # fmt: skip
+    assert len(set(labels)) == len(labels)
+    worse = {number.label for number in comparison.numbers if not number.higher_is_better}
+    assert "boxes: missed" in worse and "boxes: localised and matched" not in worse
+    assert repr(comparison).startswith("good − poor: IVT mAP50 0.")
+    assert (comparison.protocol, comparison.clusters, comparison.notes) == ("triplets", 9, ())
+
+
+def test_runs_of_one_name_are_told_apart_by_their_folders(
+    tiny: MemoryDataset, half: pl.DataFrame, tmp_path: Path
+) -> None:
+    for folder in ("before", "after"):
+        score(tiny, half, "net").save(tmp_path / folder)
+    comparison = compare_triplets(tmp_path / "before", tmp_path / "after")
+    assert (comparison.a, comparison.b) == ("before", "after")
+    assert any("only 2 videos" in note for note in comparison.notes)
+
+
 def test_swapping_the_sides_turns_the_sign(theatre: MemoryDataset, good: pl.DataFrame, poor: pl.DataFrame) -> None:
     a, b = score(theatre, good, "good"), score(theatre, poor, "poor")
     there, back = compare_triplets(a, b).difference("i", "F1"), compare_triplets(b, a).difference("i", "F1")

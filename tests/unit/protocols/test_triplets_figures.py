@@ -39,3 +39,14 @@ def test_values_that_cannot_be_drawn_are_refused() -> None:
         Curves("PR", "recall", "precision", (Curve("a", (0, 1), (1.5, 0)),))
     with pytest.raises(BadInput, match="x above 0"):
         Scatter("AP", "instances", "AP", (Cloud("i", ("hook",), (0,), (0.5,)),), log=True)
+
+
+@pytest.mark.parametrize("length", [3, 10, 11, 30, 80])
+@pytest.mark.parametrize("count", [1, 4, 6, 12])
+def test_the_legend_of_curves_lies_inside_the_figure(count: int, length: int) -> None:
+    names = [f"{k:02d} {'grasper,dissect,gallbladder,' * 3}"[:length] for k in range(count)]
+    figure = Curves("PR", "recall", "precision", tuple(Curve(name, (0, 1), (1, 0)) for name in names)).to_matplotlib()
+    figure.canvas.draw()
+    legend = figure.legends[0].get_window_extent()
+    assert legend.x0 >= 0
+    assert legend.x1 <= figure.bbox.width

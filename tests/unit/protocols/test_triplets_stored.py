@@ -158,10 +158,10 @@ def test_no_damage_to_a_file_is_a_traceback(
     text = (tmp_path / file).read_text()
     spots = list(leaves(json.loads(text)))
     random = np.random.default_rng(5)
-    values = (..., None, "x", -1, 10**400, 1.5, True, [], {}, ["a"], {"a": 1})
+    values: tuple[Any, ...] = (..., None, "x", -1, 10**200, math.nan, 1.5, True, [], {}, ["a"], {"a": 1})
     cases = [(spot, value) for spot in spots for value in values]
-    chosen = range(len(cases)) if long else random.choice(len(cases), 120, replace=False).tolist()
-    refused = []
+    chosen = random.choice(len(cases), min(len(cases), 2000 if long else 120), replace=False).tolist()
+    refused, broken = [], []
     for number in chosen:
         spot, value = cases[number]
         (tmp_path / file).write_text(json.dumps(put(json.loads(text), spot, value)))
@@ -173,8 +173,9 @@ def test_no_damage_to_a_file_is_a_traceback(
                 figure.to_plotly()
         except SurgevalError as error:
             refused.append(str(error))
-        except Exception as error:
-            raise AssertionError(f"{spot} = {value!r}: {type(error).__name__}: {error}") from error
+        except Exception as error:  # noqa: BLE001 - each is the defect
+            broken.append(f"{spot} = {value!r}: {type(error).__name__}: {error}")
+    assert broken == []
     assert len(refused) > len(chosen) / 3
     assert all("\n" not in sentence and len(sentence) < 1000 for sentence in refused)
 
@@ -185,10 +186,10 @@ def test_no_damage_to_a_file_is_a_traceback(
         ("details.json", None, "details.json: found no such file"),
         ("replicates.parquet", None, "replicates.parquet: found no such file"),
         ("details.json", b"[]", "details.json: found a JSON list"),
-        ("scores.json", b"{", "expected JSON that surgeval wrote"),
+        ("scores.json", b"{", "expected the numbers of scored triplets"),
         ("scores.json", b'{"schema": NaN}', "found the value NaN"),
-        ("scores.json", b"[" * 100_000, "expected JSON that surgeval wrote"),
-        ("scores.json", b"\xff", "expected JSON that surgeval wrote"),
+        ("scores.json", b"[" * 100_000, "nesting deeper than 64 levels"),
+        ("scores.json", b"\xff", "no UTF-8 text"),
         ("replicates.parquet", b"PAR1", "expected a readable Parquet file"),
     ],
 )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import math
 import tracemalloc
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from surgeval.errors import DataError
+from surgeval.pages import save_tables
 from surgeval.records import Box, Frame, Instance, IntentQuestion, Triplet, Video, VqaQuestion
 from surgeval.report import dataset_statistics
 from surgeval.report.dataset._margins import component_counts, pair_counts, together_counts, triplet_counts
@@ -210,3 +213,24 @@ def test_any_labels_are_counted_once_in_every_table(make: Any, moment: Any, vide
             sum(tables["instrument_verb"].select(c).sum().item() for c in tables["instrument_verb"].columns[1:])
             == total
         )
+
+
+def test_classes_and_sources_named_like_our_columns_or_like_patterns_stay_apart(
+    make: Any, moment: Any, tmp_path: Path
+) -> None:
+    content = {
+        Video(str(k), source): [moment(0, (0, 0, 0))] for k, source in enumerate(["total", "triplet", "^.*$", ""])
+    }
+    tables = dataset_statistics(make(content)).tables
+    assert tables["triplets"].columns == ["id", "triplet", "total (2)", "triplet (2)", "^.*$", "(no source)", "total"]
+    assert tables["triplets"].row(0) == (0, "grasper,grasp,liver", 1, 1, 1, 1, 4)
+    save_tables(tables, tmp_path)
+    with (tmp_path / "triplets.csv").open(newline="", encoding="utf-8") as file:
+        assert list(csv.reader(file))[1] == ["0", "grasper,grasp,liver", "1", "1", "1", "1", "4"]
+
+
+def test_a_file_name_that_is_not_utf8_can_be_written(make: Any, moment: Any, tmp_path: Path) -> None:
+    tables = dataset_statistics(make({Video("\udcff.mp4"): [moment(0)]})).tables
+    save_tables(tables, tmp_path)
+    with (tmp_path / "videos.csv").open(newline="", encoding="utf-8") as file:
+        assert list(csv.reader(file))[1][0] == "\ufffd.mp4"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from surgeval.datasets._base import OnProblem, Problem, raise_errors
-from surgeval.datasets.formats._cholect50 import NOMINAL, CholecT50
+from surgeval.datasets.formats._cholect50 import NOMINAL, CholecT50, tell_layout
 from surgeval.datasets.formats._labels import same_names, space_beside, space_from_json
 from surgeval.datasets.io._files import ends
 from surgeval.datasets.io._images import image_size
@@ -64,14 +64,7 @@ class CholecT45(CholecT50):
         """One per file in `triplet/`."""
         for problem in self._early:
             on_problem(problem)
-        if not self._files:
-            Place(str(self.root / "triplet"), on_problem).report("labels-missing", "no .txt file", "VIDxx.txt files")
-        if self._images is None:
-            Place(str(self.root), on_problem).warn("images-absent", "no folder data/", "the frames of the videos")
-        for folder in names(self._images) if self._images else ():
-            if self._images and (self._images / folder).is_dir() and folder not in self._files:
-                place = Place(str(self._images / folder), on_problem)
-                place.warn("video-unlabelled", f"no triplet/{folder}.txt", "a label file for every video")
+        tell_layout(self.root, self._files, self._images, "triplet/*.txt", "data", on_problem)
         return tuple(Video(name, fps=FPS) for name in self._files)
 
     def frames(self, video: str, on_problem: OnProblem = raise_errors) -> Iterator[Frame]:

@@ -7,7 +7,7 @@ instrument's, the second the target's, both normalised. −1 stands for "not lab
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,7 +15,7 @@ from surgeval.datasets._base import OnProblem, Problem, raise_errors
 from surgeval.datasets.formats._labels import packaged_with, same_names, space_beside, space_from_json
 from surgeval.datasets.formats._writing import Output
 from surgeval.datasets.io._images import image_size
-from surgeval.datasets.io._json import NOTHING, read_json
+from surgeval.datasets.io._json import read_json, read_mapping
 from surgeval.datasets.io._layout import IMAGES, find_image, is_odd, names
 from surgeval.datasets.io._values import Place, as_float, shown
 from surgeval.errors import BadInput
@@ -26,6 +26,22 @@ from surgeval.vocab import LabelSpace, load_labels
 NOMINAL = (854, 480)  # frame size assumed where no image is at hand; boxes are normalised, so IoU does not depend on it
 _PARTS = ("instrument", "verb", "target", "triplet", "phase")
 _NO_BOX = [-1.0, -1.0, -1.0, -1.0]
+
+
+def tell_layout(
+    root: Path, files: Mapping[str, Path], images: Path | None, labels: str, pictures: str, on_problem: OnProblem
+) -> None:
+    """What a layout of a label file (`FOLDER/*.SUFFIX`) and a folder of images per video lacks."""
+    folder, _, suffix = labels.partition("/*")
+    if not files:
+        Place(str(root / folder), on_problem).report("labels-missing", f"no {suffix} file", f"VIDxx{suffix} files")
+    if images is None:
+        Place(str(root), on_problem).warn("images-absent", f"no folder {pictures}/", "the frames of the videos")
+        return
+    for video in names(images):
+        if (images / video).is_dir() and video not in files:
+            place = Place(str(images / video), on_problem)
+            place.warn("video-unlabelled", f"no {folder}/{video}{suffix}", "a label file for every video")
 
 
 class CholecT50:
@@ -60,15 +76,7 @@ class CholecT50:
         """One per label file."""
         for problem in self._early:
             on_problem(problem)
-        if not self._files:
-            Place(str(self.root / "labels"), on_problem).report("labels-missing", "no .json file", "VIDxx.json files")
-        if self._images is None:
-            Place(str(self.root), on_problem).warn("images-absent", "no folder videos/", "the frames of the videos")
-        else:
-            for folder in names(self._images):
-                if (self._images / folder).is_dir() and folder not in self._files:
-                    place = Place(str(self._images / folder), on_problem)
-                    place.warn("video-unlabelled", f"no labels/{folder}.json", "a label file for every video")
+        tell_layout(self.root, self._files, self._images, "labels/*.json", "videos", on_problem)
         return tuple(self._video(name) for name in self._files)
 
     def _video(self, name: str) -> Video:
@@ -85,8 +93,7 @@ class CholecT50:
             raise BadInput(f"{self.root}: found no video {video!r}, expected one of {', '.join(self._files)}")
         path = self._files[video]
         place = Place(str(path), on_problem)
-        data = read_json(path, on_problem)
-        data = place.mapping(data) if data is not NOTHING else None
+        data = read_mapping(path, on_problem)
         rows = place.mapping(data.get("annotations"), "annotations") if data is not None else None
         self._check_categories(data, place)
         fps = (as_float(data.get("fps")) if data else None) or 1.0

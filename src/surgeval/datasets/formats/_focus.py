@@ -103,7 +103,18 @@ def _by_id(path: Path, tell: OnProblem) -> dict[str, dict[str, Any]]:
 
 
 def read_focus_pair(requests: Path, references: Path, tell: OnProblem) -> Iterator[VqaQuestion]:
-    """The questions of a requests and a references file, in the order of the requests."""
+    """The questions of a requests and a references file, in the order of the requests.
+
+    >>> import tempfile
+    >>> request = {"qID": "q1", "videoID": "VID01", "start_time": 3, "end_time": 9, "procedure_type": "cholecystectomy"}
+    >>> reference = {"qID": "q1", "primary": "object_identification", "format": "binary", "answer": "yes"}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     requests, references = Path(folder) / "requests.json", Path(folder) / "references.json"
+    ...     _ = requests.write_text(json.dumps([request | {"question": "Is a clip visible?"}]))
+    ...     _ = references.write_text(json.dumps([reference]))
+    ...     [(question.text, question.answer) for question in read_focus_pair(requests, references, print)]
+    [('Is a clip visible?', 'yes')]
+    """
     asked, known = _by_id(requests, tell), _by_id(references, tell)
     for name in known.keys() - asked.keys():
         place = Place(str(references), tell, f"question {name}")
@@ -149,7 +160,18 @@ def _joined(
 
 
 def focus_rows(path: Path, tell: OnProblem) -> Iterator[VqaQuestion]:
-    """The questions of the published dataset: rows in Parquet, a JSON list, or JSON lines."""
+    """The questions of the published dataset: rows in Parquet, a JSON list, or JSON lines.
+
+    >>> import tempfile
+    >>> when = {"video": "VID01", "timestamp_start": "00:00:03", "timestamp_end": "00:00:09"}
+    >>> kind = {"procedure_type": "cholecystectomy", "primary_capability": "object_identification"}
+    >>> said = {"question": "Is a clip visible?", "answer_format": "binary", "answer": "yes"}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "focus.jsonl"
+    ...     _ = path.write_text(json.dumps({"id": "q1", **when, **kind, **said}))
+    ...     [(question.start, question.text, question.answer) for question in focus_rows(path, print)]
+    [(3.0, 'Is a clip visible?', 'yes')]
+    """
     seen: set[str] = set()
     for number, row in enumerate(_rows(path, tell)):
         place = Place(str(path), tell, f"row {number}")
@@ -256,6 +278,15 @@ def focus_files(path: Path) -> tuple[Path, ...]:
 
 
 def has_focus_columns(path: Path) -> bool:
+    """Whether a file looks like rows of the published FOCUS dataset, judged by its beginning and its end.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "notes.jsonl"
+    ...     _ = path.write_text('{"text": "nothing of FOCUS"}')
+    ...     has_focus_columns(path)
+    False
+    """
     head, tail = ends(path, 1 << 14, 1 << 16)
     if path.suffix == ".parquet":
         return head.startswith(b"PAR1") and b"timestamp_start" in tail and b"answer_format" in tail

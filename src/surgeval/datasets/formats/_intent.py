@@ -153,7 +153,14 @@ class Intent:
 
 
 def media_paths(dataset: Dataset, question: IntentQuestion) -> tuple[Path, ...]:
-    """Where a question's images or video are; () for a dataset without such questions."""
+    """Where a question's images or video are; () for a dataset without such questions.
+
+    >>> from types import SimpleNamespace
+    >>> media, options = ("a/frame.jpg",), ("to cut", "to see")
+    >>> question = IntentQuestion("1", "clipping", "VID01", media, "action", "why", "Why?", options, answer=0)
+    >>> [path.as_posix() for path in media_paths(SimpleNamespace(media_root=Path("data")), question)]
+    ['data/a/frame.jpg']
+    """
     root = getattr(dataset, "media_root", None)
     return tuple(Path(os.path.normpath(root / text)) for text in question.media) if isinstance(root, Path) else ()
 

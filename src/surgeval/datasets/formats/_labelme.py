@@ -17,7 +17,7 @@ from surgeval.datasets.formats._labels import null_of, packaged_with, space_besi
 from surgeval.datasets.formats._writing import Output
 from surgeval.datasets.io._files import ends
 from surgeval.datasets.io._images import image_size
-from surgeval.datasets.io._json import NOTHING, read_json
+from surgeval.datasets.io._json import read_json, read_mapping
 from surgeval.datasets.io._layout import (
     IMAGES,
     SPLITS,
@@ -132,8 +132,7 @@ class Labelme:
     def _frame(self, group: _Group, stem: str, ordinal: int, on_problem: OnProblem) -> Frame | None:
         path = group.labels / f"{stem}.json"
         place = Place(str(path), on_problem)
-        data = read_json(path, on_problem)
-        record = place.mapping(data) if data is not NOTHING else None
+        record = read_mapping(path, on_problem)
         if record is None:
             return None
         size = place.size(record.get("imageWidth"), record.get("imageHeight"), "image")

@@ -17,7 +17,7 @@ from surgeval.datasets.formats._focus import read_focus_pair
 from surgeval.datasets.formats._intent import read_items
 from surgeval.datasets.formats._labels import space_from_json
 from surgeval.datasets.io._files import is_there
-from surgeval.datasets.io._json import NOTHING, read_json
+from surgeval.datasets.io._json import read_mapping
 from surgeval.datasets.io._layout import find_image, folders, names, number_of
 from surgeval.datasets.io._outline import read_mask
 from surgeval.datasets.io._values import Place, as_float, shown
@@ -57,9 +57,8 @@ class Phantom:
 
     def _manifest(self) -> dict[str, Any]:
         path = self.root / "phantom.json"
-        data = read_json(path, self._early.append)
         place = Place(str(path), self._early.append)
-        record = place.mapping(data) if data is not NOTHING else None
+        record = read_mapping(path, self._early.append)
         if record is not None and (record.get("format"), record.get("version")) != ("surgeval-phantom", 1):
             found = f"format {shown(record.get('format'))} version {shown(record.get('version'))}"
             place.report("manifest-version", found, "format 'surgeval-phantom' version 1")
@@ -109,8 +108,7 @@ class Phantom:
             raise BadInput(f"{self.root}: found no video {video!r}, expected one of {', '.join(self._videos)}")
         path = self.root / "truth" / f"{video}.json"
         place = Place(str(path), on_problem)
-        data = read_json(path, on_problem)
-        record = place.mapping(data) if data is not NOTHING else None
+        record = read_mapping(path, on_problem)
         rows = place.items(record.get("frames"), "frames") if record is not None else None
         if record is None or rows is None:
             return

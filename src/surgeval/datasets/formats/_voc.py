@@ -16,7 +16,8 @@ from typing import ClassVar
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
-from surgeval.datasets._base import OnProblem, Problem, raise_errors
+from surgeval.datasets._base import OnProblem, raise_errors
+from surgeval.datasets.formats._flat import FlatReader
 from surgeval.datasets.formats._labels import FILE, packaged_with, space_beside, space_of_names
 from surgeval.datasets.formats._writing import Output
 from surgeval.datasets.io._images import image_size
@@ -25,7 +26,7 @@ from surgeval.datasets.io._layout import Flat, Folder, find_image, flat_folders,
 from surgeval.datasets.io._values import Place, shown
 from surgeval.errors import BadInput
 from surgeval.files import path_inside
-from surgeval.records import UNKNOWN, Box, Frame, ImageRef, Instance, Question, Triplet, Video
+from surgeval.records import UNKNOWN, Box, Frame, ImageRef, Instance, Question, Triplet
 from surgeval.vocab import LabelSpace
 
 MAX_BYTES = 1 << 24
@@ -91,15 +92,15 @@ def _parse(path: Path, tell: OnProblem) -> _Document | None:
     return _Document(root.findtext("size/width"), root.findtext("size/height"), origin, tuple(objects))
 
 
-class Voc:
+class Voc(FlatReader):
     """A folder of VOC XML files. Names are listed once; each file is read when its frame is reached."""
 
     format: ClassVar[str] = "voc"
+    label_files = "VOC annotation files"
+    images = "an image beside each annotation"
 
     def __init__(self, root: Path, labels: LabelSpace | None = None) -> None:
-        self.root = root
-        self._early: list[Problem] = []
-        self._flat = Flat(_folders(root), ".xml", fallback=root.resolve().name or "video")
+        super().__init__(root, Flat(_folders(root), ".xml", fallback=root.resolve().name or "video"))
         self.space = labels or space_beside(root, self._early.append) or self._space()
 
     def _space(self) -> LabelSpace:
@@ -113,23 +114,9 @@ class Voc:
                 return known
         return space_of_names(self.root.name or "voc", sorted(seen)[:10_000])
 
-    def videos(self, on_problem: OnProblem = raise_errors) -> tuple[Video, ...]:
-        """One per prefix of the file names."""
-        for problem in self._early:
-            on_problem(problem)
-        if not self._flat.folders:
-            Place(str(self.root), on_problem).report("labels-missing", "no .xml file", "VOC annotation files")
-        elif not self._flat.images:
-            Place(str(self.root), on_problem).warn("images-absent", "no image", "an image beside each annotation")
-        self._flat.tell(on_problem)
-        return tuple(Video(name, split=self._flat.split(name), frames=len(entries))
-                     for name, entries in self._flat.videos.items())  # fmt: skip
-
     def frames(self, video: str, on_problem: OnProblem = raise_errors) -> Iterator[Frame]:
         """Frames with an XML file, and images without one as `labelled=False`."""
-        if video not in self._flat.videos:
-            raise BadInput(f"{self.root}: found no video {video!r}, expected one of {', '.join(self._flat.videos)}")
-        for ordinal, (stem, number, labelled) in enumerate(self._flat.videos[video]):
+        for ordinal, (stem, number, labelled) in enumerate(self._entries(video)):
             folder = self._flat.folders[number]
             image = find_image(folder.images, stem) if self._flat.images else None
             path = folder.labels / f"{stem}.xml"

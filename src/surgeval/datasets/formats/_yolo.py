@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
-from surgeval.datasets._base import OnProblem, Problem, raise_errors
+from surgeval.datasets._base import OnProblem, raise_errors
+from surgeval.datasets.formats._flat import FlatReader
 from surgeval.datasets.formats._labels import FILE, space_beside, space_of_names, space_of_triplet_names
 from surgeval.datasets.formats._writing import Output
 from surgeval.datasets.io._files import is_there
@@ -20,9 +21,8 @@ from surgeval.datasets.io._images import image_size
 from surgeval.datasets.io._json import read_text
 from surgeval.datasets.io._layout import Flat, Folder, find_image, flat_folders, names, number_of
 from surgeval.datasets.io._values import Place
-from surgeval.errors import BadInput
 from surgeval.files import path_inside
-from surgeval.records import UNKNOWN, Frame, ImageRef, Instance, Question, Triplet, Video
+from surgeval.records import UNKNOWN, Frame, ImageRef, Instance, Question, Triplet
 from surgeval.vocab import LabelSpace, load_labels
 
 NOMINAL = (640, 640)  # frame size assumed where no image is at hand; boxes are normalised, so IoU does not depend on it
@@ -30,15 +30,15 @@ MAX_BYTES = 1 << 22
 _NAME_LISTS = frozenset({"classes.txt", "obj.names", "names.txt", "train.txt", "val.txt", "test.txt", "README.txt"})
 
 
-class Yolo:
+class Yolo(FlatReader):
     """A folder of YOLO labels. Names are listed once; each file is read when its frame is reached."""
 
     format: ClassVar[str] = "yolo"
+    label_files = "YOLO label files"
+    images = "an image for each label file"
 
     def __init__(self, root: Path, labels: LabelSpace | None = None) -> None:
-        self.root = root
-        self._early: list[Problem] = []
-        self._flat = Flat(_folders(root), ".txt", _NAME_LISTS, root.resolve().name or "video")
+        super().__init__(root, Flat(_folders(root), ".txt", _NAME_LISTS, root.resolve().name or "video"))
         self.space = labels or self._space()
 
     def _space(self) -> LabelSpace:
@@ -68,24 +68,10 @@ class Yolo:
                         largest = max(largest, int(words[0]))
         return largest, fields
 
-    def videos(self, on_problem: OnProblem = raise_errors) -> tuple[Video, ...]:
-        """One per prefix of the file names."""
-        for problem in self._early:
-            on_problem(problem)
-        if not self._flat.folders:
-            Place(str(self.root), on_problem).report("labels-missing", "no .txt file", "YOLO label files")
-        elif not self._flat.images:
-            Place(str(self.root), on_problem).warn("images-absent", "no image", "an image for each label file")
-        self._flat.tell(on_problem)
-        return tuple(Video(name, split=self._flat.split(name), frames=len(entries))
-                     for name, entries in self._flat.videos.items())  # fmt: skip
-
     def frames(self, video: str, on_problem: OnProblem = raise_errors) -> Iterator[Frame]:
         """Frames with a label file, and images without one as `labelled=False`."""
-        if video not in self._flat.videos:
-            raise BadInput(f"{self.root}: found no video {video!r}, expected one of {', '.join(self._flat.videos)}")
         size: tuple[int, int] | None = None
-        for ordinal, (stem, number, labelled) in enumerate(self._flat.videos[video]):
+        for ordinal, (stem, number, labelled) in enumerate(self._entries(video)):
             folder = self._flat.folders[number]
             image = find_image(folder.images, stem) if self._flat.images else None
             size = (image_size(image) if image else None) or size or NOMINAL

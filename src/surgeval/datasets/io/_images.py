@@ -39,6 +39,14 @@ def read_image(ref: ImageRef) -> npt.NDArray[np.uint8]:
     """The pixels of a frame as RGB, shape (height, width, 3).
 
     A missing, damaged or cut-off file raises `DataError` naming it.
+
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Image.new("RGB", (64, 48), (255, 0, 0)).save(f"{folder}/frame.png")
+    ...     pixels = read_image(ImageRef(Path(folder) / "frame.png"))
+    >>> pixels.shape, pixels[0, 0].tolist()
+    ((48, 64, 3), [255, 0, 0])
     """
     if ref.frame is not None:
         return read_video_frame(ref.path, ref.frame)
@@ -99,7 +107,15 @@ def _rgb(image: Image.Image, path: Path) -> npt.NDArray[np.uint8]:
 
 
 def image_size(path: Path) -> tuple[int, int] | None:
-    """Width and height from the file's header, or None where that cannot be read."""
+    """Width and height from the file's header, or None where that cannot be read.
+
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Image.new("RGB", (64, 48)).save(f"{folder}/frame.png")
+    ...     image_size(Path(folder) / "frame.png"), image_size(Path(folder) / "missing.png")
+    ((64, 48), None)
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

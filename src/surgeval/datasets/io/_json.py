@@ -27,7 +27,15 @@ _CHUNK = 1 << 18
 
 
 def read_bytes(path: Path, tell: OnProblem, limit: int = MAX_BYTES) -> bytes | None:
-    """The bytes of a regular file of bounded size, or None after telling why not."""
+    """The bytes of a regular file of bounded size, or None after telling why not.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "labels.txt"
+    ...     _ = path.write_bytes(b"0 0.5")
+    ...     read_bytes(path, print)
+    b'0 0.5'
+    """
     place = Place(str(path), tell)
     try:
         with open_regular(path) as stream:
@@ -42,7 +50,16 @@ def read_bytes(path: Path, tell: OnProblem, limit: int = MAX_BYTES) -> bytes | N
 
 
 def read_text(path: Path, tell: OnProblem, limit: int = MAX_BYTES) -> str | None:
-    """The UTF-8 text of a file, or None after telling why not."""
+    r"""The UTF-8 text of a file, or None after telling why not.
+
+    >>> import tempfile
+    >>> problems = []
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "labels.txt"
+    ...     _ = path.write_bytes(b"\xff\xfe")
+    ...     read_text(path, problems.append), problems[0].kind
+    (None, 'text-broken')
+    """
     data = read_bytes(path, tell, limit)
     if data is None:
         return None
@@ -55,7 +72,19 @@ def read_text(path: Path, tell: OnProblem, limit: int = MAX_BYTES) -> str | None
 
 
 def read_json(path: Path, tell: OnProblem) -> Any:
-    """The parsed file, or `NOTHING` after telling what is wrong with it."""
+    """The parsed file, or `NOTHING` after telling what is wrong with it.
+
+    >>> import tempfile
+    >>> problems = []
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "labels.json"
+    ...     _ = path.write_text('{"frames": [1, 2]}')
+    ...     read_json(path, problems.append)
+    ...     _ = path.write_text('{"frames": [1, ')
+    ...     read_json(path, problems.append) is NOTHING, problems[0].kind
+    {'frames': [1, 2]}
+    (True, 'json-broken')
+    """
     text = read_text(path, tell)
     return NOTHING if text is None else parse_json(text, Place(str(path), tell))
 
@@ -94,8 +123,30 @@ def _repeated(key: str, place: Place) -> None:
     place.warn("key-duplicate", f"the key {shown(key)} twice in one object", "each key once")
 
 
+def read_mapping(path: Path, tell: OnProblem) -> dict[str, Any] | None:
+    """The JSON object in a file, or None after telling what is wrong with it.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "labels.json"
+    ...     _ = path.write_text("[1, 2]")
+    ...     read_mapping(path, lambda problem: print(problem.kind, problem.found))
+    wrong-shape [1, 2]
+    """
+    data = read_json(path, tell)
+    return None if data is NOTHING else Place(str(path), tell).mapping(data)
+
+
 def read_lines(path: Path, tell: OnProblem) -> Iterator[tuple[int, str]]:
-    """The non-empty lines of a text file with their numbers from 1, one at a time."""
+    r"""The non-empty lines of a text file with their numbers from 1, one at a time.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "items.jsonl"
+    ...     _ = path.write_text('{"id": 1}\n\n{"id": 2}\n')
+    ...     list(read_lines(path, print))
+    [(1, '{"id": 1}'), (3, '{"id": 2}')]
+    """
     place = Place(str(path), tell)
     try:
         with open_regular(path) as stream:

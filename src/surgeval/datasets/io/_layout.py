@@ -23,7 +23,15 @@ _DIGITS = re.compile(r"(\d{1,12})\D*$")
 
 
 def names(folder: Path) -> list[str]:
-    """The names in a folder in natural order, without hidden ones; none where it cannot be listed."""
+    """The names in a folder in natural order, without hidden ones; none where it cannot be listed.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("frame 10.jpg", "frame 9.jpg", ".hidden"):
+    ...         (Path(folder) / name).touch()
+    ...     names(Path(folder))
+    ['frame 9.jpg', 'frame 10.jpg']
+    """
     try:
         with os.scandir(folder) as entries:
             found = [entry.name for entry in entries if not entry.name.startswith(".") and printable(entry.name)]
@@ -33,7 +41,15 @@ def names(folder: Path) -> list[str]:
 
 
 def folders(folder: Path) -> list[Path]:
-    """The folders in a folder."""
+    """The folders in a folder.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     (Path(folder) / "VID01").mkdir()
+    ...     (Path(folder) / "notes.txt").touch()
+    ...     [path.name for path in folders(Path(folder))]
+    ['VID01']
+    """
     return [folder / name for name in names(folder) if os.path.isdir(folder / name)]  # noqa: PTH112 (`Path.is_dir` may raise)
 
 

@@ -205,7 +205,11 @@ def fits(width: int, height: int) -> bool:
 
 
 def as_float(value: Any) -> float | None:
-    """The value as a float when it is a number, else None; an int too large for a float becomes infinity."""
+    """The value as a float when it is a number, else None; an int too large for a float becomes infinity.
+
+    >>> as_float(3), as_float("3"), as_float(True)
+    (3.0, None, None)
+    """
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:

@@ -169,7 +169,17 @@ def _unreadable(path: Path, error: Exception) -> DataError:
 
 
 def video_index(path: Path) -> VideoIndex:
-    """The frames of a video file; an unreadable file raises `DataError`."""
+    """The frames of a video file; an unreadable file raises `DataError`.
+
+    >>> import cv2, numpy, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     film = cv2.VideoWriter(f"{folder}/op.mp4", cv2.VideoWriter_fourcc(*"mp4v"), 25, (64, 48))
+    ...     _ = [film.write(numpy.zeros((48, 64, 3), numpy.uint8)) for _ in range(50)]
+    ...     film.release()
+    ...     index = video_index(Path(folder) / "op.mp4")
+    >>> len(index.times), float(index.times[25])
+    (50, 1.0)
+    """
     return _reader(path).index
 
 
@@ -254,6 +264,14 @@ class VideoFormat:
 
 
 def video_files(folder: Path) -> list[Path]:
-    """The video files of a folder by name."""
+    """The video files of a folder by name.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("op 2.mp4", "op 10.MP4", "notes.txt"):
+    ...         (Path(folder) / name).touch()
+    ...     [path.name for path in video_files(Path(folder))]
+    ['op 2.mp4', 'op 10.MP4']
+    """
     files = [folder / name for name in names(folder)] if folder.is_dir() else []
     return [file for file in files if file.suffix.lower() in SUFFIXES and is_there(file)]

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from surgeval.datasets.io._json import NOTHING, read_json
+from surgeval.datasets.io._json import read_mapping
 from surgeval.datasets.io._layout import names, printable
 from surgeval.datasets.io._values import Place, shown
 from surgeval.datasets.predictions._raw import RawTable, RowProblems
@@ -46,8 +46,7 @@ def read_cholect50(path: Path, truth: GroundTruth, tally: RowProblems) -> RawTab
     collector = RowCollector(tally)
     for file in json_files(path):
         place = Place(str(file), tally)
-        data = read_json(file, tally)
-        whole = place.mapping(data) if data is not NOTHING else None
+        whole = read_mapping(file, tally)
         frames = place.mapping(whole.get("annotations"), "annotations") if whole is not None else None
         if whole is None or frames is None:
             continue

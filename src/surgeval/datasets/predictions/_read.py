@@ -36,11 +36,23 @@ def read_detections(
     assume_score: float | None = None,
     on_problem: OnProblem = raise_errors,
 ) -> Detections:
-    """Read predicted boxes for a dataset (or its `ground_truth`, which saves walking it again).
+    r"""Read predicted boxes for a dataset (or its `ground_truth`, which saves walking it again).
 
     The format is found out unless it is given. `classes` says what the lone class id of a YOLO line or an unnamed COCO
     category is: a triplet where the label space has triplets, unless you say `instrument`. `assume_score` lets YOLO
     lines without a score pass. By default the first error raises; a listener collects all and the rows are skipped.
+
+    >>> import tempfile
+    >>> from surgeval.datasets import MemoryDataset
+    >>> from surgeval.records import Frame
+    >>> from surgeval.vocab import load_labels
+    >>> dataset = MemoryDataset(load_labels("cholect50"), [Frame("VID68", "000016", 0, None, None, 854, 480)])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "found.csv"
+    ...     _ = path.write_text("video,frame,triplet,score,x,y,w,h\nVID68,000016,17,0.9,100,120,60,80\n")
+    ...     found = read_detections(path, dataset)
+    >>> found.table.select("video", "frame", "triplet", "score").rows()
+    [('VID68', '000016', 17, 0.9)]
     """
     target = existing(path, "predictions")
     if format is not None and format not in FORMATS:
@@ -79,7 +91,15 @@ def _raw(
 
 
 def detect_format(path: Path) -> str:
-    """The format of a file by its suffix and first keys, of a folder by its files."""
+    r"""The format of a file by its suffix and first keys, of a folder by its files.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "found.csv"
+    ...     _ = path.write_text("video,frame,triplet,score,x,y,w,h\n")
+    ...     detect_format(path)
+    'table'
+    """
     if path.is_dir():
         inside = [*names(path), *names(path / "labels")]
         lines = bool(text_files(path))

@@ -19,7 +19,7 @@ import polars as pl
 from surgeval.arrays import Floats
 from surgeval.datasets._base import OnProblem, raise_errors
 from surgeval.datasets.io._files import existing
-from surgeval.datasets.io._json import NOTHING, Members, read_json
+from surgeval.datasets.io._json import Members, read_mapping
 from surgeval.datasets.io._layout import printable
 from surgeval.datasets.io._values import Place, shown
 from surgeval.datasets.predictions._cholect50 import frame_name, json_files
@@ -94,7 +94,19 @@ class JoinedRecognition:
 def read_recognition(
     path: str | Path, dataset: Truth, *, format: str | None = None, on_problem: OnProblem = raise_errors
 ) -> RecognitionTable:
-    """Read per-frame class scores for a dataset (or its `ground_truth`)."""
+    """Read per-frame class scores for a dataset (or its `ground_truth`).
+
+    >>> import json, tempfile
+    >>> from surgeval.datasets import MemoryDataset
+    >>> from surgeval.records import Frame
+    >>> from surgeval.vocab import load_labels
+    >>> frame, scores = Frame("v1", "000001", 0, None, None, 640, 480), [0.9, 0, 0, 0, 0, 0, 0]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(f"{folder}/scores.json").write_text(json.dumps({"v1": {"000001": scores}}))
+    ...     read = read_recognition(f"{folder}/scores.json", MemoryDataset(load_labels("cholec80"), [frame]))
+    >>> read.table["scores"].to_list()
+    [[0.9, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]
+    """
     target = existing(path, "recognition scores")
     if format is not None and format not in FORMATS:
         raise BadInput(f"format {format!r}: expected one of {', '.join(FORMATS)}")
@@ -215,8 +227,7 @@ def _videos(file: Path, tally: RowProblems, whole: bool) -> Iterator[tuple[str, 
                 yield key, entries
         else:
             return
-    data = read_json(file, tally)
-    entries = place.mapping(data) if data is not NOTHING else None
+    entries = read_mapping(file, tally)
     if entries is not None:
         yield file.stem, entries
 

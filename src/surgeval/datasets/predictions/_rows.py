@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from surgeval.datasets.io._json import NOTHING, read_json
+from surgeval.datasets.io._json import read_mapping
 from surgeval.datasets.io._layout import printable
 from surgeval.datasets.io._values import Place, shown
 from surgeval.datasets.predictions._raw import Column, RawTable, RowProblems, Source
@@ -65,8 +65,7 @@ class RowCollector:
 def read_rows(path: Path, truth: GroundTruth, tally: RowProblems) -> RawTable:
     """The rows of one file."""
     place = Place(str(path), tally)
-    data = read_json(path, tally)
-    videos = place.mapping(data) if data is not NOTHING else None
+    videos = read_mapping(path, tally)
     collector = RowCollector(tally)
     widths: list[int] = []
     for video, frames in _videos(videos or {}, place):

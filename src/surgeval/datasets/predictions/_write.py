@@ -50,6 +50,18 @@ def write_detections(
 
     The table is checked as when it is read. COCO for a COCO dataset is a results list with that file's ids; for any
     other dataset it names its images and categories itself.
+
+    >>> import tempfile
+    >>> from surgeval.datasets import MemoryDataset
+    >>> from surgeval.records import Frame
+    >>> from surgeval.vocab import load_labels
+    >>> dataset = MemoryDataset(load_labels("cholect50"), [Frame("VID68", "000016", 0, None, None, 854, 480)])
+    >>> box = {"x": [100.0], "y": [120.0], "w": [60.0], "h": [80.0]}
+    >>> found = pl.DataFrame({"video": ["VID68"], "frame": ["000016"], "triplet": [17], "score": [0.9], **box})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     report = write_detections(found, Path(folder) / "found.csv", dataset=dataset)
+    >>> report.rows, report.losses
+    (1, ())
     """
     target = Path(path)
     chosen = format or _by_suffix(target)
@@ -86,7 +98,19 @@ def write_detections(
 
 
 def write_recognition(recognition: RecognitionTable | pl.DataFrame, path: str | Path, *, dataset: Truth) -> WriteReport:
-    """Write class scores: Parquet (list column), CSV (a column per class) or JSON (by video and frame); no loss."""
+    """Write class scores: Parquet (list column), CSV (a column per class) or JSON (by video and frame); no loss.
+
+    >>> import tempfile
+    >>> from surgeval.datasets import MemoryDataset
+    >>> from surgeval.records import Frame
+    >>> from surgeval.vocab import load_labels
+    >>> dataset = MemoryDataset(load_labels("cholec80"), [Frame("v1", "000001", 0, None, None, 640, 480)])
+    >>> scores = pl.DataFrame({"video": ["v1"], "frame": ["000001"], "scores": [[0.9] + [0.0] * 6]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = write_recognition(scores, Path(folder) / "scores.json", dataset=dataset)
+    ...     (Path(folder) / "scores.json").read_text()
+    '{"v1": {"000001": [0.9, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]}}'
+    """
     target = Path(path)
     suffix = target.suffix.lower()
     if suffix not in (*SUFFIXES, ".json"):

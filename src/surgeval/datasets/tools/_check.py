@@ -95,6 +95,14 @@ def check(
 
     Image files must exist and have the stated size (read from their headers); `images=True` also decodes each of
     them, which finds files that are cut off.
+
+    >>> from surgeval.datasets import MemoryDataset
+    >>> from surgeval.records import Frame
+    >>> from surgeval.vocab import load_labels
+    >>> twice = Frame("VID01", "000001", 0, None, None, 640, 480)
+    >>> report = check(MemoryDataset(load_labels("cholec80"), [twice, twice]))
+    >>> report.frames, [problem.kind for problem in report.problems]
+    (2, ['frame-duplicate'])
     """
     tell = _Listener(keep, on_problem)
     counts: Counter[str] = Counter()

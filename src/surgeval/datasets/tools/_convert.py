@@ -143,11 +143,22 @@ def convert(
     on_problem: OnProblem = raise_errors,
     progress: Callable[[Video, Frame], None] | None = None,
 ) -> ConvertReport:
-    """Write a dataset in another format.
+    r"""Write a dataset in another format.
 
     `size` pads every frame to a square and resizes it (640 in ProstaTD); `restore` undoes that for a labelme dataset
     which was written so. `merge` consolidates labels, `min_count` drops rarer triplets. Images are copied unchanged
     unless their pixels change; `images=False` leaves them out. What the format cannot hold is listed in `losses`.
+
+    >>> import tempfile
+    >>> from surgeval.datasets import MemoryDataset
+    >>> from surgeval.records import Box, Instance, Triplet
+    >>> from surgeval.vocab import load_labels
+    >>> hook = Instance(Triplet(3), Box(64, 48, 64, 48))
+    >>> dataset = MemoryDataset(load_labels("cholec80"), [Frame("VID01", "000012", 12, None, None, 640, 480, (hook,))])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     report = convert(dataset, f"{folder}/yolo", "yolo5", images=False)
+    ...     (Path(folder) / "yolo" / "labels" / "VID01_000012.txt").read_text()
+    '3 0.150000 0.150000 0.100000 0.100000\n'
     """
     known = writers()
     if format not in known:

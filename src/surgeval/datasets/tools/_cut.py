@@ -50,6 +50,14 @@ def cut_frames(
     """Write frames as `OUT/NUMBER.jpg`, where NUMBER counts the frames of the video from 0.
 
     `every` seconds (the frame shown at each tick), or each `stride`-th frame; `window` is (start, end) in seconds.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     film = cv2.VideoWriter(f"{folder}/op.mp4", cv2.VideoWriter_fourcc(*"mp4v"), 25, (64, 48))
+    ...     _ = [film.write(np.zeros((48, 64, 3), np.uint8)) for _ in range(50)]
+    ...     film.release()
+    ...     [path.name for path in cut_frames(Path(folder) / "op.mp4", Path(folder) / "frames", every=1.0)]
+    ['000000.jpg', '000025.jpg']
     """
     numbers = _chosen(video_index(video), every, stride, window, video)
     out.mkdir(parents=True, exist_ok=True)
@@ -64,7 +72,17 @@ def cut_frames(
 
 
 def clip_video(video: Path, out: Path, window: tuple[float, float], *, overlay: bool = False) -> Path:
-    """Write the frames of a window as one H.264 clip, each at its own time from the start of the window."""
+    """Write the frames of a window as one H.264 clip, each at its own time from the start of the window.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     film = cv2.VideoWriter(f"{folder}/op.mp4", cv2.VideoWriter_fourcc(*"mp4v"), 25, (64, 48))
+    ...     _ = [film.write(np.zeros((48, 64, 3), np.uint8)) for _ in range(50)]
+    ...     film.release()
+    ...     clip = clip_video(Path(folder) / "op.mp4", Path(folder) / "clip.mp4", (0.0, 1.0))
+    ...     len(video_index(clip).times)
+    26
+    """
     index = video_index(video)
     numbers = _chosen(index, None, 1, window, video)
     width, height = index.width // 2 * 2, index.height // 2 * 2
@@ -113,6 +131,13 @@ def _images(video: Path, numbers: list[int], overlay: bool) -> Iterator[tuple[in
 
 
 def with_clock(image: Image, seconds: float) -> Image:
+    """A copy of the image with the time in its upper left corner.
+
+    >>> frame = np.zeros((120, 160, 3), np.uint8)
+    >>> clocked = with_clock(frame, 75.0)
+    >>> clocked.shape == frame.shape, bool(clocked.any()), bool(frame.any())
+    (True, True, False)
+    """
     drawn = np.ascontiguousarray(image).copy()
     size = max(drawn.shape[1] / 900, 0.4)
     at = (round(10 * size), round(28 * size))

@@ -26,7 +26,16 @@ _HELD = 24  # frames of a video among which those for the sheet are chosen
 
 
 def draw_frame(image: npt.NDArray[np.uint8], frame: Frame, space: LabelSpace) -> npt.NDArray[np.uint8]:
-    """A copy of the image with the boxes, outlines and names of its instances."""
+    """A copy of the image with the boxes, outlines and names of its instances.
+
+    >>> from surgeval.records import Box, Triplet
+    >>> from surgeval.vocab import load_labels
+    >>> hook = Instance(Triplet(3), Box(20, 20, 60, 40))
+    >>> black = np.zeros((120, 160, 3), np.uint8)
+    >>> drawn = draw_frame(black, Frame("VID01", "000012", 12, None, None, 160, 120, (hook,)), load_labels("cholec80"))
+    >>> bool(drawn[20, 50].any()), bool(drawn[40, 50].any()), bool(black.any())
+    (True, False, False)
+    """
     canvas = np.ascontiguousarray(image).copy()
     scale = max(canvas.shape[1] / 640, 0.5)
     for instance in frame.instances:
@@ -59,7 +68,20 @@ def _text(canvas: npt.NDArray[np.uint8], text: str, at: tuple[int, int], size: f
 def contact_sheet(
     dataset: Dataset, n: int = 12, *, columns: int = 4, width: int = 400, on_problem: OnProblem = raise_errors
 ) -> npt.NDArray[np.uint8]:
-    """Frames spread over the videos, labels drawn, in one picture. Frames with instances are preferred."""
+    """Frames spread over the videos, labels drawn, in one picture. Frames with instances are preferred.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from PIL import Image
+    >>> from surgeval.datasets import MemoryDataset
+    >>> from surgeval.records import ImageRef
+    >>> from surgeval.vocab import load_labels
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Image.new("RGB", (160, 120), (90, 20, 20)).save(f"{folder}/12.png")
+    ...     frame = Frame("VID01", "12", 12, None, ImageRef(Path(folder) / "12.png"), 160, 120)
+    ...     contact_sheet(MemoryDataset(load_labels("cholec80"), [frame]), 1, columns=1, width=80).shape
+    (60, 80, 3)
+    """
     videos = [video.name for video in dataset.videos(on_problem)]
     tiles: list[npt.NDArray[np.uint8]] = []
     for number, video in enumerate(videos):

@@ -20,6 +20,17 @@ def dataset_fingerprint(dataset: Dataset) -> str:
     """A hash of the dataset's files: labels by their content, images and videos by name and size.
 
     It does not depend on where the folder lies or when its files were written.
+
+    >>> import tempfile
+    >>> from surgeval.datasets import open_dataset
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     label = Path(folder) / "labels" / "VID01_000012.txt"
+    ...     label.parent.mkdir()
+    ...     _ = label.write_text("3 0.5 0.5 0.2 0.1")
+    ...     before = dataset_fingerprint(open_dataset(folder, labels="cholec80"))
+    ...     _ = label.write_text("2 0.5 0.5 0.2 0.1")
+    ...     before == dataset_fingerprint(open_dataset(folder, labels="cholec80"))
+    False
     """
     digest = hashlib.sha256(f"{dataset.format}\n{dataset.space!r}\n".encode())
     # `beside`: what a dataset takes from elsewhere, boxes of another folder or the mapping of a table.

@@ -205,7 +205,18 @@ class JoinedBoxes:
 
 
 def join_boxes(source: Dataset, boxes: Dataset, shift: int = 0) -> JoinedBoxes:
-    """The frames of `source` with the boxes of `boxes`; frame k takes the boxes of moment k + `shift`."""
+    """The frames of `source` with the boxes of `boxes`; frame k takes the boxes of moment k + `shift`.
+
+    >>> from surgeval.datasets import MemoryDataset
+    >>> from surgeval.records import Box, Triplet
+    >>> from surgeval.vocab import load_labels
+    >>> space, place = load_labels("cholect50"), Box(100, 120, 60, 80)
+    >>> said = Frame("VID01", "000001", 1, 1.0, None, 854, 480, (Instance(Triplet(2, 1, 0)),))
+    >>> seen = Frame("VID01", "000001", 1, 1.0, None, 854, 480, (Instance(Triplet(2), place),))
+    >>> joined = join_boxes(MemoryDataset(space, [said]), MemoryDataset(space, [seen]))
+    >>> [(one.triplet, one.box == place) for frame in joined.frames("VID01") for one in frame.instances]
+    [(Triplet(instrument=2, verb=1, target=0), True)]
+    """
     return JoinedBoxes(source, boxes, shift)
 
 

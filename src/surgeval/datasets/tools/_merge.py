@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from surgeval.datasets._base import Dataset, OnProblem, raise_errors
-from surgeval.datasets.io._json import NOTHING, read_json
+from surgeval.datasets.io._json import read_mapping
 from surgeval.datasets.io._values import Place, shown
 from surgeval.errors import BadInput
 from surgeval.records import UNKNOWN, Frame, Instance, Question, Triplet, Video
@@ -37,10 +37,7 @@ class MergeMap:
     @classmethod
     def load(cls, path: Path) -> MergeMap:
         """From a JSON file."""
-        place = Place(str(path), raise_errors)
-        data = read_json(path, raise_errors)
-        record = place.mapping(data) if data is not NOTHING else None
-        return cls.from_json(record or {}, str(path))
+        return cls.from_json(read_mapping(path, raise_errors) or {}, str(path))
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], file: str = "merge map") -> MergeMap:
@@ -176,7 +173,18 @@ class Merged:
 
 
 def merged(source: Dataset, rules: MergeMap, min_count: int = 0, on_problem: OnProblem = raise_errors) -> Merged:
-    """The dataset with merged labels; with `min_count` its instances are counted first (one more pass)."""
+    """The dataset with merged labels; with `min_count` its instances are counted first (one more pass).
+
+    >>> from surgeval.datasets import MemoryDataset
+    >>> from surgeval.records import Frame, Instance, Triplet
+    >>> from surgeval.vocab import load_labels
+    >>> space = load_labels("cholect50")
+    >>> frame = Frame("VID01", "000001", 0, None, None, 854, 480, (Instance(Triplet(*space.triplets[17])),))
+    >>> rules = MergeMap.from_json({"verbs": {"grasp": "hold", "retract": "hold"}})
+    >>> dataset = merged(MemoryDataset(space, [frame]), rules)
+    >>> len(space.verbs), len(dataset.space.verbs), "hold" in dataset.space.verbs
+    (10, 9, True)
+    """
     merge = Merge(source.space, rules)
     if min_count > 1:
         counts: Counter[Names] = Counter()

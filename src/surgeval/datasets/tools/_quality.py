@@ -88,7 +88,12 @@ def frame_quality(image: npt.NDArray[np.uint8], video: str = "", name: str = "")
 
 
 def propose_drops(measures: Iterable[FrameQuality], limits: QualityLimits | None = None) -> tuple[Proposal, ...]:
-    """The frames to drop, each with its first reason: black, extreme light, out of body, blurred."""
+    """The frames to drop, each with its first reason: black, extreme light, out of body, blurred.
+
+    >>> black = frame_quality(np.zeros((256, 448, 3), np.uint8), "VID01", "000002")
+    >>> [(drop.name, drop.reason) for drop in propose_drops([black])]
+    [('000002', 'black')]
+    """
     limits = limits or QualityLimits()
     rows = list(measures)
     found: dict[int, Proposal] = {}

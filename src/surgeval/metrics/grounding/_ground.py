@@ -93,22 +93,48 @@ class Grounding:
 
 
 def attention_coverage(region: Region, truth: Bools) -> float | None:
-    """AC = |A ∩ G| / |A| with all labelled pixels; None for an empty region."""
+    """AC = |A ∩ G| / |A| with all labelled pixels; None for an empty region.
+
+    >>> heat = np.zeros((10, 10)); heat[:2] = 1
+    >>> labelled = np.zeros((10, 10), bool); labelled[:, :5] = True
+    >>> attention_coverage(top_region(heat), labelled)
+    0.5
+    """
     return _ratio(_hits(region, truth), region.size)
 
 
 def attention_accuracy(region: Region, truth: Truth, predicted: Label) -> float | None:
-    """AA = |A ∩ G_c| / |A| with the pixels of the predicted class, 0 where it is not labelled."""
+    """AA = |A ∩ G_c| / |A| with the pixels of the predicted class, 0 where it is not labelled.
+
+    >>> heat = np.zeros((10, 10)); heat[:2] = 1
+    >>> truth = Truth.of([[0, 0, 5, 10], [5, 0, 8, 10]], ["hook", "grasper"], 10, 10)
+    >>> region = top_region(heat)
+    >>> attention_accuracy(region, truth, "hook"), attention_accuracy(region, truth, "grasper")
+    (0.5, 0.3)
+    """
     return attention_coverage(region, truth.of_class(predicted))
 
 
 def ars(region: Region, truth: Truth, instrument: Label, *, matched: bool) -> float | None:
-    """ARS = |A ∩ B_s| / |A| where instrument and verb were named right, else 0."""
+    """ARS = |A ∩ B_s| / |A| where instrument and verb were named right, else 0.
+
+    >>> heat = np.zeros((10, 10)); heat[:2] = 1
+    >>> region, truth = top_region(heat), Truth.of([[0, 0, 5, 10]], ["hook"], 10, 10)
+    >>> ars(region, truth, "hook", matched=True), ars(region, truth, "hook", matched=False)
+    (0.5, 0.0)
+    """
     return attention_accuracy(region, truth, instrument) if matched else 0.0
 
 
 def ras(region: Region, motion: Bools, labelled: Bools) -> float | None:
-    """RAS = |A ∩ (M ∪ G)| / |A|: local with the boxes of the matched instrument, global with all."""
+    """RAS = |A ∩ (M ∪ G)| / |A|: local with the boxes of the matched instrument, global with all.
+
+    >>> heat = np.zeros((10, 10)); heat[:2] = 1
+    >>> moving, labelled = np.zeros((10, 10), bool), np.zeros((10, 10), bool)
+    >>> moving[:, :3], labelled[:, :5] = True, True
+    >>> ras(top_region(heat), moving, labelled)
+    0.5
+    """
     if motion.shape != labelled.shape:
         raise BadInput(f"motion: found shape {motion.shape}, expected {labelled.shape} as the evaluated area")
     return attention_coverage(region, motion | labelled)
@@ -159,7 +185,13 @@ def ground_region(
     motion: Bools | None = None,
     matched: bool | None = None,
 ) -> Grounding:
-    """As `ground`, from a region and a `Truth` that several prompts of a frame may share."""
+    """As `ground`, from a region and a `Truth` that several prompts of a frame may share.
+
+    >>> heat = np.zeros((10, 10)); heat[:2] = 1
+    >>> region, truth = top_region(heat), Truth.of([[0, 0, 5, 10]], ["hook"], 10, 10)
+    >>> [ground_region(region, truth, name).AA for name in ("hook", "grasper")]
+    [0.5, 0.0]
+    """
     own = truth.of_class(predicted)
     sets = {"all": truth.union, "class": own}
     if motion is not None:

@@ -141,12 +141,12 @@ def _connect(parts: SplitResult, until: float) -> tuple[http.client.HTTPConnecti
     except BaseException:
         connection.close()
         raise
-    connection.sock.bound(until, LONGEST)
+    connection.sock.bound(until, LONGEST)  # type: ignore[union-attr]  # one of ours, plain or with TLS
     return connection, target, login
 
 
 def _dial(host: str, port: int, until: float) -> _Socket:
-    """A connected socket; all addresses of a name share the deadline."""
+    """A connected socket; all addresses of a name share the deadline (looking the name up has the system's own)."""
     failure: OSError = OSError("no address")
     for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
         dialled = _Socket(family, kind, protocol)

@@ -85,9 +85,8 @@ class LocalChat:
                 raise ChatError(f"{self._path.name}: {first[:160]}") from None
             asked = int(inputs["input_ids"].shape[1])
             new = output[0, asked:]
-            finish = "length" if len(new) >= self._max_tokens else ""
-            text = self._tokenizer.decode(new, skip_special_tokens=True)
-            return Reply(text, asked, len(new), 1, finish, time.perf_counter() - began)
+            text, seconds = self._tokenizer.decode(new, skip_special_tokens=True), time.perf_counter() - began
+            return Reply(text, asked, len(new), 1, "length" if len(new) >= self._max_tokens else "", seconds)
 
     def _inputs(self, messages: Sequence[Message]) -> Any:
         options: dict[str, Any] = {

@@ -83,8 +83,9 @@ class OpenAIChat:
     def __init__(
         self, model: str, url: str, options: ChatOptions | None = None, *, sleep: Callable[[float], None] = time.sleep
     ) -> None:
+        parse_server(f"openai:{model}@{url}", f"{model}@{url}")  # refuses what is no address
         self._model, self._options, self._sleep = model, options or ChatOptions(), sleep
-        self._name = public_name(f"{model}@{url}").removeprefix(f"{model}@")
+        self._name = public_name(url)
         parts, key = urlsplit(url), read_key(url)
         try:
             self._secrets = secrets_of(key, url, proxy_of(parts))

@@ -51,6 +51,16 @@ def simulate_detector(dataset: Dataset, quality: Quality = "good", seed: int = 0
     """Detections for every labelled frame, in the columns that `surgeval score triplets` reads.
 
     Instances whose triplet is not a class of the label space (a specimen bag) are never detected.
+
+    >>> from surgeval.datasets import MemoryDataset
+    >>> from surgeval.records import Box, Frame, Instance, Triplet
+    >>> from surgeval.vocab import load_labels
+    >>> space = load_labels("phantom")
+    >>> hook = Instance(Triplet(*space.triplets[0]), Box(100, 60, 80, 60))
+    >>> frames = [Frame("A1", f"{n:06d}", n, None, None, 448, 256, (hook,)) for n in range(20)]
+    >>> found = simulate_detector(MemoryDataset(space, frames), "good")
+    >>> found.columns
+    ['video', 'frame', 'triplet', 'score', 'x', 'y', 'w', 'h']
     """
     if quality not in QUALITIES:
         raise BadInput(f"quality {quality!r}: expected one of {', '.join(QUALITIES)}")

@@ -23,7 +23,15 @@ from surgeval.vocab import load_labels
 
 
 def video_mp4(footage: Footage, out: str | Path, fps: int = FPS) -> Path:
-    """The whole video as H.264 MP4; the same bytes for the same encoder library."""
+    """The whole video as H.264 MP4; the same bytes for the same encoder library.
+
+    >>> import tempfile
+    >>> from surgeval.phantom import Footage, make_procedure
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     film = video_mp4(Footage(make_procedure(7, 1.0), width=96, height=64), f"{folder}/op.mp4", fps=1)
+    ...     film.name, film.stat().st_size > 0
+    ('op.mp4', True)
+    """
     if FPS % fps:
         raise BadInput(f"fps: found {fps}, expected a divisor of {FPS}")
     if footage.width % 2 or footage.height % 2:
@@ -33,7 +41,15 @@ def video_mp4(footage: Footage, out: str | Path, fps: int = FPS) -> Path:
 
 
 def truth_film(plan: VideoPlan, out: str | Path, *, seconds: float, start: float = 0.0, length: float = 12.0) -> Path:
-    """A stretch of one operation with boxes, masks, triplets, phase and gaze drawn, at twice the size."""
+    """A stretch of one operation with boxes, masks, triplets, phase and gaze drawn, at twice the size.
+
+    >>> import tempfile
+    >>> from surgeval.phantom import plan_videos
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     film = truth_film(plan_videos(7, 1)[0], f"{folder}/truth.mp4", seconds=2.0, length=0.04)
+    ...     film.stat().st_size > 0
+    True
+    """
     procedure = make_procedure(plan.seed, seconds, plan.procedure)
     footage = Footage(procedure, plan.source)
     gaze, known, space = (

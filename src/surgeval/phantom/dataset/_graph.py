@@ -137,7 +137,13 @@ class SceneGraph:
 
 
 def graph_from_json(data: Any, file: str | Path) -> SceneGraph:
-    """The inverse of `SceneGraph.to_json`."""
+    """The inverse of `SceneGraph.to_json`.
+
+    >>> from surgeval.phantom import make_procedure
+    >>> graph = build_graph("A1", make_procedure(7), [], [])
+    >>> graph_from_json(graph.to_json(), "truth/A1.json") == graph
+    True
+    """
     try:
         return SceneGraph(
             data["video"],

@@ -90,6 +90,13 @@ def write_phantom(
     """Write a dataset in the native layout (docs/phantom.md) and return its folder; call again to resume.
 
     `split` (train, val or test) writes only those of the videos.
+
+    >>> import tempfile
+    >>> from surgeval.datasets import open_dataset
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     out = write_phantom(folder, videos=1, seconds=2, fps_labels=0.5, width=96, height=64, processes=1)
+    ...     [video.name for video in open_dataset(out).videos()]
+    ['A1']
     """
     out = Path(out)
     _check(out, seed, fps_labels, processes)
@@ -118,19 +125,17 @@ def write_edition(
     out: str | Path,
     **options: Unpack[WriteOptions],
 ) -> Path:
-    """Write one of the fixed editions, or one split of it."""
+    """Write one of the fixed editions, or one split of it.
+
+    >>> write_edition("phantom-v0", "phantom")
+    Traceback (most recent call last):
+    surgeval.errors.BadInput: edition: found 'phantom-v0', expected one of ...
+    """
     fixed = edition(name)
     return write_phantom(
-        out,
-        seed=fixed.seed,
-        videos=fixed.videos,
-        seconds=fixed.seconds,
-        fps_labels=fixed.fps_labels,
-        width=fixed.width,
-        height=fixed.height,
-        edition=name,
-        **options,
-    )
+        out, seed=fixed.seed, videos=fixed.videos, seconds=fixed.seconds, fps_labels=fixed.fps_labels,
+        width=fixed.width, height=fixed.height, edition=name, **options,
+    )  # fmt: skip
 
 
 def _check(out: Path, seed: int, fps_labels: float, processes: int | None) -> None:
@@ -353,16 +358,25 @@ def _combined(videos: Sequence[str], texts: Sequence[str]) -> str:
 
 
 def edition_hash(path: str | Path) -> str:
-    """The hash of a written dataset, computed anew from its truth and question files."""
+    """The hash of a written dataset, computed anew from its truth and question files.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     out = write_phantom(folder, videos=1, seconds=2, fps_labels=0.5, width=96, height=64, processes=1)
+    ...     edition_hash(out) == json.loads((out / "phantom.json").read_text())["sha256"]
+    True
+    """
     path = Path(path)
     index = read_json_object(path / "phantom.json", expected="the index of a phantom dataset")
     try:
         names = [row["name"] for row in index["videos"]]
-        strange = next((name for name in names if safe_name(str(name)) != name), None)
+        strange = [name for name in names if safe_name(str(name)) != name]
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(path / "phantom.json", found=error, expected="the index of a phantom dataset") from error
-    if strange is not None:
-        raise DataError(path / "phantom.json", field="name", found=repr(strange), expected="the name of a video's file")
+    if strange:
+        raise DataError(
+            path / "phantom.json", field="name", found=repr(strange[0]), expected="the name of a video's file"
+        )
     texts = [
         read_bounded(path / "questions" / name, 1 << 30, "questions of a phantom dataset").decode()
         for name in ("focus_requests.json", "focus_references.json", "intent/items.jsonl")

@@ -15,7 +15,15 @@ from surgeval.records import VqaQuestion
 
 
 def make_focus_questions(graph: SceneGraph, *, prefix: str, held_out: float, ood: bool) -> list[VqaQuestion]:
-    """All questions of one video; a share `held_out` gets held-out wordings, `ood` says the procedure is unseen."""
+    """All questions of one video; a share `held_out` gets held-out wordings, `ood` says the procedure is unseen.
+
+    >>> from surgeval.phantom import make_procedure
+    >>> from surgeval.phantom.dataset._graph import build_graph
+    >>> graph = build_graph("A1", make_procedure(7), [], [])
+    >>> questions = make_focus_questions(graph, prefix="p", held_out=0.0, ood=False)
+    >>> len(questions)
+    10
+    """
     dice = Dice("focus", prefix, graph.video)
     questions: list[VqaQuestion] = []
     turn = sum(map(ord, graph.video))  # neighbouring videos begin with different answers and letters

@@ -63,7 +63,15 @@ class _Draft:
 
 
 def make_intent_questions(graph: SceneGraph, gaze: Sequence[Gaze], *, prefix: str) -> list[IntentQuestion]:
-    """All items of one video, twins included."""
+    """All items of one video, twins included.
+
+    >>> from surgeval.phantom import make_gaze, make_procedure
+    >>> from surgeval.phantom.dataset._graph import build_graph
+    >>> procedure = make_procedure(7)
+    >>> gaze, nothing_seen = make_gaze(procedure, 448, 256), build_graph("A1", procedure, [], [])
+    >>> make_intent_questions(nothing_seen, gaze, prefix="p")
+    []
+    """
     return _Maker(graph, tuple(gaze), prefix).make()
 
 

@@ -21,7 +21,13 @@ LEVELS = range(6)
 
 
 def corrupt(image: Image, corruption: Corruption, seed: int) -> Image:
-    """The image with the corruption; the same image, corruption and seed give the same bytes."""
+    """The image with the corruption; the same image, corruption and seed give the same bytes.
+
+    >>> frame = np.full((64, 96, 3), 120, np.uint8)
+    >>> dark = corrupt(frame, Corruption("low_light", 3), seed=7)
+    >>> bool(dark.mean() < frame.mean()), bool((dark == corrupt(frame, Corruption("low_light", 3), seed=7)).all())
+    (True, True)
+    """
     if corruption.kind not in _APPLY:
         raise BadInput(f"corruption: found {corruption.kind!r}, expected one of {', '.join(_APPLY)}")
     if corruption.level not in LEVELS:

@@ -114,7 +114,7 @@ def refine(nodes: Floats, scale: float, width: int, height: int) -> AnyInts:
 
 
 def affine_maps(affine: Affine, window: tuple[slice, slice]) -> WarpMaps:
-    """WarpMaps of an image → source affine over a window of the image."""
+    """Maps of an image → source affine over a window of the image."""
     a, b, c, d, e, f = (math.floor(value * 32 * 1024 + 0.5) for value in affine)
     columns = np.arange(window[1].start, window[1].stop, dtype=np.int32)[None, :]
     rows = np.arange(window[0].start, window[0].stop, dtype=np.int32)[:, None]

@@ -19,7 +19,13 @@ GLANCES = 0.08
 
 
 def make_gaze(procedure: Procedure, width: int, height: int) -> tuple[Gaze, ...]:
-    """All fixations of a video, in order; positions in 0 … 1 of the frame."""
+    """All fixations of a video, in order; positions in 0 … 1 of the frame.
+
+    >>> from surgeval.phantom import make_procedure
+    >>> gaze = make_gaze(make_procedure(7), 448, 256)
+    >>> len(gaze) > 10, all(0 <= look.x <= 1 for look in gaze)
+    (True, True)
+    """
     dice = Dice("gaze", procedure.seed, procedure.name)
     fixations, t = [], 0.0
     while t < procedure.seconds:

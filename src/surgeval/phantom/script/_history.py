@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 
-class Stretch(Protocol):
-    """From `start` up to, not including, `end`, in seconds."""
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of time, as the first fields of what happens in it."""
 
+    start: float
+    end: float
+
+
+class _Timed(Protocol):
     @property
-    def start(self) -> float:
-        """When it begins."""
-        ...
-
+    def start(self) -> float: ...
     @property
-    def end(self) -> float:
-        """When it is over."""
-        ...
+    def end(self) -> float: ...
 
 
-S = TypeVar("S", bound=Stretch)
+S = TypeVar("S", bound=_Timed)
 
 
 def stretch_at(stretches: Iterable[S], t: float) -> S | None:
-    """The stretch that holds at a time; None between two."""
+    """The stretch that holds at a time, from its start up to, not including, its end; None between two."""
     return next((stretch for stretch in stretches if stretch.start <= t < stretch.end), None)
 
 

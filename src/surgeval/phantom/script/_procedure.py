@@ -16,7 +16,7 @@ from surgeval.phantom.script._anatomy import Anatomy, build_anatomy
 from surgeval.phantom.script._camera import CameraPath, follow
 from surgeval.phantom.script._dice import Dice
 from surgeval.phantom.script._foreign import ObjectPlan, plan_objects, with_tracks
-from surgeval.phantom.script._history import stretch_at
+from surgeval.phantom.script._history import Span, stretch_at
 from surgeval.phantom.script._procedures import CHOLECYSTECTOMY, PROCEDURES
 from surgeval.phantom.script._schedule import PhaseSpan, Places, book, drafts, finish, gallbladder_swing, phase_spans
 from surgeval.phantom.script._state import Corruption, SceneState
@@ -31,11 +31,9 @@ _PRIORITY = {"right": 0, "extra": 1, "third": 2, "left": 3, "assist": 4, "bag": 
 
 
 @dataclass(frozen=True, slots=True)
-class CorruptedStretch:
+class CorruptedStretch(Span):
     """From–to in seconds of the video, and what is wrong with the image."""
 
-    start: float
-    end: float
     corruption: Corruption
 
 

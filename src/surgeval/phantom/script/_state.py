@@ -39,7 +39,12 @@ class CameraPose:
 
 
 def camera_motion(before: CameraPose, after: CameraPose, width: int, height: int) -> CameraMotion:
-    """The exact P, T, Z, R of the background between two poses (docs/phantom.md gives the algebra)."""
+    """The exact P, T, Z, R of the background between two poses (docs/phantom.md gives the algebra).
+
+    >>> zoomed = camera_motion(CameraPose(), CameraPose(zoom=1.1), 448, 256)
+    >>> round(zoomed.Z, 3), abs(zoomed.P), abs(zoomed.T), abs(zoomed.R)
+    (-0.1, 0.0, 0.0, 0.0)
+    """
     scale = after.zoom / before.zoom
     angle = after.roll - before.roll
     cos, sin = scale * math.cos(angle), scale * math.sin(angle)

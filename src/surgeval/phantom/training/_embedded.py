@@ -42,6 +42,10 @@ def train_embedded(
 
     Videos are rendered once, as many as the longest recipe asks for; a shorter one takes the first of them, which are
     those it would have rendered alone. `frames` names a file that keeps them from one call to the next.
+
+    >>> train_embedded({}, "models")
+    Traceback (most recent call last):
+    surgeval.errors.BadInput: model: found none, expected one of phantom-clip, phantom-clip-resnet, phantom-shortcut
     """
     out, workers = Path(out), os.cpu_count() or 1 if workers is None else workers
     kept = Path(frames) if frames else None

@@ -47,7 +47,12 @@ def examine_embedded(
     workers: int = 1,
     log: Log = lambda line: None,
 ) -> list[Examined]:
-    """Examine models (embedded names, or folders that training wrote) on videos that none was trained on."""
+    """Examine models (embedded names, or folders that training wrote) on videos that none was trained on.
+
+    >>> examine_embedded(["phantom-clip"], held_out=-1)
+    Traceback (most recent call last):
+    surgeval.errors.BadInput: held-out videos: found -1, expected 0 to 300
+    """
     if not 0 <= held_out <= 300:
         raise BadInput(f"held-out videos: found {held_out}, expected 0 to 300")
     opened = {name: _open(name, device) for name in dict.fromkeys(models)}

@@ -18,16 +18,10 @@ if TYPE_CHECKING:
     from surgeval.protocols.focus.method import RESAMPLES, score_focus
     from surgeval.protocols.focus.result import Admission, FocusScores, admission_gate, load_focus, outcomes
 
-DESCRIPTOR = Descriptor(
-    name="focus",
-    question="Does it answer questions about the operation, better than one who never looked?",
-    run="surgeval.protocols.focus.command:run",
-    score="surgeval.protocols.focus.command:score",
-    load="surgeval.protocols.focus.result:load_focus",
-    page="surgeval.protocols.focus.page:write_page_of",
-    compare="surgeval.protocols.focus.compare:compare_focus",
-    outcomes="surgeval.protocols.focus.result:outcomes",
-    chapter="surgeval.protocols.focus.demo:chapter",
+DESCRIPTOR = Descriptor.of_rooms(
+    __name__,
+    "Does it answer questions about the operation, better than one who never looked?",
+    offers=("run", "score", "outcomes", "chapter"),
     order=20,
 )
 

@@ -29,7 +29,19 @@ _SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
 def judge_agreement(
     scores: FocusScores, human: Mapping[str, bool | None] | None = None, *, resamples: int = 2000, seed: int = 0
 ) -> pl.DataFrame:
-    """One row per pair of judges, the panel and, where people decided (`human`: qID → verdict), each against them."""
+    """One row per pair of judges, the panel and, where people decided (`human`: qID → verdict), each against them.
+
+    >>> from surgeval.protocols.focus import score_focus
+    >>> from surgeval.qa.judging import ExactJudge, Panel
+    >>> ask = [{"qID": q, "videoID": q, "start_time": 0, "end_time": 0, "procedure_type": "", "question": "Why?"}
+    ...        for q in "abcd"]
+    >>> truth = [{"qID": q, "primary": "5a", "format": "open_ended", "answer": "to cut"} for q in "abcd"]
+    >>> said = [{"qID": q, "content": text} for q, text in zip("abcd", ("to cut", "to cut", "cutting", "to sew"))]
+    >>> scores = score_focus(ask, truth, said, judge=Panel([ExactJudge()]), resamples=50)
+    >>> people = {"a": True, "b": True, "c": True, "d": False}  # "cutting" means the same
+    >>> judge_agreement(scores, people, resamples=50).select("first", "second", "answers", "agreement", "kappa").row(0)
+    ('exact', 'human', 4, 0.75, 0.5)
+    """
     votes = scores.votes()
     panel = {verdict.qid: verdict.correct for verdict in scores.verdicts}
     columns = {name: dict(zip(votes["qID"], votes[name], strict=True)) for name in votes.columns if name != "qID"}

@@ -103,7 +103,13 @@ def _read_focus(requests: Source, references: Source, responses: Source, timed: 
 def as_sources(
     questions: Iterable[VqaQuestion], answers: Iterable[Answer]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]:
-    """Requests, references and responses of a dataset's questions and a model's answers to them."""
+    """Requests, references and responses of a dataset's questions and a model's answers to them.
+
+    >>> question = VqaQuestion("q1", "v1", 3, 3, "cholecystectomy", "Is a clip visible?", "1a", "binary", "Yes")
+    >>> requests, references, responses = as_sources([question], [Answer("q1", "yes", 1.5)])
+    >>> references[0]["answer"], responses
+    ('Yes', [{'qID': 'q1', 'content': 'yes', 'latency': 1.5}])
+    """
     requests, references, responses = [], [], []
     for q in questions:
         requests.append({

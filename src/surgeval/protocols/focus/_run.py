@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -22,6 +23,7 @@ from surgeval.asking import (
     Shown,
     VideoFiles,
     open_answerer,
+    pictures,
     question_units,
 )
 from surgeval.engine import Manifest, RunSummary, fingerprint, load_cases, run
@@ -33,7 +35,7 @@ from surgeval.protocols.focus._prompt import PROMPT_VERSION, question_messages
 from surgeval.protocols.focus._rules import latency_limit
 from surgeval.protocols.focus._sources import QuestionSet, open_questions
 from surgeval.protocols.focus._stored import SCORES
-from surgeval.qa.chat import public_name
+from surgeval.qa.chat import Usage, public_name
 from surgeval.qa.formats import formats
 from surgeval.records import Answer, VqaQuestion
 from surgeval.results import Result
@@ -77,6 +79,12 @@ class FocusRun(Result):
         return sum(count for status, count in self.counts.items() if status not in ("ok", "missing"))
 
     @property
+    def usage(self) -> Usage:
+        """Requests and tokens of the answers; `usage.cost(Price(…))` is what they cost."""
+        spent = self.answers.select(pl.col("requests", "prompt_tokens", "completion_tokens").sum())
+        return Usage(*spent.row(0))
+
+    @property
     def tables(self) -> dict[str, pl.DataFrame]:
         """`answers`: one row per question."""
         return {"answers": self.answers}
@@ -94,7 +102,7 @@ class FocusRun(Result):
 
 def run_focus(
     data: str | Path | None,
-    model: str | Answerer,
+    model: str | Answerer[VqaQuestion],
     out: str | Path,
     *,
     requests: str | Path | None = None,
@@ -115,6 +123,15 @@ def run_focus(
     `Answerer`. Frames come from the dataset or from video files in `media`: one on the track `frame`, else up to
     `frames`, with the time burnt in when `overlay` is set. `limit` asks only the first questions. `retry` asks again
     what failed. The same call resumes a run that was stopped; nothing stored is asked again.
+
+    >>> from tempfile import mkdtemp
+    >>> folder = Path(mkdtemp())
+    >>> question = VqaQuestion("q1", "v1", 3, 3, "cholecystectomy", "Is a clip visible?", "1a", "binary", "Yes")
+    >>> for name, rows in zip(("requests", "references"), as_sources([question], [])):
+    ...     _ = (folder / f"{name}.json").write_text(json.dumps(rows))
+    >>> files = {"requests": folder / "requests.json", "references": folder / "references.json"}
+    >>> run_focus(None, "oracle", folder / "run", **files, progress=False)
+    FocusRun of oracle: 1 ok
     """
     if not 1 <= concurrency <= BLOCK:
         raise BadInput(f"concurrency: found {concurrency}, expected 1 to {BLOCK}")
@@ -122,16 +139,16 @@ def run_focus(
         raise BadInput(f"limit: found {limit}, expected at least 1")
     latency_limit(track, None)
     shown = Shown(1 if track == "frame" else frames, overlay)
-    found = open_questions(data, requests, references)
-    questions = found.questions[:limit]
+    question_set = open_questions(data, requests, references)
+    questions = question_set.questions[:limit]
     answerer = (
         open_answerer(
-            model, question_messages, lambda name: (open_questions(name) if name else found).learnable, options
+            model, question_messages, lambda name: (open_questions(name) if name else question_set).learnable, options
         )
         if isinstance(model, str)
         else model
     )
-    eyes = _media(answerer, found, questions, Path(media) if media is not None else None)
+    eyes = _media(answerer, question_set, questions, Path(media) if media is not None else None)
     seen = eyes.identity if eyes else "none"
     config = {
         "media": seen, "limit": limit, "track": track,
@@ -142,7 +159,7 @@ def run_focus(
     folder = Path(out)
     worker = Asking(
         answerer, {question.id: question for question in questions}, folder / "answers.sqlite",
-        media=eyes, shown=shown, concurrency=concurrency,
+        look=partial(pictures, eyes, shown=shown) if eyes else None, concurrency=concurrency,
     )  # fmt: skip
     try:
         summary = run(
@@ -161,18 +178,18 @@ def run_focus(
 
 
 def _media(
-    answerer: Answerer, found: QuestionSet, questions: tuple[VqaQuestion, ...], folder: Path | None
+    answerer: Answerer[VqaQuestion], question_set: QuestionSet, questions: tuple[VqaQuestion, ...], folder: Path | None
 ) -> Media | None:
     videos = {question.video for question in questions}
     if folder is not None:
         films = VideoFiles(folder, videos)  # checked also for a model that does not look: it was named for a reason
         return films if answerer.looks else None
-    if answerer.looks and found.dataset is not None and found.dataset.format != "focus":
-        return DatasetFrames(found.dataset, videos)
+    if answerer.looks and question_set.dataset is not None and question_set.dataset.format != "focus":
+        return DatasetFrames(question_set.dataset, videos)
     return None
 
 
-def _notes(answerer: Answerer, eyes: Media | None) -> tuple[str, ...]:
+def _notes(answerer: Answerer[VqaQuestion], eyes: Media | None) -> tuple[str, ...]:
     if eyes is not None or not answerer.costly:
         return ()
     if answerer.looks:

@@ -11,6 +11,7 @@ import math
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
 
@@ -119,6 +120,10 @@ def restored(content: Mapping[str, Any], path: Path) -> dict[str, Any]:
             fields[name] = intervals.get(number)
         key = "results"
         fields["results"] = _frame(content.get(key), RESULTS, set(RESULTS) - set(_NULL_RESULTS), key)
+        known = set(fields["results"]["qID"])
+        for place, verdict in enumerate(fields["verdicts"]):
+            if verdict.qid not in known:
+                _refuse(f"verdicts[{place}].qid", verdict.qid, "a question of the results")
         key = "summary"
         fields["summary"] = _frame(content.get(key), SUMMARY, {"level", "name", "count"}, key)
     except _Odd as odd:
@@ -148,8 +153,9 @@ def _typed(hint: Any, value: object, where: str) -> Any:
         return _record(hint, value, where)
     if hint is float:
         number = math.nan if value is None else value
-        fits = isinstance(number, int | float) and not isinstance(number, bool) and abs(number) != math.inf
-        return float(number) if fits else _refuse(where, value, "a number")
+        if not isinstance(number, int | float) or isinstance(number, bool) or abs(number) == math.inf:
+            _refuse(where, value, "a number")
+        return float(number)
     if hint is str:
         return printable(value) if isinstance(value, str) else _refuse(where, value, "text")
     return value if type(value) is hint else _refuse(where, value, {int: "a whole number"}.get(hint, "true or false"))
@@ -160,14 +166,17 @@ def _fitting(options: Sequence[Any], value: object) -> Any:
     return next((option for option in options if type(value) is option), options[0])
 
 
+@cache
+def _hints(record: Any) -> dict[str, Any]:
+    return get_type_hints(record)
+
+
 def _record(hint: Any, value: object, where: str) -> Any:
     entries = value if isinstance(value, dict) else _refuse(where, value, "an object")
-    hints = get_type_hints(hint)
+    hints = _hints(hint)
     odd = sorted(set(entries) ^ set(hints))
     if odd:
-        _refuse(
-            f"{where}.{odd[0]:.40}", "an unknown key" if odd[0] in entries else None, f"the keys {', '.join(hints)}"
-        )
+        _refuse(f"{where}.{odd[0]:.40}", entries.get(odd[0]), f"exactly the keys {', '.join(hints)}")
     return hint(**{name: _typed(kind, entries[name], f"{where}.{name}") for name, kind in hints.items()})
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import asdict, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -28,36 +28,13 @@ _LISTED = 10
 _BLOCK = 32  # questions in flight at most: a run stores blocks of this size
 
 
-class Track(StrEnum):
-    """Whose latency limit applies: 5, 15 or 30 seconds."""
-
-    frame = "frame"
-    segment = "segment"
-    procedure = "procedure"
-
-
-class Flags(StrEnum):
-    """What an answer that tries to steer the judges costs."""
-
-    report = "report"
-    incorrect = "incorrect"
-    disqualify = "disqualify"
-    off = "off"
-
-
-class Tie(StrEnum):
-    """What an even vote means."""
-
-    judge_error = "judge_error"
-    incorrect = "incorrect"
-    correct = "correct"
-
-
-class SchemeName(StrEnum):
-    """What is resampled for intervals."""
-
-    cluster = "cluster"
-    two_level = "two_level"
+# Whose latency limit applies: 5, 15 or 30 seconds.
+Track = StrEnum("Track", {"frame": "frame", "segment": "segment", "procedure": "procedure"})
+# What an answer that tries to steer the judges costs.
+Flags = StrEnum("Flags", {"report": "report", "incorrect": "incorrect", "disqualify": "disqualify", "off": "off"})
+# What an even vote means.
+Tie = StrEnum("Tie", {"judge_error": "judge_error", "incorrect": "incorrect", "correct": "correct"})
+SchemeName = StrEnum("SchemeName", {"cluster": "cluster", "two_level": "two_level"})  # what is resampled for intervals
 
 
 def score(
@@ -303,7 +280,8 @@ def _command(run: FocusRun, track: Track | None) -> str:
 def _json(run: FocusRun, scores: FocusScores | None, page: Path | None, track: Track | None) -> dict[str, Any]:
     return {
         "folder": str(run.folder), "model": run.model, "media": run.media, "questions": run.answers.height,
-        "counts": run.counts, "failures": run.summary.to_frame().to_dicts(), "notes": list(run.notes),
+        "counts": run.counts, "usage": asdict(run.usage), "notes": list(run.notes),
+        "failures": run.summary.to_frame().to_dicts(),
         "responses": str(run.sources[2]), "score_command": _command(run, track),
         "scores": scores.to_json() if scores else None, "report": str(page) if page else None,
     }  # fmt: skip

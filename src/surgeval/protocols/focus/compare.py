@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from surgeval.arrays import Bools
-from surgeval.errors import BadInput
+from surgeval.errors import BadInput, visible
 from surgeval.protocols.contract import Compared, Comparison
 from surgeval.protocols.focus._summary import bucket_mean, with_clusters
 from surgeval.protocols.focus.result import FocusScores, load_focus
@@ -46,22 +46,27 @@ def compare_focus(
     first, second = (side if isinstance(side, FocusScores) else load_focus(side) for side in (a, b))
     _same_rules(first, second)
     rows, left_out = _shared(first, second)
-    right = rows["a"].cast(pl.Float64).to_numpy(), rows["b"].cast(pl.Float64).to_numpy()
-    filmed = rows["filmed"].to_numpy() if first.compat is not None else np.ones(rows.height, dtype=bool)
-    buckets = {name: rows["bucket"].eq(name).to_numpy() for name in sorted(rows["bucket"].unique())}
+    settings = {**_rules(first), "questions": rows.height, "resamples": resamples, "seed": seed}
+    return Comparison(
+        protocol="focus", a=first.name, b=second.name, numbers=_numbers(rows, resamples, seed), settings=settings,
+        notes=_notes(first, second, left_out),
+    )  # fmt: skip
+
+
+def _numbers(rows: pl.DataFrame, resamples: int, seed: int) -> tuple[Compared, ...]:
+    a, b = (rows[side].cast(pl.Float64).to_numpy() for side in ("a", "b"))
 
     def mean(mask: Bools, name: str, point: Literal["flat", "macro"] = "flat") -> Difference:
-        clusters = rows["video"].filter(mask).to_list()
-        a_right, b_right = (side[mask] for side in right)
-        return paired_difference(a_right, b_right, clusters, point=point, resamples=resamples, seed=seed, name=name)
+        videos = rows["video"].filter(mask).to_list()
+        return paired_difference(a[mask], b[mask], videos, point=point, resamples=resamples, seed=seed, name=name)
 
-    every = np.ones(rows.height, dtype=bool)
-    names, code = np.unique(rows["video"].to_numpy(), return_inverse=True)
-    over_buckets = [bucket_mean(side, code, len(names), list(buckets.values())) for side in right]
+    buckets = {name: rows["bucket"].eq(name).to_numpy() for name in sorted(rows["bucket"].unique())}
+    videos, code = np.unique(rows["video"].to_numpy(), return_inverse=True)
+    over_a, over_b = (bucket_mean(side, code, len(videos), list(buckets.values())) for side in (a, b))
     score = paired_statistic(
-        over_buckets[0], over_buckets[1], names.tolist(), batched=True, resamples=resamples, seed=seed,
-        name="pre_evaluation/SCORE",
-    )  # fmt: skip
+        over_a, over_b, videos.tolist(), batched=True, resamples=resamples, seed=seed, name="pre_evaluation/SCORE"
+    )
+    every, filmed = np.ones(rows.height, dtype=bool), rows["filmed"].to_numpy()
     numbers = [
         Compared("flat_accuracy", "flat accuracy", mean(every, "overall/MEAN")),
         Compared("pre_evaluation_score", "pre-evaluation score", score),
@@ -69,13 +74,11 @@ def compare_focus(
     if filmed.any():
         key = "accuracy_mean_of_video_means"
         numbers.append(Compared(key, "mean of video means", mean(filmed, "overall/MEAN", "macro")))
-    numbers += [Compared(f"bucket/{name}", name.replace("_", " "), mean(mask, f"bucket/{name}"))
-                for name, mask in buckets.items()]  # fmt: skip
-    settings = {**_rules(first), "questions": rows.height, "resamples": resamples, "seed": seed}
-    return Comparison(
-        protocol="focus", a=first.name, b=second.name, numbers=tuple(numbers), settings=settings,
-        notes=_notes(first, second, left_out),
-    )  # fmt: skip
+    numbers += [
+        Compared(f"bucket/{name}", name.replace("_", " "), mean(mask, f"bucket/{name}"))
+        for name, mask in buckets.items()
+    ]
+    return tuple(numbers)
 
 
 def _rules(scores: FocusScores) -> Mapping[str, object]:
@@ -85,28 +88,38 @@ def _rules(scores: FocusScores) -> Mapping[str, object]:
 
 def _same_rules(a: FocusScores, b: FocusScores) -> None:
     ours, theirs = _rules(a), _rules(b)
-    odd = [f"{name} {ours[name] or 'none'} and {theirs[name] or 'none'}" for name in ours if ours[name] != theirs[name]]
+    odd = [f"{rule} {_shown(ours[rule])} and {_shown(theirs[rule])}" for rule in ours if ours[rule] != theirs[rule]]
     if odd:
-        raise BadInput(f"{a.name} and {b.name}: found other scoring rules ({', '.join(odd)}), expected the same ones")
+        raise _refusal(a, b, f"other scoring rules ({', '.join(odd)})")
+
+
+def _shown(value: object) -> str:
+    return "none" if value is None else str(value)
 
 
 def _shared(a: FocusScores, b: FocusScores) -> tuple[pl.DataFrame, int]:
-    """The questions both have a correctness for (video, bucket, a, b), and how many others there are."""
+    """The questions both have a correctness for (video, bucket, a, b), and how many others there are.
+
+    `filmed` says which take part in the mean of video means: in compat mode not those without a video.
+    """
     first, second = (
         with_clusters(side.results).select(
-            "qID", *_COLUMNS, "correctness", side.results["video"].is_not_null().alias("filmed")
+            "qID",
+            *_COLUMNS,
+            "correctness",
+            (side.results["video"].is_not_null() | (side.compat is None)).alias("filmed"),
         )
         for side in (a, b)
     )
     both = first.join(second, on=["qID", *_COLUMNS], how="inner", maintain_order="left", suffix="_b")
     every = set(first["qID"]) | set(second["qID"])
     if both.height < len(every):
-        _refuse(a, b, f"{len(every) - both.height} of {len(every)} differ")
+        raise _refusal(a, b, f"other questions ({len(every) - both.height} of {len(every)} differ)")
     if a.questions != b.questions:
-        _refuse(a, b, "other texts or references under the same ids")
+        raise _refusal(a, b, "other questions (other texts or references under the same ids)")
     scored = both.filter(pl.col("correctness").is_not_null() & pl.col("correctness_b").is_not_null())
     if not scored.height:
-        raise BadInput(f"{a.name} and {b.name}: found no question that both have a verdict for, expected some")
+        raise _refusal(a, b, "no question that both have a verdict for", "some")
     side = pl.when("ood").then(pl.lit("/ood")).otherwise(pl.lit("/id"))
     rows = scored.select(
         "video", "filmed", (pl.col("group") + side).alias("bucket"), pl.col("correctness").alias("a"),
@@ -115,8 +128,8 @@ def _shared(a: FocusScores, b: FocusScores) -> tuple[pl.DataFrame, int]:
     return rows, both.height - scored.height
 
 
-def _refuse(a: FocusScores, b: FocusScores, found: str) -> None:
-    raise BadInput(f"{a.name} and {b.name}: found other questions ({found}), expected the same ones")
+def _refusal(a: FocusScores, b: FocusScores, found: str, expected: str = "the same ones") -> BadInput:
+    return BadInput(visible(f"{a.name} and {b.name}: found {found}, expected {expected}"))
 
 
 def _notes(a: FocusScores, b: FocusScores, left_out: int) -> tuple[str, ...]:

@@ -134,7 +134,7 @@ def _sentences(scored: Mapping[str, FocusScores]) -> tuple[str, str]:
     )
 
 
-def _answerers(questions: list[VqaQuestion]) -> dict[str, Answerer]:
+def _answerers(questions: list[VqaQuestion]) -> dict[str, Answerer[VqaQuestion]]:
     from surgeval.asking import Oracle, PriorAnswerer, RandomAnswerer
 
     noisy = {name: NoisyAnswerer(name, skill, questions) for name, skill in SKILLS.items()}

@@ -3,7 +3,6 @@
 `score_focus` reads the challenge's requests, references and a submission's responses, checks all of them first, and
 gives a status and a reason for every question. `compat="orena-focus-0.4"` reproduces the challenge's own package; the
 default repairs it, and every difference shows in the status column. `docs/focus.md` lists them.
-`run_focus` asks a model first: a chat model, a file of answers, or one of the reference rows that need no model.
 """
 
 from __future__ import annotations
@@ -13,31 +12,16 @@ import hashlib
 import polars as pl
 
 from surgeval.errors import BadInput, printable
-from surgeval.protocols.focus._agreement import judge_agreement
-from surgeval.protocols.focus._files import FocusFiles, FocusProblems, Source, as_sources, read_focus
+from surgeval.protocols.focus._files import FocusFiles, FocusProblems, Source, read_focus
 from surgeval.protocols.focus._judge import Judged, Judging, Progress, ask_judges
 from surgeval.protocols.focus._records import FocusQuestion
 from surgeval.protocols.focus._rules import STATUSES, Outcome, latency_limit, off_track_groups, outcome
-from surgeval.protocols.focus._run import FocusRun, run_focus
-from surgeval.protocols.focus._summary import RESULTS, BucketScore, Scheme, focus_numbers
-from surgeval.protocols.focus.result import Admission, FocusScores, admission_gate
+from surgeval.protocols.focus._summary import RESULTS, Scheme, focus_numbers
+from surgeval.protocols.focus.result import FocusScores
 from surgeval.qa.formats import check_compat
 from surgeval.qa.screening import FlagPolicy
 
-__all__ = [
-    "RESAMPLES",
-    "Admission",
-    "BucketScore",
-    "FocusProblems",
-    "FocusRun",
-    "FocusScores",
-    "Judging",
-    "admission_gate",
-    "as_sources",
-    "judge_agreement",
-    "run_focus",
-    "score_focus",
-]
+__all__ = ["RESAMPLES", "score_focus"]
 
 RESAMPLES = 2000
 JUDGE_ERRORS = 0.01  # of the judged answers; with more missing verdicts a rank would be an accident

@@ -12,12 +12,9 @@ if TYPE_CHECKING:
     from surgeval.protocols.quality.method import QualityRun, run_quality
     from surgeval.protocols.quality.result import QualityScores, load_quality
 
-DESCRIPTOR = Descriptor(
-    name="quality",
-    question="Which frames can nobody use?",
-    load="surgeval.protocols.quality.result:load_quality",
-    page="surgeval.protocols.quality.page:write_page_of",
-    compare="surgeval.protocols.quality.compare:compare_quality",
+DESCRIPTOR = Descriptor.of_rooms(
+    __name__,
+    "Which frames can nobody use?",
     order=90,
 )
 

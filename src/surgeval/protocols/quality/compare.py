@@ -12,7 +12,7 @@ import polars as pl
 from surgeval.errors import BadInput
 from surgeval.protocols.contract import Compared, Comparison
 from surgeval.protocols.quality.result import QualityScores, load_quality
-from surgeval.stats import paired_statistic
+from surgeval.stats import Difference, paired_statistic
 
 __all__ = ["compare_quality"]
 
@@ -30,18 +30,21 @@ def compare_quality(a: QualityScores | str | Path, b: QualityScores | str | Path
     if not videos:
         raise BadInput(f"{names}: found no video in both, expected runs over the same videos")
     alone = len(known[0] ^ known[1])
-    sides = {name: [_mean(one.cases, name, videos) for one in (first, second)]
-             for name in (headline.key for headline in first.headlines())}  # fmt: skip
     return Comparison(
         protocol="quality", a=first.name, b=second.name,
         numbers=tuple(
-            Compared(one.key, one.label, paired_statistic(*sides[one.key], videos, batched=True),
+            Compared(one.key, one.label, _difference(first, second, one.key, videos),
                      higher_is_better=one.higher_is_better)
             for one in first.headlines()
         ),
         settings={"videos": videos},
         notes=(f"{alone} video{'s are' if alone > 1 else ' is'} in one run only and left out",) if alone else (),
     )  # fmt: skip
+
+
+def _difference(first: QualityScores, second: QualityScores, measure: str, videos: list[str]) -> Difference:
+    a, b = (_mean(one.cases, measure, videos) for one in (first, second))
+    return paired_statistic(a, b, videos, batched=True)
 
 
 def _mean(cases: pl.DataFrame, measure: str, videos: list[str]) -> Callable[[npt.NDArray[np.int64]], Floats]:

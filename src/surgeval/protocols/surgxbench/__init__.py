@@ -14,15 +14,10 @@ if TYPE_CHECKING:
     from surgeval.protocols.surgxbench.method import SurgXRun, run_surgxbench
     from surgeval.protocols.surgxbench.result import RESAMPLES, SurgXScores, join_runs, load_surgxbench, outcomes
 
-DESCRIPTOR = Descriptor(
-    name="surgxbench",
-    question="When it is right, is it right for the right reason?",
-    run="surgeval.protocols.surgxbench.command:run",
-    load="surgeval.protocols.surgxbench.result:load_surgxbench",
-    page="surgeval.protocols.surgxbench.page:write_page_of",
-    compare="surgeval.protocols.surgxbench.compare:compare_surgxbench",
-    outcomes="surgeval.protocols.surgxbench.result:outcomes",
-    chapter="surgeval.protocols.surgxbench.demo:chapter",
+DESCRIPTOR = Descriptor.of_rooms(
+    __name__,
+    "When it is right, is it right for the right reason?",
+    offers=("run", "outcomes", "chapter"),
     several=True,
     order=30,
 )

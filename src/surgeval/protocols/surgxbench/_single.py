@@ -106,7 +106,7 @@ def explain_image(
     ((64, 96), ['prompt', 'score', 'area', 'flags'])
     """
     asked = (prompts,) if isinstance(prompts, str) else tuple(prompts)
-    if not asked or not all(isinstance(prompt, str) and prompt.strip() for prompt in asked):
+    if not asked or not all(prompt.strip() for prompt in asked):
         raise BadInput("prompt: found an empty one, expected a sentence such as 'The hook is in the image'")
     frame = _pixels(image)
     net = open_contrastive(model, device=device)

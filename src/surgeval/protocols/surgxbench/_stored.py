@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from surgeval.errors import BadInput, DataError, RunError
 from surgeval.figures import FlowPipeline
-from surgeval.files import NotRegular, make_folder, parse_json, read_regular, write_atomically
+from surgeval.files import make_folder, read_bounded, read_json_object, write_atomically
 from surgeval.pages import jpeg_bytes
 from surgeval.protocols.surgxbench._item import NO_EXTRAS, Extras, Hiding, Item
 
@@ -92,10 +92,10 @@ def save_page(
 
 def load_page(folder: Path) -> StoredPage:
     """What `save_page` stored; nothing for a run without it."""
+    if not (folder / _FILE).exists():
+        return StoredPage()
     try:
         content = _content(folder / _FILE)
-    except FileNotFoundError:
-        return StoredPage()
     except DataError as error:
         return StoredPage(notes=(f"{error}: the page has no gallery",))
     notes: list[str] = []
@@ -166,14 +166,10 @@ def _png(array: npt.NDArray[Any]) -> bytes:
 
 def _content(path: Path) -> dict[str, Any]:
     """page.json, checked as far as `_Reader` does not."""
-    data = _bytes(path, _JSON_BYTES, "the page's choices of a run")
-    try:
-        content = parse_json(data.decode())
-    except ValueError as error:  # no UTF-8, or no ordinary JSON
-        found = f"no valid JSON ({error})"
-        raise DataError(path, found=found, expected="the page's choices of a run") from None
-    if not isinstance(content, dict) or content.get("format") != _FORMAT:
-        raise DataError(path, field="format", found="another one", expected=f"{_FORMAT}")
+    _refuse_link(path)
+    content = read_json_object(path, expected="the page's choices of a run", limit=_JSON_BYTES)
+    if content.get("format") != _FORMAT:
+        raise DataError(path, field="format", found=repr(content.get("format"))[:60], expected=f"{_FORMAT}")
     kinds: Mapping[str, Any] = {"name": (str, type(None)), "resamples": int, "seed": int, "items": list,
                                 "hidings": list, "flow": (str, type(None)), "sha256": dict}  # fmt: skip
     _check(path, "", content, kinds)
@@ -191,20 +187,10 @@ def _check(path: Path, record: str, row: Any, kinds: Mapping[str, Any]) -> None:
             raise DataError(path, record=record or None, field=key, found=repr(value)[:60], expected="another value")
 
 
-def _bytes(path: Path, most: int, expected: str) -> bytes:
+def _refuse_link(path: Path) -> None:
+    """A link would let a stranger's run show a picture of its reader's."""
     if path.is_symlink():
-        raise DataError(path, found="a link", expected=expected)
-    try:
-        size = path.stat().st_size
-        if size > most:
-            raise DataError(path, found=f"{size} bytes", expected=f"at most {most}")
-        return read_regular(path)
-    except NotRegular as error:
-        raise DataError(path, found=error, expected=expected) from None
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise DataError(path, found=error.strerror or "an unreadable file", expected=expected) from None
+        raise DataError(path, found="a link", expected="what the run stored")
 
 
 @dataclass(frozen=True)
@@ -223,15 +209,15 @@ class _Reader:
     def hiding(self, number: int, row: Any) -> Hiding:
         record = f"hiding {number + 1}"
         _check(self.folder / _FILE, record, row, _HIDING)
-        prompts = {key: self._prompts(record, key, row[key]) for key in ("before", "after")}
-        texts = {key: row[key] for key in ("video", "frame", "truth")}
-        return Hiding(self._jpeg(_hiding_file(number)), **texts, **prompts)
+        before, after = (self._prompts(record, key, row[key]) for key in ("before", "after"))
+        return Hiding(self._jpeg(_hiding_file(number)), row["video"], row["frame"], row["truth"], before, after)
 
     def flow(self, title: str) -> FlowPipeline:
         frame = self._pixels(_flow_file("frame"), np.uint8)
         flows = [self._pixels(_flow_file(name), np.uint16) for name in _FLOWS]
-        fields = [(flow[..., :2].astype(np.float32) - (1 << 15)) / 64 for flow in flows]
-        return FlowPipeline(title, cv2.cvtColor(frame, cv2.COLOR_BGR2RGB), *fields, flows[0][..., 2] > 0)
+        before, camera, after = ((flow[..., :2].astype(np.float32) - (1 << 15)) / 64 for flow in flows)
+        mask = flows[0][..., 2] > 0
+        return FlowPipeline(title, np.asarray(cv2.cvtColor(frame, cv2.COLOR_BGR2RGB)), before, camera, after, mask)
 
     def _texts(self, record: str, key: str, values: list[Any]) -> tuple[str, ...]:
         if not all(isinstance(value, str) for value in values):
@@ -251,12 +237,9 @@ class _Reader:
         from PIL import Image
 
         path, expected = self.folder / _FOLDER / name, f"the {kind} that was stored"
-        if path.parent.is_symlink():
-            raise DataError(path.parent, found="a link", expected="a folder of the run's own")
-        try:
-            data = _bytes(path, most, expected)
-        except FileNotFoundError:
-            raise DataError(path, found="no such file", expected=expected) from None
+        _refuse_link(path.parent)
+        _refuse_link(path)
+        data = read_bounded(path, most, expected)
         if hashlib.sha256(data).hexdigest() != self.hashes.get(name):
             raise DataError(path, found="other bytes than were stored", expected=expected)
         try:

@@ -16,20 +16,9 @@ if TYPE_CHECKING:
     from surgeval.protocols.surgxbench.result import SurgXScores
 
 
-class Profile(StrEnum):
-    """Whose prompts, threshold and tables."""
-
-    surgxbench = "surgxbench"
-    early = "early"
-
-
-class MethodName(StrEnum):
-    """Which heatmap."""
-
-    auto = "auto"
-    rollout = "rollout"
-    gradcam = "gradcam"
-    cross = "cross"
+Profile = StrEnum("Profile", {"surgxbench": "surgxbench", "early": "early"})  # whose prompts, threshold and tables
+# Which heatmap.
+MethodName = StrEnum("MethodName", {"auto": "auto", "rollout": "rollout", "gradcam": "gradcam", "cross": "cross"})
 
 
 def run(

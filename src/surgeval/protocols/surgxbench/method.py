@@ -19,26 +19,12 @@ from surgeval.explain.heatmaps import method_for
 from surgeval.protocols.surgxbench._examples import flow_pipeline, hidings
 from surgeval.protocols.surgxbench._gallery import gallery
 from surgeval.protocols.surgxbench._item import Extras, Item
-from surgeval.protocols.surgxbench._settings import PROFILES, TASKS, SurgXSettings, profile_settings
-from surgeval.protocols.surgxbench._single import Explained, explain_image
+from surgeval.protocols.surgxbench._settings import SurgXSettings
 from surgeval.protocols.surgxbench._stored import load_page, save_page
 from surgeval.protocols.surgxbench._worker import VideoWorker
-from surgeval.protocols.surgxbench.result import RESAMPLES, SurgXScores, join_runs, load_surgxbench
+from surgeval.protocols.surgxbench.result import RESAMPLES, SurgXScores, load_surgxbench
 
-__all__ = [
-    "PROFILES",
-    "RESAMPLES",
-    "TASKS",
-    "Explained",
-    "SurgXRun",
-    "SurgXScores",
-    "SurgXSettings",
-    "explain_image",
-    "join_runs",
-    "load_surgxbench",
-    "profile_settings",
-    "run_surgxbench",
-]  # fmt: skip
+__all__ = ["SurgXRun", "run_surgxbench"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +85,7 @@ def run_surgxbench(
     retry: bool = False,
     progress: bool = True,
 ) -> SurgXRun:
-    """VideoWorker at every labelled frame of a dataset with one model, in a resumable run.
+    """Look at every labelled frame of a dataset with one model, in a resumable run.
 
     With several `processes` each takes whole videos and opens the model for itself; it changes no number.
     """

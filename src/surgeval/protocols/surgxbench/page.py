@@ -12,7 +12,7 @@ from pathlib import Path
 from surgeval.errors import BadInput
 from surgeval.pages import Plot, Section, save_figures, save_tables, write_page
 from surgeval.protocols.surgxbench._cards import gallery_cards, hiding_cards
-from surgeval.protocols.surgxbench._page_tables import facts, joint, overview, own, tables_to_save
+from surgeval.protocols.surgxbench._page_tables import facts, joint, overview, own, percent, tables_to_save
 from surgeval.protocols.surgxbench.figures import surgxbench_figures
 from surgeval.protocols.surgxbench.result import SurgXScores
 
@@ -101,12 +101,11 @@ def surgxbench_sections(scores: Sequence[SurgXScores], figures: Mapping[str, Plo
 def _lead(scores: Sequence[SurgXScores]) -> str:
     said = []
     for one in scores:
-        numbers = one.numbers
-        if "accuracy" in numbers and "tp_ac" in numbers:
+        if "accuracy" in one.numbers and "tp_ac" in one.numbers:
+            right, looks, chance = (percent(one.numbers[key].estimate) for key in ("accuracy", "tp_ac", "tp_chance"))
             said.append(
-                f"{one.name} names an instrument that is there in {numbers['accuracy'].estimate:.0%} of the frames "
-                f"that show one; when it is right, {numbers['tp_ac'].estimate:.0%} of what it looks at is an "
-                f"instrument (chance {numbers['tp_chance'].estimate:.0%})."
+                f"{one.name} names an instrument that is there in {right} of the frames that show one; when it is "
+                f"right, {looks} of what it looks at is an instrument (chance {chance})."
             )
     if any(one.failed for one in scores):
         lost = ", ".join(f"{one.failed} of {one.name}" for one in scores if one.failed)

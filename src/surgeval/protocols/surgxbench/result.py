@@ -222,7 +222,7 @@ def _scores(name: str, record: RunRecord, cases: pl.DataFrame, resamples: int, s
     kept = {key: table for key, table in made.items() if not table.is_empty()}
     numbers = headline_numbers(cases, **options)
     return SurgXScores(name=name, record=record, classes=classes, cases=cases, numbers=numbers, made=kept,
-                       **options)  # fmt: skip
+                       resamples=resamples, seed=seed)  # fmt: skip
 
 
 def _complete(cases: pl.DataFrame) -> pl.DataFrame:

@@ -13,14 +13,10 @@ if TYPE_CHECKING:
     from surgeval.protocols.triplets.method import RESAMPLES, score_triplets
     from surgeval.protocols.triplets.result import TripletScores, load_triplets
 
-DESCRIPTOR = Descriptor(
-    name="triplets",
-    question="How well does it detect and recognise ⟨instrument, verb, target⟩?",
-    score="surgeval.protocols.triplets.command:score",
-    load="surgeval.protocols.triplets.result:load_triplets",
-    page="surgeval.protocols.triplets.page:write_page_of",
-    compare="surgeval.protocols.triplets.compare:compare_triplets",
-    chapter="surgeval.protocols.triplets.demo:chapter",
+DESCRIPTOR = Descriptor.of_rooms(
+    __name__,
+    "How well does it detect and recognise ⟨instrument, verb, target⟩?",
+    offers=("score", "chapter"),
     order=10,
 )
 

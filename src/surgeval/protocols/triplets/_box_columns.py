@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from surgeval.arrays import Floats, Ints
 from surgeval.errors import BadInput
 from surgeval.metrics import Boxes
 from surgeval.protocols.triplets._stored import MOST_CLASSES
@@ -32,10 +32,10 @@ class BoxColumns:
 
     name: str
     rows: pl.DataFrame
-    classes: npt.NDArray[np.int64]
+    classes: Ints
     boxes: Boxes  # without frame numbers
 
-    def to_boxes(self, frame: npt.NDArray[np.int64], space: LabelSpace | None, components: Sequence[str]) -> Boxes:
+    def to_boxes(self, frame: Ints, space: LabelSpace | None, components: Sequence[str]) -> Boxes:
         """The same with frame numbers and a class in each component."""
         if space is None or not space.triplets:
             classes = dict.fromkeys(components, self.classes)
@@ -86,7 +86,7 @@ def _ids(values: Any, name: str, column: str) -> pl.Series:
     return series if series.dtype == pl.String else series.cast(pl.Int64)
 
 
-def _to_xywh(boxes: npt.NDArray[np.float64], box_format: str) -> npt.NDArray[np.float64]:
+def _to_xywh(boxes: Floats, box_format: str) -> Floats:
     first, second = boxes[:, :2], boxes[:, 2:]
     if box_format == "xyxy":
         second = second - first
@@ -104,7 +104,7 @@ def require_same_unit(truth: BoxColumns, predictions: BoxColumns) -> None:
 
 def number_frames(
     truth: BoxColumns, predictions: BoxColumns, videos: Sequence[str] | None
-) -> tuple[tuple[str, ...], npt.NDArray[np.int64], tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
+) -> tuple[tuple[str, ...], Ints, tuple[Ints, Ints]]:
     """The videos by name, the video of each frame, and the frame of each row of both tables.
 
     Frames of a video stand in the order of their ids, which is the order in which tied scores are ranked.

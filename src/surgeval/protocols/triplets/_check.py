@@ -119,6 +119,8 @@ def _check_sheets(
         for column, kind in columns.items():
             found = sheets[name].schema.get(column)
             expect(found == kind, path, f"sheets.{name}.{column}", str(found), kind.__name__)
+            whole = kind == pl.Float64 or column == "videos" or not sheets[name][column].null_count()
+            expect(whole, path, f"sheets.{name}.{column}", "an empty cell", "a value in every row")
     for wanted_metric in metrics:
         key = Key("global", main, wanted_metric)
         expect(key in keys, path.with_name("scores.json"), "numbers", f"no {key.label}", "it among the numbers")

@@ -11,12 +11,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from surgeval.arrays import AnyArray, Ints
 from surgeval.datasets import Dataset, open_dataset
 from surgeval.datasets.predictions import (
     GroundTruth,
@@ -109,9 +109,7 @@ def _head(path: Path) -> str:
         raise BadInput(f"{path}: found {error.strerror or error}, expected predictions in a regular file") from None
 
 
-def class_totals(
-    truth: GroundTruth, component: str, task: Task, videos: Sequence[str] | None = None
-) -> npt.NDArray[np.int64]:
+def class_totals(truth: GroundTruth, component: str, task: Task, videos: Sequence[str] | None = None) -> Ints:
     """How often each class occurs in the whole dataset, or in `videos`: boxes, or frames for recognition."""
     known = (*truth.videos, *truth.others)
     wanted = known if videos is None else tuple(video for video in videos if video in known)
@@ -132,7 +130,7 @@ def truth_fingerprint(truth: GroundTruth) -> str:
     return digest.hexdigest()
 
 
-def array_fingerprint(*columns: npt.NDArray[Any]) -> str:
+def array_fingerprint(*columns: AnyArray) -> str:
     """The same for labels that came as arrays."""
     digest = hashlib.sha256(repr(columns[0].shape).encode())
     for column in columns:

@@ -19,19 +19,13 @@ from surgeval.figures import Curve
 from surgeval.files import read_json_object
 from surgeval.metrics import Confusion
 
-__all__ = ["MOST_CLASSES", "Confusions", "details_json", "expect", "is_number", "read_details", "read_json"]
+__all__ = ["MOST_CLASSES", "Confusions", "details_json", "expect", "is_number", "read_details"]
 
 Confusions = Mapping[str, tuple[Confusion, tuple[str, ...]]]
 MOST_CLASSES = 4096  # of a label space: a confusion matrix has their square
-_MOST_BYTES = 200_000_000
 _KINDS: dict[str, type[pl.DataType]] = {
     "Boolean": pl.Boolean, "Float64": pl.Float64, "Int64": pl.Int64, "String": pl.String,
 }  # fmt: skip
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object of a bounded size, without NaN."""
-    return read_json_object(path, expected="JSON that surgeval wrote", limit=_MOST_BYTES, finite=True)
 
 
 def expect(fits: bool, path: Path, where: str, found: object, expected: str) -> None:
@@ -72,7 +66,7 @@ def details_json(
 
 def read_details(path: Path) -> tuple[dict[str, pl.DataFrame], dict[str, tuple[Curve, ...]], Confusions]:
     """Tables, curves and confusion matrices by name."""
-    data = read_json(path)
+    data = read_json_object(path, expected="the tables of scored triplets", finite=True)
     for part in ("sheets", "curves", "confusions"):
         expect(isinstance(data.get(part), dict), path, part, data.get(part), "an object")
     return (
@@ -90,7 +84,6 @@ def _sheet(path: Path, name: str, columns: Any) -> pl.DataFrame:
         expect(isinstance(column, dict) and isinstance(column.get("values"), list), path, where, column, "a column")
         kind, values = column.get("type"), column["values"]
         expect(isinstance(kind, str) and kind in _KINDS, path, where, kind, f"one of {', '.join(_KINDS)}")
-        expect(head != "name" or None not in values, path, where, None, "a name in every row")
         first = len(series[0]) if series else len(values)
         expect(len(values) == first, path, where, f"{len(values)} values", f"{first} as in the first column")
         try:

@@ -24,33 +24,12 @@ if TYPE_CHECKING:
     from surgeval.protocols.triplets.result import TripletScores
 
 
-class TaskName(StrEnum):
-    """What the predictions are."""
-
-    detection = "detection"
-    recognition = "recognition"
-
-
-class ConventionName(StrEnum):
-    """How boxes are matched and averaged."""
-
-    coco = "coco"
-    ivtd = "ivtd"
-    ivtd_legacy = "ivtd-legacy"
-
-
-class RareFrom(StrEnum):
-    """Where instances are counted to say what is rare."""
-
-    dataset = "dataset"
-    train = "train"
-
-
-class ClassKind(StrEnum):
-    """What a lone class id means."""
-
-    triplet = "triplet"
-    instrument = "instrument"
+TaskName = StrEnum("TaskName", {"detection": "detection", "recognition": "recognition"})  # what the predictions are
+# How boxes are matched and averaged.
+ConventionName = StrEnum("ConventionName", {"coco": "coco", "ivtd": "ivtd", "ivtd_legacy": "ivtd-legacy"})
+# Where instances are counted to say what is rare.
+RareFrom = StrEnum("RareFrom", {"dataset": "dataset", "train": "train"})
+ClassKind = StrEnum("ClassKind", {"triplet": "triplet", "instrument": "instrument"})  # what a lone class id means
 
 
 def score(

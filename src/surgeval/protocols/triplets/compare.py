@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from surgeval.arrays import Ints
 from surgeval.errors import BadInput, DataError
 from surgeval.protocols.contract import Compared, Comparison, by_key
 from surgeval.protocols.triplets._numbers import STREAM, Key, StoredReplicates, few_videos, reading_order
@@ -66,7 +64,7 @@ class _Recalled:
     def __init__(self, replicates: StoredReplicates, key: Key, label: str) -> None:
         self._values, self._column, self._label = replicates.values, replicates.keys.index(key), label
 
-    def __call__(self, multiplicity: npt.NDArray[np.int64]) -> float:
+    def __call__(self, multiplicity: Ints) -> float:
         values = self._values.get(tuple(multiplicity.tolist()))
         if values is None:
             raise DataError(

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from surgeval.arrays import AnyArray, Ints
 from surgeval.errors import BadInput
 from surgeval.metrics import CONVENTIONS, Convention, DetectionSet, rare_classes
 from surgeval.protocols.triplets._assemble import ScoringPlan, assemble_detection, assemble_recognition
@@ -86,8 +86,8 @@ def score_detection(
 
 
 def score_recognition(
-    targets: npt.NDArray[Any],
-    scores: npt.NDArray[Any],
+    targets: AnyArray,
+    scores: AnyArray,
     videos: Sequence[str],
     *,
     space: LabelSpace | str | None = None,
@@ -126,7 +126,7 @@ def score_recognition(
 
 def _plan(
     task: Task, name: str, videos: tuple[str, ...], space: LabelSpace | None, settings: Mapping[str, Any], rare: int,
-    totals: npt.NDArray[np.int64], resamples: int, seed: int, progress: Progress | None,
+    totals: Ints, resamples: int, seed: int, progress: Progress | None,
 ) -> ScoringPlan:  # fmt: skip
     """All videos together, rare classes counted in the arrays themselves."""
     scheme = VideoGroups("all", "all", (Group("all", videos),))

@@ -11,9 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-import numpy.typing as npt
-
+from surgeval.arrays import Ints
 from surgeval.datasets import Dataset
 from surgeval.datasets.predictions import GroundTruth, ground_truth
 from surgeval.errors import BadInput
@@ -119,8 +117,8 @@ def _title(predictions: Source) -> str:
 
 def _rare(
     truth: GroundTruth, scheme: VideoGroups, main: str, task: Task, fewer_than: int, where: str,
-    totals: npt.NDArray[np.int64],
-) -> list[npt.NDArray[np.int64]]:  # fmt: skip
+    totals: Ints,
+) -> list[Ints]:  # fmt: skip
     if where == "dataset":
         return [rare_classes(totals, fewer_than)] * len(scheme.groups)
     if where != "train":

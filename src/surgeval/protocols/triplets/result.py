@@ -19,12 +19,19 @@ from surgeval._version import __version__
 from surgeval.engine import Manifest, load_record, save_scored
 from surgeval.errors import BadInput, RunError
 from surgeval.figures import Curve, Figure
-from surgeval.files import atomic_file, make_folder, read_parquet_file, trust_parquet, write_atomically
+from surgeval.files import (
+    atomic_file,
+    make_folder,
+    read_json_object,
+    read_parquet_file,
+    trust_parquet,
+    write_atomically,
+)
 from surgeval.protocols.contract import Headline, RunResult
 from surgeval.protocols.triplets._check import check_scores
 from surgeval.protocols.triplets._inputs import Task
 from surgeval.protocols.triplets._numbers import Key, ScoreNumber, StoredReplicates, reading_order
-from surgeval.protocols.triplets._stored import Confusions, details_json, read_details, read_json
+from surgeval.protocols.triplets._stored import Confusions, details_json, read_details
 from surgeval.protocols.triplets.figures import score_figures
 from surgeval.protocols.triplets.tables import confusion_table, headline_table
 from surgeval.stats import Interval
@@ -160,7 +167,7 @@ def load_triplets(folder: str | Path) -> TripletScores:
     place = Path(folder)
     if "\0" in str(folder) or not (place / SCORES).exists():
         raise BadInput(f"{folder}: found no {SCORES}, expected a folder of scored triplets")
-    data = read_json(place / SCORES)
+    data = read_json_object(place / SCORES, expected="the numbers of scored triplets", finite=True)
     sheets, curves, confusions = read_details(place / DETAILS)
     replicates = StoredReplicates.of_table(read_parquet_file(place / REPLICATES), place / REPLICATES)
     numbers = check_scores(place, data, SCHEMA, sheets, [*curves, *confusions], replicates)

@@ -19,11 +19,20 @@ State: TypeAlias = Literal["match", "mismatch", "invalid", "reference_invalid", 
 
 
 class Unreadable(ValueError):
-    """A text that is no answer of its format, or an option that its format cannot use."""
+    """A text that is no answer of its format, or an option that its format cannot use.
+
+    >>> whole(2.5, "max_length")
+    Traceback (most recent call last):
+    surgeval.qa.formats._base.Unreadable: option max_length is 2.5, expected a whole number
+    """
 
 
 class AnswerComparison(NamedTuple):
-    """Whether the answer is right, and why in words."""
+    """Whether the answer is right, and why in words.
+
+    >>> AnswerComparison(True, "3 is 3").correct
+    True
+    """
 
     correct: bool
     reason: str
@@ -36,6 +45,10 @@ class Verdict:
     `match` and `mismatch` are decided here, `judge` is left to judges (`correct` is None), `invalid` is an answer that
     cannot be read (wrong), `reference_invalid` a question that cannot be scored, and `crash`, in compat mode only, an
     item on which the original package aborts. `reference` and `response` are the values read, None where unreadable.
+
+    >>> from surgeval.qa.formats import judge_format
+    >>> judge_format("number", {}, "3", "three").state
+    'invalid'
     """
 
     state: State

@@ -54,7 +54,11 @@ def formats() -> dict[str, AnswerFormat]:
 
 
 def check_compat(compat: str | None) -> bool:
-    """Whether the original's ways are wanted; any other name than its version's is an error."""
+    """Whether the original's ways are wanted; any other name than its version's is an error.
+
+    >>> check_compat(None), check_compat("orena-focus-0.4")
+    (False, True)
+    """
     if compat not in (None, ORENA_FOCUS):
         raise BadInput(f"compat: found {shown(compat)}, expected {ORENA_FOCUS} or nothing")
     return compat is not None

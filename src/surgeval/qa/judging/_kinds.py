@@ -53,6 +53,14 @@ class ChatJudge:
 
     After `give_up_after` answers in a row without a reply the server counts as down, and the rest are `error` at once:
     a dead server costs seconds, not one time-out per question. `original` reads replies as orena-focus 0.4 does.
+
+    >>> from surgeval.qa.chat import Reply
+    >>> class Strict:
+    ...     identity = "strict"
+    ...     def complete(self, messages):
+    ...         return Reply("INCORRECT", 300, 1)
+    >>> ChatJudge("strict", Strict()).vote(JudgeItem("q1", "Which object?", "clip", "a mesh")).state
+    'incorrect'
     """
 
     interactive = False
@@ -107,7 +115,15 @@ class ChatJudge:
 
 
 class TableJudge:
-    """Verdicts recorded elsewhere: a JSON object of question id → true, false or null (no verdict)."""
+    """Verdicts recorded elsewhere: a JSON object of question id → true, false or null (no verdict).
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "v.json").write_text('{"q1": true, "q2": null}')
+    ...     judge = TableJudge(Path(folder) / "v.json")
+    >>> [judge.vote(JudgeItem(qid, "Which object?", "clip", "a clip")).state for qid in ("q1", "q2", "q3")]
+    ['correct', 'error', 'error']
+    """
 
     interactive = False
 
@@ -162,7 +178,14 @@ def _plain(text: str) -> str:
 
 
 def read_verdicts(path: Path) -> dict[str, bool | None]:
-    """A verdict file, checked: one JSON object, each question once, values true, false or null."""
+    """A verdict file, checked: one JSON object, each question once, values true, false or null.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "v.json").write_text('{"q1": true, "q2": null}')
+    ...     read_verdicts(Path(folder) / "v.json")
+    {'q1': True, 'q2': None}
+    """
     expected = "a verdict file: a JSON object of question id → verdict"
     verdicts = read_json_object(path, expected=expected, limit=_MAX_BYTES, distinct=True)
     for qid, verdict in verdicts.items():

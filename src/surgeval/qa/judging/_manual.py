@@ -19,7 +19,12 @@ KEYS = {"y": "correct", "n": "incorrect", "s": "skip", "q": "quit"}
 
 
 class ManualJudge:
-    """Asks a person. `s` leaves an answer without a verdict, `q` (or the end of input) also all that follow."""
+    """Asks a person. `s` leaves an answer without a verdict, `q` (or the end of input) also all that follow.
+
+    >>> judge = ManualJudge(lambda item, number: "y")
+    >>> judge.vote(JudgeItem("q1", "Which object?", "clip", "a clip")).state
+    'correct'
+    """
 
     interactive = True
 

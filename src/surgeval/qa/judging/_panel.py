@@ -13,49 +13,18 @@ from dataclasses import replace
 
 from surgeval.errors import BadInput
 from surgeval.qa.judging._cache import VerdictCache
-from surgeval.qa.judging._kinds import ChatJudge, ExactJudge, Judge, TableJudge, read_verdicts
-from surgeval.qa.judging._manual import ManualJudge
-from surgeval.qa.judging._prompt import JudgeItem, judge_messages
-from surgeval.qa.judging._report import JudgeTally, PanelReport, summarise_verdicts, vote_table
-from surgeval.qa.judging._spec import JudgeSpec, open_judges, parse_judge
-from surgeval.qa.judging._verdict import parse_verdict
+from surgeval.qa.judging._kinds import Judge
+from surgeval.qa.judging._prompt import JudgeItem
 from surgeval.qa.judging._vote import (
     Outcome,
     PanelVerdict,
     TiePolicy,
     Vote,
-    VoteState,
     VotingRule,
     majority_of_original,
 )
 
-__all__ = [
-    "COMPAT",
-    "ChatJudge",
-    "ExactJudge",
-    "Judge",
-    "JudgeItem",
-    "JudgeSpec",
-    "JudgeTally",
-    "ManualJudge",
-    "Outcome",
-    "Panel",
-    "PanelReport",
-    "PanelVerdict",
-    "TableJudge",
-    "TiePolicy",
-    "VerdictCache",
-    "Vote",
-    "VoteState",
-    "VotingRule",
-    "judge_messages",
-    "open_judges",
-    "parse_judge",
-    "parse_verdict",
-    "read_verdicts",
-    "summarise_verdicts",
-    "vote_table",
-]
+__all__ = ["COMPAT", "Panel"]
 
 COMPAT = "orena-focus-0.4"
 
@@ -66,6 +35,11 @@ class Panel:
     `tie` says what an even vote means, `quorum` how many valid votes a verdict needs (half of the panel by default).
     `short_circuit=False` asks everyone, which agreement between judges needs: a judge who is only asked when the others
     differ looks worse than it is. `compat="orena-focus-0.4"` votes as the original: a failure is a "no", a tie too.
+
+    >>> from surgeval.qa.judging import ExactJudge
+    >>> panel = Panel([ExactJudge("a"), ExactJudge("b")])
+    >>> panel.judge(JudgeItem("q1", "Which object?", reference="a clip", candidate="A clip.")).reason
+    'correct by 2 correct'
     """
 
     def __init__(

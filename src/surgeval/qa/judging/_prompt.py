@@ -57,7 +57,11 @@ Is the candidate answer CORRECT or INCORRECT? One word."""
 
 @dataclass(frozen=True, slots=True)
 class JudgeItem:
-    """One answer to judge: the question, the reference, the candidate, and what surrounds them."""
+    """One answer to judge: the question, the reference, the candidate, and what surrounds them.
+
+    >>> JudgeItem("q1", "Which object is left behind?", reference="a clip", candidate="one clip").format
+    'open_ended'
+    """
 
     qid: str
     question: str

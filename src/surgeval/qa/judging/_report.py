@@ -19,7 +19,13 @@ __all__ = ["JudgeTally", "PanelReport", "summarise_verdicts", "vote_table"]
 
 @dataclass(frozen=True, slots=True)
 class JudgeTally:
-    """One judge in one run. Tokens and cost are of this run's requests; `saved_tokens` those of cached votes."""
+    """One judge in one run. Tokens and cost are of this run's requests; `saved_tokens` those of cached votes.
+
+    >>> vote = Vote("judge", "correct", prompt_tokens=300, completion_tokens=1)
+    >>> report = summarise_verdicts([PanelVerdict("q1", "correct", (vote,), 1, "")], {"judge": Price(2.0, 10.0)})
+    >>> report.judges[0].requests, report.judges[0].cost
+    (1, 0.00061)
+    """
 
     judge: str
     correct: int
@@ -36,7 +42,11 @@ class JudgeTally:
 
 @dataclass(frozen=True, slots=True)
 class PanelReport:
-    """How the judging of a run went."""
+    """How the judging of a run went.
+
+    >>> summarise_verdicts([PanelVerdict("q1", "judge_error", (), 0, "no verdict")]).failure_share
+    1.0
+    """
 
     answers: int
     correct: int
@@ -62,7 +72,12 @@ class PanelReport:
 
 
 def summarise_verdicts(verdicts: Iterable[PanelVerdict], prices: Mapping[str, Price] | None = None) -> PanelReport:
-    """Count states, requests, tokens and cost (by judge name; a judge without a price has cost None)."""
+    """Count states, requests, tokens and cost (by judge name; a judge without a price has cost None).
+
+    >>> verdicts = [PanelVerdict(qid, "correct", (Vote("judge", "correct"),), 1, "") for qid in ("q1", "q2")]
+    >>> summarise_verdicts(verdicts).to_frame().select("judge", "correct", "requests").rows()
+    [('judge', 2, 2)]
+    """
     verdicts = tuple(verdicts)
     by_judge: dict[str, list[Vote]] = {}
     for verdict in verdicts:
@@ -76,7 +91,12 @@ def summarise_verdicts(verdicts: Iterable[PanelVerdict], prices: Mapping[str, Pr
 
 
 def vote_table(verdicts: Iterable[PanelVerdict]) -> pl.DataFrame:
-    """`qID` and one column per judge: true, false, or null (failed, or not asked). Rows for agreement and kappa."""
+    """`qID` and one column per judge: true, false, or null (failed, or not asked). Rows for agreement and kappa.
+
+    >>> votes = Vote("a", "correct"), Vote("b", "error")
+    >>> vote_table([PanelVerdict("q1", "correct", votes, 2, "")]).rows()
+    [('q1', True, None)]
+    """
     rows = [(verdict.qid, {v.judge: v.state == "correct" for v in verdict.votes if v.valid}, verdict.votes)
             for verdict in verdicts]  # fmt: skip
     names = list(dict.fromkeys(vote.judge for _, _, votes in rows for vote in votes))

@@ -25,6 +25,9 @@ class JudgeSpec:
     """A judge as the user named it: `what` is the model, the path or the person, `url` the server.
 
     `name` is how reports call it: `text` without what is secret in the server's address.
+
+    >>> parse_judge("openai:judge@https://host/v1?key=abc123").name
+    'openai:judge@https://host/v1?key=…'
     """
 
     text: str

@@ -23,7 +23,11 @@ _TIES: tuple[TiePolicy, ...] = ("judge_error", "incorrect", "correct")
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """One judge's vote on one answer, with what it said and what it cost."""
+    """One judge's vote on one answer, with what it said and what it cost.
+
+    >>> Vote("judge", "unparsed", text="It depends.").valid
+    False
+    """
 
     judge: str
     state: VoteState
@@ -45,6 +49,9 @@ class PanelVerdict:
     """What a panel decided on one answer, with every vote. `calls` counts the requests made (cached votes make none).
 
     `judge_error`: no verdict (too many failures, or a tie). `invalid`: only with `compat`, where the original aborts.
+
+    >>> PanelVerdict("q1", "judge_error", (), 0, "no verdict").correct is None
+    True
     """
 
     qid: str

@@ -9,19 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from surgeval.figures import Bars, Figure, Heatmap, Histogram, Series, Span, Timeline
+from surgeval.report.dataset import _margins as margins
 from surgeval.report.dataset._bins import BOX_EDGES, PER_FRAME, RUN_EDGES
-from surgeval.report.dataset._margins import (
-    NOT_KNOWN,
-    PUBLISHED_PER_FRAME,
-    component_counts,
-    names_of,
-    pair_counts,
-    per_frame_percent,
-    phase_name,
-    source_names,
-    together_counts,
-    triplet_counts,
-)
 from surgeval.report.dataset._statistics import DatasetStatistics
 
 MOST_CLASSES = 25  # bars in one figure
@@ -32,11 +21,13 @@ _MINUTE = 60.0
 
 def statistics_figures(s: DatasetStatistics) -> dict[str, Figure]:
     """Every figure that has something to show."""
-    counts = triplet_counts(s)[:-1]
+    counts = margins.triplet_counts(s)[:-1]
     figures: dict[str, Figure | None] = {
-        "instruments": _classes(s, "Instruments", names_of(s, "instruments"), component_counts(s, "instruments")),
-        "verbs": _classes(s, "Verbs", names_of(s, "verbs"), component_counts(s, "verbs")),
-        "targets": _classes(s, "Targets", names_of(s, "targets"), component_counts(s, "targets")),
+        "instruments": _classes(
+            s, "Instruments", margins.names_of(s, "instruments"), margins.component_counts(s, "instruments")
+        ),
+        "verbs": _classes(s, "Verbs", margins.names_of(s, "verbs"), margins.component_counts(s, "verbs")),
+        "targets": _classes(s, "Targets", margins.names_of(s, "targets"), margins.component_counts(s, "targets")),
         "triplets": _classes(s, "Most frequent triplets", s.space.triplet_names, counts),
         "triplets_tail": _tail(s, counts),
         "instances_per_frame": _per_frame(s),
@@ -50,16 +41,16 @@ def statistics_figures(s: DatasetStatistics) -> dict[str, Figure]:
     return {name: figure for name, figure in figures.items() if figure is not None}
 
 
-def _series(s: DatasetStatistics, rows: Sequence[Sequence[int]]) -> tuple[Series, ...]:
+def _series(s: DatasetStatistics, rows: Sequence[Sequence[int]]) -> tuple[Series[float], ...]:
     """One series per source; with more sources than colours, one for all."""
     if not 1 < len(s.sources) <= MOST_SOURCES:
         return (Series("all", tuple(float(sum(row)) for row in rows)),)
-    return tuple(Series(name, tuple(float(row[k]) for row in rows)) for k, name in enumerate(source_names(s)))
+    return tuple(Series(name, tuple(float(row[k]) for row in rows)) for k, name in enumerate(margins.source_names(s)))
 
 
 def _classes(s: DatasetStatistics, title: str, names: Sequence[str], rows: Sequence[Sequence[int]]) -> Bars | None:
     ranked = sorted((k for k in range(len(rows)) if any(rows[k])), key=lambda k: (-sum(rows[k]), k))[:MOST_CLASSES]
-    if not ranked or all(names[k] == NOT_KNOWN for k in ranked):
+    if not ranked or all(names[k] == margins.NOT_KNOWN for k in ranked):
         return None
     return Bars(title, tuple(names[k] for k in ranked), _series(s, [rows[k] for k in ranked]), "instances")
 
@@ -85,10 +76,10 @@ def _per_frame(s: DatasetStatistics) -> Bars | None:
         return None
     several = 1 < len(s.sources) <= MOST_SOURCES
     everything = [sum(column) for column in zip(*s.per_frame, strict=True)]
-    rows = list(zip(source_names(s), s.per_frame, strict=True)) if several else [("this dataset", everything)]
-    series = [Series(name, per_frame_percent(counts)) for name, counts in rows if sum(counts)]
-    if s.space.name in PUBLISHED_PER_FRAME:
-        series.append(Series(f"{s.space.name} as published", PUBLISHED_PER_FRAME[s.space.name]))
+    rows = list(zip(margins.source_names(s), s.per_frame, strict=True)) if several else [("this dataset", everything)]
+    series = [Series(name, margins.per_frame_percent(counts)) for name, counts in rows if sum(counts)]
+    if s.space.name in margins.PUBLISHED_PER_FRAME:
+        series.append(Series(f"{s.space.name} as published", margins.PUBLISHED_PER_FRAME[s.space.name]))
     return Bars(
         f"{crowd(s).capitalize()} per labelled frame",
         PER_FRAME,
@@ -106,15 +97,19 @@ def crowd(s: DatasetStatistics) -> str:
 
 
 def _pairs(s: DatasetStatistics, component: str, title: str) -> Heatmap | None:
-    values, columns = pair_counts(s, component), names_of(s, component)
+    values, columns = margins.pair_counts(s, component), margins.names_of(s, component)
     if not any(any(row[:-1]) for row in values):
         return None
-    return _matrix(title, names_of(s, "instruments"), columns, values, "instances")
+    return _matrix(title, margins.names_of(s, "instruments"), columns, values, "instances")
 
 
 def _together(s: DatasetStatistics) -> Heatmap | None:
     names = s.space.instruments
-    return _matrix("Two instruments in one frame", names, names, together_counts(s), "frames") if s.together else None
+    return (
+        _matrix("Two instruments in one frame", names, names, margins.together_counts(s), "frames")
+        if s.together
+        else None
+    )
 
 
 def _matrix(
@@ -142,7 +137,7 @@ def _timeline(s: DatasetStatistics) -> Timeline | None:
         for k, row in enumerate(shown)
         for run in row.stretches
     )
-    names = tuple(phase_name(s, phase) for phase in kinds)
+    names = tuple(margins.phase_name(s, phase) for phase in kinds)
     return Timeline("Phases of each video", tuple(row.video.name for row in shown), names, spans, "minutes")
 
 

@@ -15,9 +15,8 @@ import numpy.typing as npt
 import polars as pl
 
 from surgeval.datasets import Dataset, OnProblem, Problem, raise_errors
-from surgeval.errors import BadInput
-from surgeval.figures import Figure, save_figure
-from surgeval.pages import Fact, Picture, Plot, Section, Table, save_tables, write_page
+from surgeval.figures import Figure
+from surgeval.pages import Fact, Picture, Plot, Section, Table, save_figures, save_tables, write_page
 from surgeval.report.dataset._charts import MOST_CLASSES, MOST_VIDEOS, crowd, statistics_figures
 from surgeval.report.dataset._count import dataset_statistics
 from surgeval.report.dataset._statistics import DatasetStatistics
@@ -60,7 +59,7 @@ def write_dataset_report(
         tables |= problem_tables(check.counts, check.problems, dataset.root)
     figures = statistics_figures(statistics)
     save_tables(tables, out_dir / "tables")
-    _save_figures(figures, out_dir / "figures")
+    save_figures(figures, out_dir)
     sections = dataset_sections(statistics, check=check, root=dataset.root, sheet=sheet, linked=True)
     return write_page(
         out_dir / "report.html",
@@ -74,15 +73,6 @@ def write_dataset_report(
 
 def _go_on(problem: Problem) -> None:
     """The check has told it."""
-
-
-def _save_figures(figures: Mapping[str, Figure], folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, figure in figures.items():
-            save_figure(figure, folder / name)
-    except OSError as error:
-        raise BadInput(f"{folder}: figures cannot be written: {error.strerror or error}") from error
 
 
 def dataset_sections(

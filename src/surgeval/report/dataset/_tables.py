@@ -18,20 +18,8 @@ from surgeval.datasets import Problem
 from surgeval.figures import bin_labels
 from surgeval.pages import distinct
 from surgeval.records import UNKNOWN
+from surgeval.report.dataset import _margins as margins
 from surgeval.report.dataset._bins import BOX_EDGES, PER_FRAME, RUN_EDGES
-from surgeval.report.dataset._margins import (
-    COMPONENTS,
-    NOT_KNOWN,
-    PUBLISHED_PER_FRAME,
-    component_counts,
-    names_of,
-    pair_counts,
-    per_frame_percent,
-    phase_name,
-    source_names,
-    together_counts,
-    triplet_counts,
-)
 
 if TYPE_CHECKING:
     from surgeval.report.dataset._statistics import DatasetStatistics, RunCounts
@@ -44,7 +32,7 @@ def statistics_tables(s: DatasetStatistics) -> dict[str, pl.DataFrame]:
         "splits": _splits(s),
         "videos": _videos(s),
         "triplets": _triplets(s),
-        **{name: _component(s, name) for name in COMPONENTS},
+        **{name: _component(s, name) for name in margins.COMPONENTS},
         "instances_per_frame": _per_frame(s),
         "instrument_verb": _pairs(s, "verbs"),
         "instrument_target": _pairs(s, "targets"),
@@ -60,7 +48,7 @@ def statistics_tables(s: DatasetStatistics) -> dict[str, pl.DataFrame]:
 
 
 def _overview(s: DatasetStatistics) -> pl.DataFrame:
-    used = sum(any(row) for row in triplet_counts(s)[:-1])
+    used = sum(any(row) for row in margins.triplet_counts(s)[:-1])
     rows: list[tuple[str, int | None]] = [
         ("videos", len(s.videos)),
         ("sources", len(s.sources)),
@@ -136,7 +124,7 @@ def _by_source(s: DatasetStatistics, rows: Sequence[Sequence[int]]) -> dict[str,
         "total",
         *(f"published {name}" for name in s.space.counts),
     )
-    heads = distinct([*fixed, *source_names(s)])[len(fixed) :] if len(s.sources) > 1 else []
+    heads = distinct([*fixed, *margins.source_names(s)])[len(fixed) :] if len(s.sources) > 1 else []
     columns: dict[str, Sequence[object]] = {head: [row[k] for row in rows] for k, head in enumerate(heads)}
     return {**columns, "total": [sum(row) for row in rows]}
 
@@ -145,7 +133,7 @@ def _triplets(s: DatasetStatistics) -> pl.DataFrame:
     classes = len(s.space.triplets)
     if not classes:
         return pl.DataFrame()
-    counts = triplet_counts(s)
+    counts = margins.triplet_counts(s)
     keep = classes + any(counts[-1])
     published = {
         f"published {source}": [*values, *[None] * (keep - classes)] for source, values in s.space.counts.items()
@@ -160,7 +148,7 @@ def _triplets(s: DatasetStatistics) -> pl.DataFrame:
 
 
 def _component(s: DatasetStatistics, component: str) -> pl.DataFrame:
-    counts, names = component_counts(s, component), names_of(s, component)
+    counts, names = margins.component_counts(s, component), margins.names_of(s, component)
     keep = len(names) - (not any(counts[-1]))
     if len(names) == 1:
         return pl.DataFrame()
@@ -170,34 +158,36 @@ def _component(s: DatasetStatistics, component: str) -> pl.DataFrame:
 def _per_frame(s: DatasetStatistics) -> pl.DataFrame:
     if not s.labelled:
         return pl.DataFrame()
-    rows = list(zip(source_names(s), s.per_frame, strict=True)) if len(s.sources) > 1 else []
+    rows = list(zip(margins.source_names(s), s.per_frame, strict=True)) if len(s.sources) > 1 else []
     rows.append(("all", tuple(sum(column) for column in zip(*s.per_frame, strict=True))))
     names = [name for name, _ in rows]
     frames: list[int | None] = [sum(counts) for _, counts in rows]
-    percent = [per_frame_percent(counts) for _, counts in rows]
-    if s.space.name in PUBLISHED_PER_FRAME:
+    percent = [margins.per_frame_percent(counts) for _, counts in rows]
+    if s.space.name in margins.PUBLISHED_PER_FRAME:
         names.append(f"{s.space.name} as published")
         frames.append(None)
-        percent.append(PUBLISHED_PER_FRAME[s.space.name])
+        percent.append(margins.PUBLISHED_PER_FRAME[s.space.name])
     columns: dict[str, Sequence[object]] = {"source": names, "labelled frames": frames}
     columns |= {label: [row[k] for row in percent] for k, label in enumerate(PER_FRAME)}
     return _table(columns)
 
 
 def _pairs(s: DatasetStatistics, component: str) -> pl.DataFrame:
-    names = names_of(s, component)
+    names = margins.names_of(s, component)
     if len(names) == 1 or not s.total:
         return pl.DataFrame()
-    return _matrix(names_of(s, "instruments"), names, pair_counts(s, component))
+    return _matrix(margins.names_of(s, "instruments"), names, margins.pair_counts(s, component))
 
 
 def _together(s: DatasetStatistics) -> pl.DataFrame:
-    return _matrix(s.space.instruments, s.space.instruments, together_counts(s)) if s.together else pl.DataFrame()
+    return (
+        _matrix(s.space.instruments, s.space.instruments, margins.together_counts(s)) if s.together else pl.DataFrame()
+    )
 
 
 def _matrix(rows: Sequence[str], columns: Sequence[str], values: Sequence[Sequence[int]]) -> pl.DataFrame:
-    kept_rows = [r for r in range(len(rows)) if rows[r] != NOT_KNOWN or any(values[r])]
-    kept = [c for c in range(len(columns)) if columns[c] != NOT_KNOWN or any(row[c] for row in values)]
+    kept_rows = [r for r in range(len(rows)) if rows[r] != margins.NOT_KNOWN or any(values[r])]
+    kept = [c for c in range(len(columns)) if columns[c] != margins.NOT_KNOWN or any(row[c] for row in values)]
     heads = distinct(["instrument", *(columns[c] for c in kept)])
     table: dict[str, Sequence[object]] = {"instrument": [rows[r] for r in kept_rows]}
     for head, c in zip(heads[1:], kept, strict=True):
@@ -219,7 +209,7 @@ def _phases(s: DatasetStatistics) -> pl.DataFrame:
     videos = Counter(phase for row in s.videos for phase in row.phase_seconds)
     runs = [s.phases[phase] for phase in ids]
     columns: dict[str, Sequence[object]] = {
-        "phase": [phase_name(s, phase) for phase in ids],
+        "phase": [margins.phase_name(s, phase) for phase in ids],
         "videos": [videos[phase] for phase in ids],
         **_run_columns(runs),
     }
@@ -233,7 +223,7 @@ def _phase_ids(s: DatasetStatistics) -> list[int]:
 def _phases_by_video(s: DatasetStatistics) -> pl.DataFrame:
     ids = _phase_ids(s)
     rows = [row for row in s.videos if row.phase_seconds]
-    heads = distinct(["video", *(phase_name(s, phase) for phase in ids)])
+    heads = distinct(["video", *(margins.phase_name(s, phase) for phase in ids)])
     columns: dict[str, Sequence[object]] = {"video": [row.video.name for row in rows]}
     for head, phase in zip(heads[1:], ids, strict=True):
         columns[head] = [_rounded(row.phase_seconds.get(phase, 0.0)) for row in rows]
@@ -256,7 +246,9 @@ def _action_lengths(s: DatasetStatistics) -> pl.DataFrame:
 
 def _box_sizes(s: DatasetStatistics) -> pl.DataFrame:
     ids = sorted(s.box_sizes, key=lambda number: (number == UNKNOWN, number))
-    columns: dict[str, Sequence[object]] = {"instrument": [names_of(s, "instruments")[number] for number in ids]}
+    columns: dict[str, Sequence[object]] = {
+        "instrument": [margins.names_of(s, "instruments")[number] for number in ids]
+    }
     for k, label in enumerate(bin_labels(BOX_EDGES)):
         columns[f"{label} %"] = [s.box_sizes[number][k] for number in ids]
     columns["boxes"] = [sum(s.box_sizes[number]) for number in ids]

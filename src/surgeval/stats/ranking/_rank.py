@@ -7,6 +7,7 @@ six videos decides nothing. `stability` and the two leave-one-out functions say 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import fields
 from itertools import pairwise
 from typing import Any
 
@@ -74,20 +75,13 @@ def rank(
     decision = decide(places, evidence, options)
     untestable = tuple(found.name for found in evidence if found.at_most is None)
     return Ranking(
+        **{part.name: getattr(decision, part.name) for part in fields(decision)},
         models=outcomes.models,
         buckets=outcomes.buckets,
         questions=tuple(found.questions for found in evidence),
         videos=tuple(found.videos for found in evidence),
         untestable=untestable,
         accuracy=np.stack([found.accuracy for found in evidence]),
-        bucket_rank=decision.bucket_rank,
-        p=decision.p,
-        better=decision.better,
-        wins=decision.wins,
-        copeland=decision.copeland,
-        win_rate=decision.win_rate,
-        win_rate_error=decision.win_rate_error,
-        final_rank=decision.final_rank,
         options=options,
         gate=_gate(outcomes.models, tuple(baselines), evidence, decision) if baselines else None,
         notes=(*outcomes.notes, *_notes(outcomes.models, untestable, options, decision)),

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from surgeval.arrays import Bools, Floats, Ints
+from surgeval.arrays import Floats
 from surgeval.stats.ranking._input import Outcomes
 from surgeval.stats.ranking._options import RankOptions
+from surgeval.stats.ranking._order import Decision
 from surgeval.stats.ranking._tests import Evidence
 
 __all__ = ["Gate", "Ranking"]
@@ -43,8 +44,8 @@ class Gate:
         }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Ranking:
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Ranking(Decision):
     """Models in places, with the reasons.
 
     `p` is NaN in untestable buckets; `better[b, i, j]` says that model i is better than j in bucket b; `wins[i, j]`
@@ -58,19 +59,11 @@ class Ranking:
     videos: tuple[int, ...]
     untestable: tuple[str, ...]
     accuracy: Floats
-    bucket_rank: Ints
-    p: Floats
-    better: Bools
-    wins: Ints
-    copeland: Ints
-    win_rate: Floats
-    win_rate_error: Floats
-    final_rank: Ints
     options: RankOptions
     gate: Gate | None = None
     notes: tuple[str, ...] = ()
-    outcomes: Outcomes = field(repr=False, kw_only=True)
-    evidence: tuple[Evidence, ...] = field(repr=False, kw_only=True)
+    outcomes: Outcomes = field(repr=False)
+    evidence: tuple[Evidence, ...] = field(repr=False)
 
     @property
     def mean_accuracy(self) -> Floats:

@@ -174,7 +174,15 @@ def stability(ranking: Ranking, *, outer: int = OUTER, n_boot: int = INNER) -> S
 
 
 def leave_one_bucket_out(ranking: Ranking) -> Sensitivity:
-    """The ranking without each bucket in turn; the other buckets' draws stay as they were."""
+    """The ranking without each bucket in turn; the other buckets' draws stay as they were.
+
+    >>> from surgeval.stats import rank
+    >>> videos, buckets = [v for v in "abcdefgh" for _ in range(2)], ["verb|id", "target|id"] * 8
+    >>> places = rank({"net": [1] * 16, "prior": [1, 0] * 8}, buckets=buckets, videos=videos, n_boot=100)
+    >>> left_out = leave_one_bucket_out(places)
+    >>> left_out.left_out, left_out.final_rank.tolist()
+    (('target|id', 'verb|id'), [[1, 1], [1, 2]])
+    """
     if len(ranking.buckets) < 2:
         raise BadInput(sentence("leave_one_bucket_out", None, None, "one bucket", "a ranking of at least two"))
     buckets, found = buckets_of(ranking.outcomes), []
@@ -185,7 +193,14 @@ def leave_one_bucket_out(ranking: Ranking) -> Sensitivity:
 
 
 def leave_one_model_out(ranking: Ranking) -> Sensitivity:
-    """The ranking without each model in turn: does an entrant decide the order of the others?"""
+    """The ranking without each model in turn: does an entrant decide the order of the others?
+
+    >>> from surgeval.stats import rank
+    >>> right = {"net": [1] * 16, "prior": [1, 0] * 8, "weak": [0] * 16}
+    >>> places = rank(right, buckets=["verb|id"] * 16, videos=[v for v in "abcdefgh" for _ in range(2)], n_boot=100)
+    >>> leave_one_model_out(places).final_rank.tolist()
+    [[0, 1, 2], [1, 0, 2], [1, 2, 0]]
+    """
     buckets, count = buckets_of(ranking.outcomes), len(ranking.models)
     found = np.zeros((count, count), dtype=np.int64)
     for m in range(count):

@@ -1,0 +1,109 @@
+"""Asking serves more than one kind of question: here a multiple choice that knows no format, capability or window."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tests.unit.models.wire import Wire, reply
+
+from surgeval.asking import Answered, AnswerStore, Asking, ChatAnswerer, Replay, ShownFrame, question_units
+from surgeval.errors import DataError
+from surgeval.qa.chat import Message, Price, Usage
+
+
+@dataclass(frozen=True)
+class Choice:
+    id: str
+    video: str
+    question: str
+    options: tuple[str, ...]
+
+
+def prompt(question: Choice, pictures: Sequence[ShownFrame]) -> Sequence[Message]:
+    lines = [question.question, *question.options, f"{len(pictures)} pictures"]
+    return [{"role": "user", "content": "\n".join(lines)}]
+
+
+def look(question: Choice) -> tuple[ShownFrame, ...]:
+    if question.video == "gone":
+        raise DataError("video gone", found="no such file", expected="its frames")
+    return (ShownFrame(1.0, b"JPEG"),)
+
+
+ASKED = {
+    name: Choice(name, video, "What does the surgeon intend?", ("A) dissect", "B) clip"))
+    for name, video in (("a", "v1"), ("b", "v2"), ("c", "v1"), ("d", "gone"))
+}
+
+
+@pytest.fixture
+def wire() -> Iterator[Wire]:
+    with Wire(lambda connection: connection.sendall(reply("B) clip", usage={"prompt_tokens": 50}))) as running:
+        yield running
+
+
+def test_a_multiple_choice_is_asked_stored_and_counted(wire: Wire, tmp_path: Path) -> None:
+    answerer: ChatAnswerer[Choice] = ChatAnswerer(wire.chat(), prompt)
+    worker = Asking(answerer, ASKED, tmp_path / "answers.sqlite", look=look)
+    worker.setup()
+    (unit,) = question_units(list(ASKED.values()))
+    assert unit.payload == ["a", "c", "b", "d"]  # those of one video together
+    cases = worker(unit.payload)
+    worker.close()
+    assert [(case.id, case.cluster, case.status) for case in cases] == [
+        ("a", "v1", "ok"), ("c", "v1", "ok"), ("b", "v2", "ok"), ("d", "gone", "media_error"),
+    ]  # fmt: skip
+    content = json.loads(wire.requests[0].partition(b"\r\n\r\n")[2])["messages"][0]["content"]
+    assert content.endswith("B) clip\n1 pictures")
+    with AnswerStore(tmp_path / "answers.sqlite") as store:
+        stored = [store.find(name) for name in "abc"]
+        used = Usage.of(answer for answer in stored if answer is not None)
+    assert used == Usage(3, 150, 0)
+    assert used.cost(Price(prompt=2.0, completion=8.0)) == 0.0003
+    assert used.cost(None) is None
+
+
+def test_a_file_of_answers_serves_any_question(tmp_path: Path) -> None:
+    (tmp_path / "r.json").write_text('[{"qID": "a", "content": "A) dissect"}]')
+    worker = Asking(Replay(tmp_path / "r.json"), ASKED, tmp_path / "answers.sqlite")
+    assert [(case.status, case.values.get("content")) for case in worker(["a", "b"])] == [
+        ("ok", "A) dissect"), ("missing", None),
+    ]  # fmt: skip
+
+
+class Clumsy:
+    """An answerer of another package, with a fault of its own."""
+
+    identity, looks, costly = "clumsy", False, True
+
+    def answer(self, question: Choice, pictures: Sequence[ShownFrame] = ()) -> Answered:
+        return Answered(question.options["ab".index(question.id)])
+
+
+def test_the_fault_of_an_answerer_costs_its_question_alone(tmp_path: Path) -> None:
+    worker = Asking(Clumsy(), ASKED, tmp_path / "answers.sqlite")
+    worker.setup()
+    cases = worker(["a", "c", "b"])
+    worker.close()
+    assert [case.status for case in cases] == ["ok", "model_error", "ok"]
+    assert cases[1].reason == "ValueError: substring not found"
+
+
+class Boastful(Clumsy):
+    """Tells a count that no table holds."""
+
+    def answer(self, question: Choice, pictures: Sequence[ShownFrame] = ()) -> Answered:
+        return Answered("A", prompt_tokens=2**63 if question.id == "b" else 5)
+
+
+def test_a_count_that_cannot_be_stored_costs_its_question_alone(tmp_path: Path) -> None:
+    worker = Asking(Boastful(), ASKED, tmp_path / "answers.sqlite")
+    worker.setup()
+    cases = worker(["a", "b", "c"])
+    worker.close()
+    assert [case.status for case in cases] == ["ok", "model_error", "ok"]
+    assert "expected a whole number" in str(cases[1].reason)

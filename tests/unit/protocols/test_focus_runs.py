@@ -1,0 +1,339 @@
+"""A scored FOCUS folder is a run: what was stored gives everything back, and damaged files end in one sentence."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from polars.testing import assert_frame_equal
+
+from surgeval.engine import Manifest, load_record, save_scored
+from surgeval.errors import BadInput, DataError, RunError, SurgevalError
+from surgeval.protocols.focus import FocusScores, admission_gate, load_focus, outcomes, run_focus, score_focus
+from surgeval.protocols.focus.page import focus_sections, write_focus_report, write_page_of
+from surgeval.protocols.registry import load_run
+from surgeval.qa.chat import Price
+from surgeval.qa.judging import PanelVerdict, Vote
+
+FORMATS = ("number", "open_ended", "binary")
+ANSWERS = {"number": "3", "open_ended": "to drain the bile", "binary": "yes"}
+
+
+class Judges:
+    """Two judges: tokens, a failure, a cached vote, and the answer of q16 left without a verdict."""
+
+    def judge(self, item: Any) -> PanelVerdict:
+        number = int(item.qid[1:])
+        right = item.candidate == item.reference
+        first = Vote("judge <A>", "correct" if right else "incorrect", "said in full", "says so", 2, 100, 20)
+        second = Vote("B", "error", None, "time-out", 3) if number == 16 else replace(first, judge="B", cached=True)
+        state: Any = "judge_error" if number == 16 else first.state
+        return PanelVerdict(item.qid, state, (first, second), 5, "they said so")
+
+
+def asked(count: int = 42) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    requests = [{"qID": f"q{k}", "videoID": f"video {k % 7}" if k else None, "start_time": 0, "end_time": 1,
+                 "procedure_type": "x", "question": f"Which one, {k}?"} for k in range(count)]  # fmt: skip
+    references = [{"qID": f"q{k}", "primary": ("3a", "1a", "2a")[k % 5 % 3], "format": FORMATS[k % 3],
+                   "answer": ANSWERS[FORMATS[k % 3]], "ood": k % 4 == 0, "clinical": k % 5 == 0}
+                  for k in range(count)]  # fmt: skip
+    for row in references[3:4]:
+        row["answer"] = "many"  # a number that cannot be read: set aside
+    return requests, references
+
+
+def scored(tmp_path: Path, **options: Any) -> FocusScores:
+    """Every section of the page has something to say: judges, people, prices, problems, an admission, odd statuses."""
+    requests, references = asked()
+    responses: list[dict[str, Any]] = [
+        {"qID": f"q{k}", "content": ANSWERS[FORMATS[k % 3]] if k % 4 else "Ünsinn =1+1", "latency": k / 7}
+        for k in range(40)
+    ]
+    responses += [{"qID": "stranger", "content": "3", "latency": 1}]
+    scores = score_focus(
+        requests, references, responses, judge=Judges(), track="frame", resamples=60, name="net <b>",
+        max_judge_errors=0.2, **options,
+    )  # fmt: skip
+    gate = admission_gate(scores, {"prior": 0.25})
+    human = {f"q{k}": k % 2 == 0 if k % 5 else None for k in range(42)}
+    return replace(scores, human=human, prices={"B": Price(1.5, 2)}, admission=gate)
+
+
+@pytest.fixture
+def scores(tmp_path: Path) -> FocusScores:
+    return scored(tmp_path)
+
+
+def test_the_fixture_fills_every_part(scores: FocusScores) -> None:
+    assert set(scores.tables) == {"summary", "results", "judges", "verdicts", "judge_agreement", "problems"}
+    assert set(scores.results["status"]) == {"ok", "missing", "late", "invalid", "bad_reference", "judge_error"}
+    assert scores.notes == ("groups outside the frame track's taxonomy: temporal_grounding",)
+    assert scores.results["video"].null_count() == 1
+
+
+def test_a_run_folder_makes_the_same_page_byte_for_byte(scores: FocusScores, tmp_path: Path) -> None:
+    page = write_focus_report(scores, tmp_path / "run")
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    for name in ("run.json", "scores.json"):
+        shutil.copy(tmp_path / "run" / name, kept / name)
+    again = write_page_of([load_focus(kept)], tmp_path / "again")
+    assert again.read_bytes() == page.read_bytes()
+    for path in sorted((tmp_path / "run").glob("tables/*")):
+        assert (tmp_path / "again" / "tables" / path.name).read_bytes() == path.read_bytes(), path.name
+    assert len(list((tmp_path / "again" / "tables").iterdir())) == 6
+
+
+def test_what_is_loaded_is_what_was_saved(scores: FocusScores, tmp_path: Path) -> None:
+    scores.save(tmp_path / "run")
+    back = load_run(tmp_path / "run")
+    assert isinstance(back, FocusScores)
+    assert_frame_equal(back.results, scores.results)
+    assert_frame_equal(back.summary, scores.summary)
+    assert back.to_json() == scores.to_json()
+    said = [replace(one, votes=tuple(replace(vote, text=None) for vote in one.votes)) for one in scores.verdicts]
+    assert list(back.verdicts) == said  # a judge's full reply stays in the cache of verdicts
+    for name in ("flat", "video_mean", "pre_evaluation", "buckets", "counts", "problems", "notes", "track", "limit",
+                 "compat", "settings", "questions", "unrankable", "human", "prices", "admission", "name"):  # fmt: skip
+        assert getattr(back, name) == getattr(scores, name), name
+    assert repr(back) == repr(scores)
+    assert repr(back).startswith("FocusScores 'net <b>': pre-evaluation score 0.")
+
+
+def test_one_video_without_an_interval_survives_storing(tmp_path: Path) -> None:
+    requests, references = asked(3)
+    found = score_focus(requests[1:], references[1:], [{"qID": "q2", "content": "yes"}], max_judge_errors=1)
+    one = score_focus(requests[2:], references[2:], [{"qID": "q2", "content": "yes"}])
+    assert one.pre_evaluation is not None and math.isnan(one.pre_evaluation.low)
+    one.save(tmp_path / "one")
+    back = load_focus(tmp_path / "one").pre_evaluation
+    assert back is not None and math.isnan(back.low) and back.clusters == 1
+    found.save(tmp_path / "none")
+    assert load_focus(tmp_path / "none").verdicts == ()
+
+
+def test_the_record_says_protocol_rules_and_model(scores: FocusScores, tmp_path: Path) -> None:
+    scores.save(tmp_path / "run")
+    record = load_record(tmp_path / "run")
+    assert (record.manifest.protocol, record.manifest.model) == ("focus", "net <b>")
+    assert (record.status, record.cases) == ("done", 42)
+    assert record.manifest.config["track"] == "frame" and record.manifest.config["judges"] == ["judge <A>", "B"]
+    assert record.manifest.dataset == scores.questions
+
+
+def test_the_same_questions_have_one_name_and_others_another(tmp_path: Path) -> None:
+    requests, references = asked(6)
+    first = score_focus(requests, references, []).questions
+    assert score_focus(requests[::-1], references[::-1], [{"qID": "q1", "content": "?"}]).questions == first
+    references[2]["answer"] = "no"
+    assert score_focus(requests, references, []).questions != first
+
+
+def test_headlines_tables_and_figures_of_a_result(scores: FocusScores) -> None:
+    assert [one.key for one in scores.headlines()] == [
+        "pre_evaluation_score", "flat_accuracy", "accuracy_mean_of_video_means",
+    ]  # fmt: skip
+    assert scores.to_frame().columns == scores.summary.columns
+    assert scores.to_frame("results").height == 42
+    assert list(scores.figures) == ["buckets", "leaves"]
+    assert scores.plot().axes and scores.plot("leaves").axes
+    with pytest.raises(BadInput, match="figure 'bars': expected one of buckets, leaves"):
+        scores.plot("bars")
+    with pytest.raises(TypeError):
+        FocusScores("net")  # type: ignore[call-arg]
+
+
+def test_the_outcomes_of_a_run_are_its_results(scores: FocusScores) -> None:
+    with pytest.raises(DataError, match=r"net: found a submission that is not to be ranked: because, expected one"):
+        outcomes(replace(scores, name="net", unrankable="because"))
+    table = outcomes(scores)
+    assert table.columns == ["qID", "video", "group", "ood", "status", "correctness"]
+    assert table.row(0)[:2] == ("q0", "question q0")
+    assert table["correctness"].to_list() == scores.results["correctness"].to_list()
+
+
+def _replay(tmp_path: Path, contents: dict[str, str]) -> str:
+    requests, references = asked(9)
+    numbers = [k for k in range(9) if FORMATS[k % 3] != "open_ended" and k != 3]
+    for name, rows in (("requests", requests), ("references", references)):
+        kept = [{**rows[k], "videoID": f"v{k}"} if name == "requests" else rows[k] for k in numbers]
+        (tmp_path / f"{name}.json").write_text(json.dumps(kept))
+    answers = [{"qID": qid, "content": content, "latency": 1.0} for qid, content in contents.items()]
+    (tmp_path / "answers.json").write_text(json.dumps(answers))
+    return f"replay:{tmp_path / 'answers.json'}"
+
+
+def test_a_run_that_asked_keeps_its_record_and_gets_scores_beside_it(tmp_path: Path) -> None:
+    model = _replay(tmp_path, {"q0": "3", "q2": "yes", "q5": "no"})
+    files: dict[str, Any] = {"requests": tmp_path / "requests.json", "references": tmp_path / "references.json"}
+    run = run_focus(None, model, tmp_path / "run", **files, progress=False)
+    with pytest.raises(RunError, match=r"run: found a run whose answers are not scored .*`surgeval score focus`"):
+        load_focus(tmp_path / "run")
+    before = (tmp_path / "run" / "run.json").read_bytes()
+    write_focus_report(score_focus(*run.sources, name="mine"), tmp_path / "run")
+    assert (tmp_path / "run" / "run.json").read_bytes() == before
+    assert load_focus(tmp_path / "run").counts["missing"] == 2
+    again = run_focus(None, model, tmp_path / "run", **files, progress=False)
+    assert again.answers.equals(run.answers)
+    assert load_focus(tmp_path / "run").name == "mine"  # nothing changed, so the scores still hold
+    assert repr(again) == f"FocusRun of {model}: 2 missing, 3 ok"
+    assert again.to_frame().equals(again.tables["answers"])
+
+
+def test_scores_of_other_answers_are_not_those_of_the_run(tmp_path: Path) -> None:
+    model = _replay(tmp_path, {"q0": "3"})
+    files: dict[str, Any] = {"requests": tmp_path / "requests.json", "references": tmp_path / "references.json"}
+    run = run_focus(None, model, tmp_path / "run", **files, progress=False)
+    score_focus(*run.sources).save(tmp_path / "run")
+    (tmp_path / "run" / "responses.json").write_text("[]")  # as if answers had arrived since
+    run_focus(None, model, tmp_path / "run", **files, progress=False)
+    with pytest.raises(RunError, match="not scored"):
+        load_focus(tmp_path / "run")
+
+
+def test_scores_are_never_written_into_the_run_of_another_protocol(scores: FocusScores, tmp_path: Path) -> None:
+    save_scored(tmp_path / "run", Manifest("triplets"), cases=1)
+    with pytest.raises(BadInput, match="run: found a run of triplets, expected a new folder or one of focus"):
+        scores.save(tmp_path / "run")
+    assert not (tmp_path / "run" / "scores.json").exists()
+    with pytest.raises(DataError, match=r"run\.json: protocol: found triplets, expected focus"):
+        load_focus(tmp_path / "run")
+
+
+def _set(*path: str | int, value: object) -> Callable[[Any], None]:
+    def change(content: Any) -> None:
+        for key in path[:-1]:
+            content = content[key]
+        content[path[-1]] = value
+
+    return change
+
+
+def _drop(*path: str | int) -> Callable[[Any], None]:
+    def change(content: Any) -> None:
+        for key in path[:-1]:
+            content = content[key]
+        del content[path[-1]]
+
+    return change
+
+
+DAMAGE: list[tuple[Callable[[Any], None], str]] = [
+    (_set("protocol", value="triplets"), "protocol: found 'triplets', expected focus"),
+    (_set("name", value=3), "name: found 3, expected text"),
+    (_set("max_latency", value=True), "max_latency: found True, expected a number"),
+    (_set("max_latency", value=10**400), "found a number with 401 digits"),
+    (_set("notes", value="one"), "notes: found 'one', expected a list"),
+    (_set("settings", "seed", value=[]), "settings.seed: found []"),
+    (_drop("counts", "late"), "counts.late: found nothing, expected a whole number"),
+    (_set("counts", "late", value=1.5), "counts.late: found 1.5, expected a whole number"),
+    (_drop("buckets", 0, "interval"), "buckets[0].interval: found nothing, expected exactly the keys group, ood"),
+    (_set("buckets", 0, "interval", "n", value="12"), "buckets[0].interval.n: found '12', expected a whole number"),
+    (_set("intervals", "flat_accuracy", "low", value=1e999), "intervals.flat_accuracy.low: found inf"),
+    (_set("results", value=None), "results: found nothing, expected a list of rows"),
+    (_drop("results", 4, "qID"), "results[4]: found {"),
+    (_set("results", 4, "qID", value=None), "results[4].qID: found nothing, expected a cell of String"),
+    (_set("results", 4, "correctness", value=1), "results[4].correctness: found 1"),
+    (_set("results", 4, "latency", value="soon"), "results[4].latency: found 'soon'"),
+    (_set("summary", 0, "count", value=2**80), "summary: found damaged values"),
+    (_set("verdicts", 0, "state", value="maybe"), "verdicts[0].state: found 'maybe', expected one of correct, inc"),
+    (_set("verdicts", 0, "votes", 1, "cached", value="no"), "verdicts[0].votes[1].cached: found 'no', expected true"),
+    (_set("verdicts", 0, "qid", value="else"), "verdicts[0].qid: found 'else', expected a question of the results"),
+    (_set("prices", "B", "prompt", value="free"), "prices.B.prompt: found 'free', expected a number"),
+    (_set("human", value=[True]), "human: found [True], expected an object"),
+    (_set("admission", "baselines", value=7), "admission.baselines: found 7, expected an object"),
+    (_set("problems", 0, "level", value="note"), "problems[0].level: found 'note'"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("stored")
+    scored(folder).save(folder / "run")
+    return folder / "run"
+
+
+@pytest.mark.parametrize(("damage", "words"), DAMAGE, ids=[words[:40] for _, words in DAMAGE])
+def test_damaged_scores_are_named(stored: Path, tmp_path: Path, damage: Callable[[Any], None], words: str) -> None:
+    shutil.copytree(stored, tmp_path / "run")
+    path = tmp_path / "run" / "scores.json"
+    content = json.loads(path.read_text("utf-8"))
+    damage(content)
+    path.write_text(json.dumps(content))
+    with pytest.raises(DataError) as error:
+        load_focus(tmp_path / "run")
+    assert f"scores.json: {words}" in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["", "[", "[]", "null", "{}", '{"a":' * 40_000, "\x00", '{"protocol": NaN}'])
+def test_scores_that_are_none_are_refused(stored: Path, tmp_path: Path, text: str) -> None:
+    shutil.copytree(stored, tmp_path / "run")
+    (tmp_path / "run" / "scores.json").write_text(text)
+    with pytest.raises(DataError, match=r"scores\.json: "):
+        load_focus(tmp_path / "run")
+
+
+def test_a_pipe_or_a_folder_in_place_of_scores_is_refused(stored: Path, tmp_path: Path) -> None:
+    shutil.copytree(stored, tmp_path / "run")
+    path = tmp_path / "run" / "scores.json"
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(DataError, match="found a named pipe"):
+        load_focus(tmp_path / "run")
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(DataError, match="found a folder"):
+        load_focus(tmp_path / "run")
+
+
+def test_text_that_no_file_can_hold_is_spelt_out(stored: Path, tmp_path: Path) -> None:
+    shutil.copytree(stored, tmp_path / "run")
+    path = tmp_path / "run" / "scores.json"
+    content = json.loads(path.read_text("utf-8"))
+    content["name"] = content["results"][0]["reason"] = "lone \ud800"
+    path.write_text(json.dumps(content))
+    back = load_focus(tmp_path / "run")
+    assert back.name == "lone \\ud800" and back.results["reason"][0] == "lone \\ud800"
+    assert write_page_of([back], tmp_path / "page").is_file()
+
+
+def test_no_mutation_of_a_stored_value_ends_in_a_traceback(stored: Path, tmp_path: Path) -> None:
+    """Each leaf of a small file, replaced by each odd value: it loads and its page is written, or one sentence."""
+    shutil.copytree(stored, tmp_path / "run")
+    path = tmp_path / "run" / "scores.json"
+    content = json.loads(path.read_text("utf-8"))
+    for key in ("summary", "verdicts", "problems", "buckets", "judge_agreement", "judges"):
+        content[key] = content[key][:1]
+    content["human"] = {"q1": True}
+    content["results"] = [row for row in content["results"] if row["qID"] == content["verdicts"][0]["qid"]]
+    leaves = list(_leaves(content))
+    assert len(leaves) > 120
+    loaded = 0
+    for keys, was in leaves:
+        odd: object
+        for odd in (None, "x", -1, [], True, 2**70):
+            _set(*keys, value=odd)(content)
+            path.write_text(json.dumps(content))
+            try:
+                back = load_focus(tmp_path / "run")
+                loaded += 1
+                assert odd != "x" or (focus_sections(back, {}) and back.tables and back.figures)
+            except SurgevalError:
+                continue
+        _set(*keys, value=was)(content)
+    assert loaded > 100  # text for text, number for number: not everything is damage
+
+
+def _leaves(value: Any, keys: tuple[str | int, ...] = ()) -> Any:
+    if isinstance(value, dict | list) and value:
+        for key in value if isinstance(value, dict) else range(len(value)):
+            yield from _leaves(value[key], (*keys, key))
+    else:
+        yield keys, value

@@ -1,0 +1,63 @@
+"""What `src` imports is declared, what is declared is imported, and every direct dependency has one tested version."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+# Names of distributions that differ from the name that is imported.
+IMPORTED_AS = {"opencv-python-headless": "cv2", "pillow": "PIL", "huggingface-hub": "huggingface_hub"}
+# transformers reads the folders' tokenizer.json with it; which version decides what a damaged file does.
+NOT_IMPORTED = {"tokenizers"}
+
+
+def names(requirements: list[str]) -> set[str]:
+    """The distributions of requirement lines, without versions and extras."""
+    return {re.split(r"[<>=!~\[ ;]", line)[0].lower() for line in requirements}
+
+
+def declared() -> set[str]:
+    """The distributions that a user of any part of surgeval installs."""
+    extras = PROJECT["optional-dependencies"]
+    used = [line for extra, lines in extras.items() if extra not in ("dev", "docs") for line in lines]
+    return names(PROJECT["dependencies"]) | names(used)
+
+
+def imported() -> dict[str, str]:
+    """Top-level names of other packages that `src` imports, each with one file that does."""
+    found: dict[str, str] = {}
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                modules = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                modules = [node.module]
+            else:
+                continue
+            for module in modules:
+                found.setdefault(module.partition(".")[0], str(path.relative_to(ROOT)))
+    return {name: path for name, path in found.items() if name not in sys.stdlib_module_names | {"surgeval"}}
+
+
+def test_every_import_is_declared() -> None:
+    known = {IMPORTED_AS.get(name, name) for name in declared()}
+    missing = {name: path for name, path in imported().items() if name not in known}
+    assert not missing
+
+
+def test_every_declared_dependency_is_imported() -> None:
+    used = set(imported())
+    idle = {name for name in declared() - NOT_IMPORTED if IMPORTED_AS.get(name, name) not in used}
+    assert not idle
+
+
+def test_every_direct_dependency_has_one_tested_version() -> None:
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pinned = {line.partition("==")[0].lower() for line in lines if "==" in line}
+    assert declared() <= pinned
+    assert names([line for lines in PROJECT["optional-dependencies"].values() for line in lines]) <= pinned
