@@ -8,9 +8,8 @@ from __future__ import annotations
 import shlex
 from contextlib import ExitStack
 from dataclasses import asdict, replace
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
@@ -29,12 +28,12 @@ _BLOCK = 32  # questions in flight at most: a run stores blocks of this size
 
 
 # Whose latency limit applies: 5, 15 or 30 seconds.
-Track = StrEnum("Track", {"frame": "frame", "segment": "segment", "procedure": "procedure"})
+Track: TypeAlias = Literal["frame", "segment", "procedure"]
 # What an answer that tries to steer the judges costs.
-Flags = StrEnum("Flags", {"report": "report", "incorrect": "incorrect", "disqualify": "disqualify", "off": "off"})
+Flags: TypeAlias = Literal["report", "incorrect", "disqualify", "off"]
 # What an even vote means.
-Tie = StrEnum("Tie", {"judge_error": "judge_error", "incorrect": "incorrect", "correct": "correct"})
-SchemeName = StrEnum("SchemeName", {"cluster": "cluster", "two_level": "two_level"})  # what is resampled for intervals
+Tie: TypeAlias = Literal["judge_error", "incorrect", "correct"]
+SchemeName: TypeAlias = Literal["cluster", "two_level"]  # what is resampled for intervals
 
 
 def score(
@@ -58,11 +57,11 @@ def score(
     retry: Annotated[
         bool, typer.Option("--retry", help="Ask again what has no verdict; stored verdicts are never asked twice.")
     ] = False,
-    flags: Annotated[Flags, typer.Option("--flags", help="The cost of an answer that steers judges.")] = Flags.report,
+    flags: Annotated[Flags, typer.Option("--flags", help="The cost of an answer that steers judges.")] = "report",
     max_judge_errors: Annotated[
         float, typer.Option("--max-judge-errors", help="Share of judged answers without a verdict that may be ranked.")
     ] = 0.01,
-    tie: Annotated[Tie, typer.Option("--tie", help="What an even vote of the panel means.")] = Tie.judge_error,
+    tie: Annotated[Tie, typer.Option("--tie", help="What an even vote of the panel means.")] = "judge_error",
     quorum: Annotated[int | None, typer.Option("--quorum", help="Valid votes a verdict needs. Default: half.")] = None,
     ask_all: Annotated[bool, typer.Option("--ask-all", help="Ask every judge, to compare judges.")] = False,
     baseline: Annotated[
@@ -108,17 +107,17 @@ def score(
     check_scores_folder(out)
     people = read_verdicts(human) if human is not None else None
     with ExitStack() as stack:
-        panel = _panel(stack, judge or [], cache or out / "verdicts.sqlite", tie.value, quorum, ask_all, compat, json)
+        panel = _panel(stack, judge or [], cache or out / "verdicts.sqlite", tie, quorum, ask_all, compat, json)
         prices = _prices(price or [], [one.name for one in panel.judges] if panel else [])
         bar = progress("answers")
         bar.disable = bar.disable or _interactive(panel)  # a person needs the screen
         stack.enter_context(bar)
         task = bar.add_task("judging", total=None)
         scores = score_focus(
-            requests, references, responses, judge=panel, track=track.value if track else None,
+            requests, references, responses, judge=panel, track=track,
             max_latency=max_latency, compat=compat, strict=strict,
-            flags=None if flags is Flags.off else FlagPolicy(flags.value), max_judge_errors=max_judge_errors,
-            scheme=scheme.value if scheme else None, resamples=resamples, seed=seed, workers=workers,
+            flags=None if flags == "off" else FlagPolicy(flags), max_judge_errors=max_judge_errors,
+            scheme=scheme, resamples=resamples, seed=seed, workers=workers,
             progress=lambda done, total: bar.update(task, completed=done, total=total), name=name or _name(out),
         )  # fmt: skip
     scores = replace(scores, human=people, prices=prices, admission=_admission(scores, baseline or []))
@@ -182,7 +181,7 @@ def run(
     _check_judges(judge or [], json)  # before hours of asking
     asked = run_focus(
         data, model, out, requests=requests, references=references, media=media, frames=frames, overlay=overlay_time,
-        track=track.value if track else None, concurrency=concurrency, limit=limit,
+        track=track, concurrency=concurrency, limit=limit,
         options=ChatOptions(max_tokens=max_tokens, timeout=timeout), retry=retry, progress=not json,
     )  # fmt: skip
     scores, page = _scored(asked, judge or [], track, json)
@@ -263,7 +262,7 @@ def _scored(run: FocusRun, judge: list[str], track: Track | None, json: bool) ->
         return None, None
     with ExitStack() as stack:
         panel = _panel(stack, judge, run.folder / "verdicts.sqlite", "judge_error", None, False, None, json)
-        scores = score_focus(*run.sources, judge=panel, track=track.value if track else None, name=_name(run.folder))
+        scores = score_focus(*run.sources, judge=panel, track=track, name=_name(run.folder))
     return scores, write_focus_report(scores, run.folder)
 
 
@@ -272,7 +271,7 @@ def _command(run: FocusRun, track: Track | None) -> str:
     words = ["surgeval", "score", "focus"]
     for option, path in zip(("--requests", "--references", "--responses"), run.sources, strict=True):
         words += [option, str(path)]
-    words += ["--track", track.value] if track else []
+    words += ["--track", track] if track else []
     words += ["--judge", "SPEC"] if run.judged else []
     return shlex.join([*words, "--out", str(run.folder)])
 

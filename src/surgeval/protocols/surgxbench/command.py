@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast
 
 import typer
 
@@ -16,9 +15,9 @@ if TYPE_CHECKING:
     from surgeval.protocols.surgxbench.result import SurgXScores
 
 
-Profile = StrEnum("Profile", {"surgxbench": "surgxbench", "early": "early"})  # whose prompts, threshold and tables
+ProfileName: TypeAlias = Literal["surgxbench", "early"]  # whose prompts, threshold and tables
 # Which heatmap.
-MethodName = StrEnum("MethodName", {"auto": "auto", "rollout": "rollout", "gradcam": "gradcam", "cross": "cross"})
+MethodName: TypeAlias = Literal["auto", "rollout", "gradcam", "cross"]
 
 
 def run(
@@ -33,11 +32,11 @@ def run(
         ),
     ],
     out: Annotated[Path, typer.Option("--out", help="Run folder; an interrupted one is resumed.", show_default=False)],
-    profile: Annotated[Profile, typer.Option("--profile", help="Which paper's choices.")] = Profile.surgxbench,
+    profile: Annotated[ProfileName, typer.Option("--profile", help="Which paper's choices.")] = "surgxbench",
     task: Annotated[
         list[str] | None, typer.Option("--task", help="instruments or triplets (repeatable). Default: both.")
     ] = None,
-    method: Annotated[MethodName, typer.Option("--method", help="Default: what the tower allows.")] = MethodName.auto,
+    method: Annotated[MethodName, typer.Option("--method", help="Default: what the tower allows.")] = "auto",
     order: Annotated[str, typer.Option("--order", help="Rollout: chefer or seed.")] = "chefer",
     start_layer: Annotated[int, typer.Option("--start-layer", help="Rollout: first block; -1 = the last only.")] = 0,
     score_scale: Annotated[
@@ -110,7 +109,7 @@ def run(
         "flow_source": str(flow_source) if flow_source else None, "flow_gap": flow_gap, "grounded_at": grounded_at,
         "curves": curves, "sanity": sanity, "occlusion": occlusion, "tasks": tuple(task) if task else None,
     }  # fmt: skip
-    settings = _settings(profile.value, method.value, order, start_layer, score_scale, given, {
+    settings = _settings(profile, method, order, start_layer, score_scale, given, {
         "geometry": geometry, "positive": not literal, "seed": seed, "batch": batch, "threads": threads, "every": every,
     })  # fmt: skip
     done = run_surgxbench(
