@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from surgeval.cli._main import run as command
 from surgeval.datasets import QualityLimits
 from surgeval.errors import BadInput, DataError, RunError
 from surgeval.phantom import write_phantom
@@ -131,5 +132,19 @@ def test_edited_runs_are_told_in_a_sentence(runs: tuple[Path, Path], tmp_path: P
     with pytest.raises(DataError, match="without their measures"):
         load_quality(folder)
     (folder / "cases.parquet").write_bytes(b"PAR1")
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match="cut off"):
         load_quality(folder)
+
+
+def test_the_folder_of_the_quality_check_is_reported_and_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = write_phantom(tmp_path / "D", seed=3, videos=2, seconds=4, width=128, height=96)
+    for name in ("before", "after"):
+        assert command(["data", "check", str(data), "--quality", "--out", str(tmp_path / name), "--json"]) == 0
+    assert command(["report", str(tmp_path / "before")]) == 0
+    assert "0 of 8 frames are proposed to drop" in (tmp_path / "before" / "report.html").read_text("utf-8")
+    capsys.readouterr()
+    assert command(["compare", str(tmp_path / "before"), str(tmp_path / "after"), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert {row["difference"] for row in said["differences"]} == {0.0} and said["protocol"] == "quality"

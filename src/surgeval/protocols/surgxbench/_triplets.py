@@ -78,9 +78,12 @@ def _ras(match: Match, values: Sequence[Grounding], one: PreparedFrame) -> dict[
     """RAS of the matched prompt (local), or the mean over all prompts (global) for a missed triplet."""
     used = list(values) if match.prompt is None else [values[match.prompt]]
     flags = frozenset().union(*(v.flags for v in used)) | ({one.motion_flag} if one.motion_flag else frozenset())
-    counted = [None if v.flags & EXCLUDED else v for v in values]
-    _, ras = match_ras(match, [v and v.RAS_local for v in counted], [v and v.RAS_global for v in counted])
-    _, chance = match_ras(match, [v and v.chance_local for v in counted], [v and v.chance_global for v in counted])
+
+    def counted(name: str) -> list[float | None]:
+        return [None if value.flags & EXCLUDED else getattr(value, name) for value in values]
+
+    _, ras = match_ras(match, counted("RAS_local"), counted("RAS_global"))
+    _, chance = match_ras(match, counted("chance_local"), counted("chance_global"))
     kept = [v for v in used if not v.flags & EXCLUDED] or used
     excluded = "" if ras is not None else one.motion_flag if one.motion is None else " ".join(sorted(flags & EXCLUDED))
     return {
