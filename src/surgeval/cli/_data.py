@@ -163,7 +163,7 @@ def _measure(
     with tempfile.TemporaryDirectory() as scratch:
         done = run_quality(
             path,
-            folder=out or Path(scratch) / "quality",
+            out=out or Path(scratch) / "quality",
             format=format,
             labels=labels,
             processes=processes,

@@ -71,8 +71,8 @@ class _Measure:
 
 def run_quality(
     path: str | Path,
+    out: str | Path,
     *,
-    folder: str | Path,
     format: str | None = None,
     labels: str | None = None,
     limits: QualityLimits | None = None,
@@ -100,11 +100,11 @@ def run_quality(
     summary = run(
         [Unit(video.name, {"video": video.name}) for video in videos],
         _Measure(str(path), dataset.format, labels),
-        folder=folder,
+        folder=out,
         manifest=manifest,
         executor="processes" if processes > 1 else "serial",
         processes=processes if processes > 1 else None,
         retry=retry,
         progress=progress,
     )
-    return QualityRun(summary, load_quality(folder).proposals)
+    return QualityRun(summary, load_quality(out).proposals)

@@ -120,7 +120,7 @@ def run(
         "geometry": geometry, "positive": not literal, "seed": seed, "batch": batch, "threads": threads, "every": every,
     })  # fmt: skip
     done = run_surgxbench(
-        data, model, folder=out, settings=settings, split=split, videos=tuple(video or ()), format=format,
+        data, model, out=out, settings=settings, split=split, videos=tuple(video or ()), format=format,
         labels=labels, boxes=boxes, mapping=mapping, device=device, dtype=dtype, processes=processes,
         retry=retry, progress=not json,
     )  # fmt: skip

@@ -70,8 +70,8 @@ class SurgXRun:
 def run_surgxbench(
     data: str | Path,
     model: str,
+    out: str | Path,
     *,
-    folder: str | Path,
     settings: SurgXSettings | None = None,
     split: str | None = None,
     videos: tuple[str, ...] = (),
@@ -126,7 +126,7 @@ def run_surgxbench(
     summary = run(
         units,
         replace(look, cores=max(1, (os.cpu_count() or 1) // processes)) if many else look,
-        folder=folder,
+        folder=out,
         manifest=manifest,
         executor="processes" if many else "serial",
         processes=processes if many else None,
@@ -136,7 +136,7 @@ def run_surgxbench(
     if not summary.cases:
         wanted = "frame" if "instruments" in settings.tasks or settings.profile == "early" else "triplet"
         raise BadInput(f"{data}: found no labelled {wanted} in {_listed(chosen)}, expected at least one")
-    return SurgXRun(summary, look, Path(folder))
+    return SurgXRun(summary, look, Path(out))
 
 
 def _part(total: int, number: int, parts: int) -> int:

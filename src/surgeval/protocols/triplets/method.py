@@ -73,10 +73,9 @@ def score_triplets(
     >>> space = load_labels("cholect50")
     >>> seen = Instance(Triplet(*space.triplets[17]), Box(100, 120, 60, 80))
     >>> frames = [Frame(video, "000016", 16, None, None, 854, 480, (seen,)) for video in ("VID68", "VID70")]
-    >>> found = {"video": ["VID68"], "frame": ["000016"], "triplet": [17], "score": [0.9]}
-    >>> box = {"x": [101.0], "y": [120.0], "w": [60.0], "h": [80.0]}
-    >>> scores = score_triplets(MemoryDataset(space, frames), pl.DataFrame({**found, **box}), resamples=100)
-    >>> print(scores.number("ivt", "mAP50"))
+    >>> found = pl.DataFrame({"video": ["VID68"], "frame": ["000016"], "triplet": [17], "score": [0.9],
+    ...                       "x": [101.0], "y": [120.0], "w": [60.0], "h": [80.0]})
+    >>> print(score_triplets(MemoryDataset(space, frames), found, resamples=50).number("ivt", "mAP50"))
     0.505 [0.000, 1.000] (few clusters: 2)
     """
     if convention not in CONVENTIONS:

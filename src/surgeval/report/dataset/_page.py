@@ -41,14 +41,14 @@ class Checked(Protocol):
 
 def write_dataset_report(
     dataset: Dataset,
-    out_dir: Path,
+    out: Path,
     *,
     title: str | None = None,
     check: Checked | None = None,
     sheet: npt.NDArray[np.uint8] | None = None,
     on_problem: OnProblem | None = None,
 ) -> Path:
-    """Count the dataset, write page, tables and figures below `out_dir`, and return the page's path.
+    """Count the dataset, write page, tables and figures below `out`, and return the page's path.
 
     `sheet` is a picture of sample frames. With a `check` at hand its problems are in the report and do not stop it;
     without, the first error raises, unless `on_problem` says otherwise.
@@ -68,11 +68,11 @@ def write_dataset_report(
     if check is not None:
         tables |= problem_tables(check.counts, check.problems, dataset.root)
     figures = statistics_figures(statistics)
-    save_tables(tables, out_dir / "tables")
-    save_figures(figures, out_dir)
+    save_tables(tables, out / "tables")
+    save_figures(figures, out)
     sections = dataset_sections(statistics, check=check, root=dataset.root, sheet=sheet, linked=True)
     return write_page(
-        out_dir / "report.html",
+        out / "report.html",
         title or statistics.name,
         sections,
         kind="dataset report",
