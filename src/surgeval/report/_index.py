@@ -9,12 +9,14 @@ from pathlib import Path
 import polars as pl
 
 from surgeval.errors import BadInput, SurgevalError
-from surgeval.pages import Link, Section, Table, write_page
-from surgeval.protocols.contract import RunResult
+from surgeval.pages import Link, Section, Table, distinct, write_page
+from surgeval.protocols.contract import Headline, RunResult
 from surgeval.protocols.descriptor import Descriptor
-from surgeval.protocols.registry import descriptor, descriptor_of, load_run, runs_in
+from surgeval.protocols.registry import descriptor_of, descriptors, load_run, runs_in
 
 __all__ = ["write_index", "write_run_pages"]
+
+_FIRST = 4  # numbers beside each run; the folded table has them all
 
 
 def write_run_pages(folders: Sequence[Path], out: Path | None = None) -> Path:
@@ -62,8 +64,9 @@ def _index(
     if links:
         listed = tuple(Link(text, _relative(page, out)) for text, page in links.items())
         sections.append(Section("Start here", links=listed))
-    kinds = dict.fromkeys(one.name for _, one in runs)
-    sections += [_section(descriptor(kind), [run for run, one in runs if one.name == kind], out) for kind in kinds]
+    for kind in descriptors().values():
+        folders = [folder for folder, own in runs if own.name == kind.name]
+        sections += [_section(kind, folders, out)] if folders else []
     many = f"{len(runs)} run{'s' if len(runs) > 1 else ''}"
     said = lead or f"{many} with their headline numbers; each name opens its page."
     return write_page(out / file, title, sections, kind="runs", lead=said)
@@ -82,25 +85,45 @@ def _section(kind: Descriptor, folders: Sequence[Path], out: Path) -> Section:
             links.append(Link(loaded[folder].name, _relative(page, out)))
         except SurgevalError as error:  # a run that is not finished must not hide the others
             problems.append(str(error))
-    tables = (Table("Headline numbers", _headlines(loaded.values())),) if loaded else ()
-    return Section(
-        kind.name, "\n\n".join([kind.question, *problems]), tables=tables, links=tuple(links),
-    )  # fmt: skip
+    tables = _tables(list(loaded.values())) if loaded else ()
+    return Section(kind.name, "\n\n".join([kind.question, *problems]), tables=tables, links=tuple(links))
 
 
-def _headlines(results: object) -> pl.DataFrame:
-    """A row per number, a column per run; what chance reaches stands beside it where all runs agree on it."""
-    runs = list(results)  # type: ignore[call-overload]
-    labels: dict[str, str] = {}
-    cells: dict[str, dict[str, str]] = {}
-    names = [f"{one.name}" for one in runs]
-    for number, run in enumerate(runs):
-        for one in run.headlines():
-            labels.setdefault(one.key, one.label)
-            chance = "" if one.chance is None else f" (chance {one.chance:.3f})"
-            cells.setdefault(one.key, {})[str(number)] = f"{one.interval.cell()}{chance}"
-    rows = [[label, *(cells[key].get(str(n), "–") for n in range(len(runs)))] for key, label in labels.items()]
-    heads = ["number", *(name if names.count(name) == 1 else f"{name} ({n + 1})" for n, name in enumerate(names))]
+def _tables(runs: Sequence[RunResult]) -> tuple[Table, ...]:
+    """A row per run with the first numbers and what chance reaches; every number is folded below."""
+    numbers = _by_number(runs)
+    first, names = list(numbers)[:_FIRST], distinct(run.name for run in runs)
+    rows = [[name, *(_cell(numbers[label], n) for label in first)] for n, name in enumerate(names)]
+    chance = {label: {one.chance for one in numbers[label].values()} - {None} for label in first}
+    if any(chance.values()):
+        rows.append(["chance", *(_range(levels) for levels in chance.values())])
+    tables = [Table("Headline numbers", _frame(["run", *first], rows))]
+    if len(numbers) > _FIRST:
+        every = [[label, *(_cell(known, n) for n in range(len(runs)))] for label, known in numbers.items()]
+        tables.append(Table("All headline numbers", _frame(distinct(["number", *names]), every), folded=True))
+    return tuple(tables)
+
+
+def _by_number(runs: Sequence[RunResult]) -> dict[str, dict[int, Headline]]:
+    """Label → number of the run → headline."""
+    found: dict[str, dict[int, Headline]] = {}
+    for n, run in enumerate(runs):
+        for headline in run.headlines():
+            found.setdefault(headline.label, {})[n] = headline
+    return found
+
+
+def _cell(known: Mapping[int, Headline], run: int) -> str:
+    return known[run].interval.cell() if run in known else "–"
+
+
+def _range(levels: set[float | None]) -> str:
+    """One level, or from the lowest to the highest where runs differ."""
+    texts = sorted(f"{level:.3f}" for level in levels if level is not None)
+    return "" if not texts else texts[0] if texts[0] == texts[-1] else f"{texts[0]} to {texts[-1]}"
+
+
+def _frame(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=dict.fromkeys(heads, pl.String), orient="row")
 
 
