@@ -80,7 +80,15 @@ def run_quality(
     retry: bool = False,
     progress: bool = True,
 ) -> QualityRun:
-    """Measure the frames of a dataset in a resumable run and propose which to drop."""
+    """Measure the frames of a dataset in a resumable run and propose which to drop.
+
+    >>> import tempfile
+    >>> from surgeval.phantom import write_phantom
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     data = write_phantom(f"{folder}/phantom", videos=1, seconds=2, width=96, height=64, processes=1)
+    ...     run_quality(data, folder=f"{folder}/run", progress=False)
+    QualityRun: drop (0 rows)
+    """
     dataset = open_dataset(path, format=format, labels=labels)
     videos = dataset.videos(lambda _problem: None)
     config = {"limits": asdict(limits or QualityLimits())}

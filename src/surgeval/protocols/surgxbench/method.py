@@ -88,6 +88,15 @@ def run_surgxbench(
     """Look at every labelled frame of a dataset with one model, in a resumable run.
 
     With several `processes` each takes whole videos and opens the model for itself; it changes no number.
+
+    >>> import tempfile
+    >>> from surgeval.phantom import write_phantom
+    >>> quick = profile_settings("surgxbench", tasks=("instruments",), occlusion=False, curves=0, sanity=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     data = write_phantom(f"{folder}/phantom", videos=1, seconds=1, processes=1)
+    ...     run = run_surgxbench(data, "phantom-clip", folder=f"{folder}/run", settings=quick, progress=False)
+    ...     run.result(gallery=0).to_frame().columns
+    ['number', 'estimate', 'low', 'high', 'videos']
     """
     settings = settings or SurgXSettings()
     second, table = (None if one is None else str(one) for one in (boxes, mapping))
