@@ -91,7 +91,7 @@ def run_surgxbench(
 
     >>> import tempfile
     >>> from surgeval.phantom import write_phantom
-    >>> quick = profile_settings("surgxbench", tasks=("instruments",), occlusion=False, curves=0, sanity=0)
+    >>> quick = SurgXSettings(tasks=("instruments",), occlusion=False, curves=0, sanity=0)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     data = write_phantom(f"{folder}/phantom", videos=1, seconds=1, processes=1)
     ...     run = run_surgxbench(data, "phantom-clip", folder=f"{folder}/run", settings=quick, progress=False)
