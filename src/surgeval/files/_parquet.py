@@ -29,7 +29,7 @@ _ROOM = 2 << 30  # bytes of decoded values that any file may hold; larger ones t
 _GROWTH = 64
 _SECONDS, _BYTES_PER_SECOND = 120, 10_000_000
 _MOST_REMEMBERED = 10_000
-_readable: dict[str, tuple[int, ...]] = {}  # absolute path → which file it was when it was tried or written
+_tried: dict[str, tuple[tuple[int, ...], str]] = {}  # absolute path → which file it was, and what was wrong with it
 
 
 def check_parquet(path: Path, expected: str = "a readable Parquet file") -> None:
@@ -42,18 +42,19 @@ def check_parquet(path: Path, expected: str = "a readable Parquet file") -> None
     try:
         with open_regular(path) as file:
             stamp = _stamp(os.fstat(file.fileno()))
-            wrong = "" if _readable.get(_key(path)) == stamp else _outside(file.read(4), file, stamp[-1])
+            before, wrong = _tried.get(_key(path), ((), ""))
+            wrong = wrong if before == stamp else _outside(file, stamp[-1])
     except FileNotFoundError:
         raise DataError(path, found="no such file", expected=expected) from None
     except NotRegular as error:
         raise DataError(path, found=error, expected=expected) from None
     except OSError as error:
         raise DataError(path, found=error.strerror or type(error).__name__, expected=expected) from None
-    if not wrong and _readable.get(_key(path)) != stamp:
-        wrong = _tried(path, stamp[-1])
+    if before != stamp:
+        wrong = wrong or _try(path, stamp[-1])
+        _remember(path, stamp, wrong)
     if wrong:
         raise DataError(path, found=wrong, expected=expected)
-    _remember(path, stamp)
 
 
 def scan_parquet_file(path: Path, expected: str = "a readable Parquet file") -> pl.LazyFrame:
@@ -81,7 +82,7 @@ def read_parquet_file(
 
 def trust_parquet(path: Path) -> None:
     """Remember a file that this process wrote: reading it back needs no trial."""
-    _remember(path, _stamp(path.stat()))
+    _remember(path, _stamp(path.stat()), "")
 
 
 def _key(path: Path) -> str:
@@ -92,17 +93,17 @@ def _stamp(status: os.stat_result) -> tuple[int, ...]:
     return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size
 
 
-def _remember(path: Path, stamp: tuple[int, ...]) -> None:
-    if len(_readable) >= _MOST_REMEMBERED:
-        _readable.clear()
-    _readable[_key(path)] = stamp
+def _remember(path: Path, stamp: tuple[int, ...], wrong: str) -> None:
+    if len(_tried) >= _MOST_REMEMBERED:
+        _tried.clear()
+    _tried[_key(path)] = stamp, wrong
 
 
-def _outside(head: bytes, file: BufferedReader, size: int) -> str:
+def _outside(file: BufferedReader, size: int) -> str:
     """What the first and last bytes say is wrong: enough for files that are cut off or something else."""
     if not size:
         return "an empty file"
-    if head != _MAGIC:
+    if file.read(4) != _MAGIC:
         return "a file that is no Parquet"
     file.seek(max(0, size - 8))
     tail = file.read(8)
@@ -112,7 +113,7 @@ def _outside(head: bytes, file: BufferedReader, size: int) -> str:
     return f"a footer of {length} bytes in a file of {size}" if length > size - _LEAST else ""
 
 
-def _tried(path: Path, size: int) -> str:
+def _try(path: Path, size: int) -> str:
     """What the child says is wrong with the file."""
     most = _ROOM + _GROWTH * size
     command = [sys.executable, "-P", str(Path(__file__).with_name("_parquet_child.py")), _key(path)]

@@ -140,8 +140,9 @@ def test_a_file_is_tried_once_and_again_when_it_changed(tmp_path: Path, monkeypa
     check_parquet(path)
     assert len(started) == 1
     path.write_bytes(negative_rows())
-    with pytest.raises(DataError):
-        check_parquet(path)
+    for _ in range(2):
+        with pytest.raises(DataError):
+            check_parquet(path)
     assert len(started) == 2
     table().write_parquet(path)
     trust_parquet(path)

@@ -291,6 +291,7 @@ def test_text_after_the_end_of_a_results_list_is_told(truth: GroundTruth, tmp_pa
         (7, "frame 12: found 7, expected a JSON list"),
         ([[17, 0, 0.9, -1, float("nan"), 0.1, 0.1, -1, -1, *[-1] * 6]], "row 0 (VID68 000012): y: found NaN"),
         ([[17, 0, None, 0.1, 0.1, 0.1, 0.1, -1, -1, *[-1] * 6]], "score: found nothing, expected a finite number"),
+        ([[17, 0, 0.9, 0.1, 0.1, 1e308, 0.1, -1, -1, *[-1] * 6]], "w: found 1e+308, expected at most 1e+06 pixels"),
     ],
 )
 def test_a_bad_cholect50_row_is_named(truth: GroundTruth, tmp_path: Path, rows: Any, sentence: str) -> None:

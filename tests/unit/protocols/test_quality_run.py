@@ -34,7 +34,7 @@ def test_spoiled_frames_are_proposed_and_an_unreadable_one_is_a_failed_case(phan
     _spoil(phantom, "A1", "000025", np.zeros((96, 128, 3), np.uint8))
     _spoil(phantom, "A1", "000050", np.full((96, 128, 3), 255, np.uint8))
     _spoil(phantom, "B1", "000075", b"no picture at all")
-    done = run_quality(phantom, folder=tmp_path / "run", progress=False)
+    done = run_quality(phantom, out=tmp_path / "run", progress=False)
     found = {(p.video, p.name): p.reason for p in done.proposals}
     assert found["A1", "000025"] == "black"
     assert found["A1", "000050"] == "too bright"
@@ -44,21 +44,21 @@ def test_spoiled_frames_are_proposed_and_an_unreadable_one_is_a_failed_case(phan
 
 
 def test_a_finished_run_is_resumed_without_measuring_again(phantom: Path, tmp_path: Path) -> None:
-    first = run_quality(phantom, folder=tmp_path / "run", progress=False)
-    again = run_quality(phantom, folder=tmp_path / "run", progress=False)
+    first = run_quality(phantom, out=tmp_path / "run", progress=False)
+    again = run_quality(phantom, out=tmp_path / "run", progress=False)
     assert again.summary.done == 0
     assert again.summary.resumed == 2
     assert again.proposals == first.proposals
 
 
 def test_changed_data_never_reuses_an_old_run(phantom: Path, tmp_path: Path) -> None:
-    run_quality(phantom, folder=tmp_path / "run", progress=False)
+    run_quality(phantom, out=tmp_path / "run", progress=False)
     truth = sorted((phantom / "truth").glob("*.json"))[0]
     text = truth.read_text()
     truth.write_text(text + "\n")
     try:
         with pytest.raises(RunError, match="dataset"):
-            run_quality(phantom, folder=tmp_path / "run", progress=False)
+            run_quality(phantom, out=tmp_path / "run", progress=False)
     finally:
         truth.write_text(text)
 
@@ -71,11 +71,11 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The same two videos before and after somebody blackened two frames of the first."""
     place = tmp_path_factory.mktemp("runs")
     data = write_phantom(place / "D", seed=3, videos=2, seconds=8, width=128, height=96)
-    run_quality(data, folder=place / "clean", progress=False)
+    run_quality(data, out=place / "clean", progress=False)
     for name in ("000025", "000050"):
         _spoil(data, "A1", name, np.zeros((96, 128, 3), np.uint8))
     _spoil(data, "B1", "000075", b"no picture at all")
-    run_quality(data, folder=place / "spoiled", progress=False)
+    run_quality(data, out=place / "spoiled", progress=False)
     shutil.rmtree(data)
     return place / "clean", place / "spoiled"
 

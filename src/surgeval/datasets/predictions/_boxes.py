@@ -36,7 +36,8 @@ def box_columns(raw: RawTable, truth: GroundTruth, at: Ints) -> tuple[Floats, Fl
     fractions = looks_normalised(x[live], y[live], w[live], h[live])
     if raw.scale == "normalised" or (raw.scale == "either" and fractions):
         # Rows of videos that were not chosen have no known size; they are left out in the end.
-        x, y, w, h = x * width, y * height, w * width, h * height
+        with np.errstate(over="ignore"):  # what becomes infinite is refused below
+            x, y, w, h = x * width, y * height, w * width, h * height
     elif fractions and bool(np.any((width > SMALLEST) & live)):
         first = int(np.flatnonzero(live)[0])
         place = raw.place(first)

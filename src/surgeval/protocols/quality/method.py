@@ -71,8 +71,8 @@ class _Measure:
 
 def run_quality(
     path: str | Path,
+    out: str | Path,
     *,
-    folder: str | Path,
     format: str | None = None,
     labels: str | None = None,
     limits: QualityLimits | None = None,
@@ -83,11 +83,15 @@ def run_quality(
     """Measure the frames of a dataset in a resumable run and propose which to drop.
 
     >>> import tempfile
-    >>> from surgeval.phantom import write_phantom
+    >>> from PIL import Image
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     data = write_phantom(f"{folder}/phantom", videos=1, seconds=2, width=96, height=64, processes=1)
-    ...     run_quality(data, folder=f"{folder}/run", progress=False)
-    QualityRun: drop (0 rows)
+    ...     for name in ("images", "labels"):
+    ...         (Path(folder) / "data" / name).mkdir(parents=True)
+    ...     Image.new("RGB", (448, 256)).save(f"{folder}/data/images/VID01_000001.png")  # a black frame
+    ...     _ = Path(f"{folder}/data/labels/VID01_000001.txt").write_text("")
+    ...     result = run_quality(f"{folder}/data", labels="cholec80", folder=f"{folder}/run", progress=False)
+    >>> [(drop.name, drop.reason) for drop in result.proposals]
+    [('000001', 'black')]
     """
     dataset = open_dataset(path, format=format, labels=labels)
     videos = dataset.videos(lambda _problem: None)
@@ -96,11 +100,11 @@ def run_quality(
     summary = run(
         [Unit(video.name, {"video": video.name}) for video in videos],
         _Measure(str(path), dataset.format, labels),
-        folder=folder,
+        folder=out,
         manifest=manifest,
         executor="processes" if processes > 1 else "serial",
         processes=processes if processes > 1 else None,
         retry=retry,
         progress=progress,
     )
-    return QualityRun(summary, load_quality(folder).proposals)
+    return QualityRun(summary, load_quality(out).proposals)

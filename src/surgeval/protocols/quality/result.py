@@ -99,9 +99,9 @@ class QualityScores(RunResult):
 def load_quality(folder: str | Path) -> QualityScores:
     """Read a finished run folder of `run_quality`.
 
-    >>> load_quality("no/such/run")
+    >>> load_quality("nowhere")
     Traceback (most recent call last):
-    surgeval.errors.DataError: no/such/run/run.json: found no such file, expected the record of a run
+    surgeval.errors.DataError: nowhere/run.json: found no such file, expected the record of a run
     """
     folder = Path(folder)
     record = load_record(folder)

@@ -32,9 +32,9 @@ _MOTION = ("flow", "flow_source", "flow_gap", "fit", "motion_top", "motion_floor
 def compare_surgxbench(a: SurgXScores | str | Path, b: SurgXScores | str | Path) -> Comparison:
     """Differences a − b of every headline number that both runs have; run folders or loaded runs.
 
-    >>> compare_surgxbench("no/such/run", "runs/other")
+    >>> compare_surgxbench("runs/clip", "runs/shortcut")
     Traceback (most recent call last):
-    surgeval.errors.DataError: no/such/run/run.json: found no such file, expected the record of a run
+    surgeval.errors.DataError: runs/clip/run.json: found no such file, expected the record of a run
     """
     first, second = (one if isinstance(one, SurgXScores) else load_surgxbench(one) for one in (a, b))
     _require_comparable(first, second)

@@ -78,7 +78,7 @@ def look(data: Path, name: str, out: Path) -> None:
     torch.set_num_threads(1)
     tasks = ("instruments", "triplets") if name == MODELS[0] else ("instruments",)
     settings = profile_settings("surgxbench", tasks=tasks, every=EVERY, curves=CHECKED, sanity=CHECKED)
-    run = run_surgxbench(data, name, folder=out, settings=settings, progress=False)
+    run = run_surgxbench(data, name, out=out, settings=settings, progress=False)
     write_page_of([run.result(gallery=12, resamples=RESAMPLES)], out)
 
 

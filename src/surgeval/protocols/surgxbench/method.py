@@ -70,8 +70,8 @@ class SurgXRun:
 def run_surgxbench(
     data: str | Path,
     model: str,
+    out: str | Path,
     *,
-    folder: str | Path,
     settings: SurgXSettings | None = None,
     split: str | None = None,
     videos: tuple[str, ...] = (),
@@ -89,14 +89,9 @@ def run_surgxbench(
 
     With several `processes` each takes whole videos and opens the model for itself; it changes no number.
 
-    >>> import tempfile
-    >>> from surgeval.phantom import write_phantom
-    >>> quick = SurgXSettings(tasks=("instruments",), occlusion=False, curves=0, sanity=0)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     data = write_phantom(f"{folder}/phantom", videos=1, seconds=1, processes=1)
-    ...     run = run_surgxbench(data, "phantom-clip", folder=f"{folder}/run", settings=quick, progress=False)
-    ...     run.result(gallery=0).to_frame().columns
-    ['number', 'estimate', 'low', 'high', 'videos']
+    >>> run_surgxbench("nowhere", "phantom-clip", folder="runs/clip")
+    Traceback (most recent call last):
+    surgeval.errors.BadInput: nowhere: found no such file or folder, expected a dataset
     """
     settings = settings or SurgXSettings()
     second, table = (None if one is None else str(one) for one in (boxes, mapping))
@@ -131,7 +126,7 @@ def run_surgxbench(
     summary = run(
         units,
         replace(look, cores=max(1, (os.cpu_count() or 1) // processes)) if many else look,
-        folder=folder,
+        folder=out,
         manifest=manifest,
         executor="processes" if many else "serial",
         processes=processes if many else None,
@@ -141,7 +136,7 @@ def run_surgxbench(
     if not summary.cases:
         wanted = "frame" if "instruments" in settings.tasks or settings.profile == "early" else "triplet"
         raise BadInput(f"{data}: found no labelled {wanted} in {_listed(chosen)}, expected at least one")
-    return SurgXRun(summary, look, Path(folder))
+    return SurgXRun(summary, look, Path(out))
 
 
 def _part(total: int, number: int, parts: int) -> int:

@@ -102,9 +102,9 @@ def load_surgxbench(
 ) -> SurgXScores:
     """Read a finished run folder; what is not given is as its page was made.
 
-    >>> load_surgxbench("no/such/run")
+    >>> load_surgxbench("runs/clip")
     Traceback (most recent call last):
-    surgeval.errors.DataError: no/such/run/run.json: found no such file, expected the record of a run
+    surgeval.errors.DataError: runs/clip/run.json: found no such file, expected the record of a run
     """
     return join_runs([folder], name=name, resamples=resamples, seed=seed)
 
@@ -114,7 +114,7 @@ def join_runs(
 ) -> SurgXScores:
     """Several runs as one, for instance the folds of a cross-validation: same settings and classes, other videos.
 
-    >>> join_runs([], name="all folds")
+    >>> join_runs([])
     Traceback (most recent call last):
     surgeval.errors.BadInput: runs: found none, expected at least one folder
     """
@@ -157,9 +157,9 @@ def outcomes(scores: SurgXScores) -> pl.DataFrame:
     """What `rank` takes: of each frame that shows an instrument, whether the best prompt names one that is there.
 
     >>> from types import SimpleNamespace
-    >>> case = {"task": "instruments", "cluster": "VID01", "frame": "7", "best": True, "shown": 1, "present": True}
-    >>> outcomes(SimpleNamespace(name="clip", cases=pl.DataFrame([case]))).row(0)
-    ('VID01/7', 'VID01', 'instruments', False, True)
+    >>> best = {"task": "instruments", "best": True, "shown": 1, "present": True}
+    >>> outcomes(SimpleNamespace(cases=pl.DataFrame([best | {"cluster": "VID01", "frame": "000016"}]))).rows()
+    [('VID01/000016', 'VID01', 'instruments', False, True)]
     """
     best = scores.cases.filter((pl.col("task") == "instruments") & pl.col("best") & (pl.col("shown") > 0))
     if best.is_empty():

@@ -132,6 +132,12 @@ def four_way_table(cases: pl.DataFrame, classes: tuple[str, ...], resamples: int
     return pl.DataFrame(made, infer_schema_length=None)
 
 
+def _with_lift(value: str, columns: tuple[str, ...], use: pl.Expr) -> dict[str, Ratio]:
+    """The mean of a value and of further columns over the used rows, and how many times chance the value is."""
+    means = {column: ratio_of_sums(column, use) for column in (value, *columns)}
+    return {**means, "lift": Ratio(masked(pl.col(value), use), masked(pl.col("chance"), use))}
+
+
 def reference_table(cases: pl.DataFrame, resamples: int, seed: int) -> pl.DataFrame:
     """What maps that know nothing, or everything, score on the same frames."""
     rows = cases.filter(pl.col("task") == "reference")
@@ -141,10 +147,7 @@ def reference_table(cases: pl.DataFrame, resamples: int, seed: int) -> pl.DataFr
         if rows.filter(here).is_empty():
             continue
         use = here & USED
-        wanted = {
-            **{column: ratio_of_sums(column, use) for column in ("ac", "aa", "chance", "ras", "ras_chance", "area")},
-            "lift": Ratio(pl.when(use).then(pl.col("ac")), pl.when(use).then(pl.col("chance"))),
-        }
+        wanted = _with_lift("ac", ("aa", "chance", "ras", "ras_chance", "area"), use)
         found = ratios(rows, wanted, resamples=resamples, seed=seed)
         counts = {"rows": rows.filter(use).height, "excluded": rows.filter(here & ~USED).height}
         made.append(_wide({"map": name, **counts}, found))
@@ -158,10 +161,7 @@ def match_table(cases: pl.DataFrame, resamples: int, seed: int) -> pl.DataFrame:
     for level, matched in match_breakdown(rows["level"]).items():
         here = pl.col("level") == level
         use = here & USED
-        wanted = {"share": share_of(here, pl.lit(True)), "ras": ratio_of_sums("ras", use),
-                  "chance": ratio_of_sums("chance", use),
-                  "area": ratio_of_sums("area", use),
-                  "lift": Ratio(pl.when(use).then(pl.col("ras")), pl.when(use).then(pl.col("chance")))}  # fmt: skip
+        wanted = {"share": share_of(here, pl.lit(True)), **_with_lift("ras", ("chance", "area"), use)}
         found = ratios(rows, wanted, resamples=resamples, seed=seed)
         made.append(
             _wide({"match": level, "triplets": matched, "excluded": rows.filter(here & ~USED).height,
