@@ -13,6 +13,7 @@ from surgeval.engine import Manifest, RunRecord
 from surgeval.errors import BadInput
 from surgeval.protocols.contract import by_key
 from surgeval.protocols.surgxbench import SurgXScores, compare_surgxbench, outcomes, profile_settings
+from surgeval.protocols.surgxbench._numbers import NUMBERS
 from surgeval.protocols.surgxbench.result import _complete, _scores
 
 CLASSES = ("hook", "bag")
@@ -56,13 +57,18 @@ def test_every_difference_is_that_of_the_two_ratios() -> None:
     assert said["accuracy"].interval.clusters == 2 and np.isnan(said["accuracy"].p)
     assert by_key(found.numbers, "fp_ac").higher_is_better is None
     assert "tp_chance" not in said  # chance is no property of a model
+    # good is wrong in video B only: what one video makes up has no interval
+    assert np.isnan(said["fp_ac"].interval.low) and said["fp_ac"].interval.clusters == 1
+    assert max(len(number.label) for number in NUMBERS.values()) <= 36  # figures shorten longer names
 
 
 def test_a_run_against_itself_differs_by_exactly_nothing() -> None:
     one = _model("good", GOOD)
     for compared in compare_surgxbench(one, one).numbers:
         difference = compared.difference
-        assert (difference.estimate, difference.interval.low, difference.interval.high) == (0, 0, 0), compared.key
+        assert difference.estimate == 0, compared.key
+        if difference.interval.clusters > 1:
+            assert (difference.interval.low, difference.interval.high) == (0, 0), compared.key
 
 
 def test_what_makes_numbers_incomparable_is_named() -> None:

@@ -167,7 +167,7 @@ def test_an_edited_table_of_cases_is_told(finished: Path, tmp_path: Path) -> Non
     table = folder / "cases.parquet"
     whole = table.read_bytes()
     table.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(DataError, match=r"cases\.parquet: found a table that cannot be read"):
+    with pytest.raises(DataError, match=r"cases\.parquet: found a Parquet file that is cut off"):
         load_surgxbench(folder, resamples=20)
     pl.read_parquet(whole).with_columns(pl.lit("much").alias("ac")).write_parquet(table)
     with pytest.raises(DataError, match=r"cases\.parquet: found a table that cannot be read"):

@@ -89,7 +89,7 @@ def run_quality(
     ...         (Path(folder) / "data" / name).mkdir(parents=True)
     ...     Image.new("RGB", (448, 256)).save(f"{folder}/data/images/VID01_000001.png")  # a black frame
     ...     _ = Path(f"{folder}/data/labels/VID01_000001.txt").write_text("")
-    ...     result = run_quality(f"{folder}/data", labels="cholec80", folder=f"{folder}/run", progress=False)
+    ...     result = run_quality(f"{folder}/data", labels="cholec80", out=f"{folder}/run", progress=False)
     >>> [(drop.name, drop.reason) for drop in result.proposals]
     [('000001', 'black')]
     """

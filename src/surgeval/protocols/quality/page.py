@@ -22,7 +22,12 @@ _METHOD = (
 
 
 def write_page_of(results: Sequence[QualityScores], out: Path) -> Path:
-    """Write page, tables and figures of one run below `out`."""
+    """Write page, tables and figures of one run below `out`.
+
+    >>> write_page_of([], Path("page"))
+    Traceback (most recent call last):
+    surgeval.errors.BadInput: report: found 0 runs of quality, expected one
+    """
     if len(results) != 1:
         raise BadInput(f"report: found {len(results)} runs of quality, expected one")
     (one,) = results

@@ -21,7 +21,10 @@ __all__ = ["LABELS", "NUMBERS", "Number", "headline_numbers", "headlines_of", "t
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """One of the numbers; `chance` is a value or the key of the number that says it."""
+    """One of the numbers; `chance` is a value or the key of the number that says it.
+
+    A label has at most 36 letters: figures shorten longer ones.
+    """
 
     label: str
     task: str
@@ -49,23 +52,23 @@ def _numbers() -> dict[str, Number]:
     complete, valid = (pl.col("level") == "IVT") & USED, pl.col("valid") & USED
     return {
         "accuracy": Number("top-1 right", task, share_of(pl.col("present"), there)),
-        "tp_ac": Number("TP-AC, attention on an instrument when right", task, looks["tp_ac"], chance="tp_chance"),
+        "tp_ac": Number("TP-AC, on instruments when right", task, looks["tp_ac"], chance="tp_chance"),
         "tp_chance": Number("chance (of TP-AC)", task, looks["tp_chance"], None, first=False),
         "tp_lift": Number("lift, TP-AC in times chance", task, looks["tp_lift"], chance=1.0),
         "grounded_when_right": Number("grounded when right", task, share_of(pl.col("grounded"), RIGHT & USED)),
-        "lost_boxes_minus_moved": Number("lost by hiding the instrument, more than elsewhere", task,
+        "lost_boxes_minus_moved": Number("instrument hidden: lost − elsewhere", task,
                                          effects["lost_boxes_minus_moved"], chance=0.0),
-        "lost_attended_minus_random": Number("lost by hiding the region, more than elsewhere", task,
+        "lost_attended_minus_random": Number("region hidden: lost − elsewhere", task,
                                              effects["lost_attended_minus_random"], chance=0.0),
-        "lost_attended_minus_least": Number("lost by hiding the region, more than the least attended", task,
+        "lost_attended_minus_least": Number("region hidden: lost − least attended", task,
                                             effects["lost_attended_minus_least"], chance=0.0, first=False),
-        "lost_attended": Number("lost by hiding the region", task, effects["lost_attended"], None, first=False),
-        "tp_aa": Number("TP-AA, attention on the named instrument when right", task, looks["tp_aa"],
+        "lost_attended": Number("region hidden: lost", task, effects["lost_attended"], None, first=False),
+        "tp_aa": Number("TP-AA, on the named one when right", task, looks["tp_aa"],
                         chance="tp_aa_chance"),
         "tp_aa_chance": Number("chance (of TP-AA)", task, looks["tp_aa_chance"], None, first=False),
-        "fp_ac": Number("FP-AC, attention on an instrument when wrong", task, looks["fp_ac"], None, "fp_chance"),
+        "fp_ac": Number("FP-AC, on instruments when wrong", task, looks["fp_ac"], None, "fp_chance"),
         "fp_chance": Number("chance (of FP-AC)", task, looks["fp_chance"], None, first=False),
-        "area": Number("attended share of what it saw, |A|/HW", task, looks["area"], None),
+        "area": Number("attended share of its view, |A|/HW", task, looks["area"], None),
         "triplet_named": Number("labelled triplets named completely", "triplets",
                                 share_of(pl.col("level") == "IVT", pl.lit(True))),
         "triplet_ras": Number("RAS of completely named triplets", "triplets", ratio_of_sums("ras", complete),
@@ -73,7 +76,7 @@ def _numbers() -> dict[str, Number]:
         "triplet_ras_chance": Number("chance (of RAS)", "triplets", ratio_of_sums("chance", complete), None,
                                      first=False),
         "ars": Number("ARS over valid frames", "ars", ratio_of_sums("ars", valid)),
-        "ars_valid": Number("frames with instrument and verb right", "ars", share_of(pl.col("valid"), pl.lit(True))),
+        "ars_valid": Number("frames with I and V right (V/T)", "ars", share_of(pl.col("valid"), pl.lit(True))),
     }  # fmt: skip
 
 

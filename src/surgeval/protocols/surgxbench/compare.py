@@ -6,7 +6,9 @@ a number means is named and refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +20,7 @@ from surgeval.protocols.contract import Compared, Comparison
 from surgeval.protocols.surgxbench._numbers import NUMBERS, task_cases, wanted_of
 from surgeval.protocols.surgxbench._ratios import VideoSums
 from surgeval.protocols.surgxbench.result import SurgXScores, load_surgxbench
-from surgeval.stats import paired_statistic
+from surgeval.stats import FEW_CLUSTERS, Difference, paired_statistic
 
 __all__ = ["compare_surgxbench"]
 
@@ -41,15 +43,13 @@ def compare_surgxbench(a: SurgXScores | str | Path, b: SurgXScores | str | Path)
     for task in (task for task in parts if task in others):
         _require_same_frames(task, first, second)
         sums = [VideoSums.of(cases[task], wanted_of(task)) for cases in (parts, others)]
-        for place, key in enumerate(sums[0].names):
-            if key in first.numbers and key in second.numbers and NUMBERS[key].first:
-                difference = paired_statistic(
-                    _number(sums[0], place), _number(sums[1], place), sums[0].videos, batched=True,
-                    resamples=first.resamples, seed=first.seed,
-                )  # fmt: skip
-                numbers.append(
-                    Compared(key, NUMBERS[key].label, difference, higher_is_better=NUMBERS[key].higher_is_better)
-                )
+        numbers += [
+            Compared(
+                key, NUMBERS[key].label, _difference(sums, place, first), higher_is_better=NUMBERS[key].higher_is_better
+            )
+            for place, key in enumerate(sums[0].names)
+            if key in first.numbers and key in second.numbers and NUMBERS[key].first
+        ]
     if not numbers:
         raise BadInput(
             f"{first.name} and {second.name}: found no number that both have, expected runs of the same task"
@@ -58,6 +58,19 @@ def compare_surgxbench(a: SurgXScores | str | Path, b: SurgXScores | str | Path)
         protocol="surgxbench", a=first.name, b=second.name, numbers=tuple(numbers),
         settings={"resamples": first.resamples, "seed": first.seed}, notes=_notes(first, second),
     )  # fmt: skip
+
+
+def _difference(sums: Sequence[VideoSums], place: int, first: SurgXScores) -> Difference:
+    """The paired difference of one number; what a single video makes up has no interval, and few videos no test."""
+    found = paired_statistic(
+        _number(sums[0], place), _number(sums[1], place), sums[0].videos, batched=True,
+        resamples=first.resamples, seed=first.seed,
+    )  # fmt: skip
+    videos = min(int((one.under[:, one.groups == place] > 0).any(axis=1).sum()) for one in sums)
+    interval = replace(found.interval, clusters=videos)
+    if videos < 2:
+        interval = replace(interval, low=math.nan, high=math.nan, note="one video has no interval")
+    return replace(found, interval=interval, p=found.p if videos >= FEW_CLUSTERS else math.nan)
 
 
 def _number(sums: VideoSums, place: int) -> Callable[[npt.NDArray[np.int64]], npt.NDArray[np.float64]]:

@@ -89,7 +89,7 @@ def run_surgxbench(
 
     With several `processes` each takes whole videos and opens the model for itself; it changes no number.
 
-    >>> run_surgxbench("nowhere", "phantom-clip", folder="runs/clip")
+    >>> run_surgxbench("nowhere", "phantom-clip", out="runs/clip")
     Traceback (most recent call last):
     surgeval.errors.BadInput: nowhere: found no such file or folder, expected a dataset
     """

@@ -35,7 +35,12 @@ _METHOD = (
 
 
 def write_page_of(results: Sequence[SurgXScores], out: Path) -> Path:
-    """Write page, tables and figures of one or several runs below `out`, with the pictures that the runs store."""
+    """Write page, tables and figures of one or several runs below `out`, with the pictures that the runs store.
+
+    >>> write_page_of([], Path("both"))
+    Traceback (most recent call last):
+    surgeval.errors.BadInput: report: found no runs, expected at least one
+    """
     if not results:
         raise BadInput("report: found no runs, expected at least one")
     names = [one.name for one in results]
