@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from surgeval.errors import DataError
 from surgeval.files._regular import read_bounded
@@ -129,22 +129,21 @@ def read_json_file(
         raise DataError(path, found=error, expected=expected) from None
 
 
-def read_json_object(
-    path: Path,
-    *,
-    expected: str,
-    limit: int = 1 << 26,
-    distinct: bool = False,
-    finite: bool = False,
-    names: bool = False,
-) -> dict[str, Any]:
+class _Bounds(TypedDict, total=False):
+    limit: int
+    distinct: bool
+    finite: bool
+    names: bool
+
+
+def read_json_object(path: Path, *, expected: str, **bounds: Unpack[_Bounds]) -> dict[str, Any]:
     """Like `read_json_file`, of a file that holds one object.
 
     >>> read_json_object(Path("run.json"), expected="the record of a run")
     Traceback (most recent call last):
     surgeval.errors.DataError: run.json: found no such file, expected the record of a run
     """
-    value = read_json_file(path, expected=expected, limit=limit, distinct=distinct, finite=finite, names=names)
+    value = read_json_file(path, expected=expected, **bounds)
     if not isinstance(value, dict):
         raise DataError(path, found=f"a JSON {_KINDS.get(type(value), 'number')}", expected=f"{expected}: an object")
     return value

@@ -26,7 +26,12 @@ class NotRegular(OSError):
 
 
 def check_regular(opened: int | Path) -> None:
-    """Raise `NotRegular` unless this descriptor or path is that of a regular file (or of a link to one)."""
+    """Raise `NotRegular` unless this descriptor or path is that of a regular file (or of a link to one).
+
+    >>> check_regular(Path("/"))
+    Traceback (most recent call last):
+    surgeval.files._regular.NotRegular: a folder
+    """
     mode = os.fstat(opened).st_mode if isinstance(opened, int) else opened.stat().st_mode
     if not stat.S_ISREG(mode):
         raise NotRegular(FOLDER if stat.S_ISDIR(mode) else NOT_REGULAR)
@@ -53,7 +58,11 @@ def open_regular(path: Path) -> BufferedReader:
 
 
 def read_regular(path: Path) -> bytes:
-    """The bytes of a regular file, or of a link to one."""
+    """The bytes of a regular file, or of a link to one.
+
+    >>> b"def read_regular" in read_regular(Path(__file__))
+    True
+    """
     with open_regular(path) as file:
         return file.read()
 
