@@ -123,7 +123,7 @@ def load_record(folder: str | Path) -> RunRecord:
     ('triplets', 'net', 'done')
     """
     path = Path(folder) / "run.json"
-    content = read_json_object(path, expected="the record of a run")
+    content = read_json_object(path, expected="the record of a run", names=True)
     if content.get("format") != FORMAT:
         raise DataError(path, field="format", found=content.get("format"), expected=f"{FORMAT}")
     for key, kind in {**_IDENTITY, **_STATE}.items():

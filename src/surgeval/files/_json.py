@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from surgeval.errors import DataError
 from surgeval.files._regular import read_bounded
@@ -19,6 +19,7 @@ __all__ = ["MAX_DEPTH", "BrokenJson", "parse_json", "read_json_file", "read_json
 
 MAX_DEPTH = 64  # of lists and objects in one another; the deepest format read here has 9
 _MAX_DIGITS = 300  # of a whole number: with more it is no float
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # escaped: bytes in UTF-8 cannot hold one
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _BRACKETS = str.maketrans({"{": "[", "}": "]"})
 _NO_BRACKET = re.compile(r"[^\[\]{}]+")
@@ -30,10 +31,14 @@ class BrokenJson(ValueError):
     """Text that is no ordinary JSON; the message says what is wrong with it and where."""
 
 
-def parse_json(text: str, pairs: Pairs | None = None, *, digits: int | None = _MAX_DIGITS, finite: bool = False) -> Any:
-    """The value of a JSON text; `pairs` makes its objects, `digits=None` lets whole numbers be of any length.
+def parse_json(
+    text: str, pairs: Pairs | None = None, *, lenient: bool = False, finite: bool = False, names: bool = False
+) -> Any:
+    """The value of a JSON text; `pairs` makes its objects.
 
-    NaN and Infinity, which JSON has not and other tools write, are refused where `finite` is asked for.
+    `names` lets texts pass that are no Unicode, as names of files may be; `lenient` also whole numbers of any length
+    (a dataset's reader tells both record by record). NaN and Infinity, which JSON has not and other tools write, are
+    refused where `finite` is asked for.
 
     >>> parse_json('{"folds": [1, 2]}')
     {'folds': [1, 2]}
@@ -44,13 +49,7 @@ def parse_json(text: str, pairs: Pairs | None = None, *, digits: int | None = _M
     Traceback (most recent call last):
     surgeval.files._json.BrokenJson: nesting deeper than 64 levels
     """
-
-    def whole(number: str) -> int:
-        if len(number) > (digits or 0):
-            raise BrokenJson(f"a number with {len(number.lstrip('-'))} digits")
-        return int(number)
-
-    options: dict[str, Any] = {"object_pairs_hook": pairs, "parse_int": None if digits is None else whole}
+    options: dict[str, Any] = {"object_pairs_hook": pairs, "parse_int": None if lenient else _whole}
     if finite:
         options["parse_constant"] = _refuse
     try:
@@ -67,7 +66,23 @@ def parse_json(text: str, pairs: Pairs | None = None, *, digits: int | None = _M
         raise BrokenJson("a number with thousands of digits") from None
     if too_deep(text, 0, len(text)):
         raise BrokenJson(f"nesting deeper than {MAX_DEPTH} levels")
+    if not (lenient or names) and _SURROGATE.search(text) and not _is_text(value):
+        raise BrokenJson("text that is no Unicode (half of a surrogate pair)")
     return value
+
+
+def _whole(number: str) -> int:
+    if len(number) > _MAX_DIGITS:
+        raise BrokenJson(f"a number with {len(number.lstrip('-'))} digits")
+    return int(number)
+
+
+def _is_text(value: object) -> bool:
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def too_deep(text: str, start: int, end: int) -> bool:
@@ -87,12 +102,18 @@ def too_deep(text: str, start: int, end: int) -> bool:
 
 
 def read_json_file(
-    path: Path, *, expected: str, limit: int = 1 << 26, distinct: bool = False, finite: bool = False
+    path: Path,
+    *,
+    expected: str,
+    limit: int = 1 << 26,
+    distinct: bool = False,
+    finite: bool = False,
+    names: bool = False,
 ) -> Any:
     """The value of a JSON file in UTF-8; whatever is wrong with the file is a `DataError` that names it.
 
     `expected` says what the file should be; `limit` is in bytes; `distinct` refuses a key that an object has twice,
-    `finite` the values NaN and Infinity.
+    `finite` the values NaN and Infinity; `names` lets texts pass that are no Unicode.
 
     >>> read_json_file(Path("folds.json"), expected="a JSON file of folds")
     Traceback (most recent call last):
@@ -100,7 +121,7 @@ def read_json_file(
     """
     data = read_bounded(path, limit, expected)
     try:
-        return parse_json(data.decode("utf-8-sig"), _distinct if distinct else None, finite=finite)
+        return parse_json(data.decode("utf-8-sig"), _distinct if distinct else None, finite=finite, names=names)
     except UnicodeDecodeError as error:
         found = f"byte {data[error.start]:#04x} at offset {error.start}, which is no UTF-8 text"
         raise DataError(path, found=found, expected=expected) from None
@@ -108,16 +129,21 @@ def read_json_file(
         raise DataError(path, found=error, expected=expected) from None
 
 
-def read_json_object(
-    path: Path, *, expected: str, limit: int = 1 << 26, distinct: bool = False, finite: bool = False
-) -> dict[str, Any]:
+class _Bounds(TypedDict, total=False):
+    limit: int
+    distinct: bool
+    finite: bool
+    names: bool
+
+
+def read_json_object(path: Path, *, expected: str, **bounds: Unpack[_Bounds]) -> dict[str, Any]:
     """Like `read_json_file`, of a file that holds one object.
 
     >>> read_json_object(Path("run.json"), expected="the record of a run")
     Traceback (most recent call last):
     surgeval.errors.DataError: run.json: found no such file, expected the record of a run
     """
-    value = read_json_file(path, expected=expected, limit=limit, distinct=distinct, finite=finite)
+    value = read_json_file(path, expected=expected, **bounds)
     if not isinstance(value, dict):
         raise DataError(path, found=f"a JSON {_KINDS.get(type(value), 'number')}", expected=f"{expected}: an object")
     return value

@@ -58,7 +58,12 @@ def check_parquet(path: Path, expected: str = "a readable Parquet file") -> None
 
 
 def scan_parquet_file(path: Path, expected: str = "a readable Parquet file") -> pl.LazyFrame:
-    """The table of a file that was checked, to be read in part or in pieces."""
+    """The table of a file that was checked, to be read in part or in pieces.
+
+    >>> scan_parquet_file(Path("cases.parquet"), "the cases of a run")
+    Traceback (most recent call last):
+    surgeval.errors.DataError: cases.parquet: found no such file, expected the cases of a run
+    """
     import polars as pl
 
     check_parquet(path, expected)
@@ -69,7 +74,15 @@ def scan_parquet_file(path: Path, expected: str = "a readable Parquet file") -> 
 def read_parquet_file(
     path: Path, columns: Sequence[str] | None = None, expected: str = "a readable Parquet file"
 ) -> pl.DataFrame:
-    """The columns of a Parquet file; one that cannot be read raises `DataError`."""
+    """The columns of a Parquet file; one that cannot be read raises `DataError`.
+
+    >>> import tempfile, polars as pl
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "scores.parquet"
+    ...     pl.DataFrame({"video": ["VID68"], "score": [0.9]}).write_parquet(path)
+    ...     read_parquet_file(path, ["score"])["score"].to_list()
+    [0.9]
+    """
     import polars as pl
 
     try:
@@ -81,7 +94,15 @@ def read_parquet_file(
 
 
 def trust_parquet(path: Path) -> None:
-    """Remember a file that this process wrote: reading it back needs no trial."""
+    """Remember a file that this process wrote: reading it back needs no trial.
+
+    >>> import tempfile, polars as pl
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "scores.parquet"
+    ...     pl.DataFrame({"score": [0.9]}).write_parquet(path)
+    ...     trust_parquet(path)
+    ...     check_parquet(path)  # starts no child
+    """
     _remember(path, _stamp(path.stat()), "")
 
 

@@ -25,6 +25,8 @@ from surgeval.files import MAX_DEPTH, BrokenJson, parse_json, read_bounded, read
         (b'{"mean": 1' + b"0" * 400 + b"}", "a number with 401 digits"),
         (b'{"mean": -1' + b"0" * 400 + b"}", "a number with 401 digits"),
         (b"1" * 10_000, "a number with 10000 digits"),
+        (b'{"name": "\\ud800"}', "text that is no Unicode"),
+        (b'{"\\udfff": 1}', "text that is no Unicode"),
         (b" " * 2000, "2000 bytes, expected a label file of at most 1000 bytes"),
     ],
 )
@@ -45,6 +47,11 @@ def test_ordinary_json_is_read_as_the_standard_library_reads_it(tmp_path: Path) 
     path = tmp_path / "a.json"
     path.write_text("\ufeff" + json.dumps(value), encoding="utf-8")
     assert read_json_file(path, expected="anything") == value
+
+
+def test_surrogate_pairs_are_ordinary_text() -> None:
+    assert parse_json('["\\ud83d\\ude00", "\\\\ud800"]') == ["\U0001f600", "\\ud800"]
+    assert parse_json('["\\ud800", 1' + "0" * 400 + "]", lenient=True) == ["\ud800", 10**400]
 
 
 def test_the_deepest_allowed_nesting_passes() -> None:

@@ -37,6 +37,14 @@ def test_a_megabyte_that_claims_to_be_petabytes_is_refused_before_memory_is_take
     assert "token_embedding.weight: found shape (10000000000000, 16) made of 1 number," in only_problem(clip_folder)
 
 
+def test_a_number_of_hundreds_of_digits_in_a_preprocessor_file_is_one_sentence(clip_folder: Path) -> None:
+    def spoil(config: dict[str, Any]) -> None:
+        config["rescale_factor"] = 10**400
+
+    reconfigure(clip_folder, spoil, "preprocessor_config.json")
+    assert "preprocessor_config.json: found a number with 401 digits, expected a JSON file" in only_problem(clip_folder)
+
+
 def test_a_tower_for_grey_pictures_is_refused(clip_folder: Path) -> None:
     name = "vision_model.embeddings.patch_embedding.weight"
     tensors = load_file(clip_folder / "model.safetensors")

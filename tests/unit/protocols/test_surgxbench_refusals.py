@@ -145,8 +145,9 @@ def test_weights_for_a_flow_that_needs_none_are_refused() -> None:
 
 @pytest.mark.parametrize(
     ("key", "value", "field"),
-    [("classes", None, "config.classes"), ("method", "rollout", "config.method"),
-     ("keep_top", "0.2", "config.keep_top"), ("tasks", [1], r"config\.tasks\[0\]"), ("model", "clip", "model.name"),
+    [("classes", None, "config.classes"), ("classes", ["\ud800"], r"config\.classes\[0\]"),
+     ("method", "rollout", "config.method"), ("keep_top", "0.2", "config.keep_top"),
+     ("tasks", [1], r"config\.tasks\[0\]"), ("model", "clip", "model.name"),
      ("dataset", {}, "dataset.name")],
 )  # fmt: skip
 def test_an_edited_run_json_is_told_by_its_field(

@@ -176,6 +176,15 @@ def test_an_edited_record_is_left_out_with_a_note(run: Path, where: tuple[Any, .
     assert len(found.notes) == 1 and len(found.items) + len(found.extras.hidings) == 2
 
 
+@pytest.mark.parametrize("key", ["ac", "chance", "grounded"])
+def test_a_record_without_one_of_its_keys_is_left_out_with_a_note(run: Path, key: str) -> None:
+    content = json.loads((run / "page.json").read_text())
+    del content["items"][0][key]
+    (run / "page.json").write_text(json.dumps(content))
+    found = load_page(run)
+    assert len(found.notes) == 1 and f"{key}: found nothing" in found.notes[0]
+
+
 def test_nothing_is_written_through_a_link_and_a_gallery_has_an_end(run: Path, tmp_path: Path) -> None:
     shutil.rmtree(run / "gallery")
     (tmp_path / "mine").mkdir()

@@ -93,7 +93,7 @@ def parse_json(text: str, place: Place) -> Any:
     """The parsed text, or `NOTHING` after telling what is wrong with it."""
     pairs = _Pairs()
     try:
-        value = parse_bounded(text, pairs, digits=None)
+        value = parse_bounded(text, pairs, lenient=True)
     except BrokenJson as error:
         place.report("json-broken", str(error), "complete JSON")
         return NOTHING

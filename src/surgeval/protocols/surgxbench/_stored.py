@@ -167,7 +167,7 @@ def _png(array: npt.NDArray[Any]) -> bytes:
 def _content(path: Path) -> dict[str, Any]:
     """page.json, checked as far as `_Reader` does not."""
     _refuse_link(path)
-    content = read_json_object(path, expected="the page's choices of a run", limit=_JSON_BYTES)
+    content = read_json_object(path, expected="the page's choices of a run", limit=_JSON_BYTES, names=True)
     if content.get("format") != _FORMAT:
         raise DataError(path, field="format", found=repr(content.get("format"))[:60], expected=f"{_FORMAT}")
     kinds: Mapping[str, Any] = {"name": (str, type(None)), "resamples": int, "seed": int, "items": list,
@@ -182,9 +182,10 @@ def _content(path: Path) -> dict[str, Any]:
 
 def _check(path: Path, record: str, row: Any, kinds: Mapping[str, Any]) -> None:
     for key, kind in kinds.items():
-        value = row.get(key) if isinstance(row, dict) else None
+        value = row.get(key, ...) if isinstance(row, dict) else ...  # absent is not null
         if not isinstance(value, kind) or (isinstance(value, bool) and kind in (int, _NUMBER, _MAYBE)):
-            raise DataError(path, record=record or None, field=key, found=repr(value)[:60], expected="another value")
+            found = "nothing" if value is ... else repr(value)[:60]
+            raise DataError(path, record=record or None, field=key, found=found, expected="another value")
 
 
 def _refuse_link(path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from surgeval.engine import RunRecord, load_cases, load_record
-from surgeval.errors import BadInput, DataError
+from surgeval.errors import BadInput, DataError, printable
 from surgeval.figures import Figure
 from surgeval.metrics.grounding import FLAGS, prediction_sets
 from surgeval.protocols.contract import Headline, RunResult
@@ -191,7 +191,7 @@ def _check_record(place: Path, record: RunRecord) -> None:
              for part, (one, keys) in parts.items() for key in keys}  # fmt: skip
     names |= {f"config.{key}[{n}]": one for key in ("tasks", "classes") for n, one in enumerate(config[key])}
     for field, value in {**names, "config.method.name": config["method"].get("name")}.items():
-        if not isinstance(value, str):
+        if not isinstance(value, str) or (field.startswith("config.") and printable(value) != value):
             raise DataError(place, field=field, found=repr(value)[:60], expected="text")
 
 
