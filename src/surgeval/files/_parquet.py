@@ -58,7 +58,16 @@ def check_parquet(path: Path, expected: str = "a readable Parquet file") -> None
 
 
 def scan_parquet_file(path: Path, expected: str = "a readable Parquet file") -> pl.LazyFrame:
-    """The table of a file that was checked, to be read in part or in pieces."""
+    """The table of a file that was checked, to be read in part or in pieces.
+
+    >>> import tempfile
+    >>> import polars as pl
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "cases.parquet"
+    ...     pl.DataFrame({"video": ["VID01", "VID02"], "score": [0.5, 1.0]}).write_parquet(path)
+    ...     scan_parquet_file(path).filter(pl.col("score") > 0.6).collect().rows()
+    [('VID02', 1.0)]
+    """
     import polars as pl
 
     check_parquet(path, expected)
@@ -69,7 +78,16 @@ def scan_parquet_file(path: Path, expected: str = "a readable Parquet file") -> 
 def read_parquet_file(
     path: Path, columns: Sequence[str] | None = None, expected: str = "a readable Parquet file"
 ) -> pl.DataFrame:
-    """The columns of a Parquet file; one that cannot be read raises `DataError`."""
+    """The columns of a Parquet file; one that cannot be read raises `DataError`.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "cases.parquet"
+    ...     _ = path.write_bytes(b"PAR1 and then nothing")
+    ...     read_parquet_file(path)
+    Traceback (most recent call last):
+    surgeval.errors.DataError: ...cases.parquet: found ..., expected a readable Parquet file
+    """
     import polars as pl
 
     try:
@@ -81,7 +99,17 @@ def read_parquet_file(
 
 
 def trust_parquet(path: Path) -> None:
-    """Remember a file that this process wrote: reading it back needs no trial."""
+    """Remember a file that this process wrote: reading it back needs no trial.
+
+    >>> import tempfile
+    >>> import polars as pl
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "cases.parquet"
+    ...     pl.DataFrame({"score": [0.5]}).write_parquet(path)
+    ...     trust_parquet(path)
+    ...     read_parquet_file(path).rows()
+    [(0.5,)]
+    """
     _remember(path, _stamp(path.stat()), "")
 
 
