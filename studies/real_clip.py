@@ -250,9 +250,7 @@ def look(real: Path, weights: Path, out: Path) -> None:
     made = []
     for name in ("m2cai16-vit", "m2cai16-resnet"):
         settings = profile_settings("surgxbench", tasks=("instruments",))
-        run = run_surgxbench(
-            real / M2CAI / "val", str(weights / name), out=out / name, format="voc", settings=settings
-        )
+        run = run_surgxbench(real / M2CAI / "val", str(weights / name), out=out / name, format="voc", settings=settings)
         scores = run.result()
         page = write_page_of([scores], out / name)
         print(f"\n{scores}\n{page}")
