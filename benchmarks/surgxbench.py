@@ -67,7 +67,7 @@ def main(arguments: list[str]) -> int:
             with _sampled(chosen.device) as samples:
                 start = time.time()
                 run_surgxbench(
-                    data, model, folder=folder / f"run{len(paces)}", settings=settings, device=chosen.device,
+                    data, model, out=folder / f"run{len(paces)}", settings=settings, device=chosen.device,
                     dtype=chosen.dtype, processes=processes, videos=tuple(share), progress=False,
                 )  # fmt: skip
                 took = time.time() - start

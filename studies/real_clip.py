@@ -22,7 +22,6 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -252,7 +251,7 @@ def look(real: Path, weights: Path, out: Path) -> None:
     for name in ("m2cai16-vit", "m2cai16-resnet"):
         settings = profile_settings("surgxbench", tasks=("instruments",))
         run = run_surgxbench(
-            real / M2CAI / "val", str(weights / name), folder=out / name, format="voc", settings=settings
+            real / M2CAI / "val", str(weights / name), out=out / name, format="voc", settings=settings
         )
         scores = run.result()
         page = write_page_of([scores], out / name)
@@ -260,19 +259,16 @@ def look(real: Path, weights: Path, out: Path) -> None:
         made.append(scores)
     write_page_of(made, out / "m2cai16")
     folds: list[Path] = []
-    items: list[Any] = []
     missing = [video for video in VIDEOS if not (weights / f"cholect50-without-{video}").is_dir()]
     if missing:
         print(f"no weights for the folds without {', '.join(missing)}: these videos are left out")
     for video in (name for name in VIDEOS if name not in missing):
         folder = out / f"cholect50-{video}"
-        run = run_surgxbench(real / "cholect50-val", str(weights / f"cholect50-without-{video}"), folder=folder,
+        run = run_surgxbench(real / "cholect50-val", str(weights / f"cholect50-without-{video}"), out=folder,
                              videos=(video,), settings=profile_settings("surgxbench"))  # fmt: skip
-        scores = run.result(gallery=12)
+        run.result(gallery=12)
         folds.append(folder)
-        items += scores.items
-        extras = scores.extras
-    scores = replace(join_runs(folds, name="cholect50, video left out"), items=tuple(items), extras=extras)
+    scores = join_runs(folds, name="cholect50, video left out")
     page = write_page_of([scores], out / "cholect50")
     print(f"\n{scores}\n{page}")
 

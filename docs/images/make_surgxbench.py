@@ -1,7 +1,7 @@
 """Make docs/images/surgxbench-*: `python docs/images/make_surgxbench.py RUN ALL`.
 
 RUN is a folder that `surgeval run surgxbench` made; the gallery of its page is photographed with Chromium. ALL is the
-report of several models (`write_surgxbench_report`), whose figures are made smaller. One more picture is what `surgeval
+report of several models (`surgeval report A B`), whose figures are made smaller. One more picture is what `surgeval
 explain` draws for two of the embedded models.
 """
 

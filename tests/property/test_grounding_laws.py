@@ -136,7 +136,7 @@ def test_every_labelled_triplet_is_counted_once_and_more_prompts_never_hurt(
 ) -> None:
     scores = data.draw(st.lists(st.floats(0, 1), min_size=len(prompts), max_size=len(prompts)))
     matches = triplet_match(prompts, scores, truth)
-    assert sum(match_breakdown(matches).values()) == len(truth)
+    assert sum(match_breakdown(match.level for match in matches).values()) == len(truth)
     fewer = triplet_match(prompts[:-1], scores[:-1], truth)
     for more, less in zip(matches, fewer, strict=True):
         assert MATCH_LEVELS.index(more.level) <= MATCH_LEVELS.index(less.level)

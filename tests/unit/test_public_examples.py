@@ -1,4 +1,4 @@
-"""Every public function shows how it is called: its docstring holds an example, and the examples are run as doctests."""
+"""Every public function shows how it is called: its docstring holds an example, which is run as a doctest."""
 
 from __future__ import annotations
 

@@ -10,7 +10,12 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Entry point of the installed command; imports happen inside, so that Ctrl-C is answered from the start."""
+    """Entry point of the installed command; imports happen inside, so that Ctrl-C is answered from the start.
+
+    >>> import subprocess
+    >>> subprocess.run([sys.executable, "-m", "surgeval", "--version"], capture_output=True).returncode
+    0
+    """
     try:
         from surgeval.cli._main import run
 

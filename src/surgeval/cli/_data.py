@@ -7,9 +7,8 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
@@ -38,7 +37,7 @@ app = command_group("Look at, check, convert and make datasets.", "surgeval data
 
 
 # Colour cue of the phantom's tissue.
-Tint = StrEnum("Tint", {"none": "none", "random": "random", "by_instrument": "by_instrument"})
+Tint: TypeAlias = Literal["none", "random", "by_instrument"]
 
 
 @app.command("list")
@@ -164,7 +163,7 @@ def _measure(
     with tempfile.TemporaryDirectory() as scratch:
         done = run_quality(
             path,
-            folder=out or Path(scratch) / "quality",
+            out=out or Path(scratch) / "quality",
             format=format,
             labels=labels,
             processes=processes,
@@ -280,7 +279,7 @@ def make_phantom(
         float | None, typer.Option("--seconds", min=2, max=7200, help="Length of each. Default: 60.")
     ] = None,
     size: Annotated[str | None, typer.Option("--size", help="Frame size. Default: 448x256.", metavar="WxH")] = None,
-    tint: Annotated[Tint, typer.Option("--tint", help="Colour cue in the tissue, for shortcut studies.")] = Tint.none,
+    tint: Annotated[Tint, typer.Option("--tint", help="Colour cue in the tissue, for shortcut studies.")] = "none",
     edition: Annotated[
         str | None, typer.Option("--edition", help="A fixed edition (phantom-v1) instead of your own settings.")
     ] = None,
@@ -306,7 +305,7 @@ def make_phantom(
     with rendering(phantom.edition(edition).videos if edition else count) as show:
         if edition is not None:
             place = phantom.write_edition(
-                edition, out, tint=tint.value, split=split, processes=processes, progress=show, mp4=mp4
+                edition, out, tint=tint, split=split, processes=processes, progress=show, mp4=mp4
             )
         else:
             place = phantom.write_phantom(
@@ -316,7 +315,7 @@ def make_phantom(
                 seconds=60.0 if seconds is None else seconds,
                 width=width,
                 height=height,
-                tint=tint.value,
+                tint=tint,
                 split=split,
                 processes=processes,
                 progress=show,

@@ -26,7 +26,7 @@ def explain(
     out: Annotated[
         Path | None, typer.Option("--out", help="The picture. Default: IMAGE-heatmap.png in this folder.")
     ] = None,
-    method: Annotated[MethodName, typer.Option("--method", help="Default: what the tower allows.")] = MethodName.auto,
+    method: Annotated[MethodName, typer.Option("--method", help="Default: what the tower allows.")] = "auto",
     order: Annotated[str, typer.Option("--order", help="Rollout: chefer or seed.")] = "chefer",
     start_layer: Annotated[int, typer.Option("--start-layer", help="Rollout: first block; -1 = the last only.")] = 0,
     score_scale: Annotated[str, typer.Option("--score-scale", help="cosine, logits or a factor.")] = "cosine",
@@ -41,7 +41,7 @@ def explain(
     from surgeval.protocols.surgxbench import explain_image
 
     place = out or Path(f"{image.stem}-heatmap.png")
-    chosen = heatmap_method(method.value, order, start_layer, score_scale)
+    chosen = heatmap_method(method, order, start_layer, score_scale)
     if place.suffix.casefold() != ".png":
         raise BadInput(f"--out {place}: found {place.suffix or 'no ending'}, expected a file that ends in .png")
     if place.exists() and image.exists() and place.samefile(image):

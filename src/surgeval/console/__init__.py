@@ -9,6 +9,8 @@ from surgeval.console._options import (
     JsonOption,
     LabelsOption,
     MappingOption,
+    ResamplesOption,
+    SeedOption,
     claim_folder,
     open_named,
 )
@@ -28,6 +30,8 @@ __all__ = [
     "JsonOption",
     "LabelsOption",
     "MappingOption",
+    "ResamplesOption",
+    "SeedOption",
     "claim_folder",
     "console",
     "open_named",

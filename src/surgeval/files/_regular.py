@@ -28,7 +28,7 @@ class NotRegular(OSError):
 def check_regular(opened: int | Path) -> None:
     """Raise `NotRegular` unless this descriptor or path is that of a regular file (or of a link to one).
 
-    >>> check_regular(Path("/"))
+    >>> check_regular(Path("."))
     Traceback (most recent call last):
     surgeval.files._regular.NotRegular: a folder
     """
@@ -60,8 +60,11 @@ def open_regular(path: Path) -> BufferedReader:
 def read_regular(path: Path) -> bytes:
     """The bytes of a regular file, or of a link to one.
 
-    >>> b"def read_regular" in read_regular(Path(__file__))
-    True
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "labels.json").write_text("{}")
+    ...     read_regular(Path(folder) / "labels.json")
+    b'{}'
     """
     with open_regular(path) as file:
         return file.read()

@@ -15,7 +15,16 @@ __all__ = ["save_figures"]
 def save_figures(
     figures: Mapping[str, Figure], out: Path, *, notes: Mapping[str, str] | None = None
 ) -> dict[str, Plot]:
-    """Write each figure to `OUT/figures/NAME.svg` and `.png`; the plots by name."""
+    """Write each figure to `OUT/figures/NAME.svg` and `.png`; the plots by name.
+
+    >>> import tempfile
+    >>> from surgeval.figures import Bars, Series
+    >>> bars = Bars("Instruments", ("grasper", "hook"), (Series("all", (3, 1)),), "instances")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = save_figures({"instruments": bars}, Path(folder))
+    ...     sorted(path.name for path in (Path(folder) / "figures").iterdir())
+    ['instruments.png', 'instruments.svg']
+    """
     folder = out / "figures"
     try:
         folder.mkdir(parents=True, exist_ok=True)

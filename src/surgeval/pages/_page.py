@@ -44,7 +44,14 @@ class Head(TypedDict, total=False):
 
 
 def write_page(path: Path, title: str, sections: Sequence[Section], **head: Unpack[Head]) -> Path:
-    """Write the page and return its path; a reader never meets half a file."""
+    """Write the page and return its path; a reader never meets half a file.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = write_page(Path(folder) / "report.html", "A <model>", [Section("Result", "All is well.")])
+    ...     "A &lt;model&gt;" in page.read_text()
+    True
+    """
     html = render_page(title, sections, **head)
     # A file name that is not UTF-8 reaches us with lone surrogates; the page shows a replacement sign.
     data = html.encode("utf-8", "replace")
@@ -57,7 +64,12 @@ def write_page(path: Path, title: str, sections: Sequence[Section], **head: Unpa
 
 
 def render_page(title: str, sections: Sequence[Section], **head: Unpack[Head]) -> str:
-    """The page as text."""
+    """The page as text.
+
+    >>> html = render_page("Two models", [Section("Result", "Neither is better.")])
+    >>> html.startswith("<!"), "Neither is better." in html
+    (True, True)
+    """
     drawn = any(section.figures for section in sections)
     style, script = inline(_source("page.css"), "style"), inline(_source("page.js"), "script")
     plotly = _plotly() if drawn else ""

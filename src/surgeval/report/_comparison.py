@@ -22,7 +22,17 @@ _METHOD = (
 
 
 def write_comparison(comparison: Comparison, out: Path) -> Path:
-    """Write page, table and figure below `out`; returns the page's path."""
+    """Write page, table and figure below `out`; returns the page's path.
+
+    >>> import tempfile
+    >>> from surgeval.stats import paired_difference
+    >>> gap = paired_difference([1, 1, 1, 0] * 4, [1, 0, 1, 0] * 4, [v for v in "abcdefgh" for _ in range(2)])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     numbers = (Compared("accuracy", "accuracy", gap),)
+    ...     page = write_comparison(Comparison(protocol="focus", a="gaze", b="none", numbers=numbers), Path(folder))
+    ...     page.name, sorted(path.name for path in Path(folder).iterdir())
+    ('report.html', ['figures', 'report.html', 'tables'])
+    """
     save_tables(comparison.tables, out / "tables")
     figures = {"differences": figure} if (figure := difference_figure(comparison)) else {}
     plots = save_figures(figures, out)
@@ -44,7 +54,14 @@ def write_comparison(comparison: Comparison, out: Path) -> Path:
 
 
 def readable_comparison(comparison: Comparison) -> dict[str, pl.DataFrame]:
-    """The tables as people read them: both values, and the difference with its interval in one cell."""
+    """The tables as people read them: both values, and the difference with its interval in one cell.
+
+    >>> from surgeval.stats import paired_difference
+    >>> gap = paired_difference([1, 1, 1, 0] * 4, [1, 0, 1, 0] * 4, [v for v in "abcdefgh" for _ in range(2)])
+    >>> comparison = Comparison(protocol="focus", a="gaze", b="none", numbers=(Compared("accuracy", "accuracy", gap),))
+    >>> {title: table.row(0)[:4] for title, table in readable_comparison(comparison).items()}
+    {'gaze − none, paired over 8 videos': ('accuracy', '0.750', '0.500', '0.250 [0.062, 0.438]')}
+    """
     rows = [
         (one.label, _number(one.difference.a), _number(one.difference.b), one.difference.interval.cell(),
          "" if math.isnan(one.difference.p) else f"{one.difference.p:.4f}", who(one, comparison.a, comparison.b))

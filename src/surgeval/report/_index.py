@@ -18,7 +18,12 @@ __all__ = ["write_index", "write_run_pages"]
 
 
 def write_run_pages(folders: Sequence[Path], out: Path | None = None) -> Path:
-    """The page of a run (into its own folder, or `out`), of several runs side by side, or an index of unlike runs."""
+    """The page of a run (into its own folder, or `out`), of several runs side by side, or an index of unlike runs.
+
+    >>> write_run_pages([Path("nowhere")])
+    Traceback (most recent call last):
+    surgeval.errors.DataError: nowhere/run.json: found no such file, expected the record of a run
+    """
     kinds = [descriptor_of(folder) for folder in folders]
     if len(folders) == 1 or (len({one.name for one in kinds}) == 1 and kinds[0].several):
         results = [load_run(folder) for folder in folders]
@@ -33,7 +38,14 @@ def write_index(
     folder: Path, out: Path | None = None, *, title: str | None = None, links: Mapping[str, Path] | None = None,
     lead: str = "",
 ) -> Path:  # fmt: skip
-    """`index.html` over all runs in a folder; a run without a page of its own gets one. `links` are further pages."""
+    """`index.html` over all runs in a folder; a run without a page of its own gets one. `links` are further pages.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_index(Path(folder))
+    Traceback (most recent call last):
+    surgeval.errors.BadInput: ...: found no run in it, expected folders with a run.json
+    """
     runs = runs_in(folder)
     if not runs:
         raise BadInput(f"{folder}: found no run in it, expected folders with a run.json")

@@ -89,7 +89,7 @@ def test_a_jpeg_closed_before_its_last_row_is_damaged(tmp_path: Path) -> None:
     pixels = np.random.default_rng(1).integers(0, 255, (120, 160, 3), dtype=np.uint8)
     for options in ({}, {"subsampling": 0}, {"restart_marker_blocks": 3}, {"optimize": True}):
         buffer = io.BytesIO()
-        Image.fromarray(pixels).save(buffer, "JPEG", **options)  # type: ignore[arg-type]
+        Image.fromarray(pixels).save(buffer, "JPEG", **options)
         data = buffer.getvalue()
         path = tmp_path / "a.jpg"
         path.write_bytes(data)

@@ -177,7 +177,7 @@ def test_a_closed_store_answers_in_sentences(tmp_path: Path) -> None:
     store.close()
     for call in (lambda: store.find("q"), lambda: store.store("q", ANSWER), lambda: len(store)):
         with pytest.raises(SurgevalError, match=r"a\.sqlite"):
-            call()  # type: ignore[no-untyped-call]
+            call()
 
 
 def test_a_column_says_what_it_wants() -> None:

@@ -125,8 +125,8 @@ def test_a_match_has_the_local_ras_of_its_prompt_and_a_miss_the_mean_global_one(
 
 def test_the_breakdown_has_all_five_levels() -> None:
     matches = triplet_match([Triplet(0, 1, 2)], [1.0], [Triplet(0, 1, 2), Triplet(0, 3, 4), Triplet(5, 1, 2)])
-    assert list(match_breakdown(matches)) == list(MATCH_LEVELS)
-    assert list(match_breakdown(matches).values()) == [1, 0, 0, 1, 1]
+    assert list(match_breakdown(match.level for match in matches)) == list(MATCH_LEVELS)
+    assert list(match_breakdown(match.level for match in matches).values()) == [1, 0, 0, 1, 1]
 
 
 def test_prediction_sets_read_delta_three_ways() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from surgeval.cli._main import run as command
 from surgeval.datasets import QualityLimits
 from surgeval.errors import BadInput, DataError, RunError
 from surgeval.phantom import write_phantom
@@ -33,7 +34,7 @@ def test_spoiled_frames_are_proposed_and_an_unreadable_one_is_a_failed_case(phan
     _spoil(phantom, "A1", "000025", np.zeros((96, 128, 3), np.uint8))
     _spoil(phantom, "A1", "000050", np.full((96, 128, 3), 255, np.uint8))
     _spoil(phantom, "B1", "000075", b"no picture at all")
-    done = run_quality(phantom, folder=tmp_path / "run", progress=False)
+    done = run_quality(phantom, out=tmp_path / "run", progress=False)
     found = {(p.video, p.name): p.reason for p in done.proposals}
     assert found["A1", "000025"] == "black"
     assert found["A1", "000050"] == "too bright"
@@ -43,21 +44,21 @@ def test_spoiled_frames_are_proposed_and_an_unreadable_one_is_a_failed_case(phan
 
 
 def test_a_finished_run_is_resumed_without_measuring_again(phantom: Path, tmp_path: Path) -> None:
-    first = run_quality(phantom, folder=tmp_path / "run", progress=False)
-    again = run_quality(phantom, folder=tmp_path / "run", progress=False)
+    first = run_quality(phantom, out=tmp_path / "run", progress=False)
+    again = run_quality(phantom, out=tmp_path / "run", progress=False)
     assert again.summary.done == 0
     assert again.summary.resumed == 2
     assert again.proposals == first.proposals
 
 
 def test_changed_data_never_reuses_an_old_run(phantom: Path, tmp_path: Path) -> None:
-    run_quality(phantom, folder=tmp_path / "run", progress=False)
+    run_quality(phantom, out=tmp_path / "run", progress=False)
     truth = sorted((phantom / "truth").glob("*.json"))[0]
     text = truth.read_text()
     truth.write_text(text + "\n")
     try:
         with pytest.raises(RunError, match="dataset"):
-            run_quality(phantom, folder=tmp_path / "run", progress=False)
+            run_quality(phantom, out=tmp_path / "run", progress=False)
     finally:
         truth.write_text(text)
 
@@ -70,11 +71,11 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The same two videos before and after somebody blackened two frames of the first."""
     place = tmp_path_factory.mktemp("runs")
     data = write_phantom(place / "D", seed=3, videos=2, seconds=8, width=128, height=96)
-    run_quality(data, folder=place / "clean", progress=False)
+    run_quality(data, out=place / "clean", progress=False)
     for name in ("000025", "000050"):
         _spoil(data, "A1", name, np.zeros((96, 128, 3), np.uint8))
     _spoil(data, "B1", "000075", b"no picture at all")
-    run_quality(data, folder=place / "spoiled", progress=False)
+    run_quality(data, out=place / "spoiled", progress=False)
     shutil.rmtree(data)
     return place / "clean", place / "spoiled"
 
@@ -131,5 +132,19 @@ def test_edited_runs_are_told_in_a_sentence(runs: tuple[Path, Path], tmp_path: P
     with pytest.raises(DataError, match="without their measures"):
         load_quality(folder)
     (folder / "cases.parquet").write_bytes(b"PAR1")
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match="cut off"):
         load_quality(folder)
+
+
+def test_the_folder_of_the_quality_check_is_reported_and_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = write_phantom(tmp_path / "D", seed=3, videos=2, seconds=4, width=128, height=96)
+    for name in ("before", "after"):
+        assert command(["data", "check", str(data), "--quality", "--out", str(tmp_path / name), "--json"]) == 0
+    assert command(["report", str(tmp_path / "before")]) == 0
+    assert "0 of 8 frames are proposed to drop" in (tmp_path / "before" / "report.html").read_text("utf-8")
+    capsys.readouterr()
+    assert command(["compare", str(tmp_path / "before"), str(tmp_path / "after"), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert {row["difference"] for row in said["differences"]} == {0.0} and said["protocol"] == "quality"

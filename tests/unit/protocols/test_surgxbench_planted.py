@@ -42,7 +42,7 @@ def looks(tmp_path_factory: pytest.TempPathFactory, long: bool) -> dict[tuple[st
                 hide = long or tint == "by_instrument"
                 settings = SurgXSettings(tasks=("instruments",), curves=0, sanity=0, occlusion=hide)
                 folder = place / f"{model}-{tint}"
-                run_surgxbench(data, model, folder=folder, settings=settings, progress=False)
+                run_surgxbench(data, model, out=folder, settings=settings, progress=False)
                 found[model, tint] = load_surgxbench(folder, resamples=2000)
     finally:
         torch.set_num_threads(threads)

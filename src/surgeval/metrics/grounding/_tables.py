@@ -6,9 +6,9 @@ videos, and these functions work on any selection of frames.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,13 +18,17 @@ from surgeval.errors import BadInput
 from surgeval.metrics._mean import mean_of
 
 __all__ = [
+    "FOUR_WAY",
     "ArsRow",
     "ArsTable",
     "Classification",
     "FourWay",
+    "ars_columns",
     "ars_table",
     "classification",
+    "f1_parts",
     "four_way",
+    "four_way_cells",
     "grounded",
     "lift",
     "precision_recall_f1",
@@ -54,6 +58,9 @@ def grounded(AC: float | None, chance: float, level: float = 0.5) -> bool | None
     return None if AC is None else max(level, chance) < AC
 
 
+FOUR_WAY = ("right_grounded", "right_ungrounded", "wrong_grounded", "wrong_ungrounded")
+
+
 @dataclass(frozen=True, slots=True)
 class FourWay:
     """Right or wrong × grounded or not, and the cases whose map says nothing."""
@@ -72,8 +79,7 @@ class FourWay:
 
     def shares(self) -> dict[str, float | None]:
         """The four cells as shares of the defined cases; None without any."""
-        names = ("right_grounded", "right_ungrounded", "wrong_grounded", "wrong_ungrounded")
-        return {name: getattr(self, name) / self.defined if self.defined else None for name in names}
+        return {name: getattr(self, name) / self.defined if self.defined else None for name in FOUR_WAY}
 
 
 def four_way(correct: Sequence[bool], grounded: Sequence[bool | None]) -> FourWay:
@@ -85,9 +91,20 @@ def four_way(correct: Sequence[bool], grounded: Sequence[bool | None]) -> FourWa
     """
     if len(correct) != len(grounded):
         raise BadInput(f"grounded: found {len(grounded)} values, expected {len(correct)} as in correct")
-    pairs = [(bool(right), None if seen is None else bool(seen)) for right, seen in zip(correct, grounded, strict=True)]
-    order = ((True, True), (True, False), (False, True), (False, False), (True, None), (False, None))
-    return FourWay(*(pairs.count(cell) for cell in order))
+    cells = four_way_cells(correct, grounded)
+    return FourWay(*(cells.count(name) for name in (*FOUR_WAY, "right_undefined", "wrong_undefined")))
+
+
+def four_way_cells(correct: Iterable[bool], grounded: Iterable[bool | None]) -> list[str]:
+    """The cell of each prediction: one of `FOUR_WAY`, or `right_undefined` and `wrong_undefined` without a map.
+
+    >>> four_way_cells([True, False, True], [False, True, None])
+    ['right_ungrounded', 'wrong_grounded', 'right_undefined']
+    """
+    return [
+        f"{'right' if right else 'wrong'}_{'undefined' if seen is None else 'grounded' if seen else 'ungrounded'}"
+        for right, seen in zip(correct, grounded, strict=True)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,28 +147,42 @@ def ars_table(video: Sequence[str], valid: Sequence[bool], value: Sequence[float
     """
     if not len(video) == len(valid) == len(value):
         raise BadInput(f"frames: found {len(video)}, {len(valid)} and {len(value)} values, expected equal numbers")
-    rows: dict[str, list[tuple[bool, float | None]]] = {}
     for name, right, number in zip(video, valid, value, strict=True):
         if right and number is not None and not 0 <= number <= 1:
             raise BadInput(f"ARS: video {name}: found {number}, expected a number from 0 to 1")
-        rows.setdefault(name, []).append((bool(right), number))
-    every = [row for frames in rows.values() for row in frames]
-    return ArsTable(tuple(_ars_row(name, frames) for name, frames in rows.items()), _ars_row(None, every))
+    columns = ars_columns(valid, value)
+    places: dict[str, list[int]] = {}
+    for place, name in enumerate(video):
+        places.setdefault(name, []).append(place)
+    rows = tuple(_ars_row(name, columns, own) for name, own in places.items())
+    return ArsTable(rows, _ars_row(None, columns, list(range(len(video)))))
 
 
-def _ars_row(video: str | None, frames: list[tuple[bool, float | None]]) -> ArsRow:
-    valid = [number for right, number in frames if right]
-    known = [number for number in valid if number is not None]
-    undefined = len(valid) - len(known)
-    counted = len(frames) - undefined
+def ars_columns(valid: Iterable[bool], value: Iterable[float | None]) -> dict[str, Floats]:
+    """What every ARS number is a ratio of sums of, a value per frame: V, Z, frames in the mean, and their ARS.
+
+    >>> {name: column.tolist() for name, column in ars_columns([True, True, False], [0.0, None, 0.9]).items()}
+    {'V': [1.0, 1.0, 0.0], 'Z': [1.0, 0.0, 0.0], 'known': [1.0, 0.0, 0.0], 'ARS': [0.0, 0.0, 0.0]}
+    """
+    right = np.array([bool(one) for one in valid], dtype=bool)
+    number = np.array([np.nan if one is None else one for one in value], dtype=np.float64)
+    known = right & ~np.isnan(number)
+    columns = {"V": right, "Z": known & (number == 0), "known": known, "ARS": np.where(known, number, 0.0)}
+    return {name: column.astype(np.float64) for name, column in columns.items()}
+
+
+def _ars_row(video: str | None, columns: Mapping[str, Floats], own: list[int]) -> ArsRow:
+    valid, zeros, known, total = (float(columns[name][own].sum()) for name in ("V", "Z", "known", "ARS"))
+    undefined = round(valid - known)
+    counted = len(own) - undefined
     return ArsRow(
         video,
-        total=len(frames),
-        valid=len(valid),
-        zeros=known.count(0),
+        total=len(own),
+        valid=round(valid),
+        zeros=round(zeros),
         undefined=undefined,
-        mean=sum(known) / len(known) if known else None,
-        mean_all=sum(known) / counted if counted else None,
+        mean=total / known if known else None,
+        mean_all=total / counted if counted else None,
     )
 
 
@@ -215,8 +246,18 @@ def precision_recall_f1(tp: npt.ArrayLike, fp: npt.ArrayLike, fn: npt.ArrayLike)
     >>> [round(float(x), 3) for x in precision_recall_f1(3, 1, 2)]
     [0.75, 0.6, 0.667]
     """
-    hit, extra, lost = (np.asarray(x, dtype=np.float64) for x in (tp, fp, fn))
-    return _divide(hit, hit + extra), _divide(hit, hit + lost), _divide(2 * hit, 2 * hit + extra + lost)
+    parts = f1_parts(*(np.asarray(x, dtype=np.float64) for x in (tp, fp, fn)))
+    precision, recall, f1 = (_divide(*pair) for pair in parts.values())
+    return precision, recall, f1
+
+
+def f1_parts(tp: Any, fp: Any, fn: Any) -> dict[str, tuple[Any, Any]]:
+    """Numerator and denominator of precision, recall and F1: of numbers, arrays or a table's expressions.
+
+    >>> f1_parts(3, 1, 2)
+    {'precision': (3, 4), 'recall': (3, 5), 'f1': (6, 9)}
+    """
+    return {"precision": (tp, tp + fp), "recall": (tp, tp + fn), "f1": (2 * tp, 2 * tp + fp + fn)}
 
 
 def _divide(a: Floats, b: Floats) -> Floats:

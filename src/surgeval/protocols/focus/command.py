@@ -8,13 +8,21 @@ from __future__ import annotations
 import shlex
 from contextlib import ExitStack
 from dataclasses import asdict, replace
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from surgeval.console import JsonOption, console, print_frame, print_json, print_table, progress
+from surgeval.console import (
+    JsonOption,
+    ResamplesOption,
+    SeedOption,
+    console,
+    print_frame,
+    print_json,
+    print_table,
+    progress,
+)
 from surgeval.errors import BadInput, visible
 
 if TYPE_CHECKING:
@@ -29,12 +37,20 @@ _BLOCK = 32  # questions in flight at most: a run stores blocks of this size
 
 
 # Whose latency limit applies: 5, 15 or 30 seconds.
-Track = StrEnum("Track", {"frame": "frame", "segment": "segment", "procedure": "procedure"})
+Track: TypeAlias = Literal["frame", "segment", "procedure"]
 # What an answer that tries to steer the judges costs.
-Flags = StrEnum("Flags", {"report": "report", "incorrect": "incorrect", "disqualify": "disqualify", "off": "off"})
+Flags: TypeAlias = Literal["report", "incorrect", "disqualify", "off"]
 # What an even vote means.
-Tie = StrEnum("Tie", {"judge_error": "judge_error", "incorrect": "incorrect", "correct": "correct"})
-SchemeName = StrEnum("SchemeName", {"cluster": "cluster", "two_level": "two_level"})  # what is resampled for intervals
+Tie: TypeAlias = Literal["judge_error", "incorrect", "correct"]
+SchemeName: TypeAlias = Literal["cluster", "two_level"]  # what is resampled for intervals
+
+JudgeOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--judge", metavar="SPEC",
+        help="exact, openai:MODEL@URL, hf:PATH, table:FILE (qID → true/false/null) or manual; several make a panel.",
+    ),
+]  # fmt: skip
 
 
 def score(
@@ -42,13 +58,7 @@ def score(
     references: Annotated[Path, typer.Option("--references", help="Their references.", show_default=False)],
     responses: Annotated[Path, typer.Option("--responses", help="The answers to score.", show_default=False)],
     out: Annotated[Path, typer.Option("--out", help="Folder for report.html, tables, scores.", show_default=False)],
-    judge: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--judge", metavar="SPEC",
-            help="openai:MODEL@URL, hf:PATH, table:FILE (qID → true/false/null), exact, manual; several make a panel.",
-        ),
-    ] = None,
+    judge: JudgeOption = None,
     track: Annotated[Track | None, typer.Option("--track", help="Sets the latency limit: 5, 15 or 30 s.")] = None,
     max_latency: Annotated[float | None, typer.Option("--max-latency", help="A latency limit in seconds.")] = None,
     compat: Annotated[
@@ -58,11 +68,11 @@ def score(
     retry: Annotated[
         bool, typer.Option("--retry", help="Ask again what has no verdict; stored verdicts are never asked twice.")
     ] = False,
-    flags: Annotated[Flags, typer.Option("--flags", help="The cost of an answer that steers judges.")] = Flags.report,
+    flags: Annotated[Flags, typer.Option("--flags", help="The cost of an answer that steers judges.")] = "report",
     max_judge_errors: Annotated[
         float, typer.Option("--max-judge-errors", help="Share of judged answers without a verdict that may be ranked.")
     ] = 0.01,
-    tie: Annotated[Tie, typer.Option("--tie", help="What an even vote of the panel means.")] = Tie.judge_error,
+    tie: Annotated[Tie, typer.Option("--tie", help="What an even vote of the panel means.")] = "judge_error",
     quorum: Annotated[int | None, typer.Option("--quorum", help="Valid votes a verdict needs. Default: half.")] = None,
     ask_all: Annotated[bool, typer.Option("--ask-all", help="Ask every judge, to compare judges.")] = False,
     baseline: Annotated[
@@ -83,10 +93,8 @@ def score(
     scheme: Annotated[
         SchemeName | None, typer.Option("--scheme", help="What is resampled. Default: videos; with --compat two_level.")
     ] = None,
-    resamples: Annotated[
-        int, typer.Option("--resamples", min=1, max=1_000_000, help="Resamples for intervals.")
-    ] = 2000,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the resamples.")] = 0,
+    resamples: ResamplesOption = 2000,
+    seed: SeedOption = 0,
     name: Annotated[str | None, typer.Option("--name", help="What to call the model. Default: the folder's.")] = None,
     json: JsonOption = False,
 ) -> int:  # fmt: skip
@@ -108,17 +116,17 @@ def score(
     check_scores_folder(out)
     people = read_verdicts(human) if human is not None else None
     with ExitStack() as stack:
-        panel = _panel(stack, judge or [], cache or out / "verdicts.sqlite", tie.value, quorum, ask_all, compat, json)
+        panel = _panel(stack, judge or [], cache or out / "verdicts.sqlite", tie, quorum, ask_all, compat, json)
         prices = _prices(price or [], [one.name for one in panel.judges] if panel else [])
         bar = progress("answers")
         bar.disable = bar.disable or _interactive(panel)  # a person needs the screen
         stack.enter_context(bar)
         task = bar.add_task("judging", total=None)
         scores = score_focus(
-            requests, references, responses, judge=panel, track=track.value if track else None,
+            requests, references, responses, judge=panel, track=track,
             max_latency=max_latency, compat=compat, strict=strict,
-            flags=None if flags is Flags.off else FlagPolicy(flags.value), max_judge_errors=max_judge_errors,
-            scheme=scheme.value if scheme else None, resamples=resamples, seed=seed, workers=workers,
+            flags=None if flags == "off" else FlagPolicy(flags), max_judge_errors=max_judge_errors,
+            scheme=scheme, resamples=resamples, seed=seed, workers=workers,
             progress=lambda done, total: bar.update(task, completed=done, total=total), name=name or _name(out),
         )  # fmt: skip
     scores = replace(scores, human=people, prices=prices, admission=_admission(scores, baseline or []))
@@ -155,13 +163,7 @@ def run(
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="Ask only the first questions.")] = None,
     max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="Longest reply of a chat model.")] = 512,
     timeout: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds to wait for one reply.")] = 120.0,
-    judge: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--judge", metavar="SPEC",
-            help="Judge and score at once: exact, openai:MODEL@URL, hf:PATH, table:FILE or manual (repeatable).",
-        ),
-    ] = None,
+    judge: JudgeOption = None,
     retry: Annotated[bool, typer.Option("--retry", help="Ask again what failed; nothing else.")] = False,
     json: JsonOption = False,
 ) -> int:  # fmt: skip
@@ -182,7 +184,7 @@ def run(
     _check_judges(judge or [], json)  # before hours of asking
     asked = run_focus(
         data, model, out, requests=requests, references=references, media=media, frames=frames, overlay=overlay_time,
-        track=track.value if track else None, concurrency=concurrency, limit=limit,
+        track=track, concurrency=concurrency, limit=limit,
         options=ChatOptions(max_tokens=max_tokens, timeout=timeout), retry=retry, progress=not json,
     )  # fmt: skip
     scores, page = _scored(asked, judge or [], track, json)
@@ -263,7 +265,7 @@ def _scored(run: FocusRun, judge: list[str], track: Track | None, json: bool) ->
         return None, None
     with ExitStack() as stack:
         panel = _panel(stack, judge, run.folder / "verdicts.sqlite", "judge_error", None, False, None, json)
-        scores = score_focus(*run.sources, judge=panel, track=track.value if track else None, name=_name(run.folder))
+        scores = score_focus(*run.sources, judge=panel, track=track, name=_name(run.folder))
     return scores, write_focus_report(scores, run.folder)
 
 
@@ -272,7 +274,7 @@ def _command(run: FocusRun, track: Track | None) -> str:
     words = ["surgeval", "score", "focus"]
     for option, path in zip(("--requests", "--references", "--responses"), run.sources, strict=True):
         words += [option, str(path)]
-    words += ["--track", track.value] if track else []
+    words += ["--track", track] if track else []
     words += ["--judge", "SPEC"] if run.judged else []
     return shlex.join([*words, "--out", str(run.folder)])
 

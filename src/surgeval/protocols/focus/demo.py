@@ -121,7 +121,8 @@ def _sentences(scored: Mapping[str, FocusScores]) -> tuple[str, str]:
 
     numbers = compare_focus(scored["keen"], scored["vague"], resamples=RESAMPLES).numbers
     buckets = [number.difference.interval for number in numbers if number.key.startswith("bucket/")]
-    ahead, behind = sum(bucket.low > 0 for bucket in buckets), sum(bucket.high < 0 for bucket in buckets)
+    ahead = sum(bucket.low > 0 and not bucket.few_clusters for bucket in buckets)
+    behind = sum(bucket.high < 0 and not bucket.few_clusters for bucket in buckets)
 
     def beats(name: str, baseline: str) -> bool:
         against = compare_focus(scored[name], scored[baseline], resamples=RESAMPLES).numbers

@@ -20,7 +20,12 @@ Floats = npt.NDArray[np.float64]
 
 
 def compare_quality(a: QualityScores | str | Path, b: QualityScores | str | Path) -> Comparison:
-    """The share of frames to drop and the mean of each measure, a − b; the frames themselves may differ."""
+    """The share of frames to drop and the mean of each measure, a − b; the frames themselves may differ.
+
+    >>> compare_quality("first", "second")
+    Traceback (most recent call last):
+    surgeval.errors.DataError: first/run.json: found no such file, expected the record of a run
+    """
     first, second = (one if isinstance(one, QualityScores) else load_quality(one) for one in (a, b))
     names = f"{first.name} and {second.name}"
     if first.limits != second.limits:

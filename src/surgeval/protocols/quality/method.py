@@ -71,8 +71,8 @@ class _Measure:
 
 def run_quality(
     path: str | Path,
+    out: str | Path,
     *,
-    folder: str | Path,
     format: str | None = None,
     labels: str | None = None,
     limits: QualityLimits | None = None,
@@ -80,7 +80,19 @@ def run_quality(
     retry: bool = False,
     progress: bool = True,
 ) -> QualityRun:
-    """Measure the frames of a dataset in a resumable run and propose which to drop."""
+    """Measure the frames of a dataset in a resumable run and propose which to drop.
+
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("images", "labels"):
+    ...         (Path(folder) / "data" / name).mkdir(parents=True)
+    ...     Image.new("RGB", (448, 256)).save(f"{folder}/data/images/VID01_000001.png")  # a black frame
+    ...     _ = Path(f"{folder}/data/labels/VID01_000001.txt").write_text("")
+    ...     result = run_quality(f"{folder}/data", labels="cholec80", folder=f"{folder}/run", progress=False)
+    >>> [(drop.name, drop.reason) for drop in result.proposals]
+    [('000001', 'black')]
+    """
     dataset = open_dataset(path, format=format, labels=labels)
     videos = dataset.videos(lambda _problem: None)
     config = {"limits": asdict(limits or QualityLimits())}
@@ -88,11 +100,11 @@ def run_quality(
     summary = run(
         [Unit(video.name, {"video": video.name}) for video in videos],
         _Measure(str(path), dataset.format, labels),
-        folder=folder,
+        folder=out,
         manifest=manifest,
         executor="processes" if processes > 1 else "serial",
         processes=processes if processes > 1 else None,
         retry=retry,
         progress=progress,
     )
-    return QualityRun(summary, load_quality(folder).proposals)
+    return QualityRun(summary, load_quality(out).proposals)

@@ -97,7 +97,12 @@ class QualityScores(RunResult):
 
 
 def load_quality(folder: str | Path) -> QualityScores:
-    """Read a finished run folder of `run_quality`."""
+    """Read a finished run folder of `run_quality`.
+
+    >>> load_quality("nowhere")
+    Traceback (most recent call last):
+    surgeval.errors.DataError: nowhere/run.json: found no such file, expected the record of a run
+    """
     folder = Path(folder)
     record = load_record(folder)
     if record.manifest.protocol != "quality":

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from surgeval.explain.heatmaps import heatmaps
-from surgeval.metrics.grounding import EXCLUDED, Grounding, Match, triplet_match
+from surgeval.metrics.grounding import EXCLUDED, Grounding, Match, match_ras, triplet_match
 from surgeval.protocols.surgxbench._frames import PreparedFrame, by_size
 from surgeval.protocols.surgxbench._hide import hidden_scores
 from surgeval.protocols.surgxbench._instruments import to_device
@@ -76,20 +76,18 @@ def _labelled(one: PreparedFrame) -> list[Triplet]:
 
 def _ras(match: Match, values: Sequence[Grounding], one: PreparedFrame) -> dict[str, Any]:
     """RAS of the matched prompt (local), or the mean over all prompts (global) for a missed triplet."""
-    if match.prompt is not None:
-        used = [values[match.prompt]]
-        ras, chance = [used[0].RAS_local], [used[0].chance_local]
-    else:
-        used = list(values)
-        ras, chance = [v.RAS_global for v in used], [v.chance_global for v in used]
+    used = list(values) if match.prompt is None else [values[match.prompt]]
     flags = frozenset().union(*(v.flags for v in used)) | ({one.motion_flag} if one.motion_flag else frozenset())
-    kept = [number for number, v in enumerate(used) if not v.flags & EXCLUDED]
-    left = [(ras[n], chance[n]) for n in kept if ras[n] is not None and chance[n] is not None]
-    excluded = "" if left else one.motion_flag if one.motion is None else " ".join(sorted(flags & EXCLUDED))
+
+    def counted(name: str) -> list[float | None]:
+        return [None if value.flags & EXCLUDED else getattr(value, name) for value in values]
+
+    _, ras = match_ras(match, counted("RAS_local"), counted("RAS_global"))
+    _, chance = match_ras(match, counted("chance_local"), counted("chance_global"))
+    kept = [v for v in used if not v.flags & EXCLUDED] or used
+    excluded = "" if ras is not None else one.motion_flag if one.motion is None else " ".join(sorted(flags & EXCLUDED))
     return {
-        "ras": float(np.mean([r for r, _ in left])) if left else None,
-        "chance": float(np.mean([c for _, c in left])) if left else None,
-        "area": float(np.mean([used[n].fraction for n in kept or range(len(used))])),
+        "ras": ras, "chance": chance, "area": float(np.mean([v.fraction for v in kept])),
         "flags": " ".join(sorted(flags)), "excluded": excluded,
     }  # fmt: skip
 

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast
 
 import typer
 
-from surgeval.console import FormatOption, JsonOption, LabelsOption, console, print_frame, print_json
+from surgeval.console import (
+    FormatOption,
+    JsonOption,
+    LabelsOption,
+    ResamplesOption,
+    SeedOption,
+    console,
+    print_frame,
+    print_json,
+)
 from surgeval.errors import BadInput, visible
 
 if TYPE_CHECKING:
@@ -16,9 +24,9 @@ if TYPE_CHECKING:
     from surgeval.protocols.surgxbench.result import SurgXScores
 
 
-Profile = StrEnum("Profile", {"surgxbench": "surgxbench", "early": "early"})  # whose prompts, threshold and tables
+ProfileName: TypeAlias = Literal["surgxbench", "early"]  # whose prompts, threshold and tables
 # Which heatmap.
-MethodName = StrEnum("MethodName", {"auto": "auto", "rollout": "rollout", "gradcam": "gradcam", "cross": "cross"})
+MethodName: TypeAlias = Literal["auto", "rollout", "gradcam", "cross"]
 
 
 def run(
@@ -33,11 +41,11 @@ def run(
         ),
     ],
     out: Annotated[Path, typer.Option("--out", help="Run folder; an interrupted one is resumed.", show_default=False)],
-    profile: Annotated[Profile, typer.Option("--profile", help="Which paper's choices.")] = Profile.surgxbench,
+    profile: Annotated[ProfileName, typer.Option("--profile", help="Which paper's choices.")] = "surgxbench",
     task: Annotated[
         list[str] | None, typer.Option("--task", help="instruments or triplets (repeatable). Default: both.")
     ] = None,
-    method: Annotated[MethodName, typer.Option("--method", help="Default: what the tower allows.")] = MethodName.auto,
+    method: Annotated[MethodName, typer.Option("--method", help="Default: what the tower allows.")] = "auto",
     order: Annotated[str, typer.Option("--order", help="Rollout: chefer or seed.")] = "chefer",
     start_layer: Annotated[int, typer.Option("--start-layer", help="Rollout: first block; -1 = the last only.")] = 0,
     score_scale: Annotated[
@@ -81,10 +89,8 @@ def run(
     device: Annotated[str, typer.Option("--device", help="cpu, cuda, cuda:1 …")] = "cpu",
     dtype: Annotated[str, typer.Option("--dtype", help="float32 or bfloat16.")] = "float32",
     gallery: Annotated[int, typer.Option("--gallery", min=0, max=1000, help="Pictures on the page; 0 for none.")] = 36,
-    resamples: Annotated[
-        int, typer.Option("--resamples", min=1, max=1_000_000, help="Resamples for intervals.")
-    ] = 2000,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of controls and resamples.")] = 0,
+    resamples: ResamplesOption = 2000,
+    seed: SeedOption = 0,
     name: Annotated[str | None, typer.Option("--name", help="What to call the model. Default: the folder's.")] = None,
     retry: Annotated[bool, typer.Option("--retry", help="Do failed videos again.")] = False,
     boxes: Annotated[
@@ -110,11 +116,11 @@ def run(
         "flow_source": str(flow_source) if flow_source else None, "flow_gap": flow_gap, "grounded_at": grounded_at,
         "curves": curves, "sanity": sanity, "occlusion": occlusion, "tasks": tuple(task) if task else None,
     }  # fmt: skip
-    settings = _settings(profile.value, method.value, order, start_layer, score_scale, given, {
+    settings = _settings(profile, method, order, start_layer, score_scale, given, {
         "geometry": geometry, "positive": not literal, "seed": seed, "batch": batch, "threads": threads, "every": every,
     })  # fmt: skip
     done = run_surgxbench(
-        data, model, folder=out, settings=settings, split=split, videos=tuple(video or ()), format=format,
+        data, model, out=out, settings=settings, split=split, videos=tuple(video or ()), format=format,
         labels=labels, boxes=boxes, mapping=mapping, device=device, dtype=dtype, processes=processes,
         retry=retry, progress=not json,
     )  # fmt: skip

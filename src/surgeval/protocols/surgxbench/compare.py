@@ -28,7 +28,12 @@ _MOTION = ("flow", "flow_source", "flow_gap", "fit", "motion_top", "motion_floor
 
 
 def compare_surgxbench(a: SurgXScores | str | Path, b: SurgXScores | str | Path) -> Comparison:
-    """Differences a − b of every headline number that both runs have; run folders or loaded runs."""
+    """Differences a − b of every headline number that both runs have; run folders or loaded runs.
+
+    >>> compare_surgxbench("runs/clip", "runs/shortcut")
+    Traceback (most recent call last):
+    surgeval.errors.DataError: runs/clip/run.json: found no such file, expected the record of a run
+    """
     first, second = (one if isinstance(one, SurgXScores) else load_surgxbench(one) for one in (a, b))
     _require_comparable(first, second)
     numbers: list[Compared] = []

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from surgeval.console import progress
+from surgeval.errors import RunError
 from surgeval.protocols.contract import Chapter, Demo
 
 if TYPE_CHECKING:
@@ -49,8 +51,11 @@ def chapter(demo: Demo) -> Chapter:
         ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool,
     ):
         asked = [pool.submit(look, data, name, out / name) for name in MODELS]
-        for finished in bar.track(as_completed(asked), total=len(asked), description="looking"):
-            finished.result()
+        try:
+            for finished in bar.track(as_completed(asked), total=len(asked), description="looking"):
+                finished.result()
+        except BrokenProcessPool as error:
+            raise RunError(f"{out}: a process that looked at frames died; the same command does the rest") from error
     scores = [load_surgxbench(out / name) for name in MODELS]
     page = write_page_of(scores, out)
     return Chapter(
@@ -73,7 +78,7 @@ def look(data: Path, name: str, out: Path) -> None:
     torch.set_num_threads(1)
     tasks = ("instruments", "triplets") if name == MODELS[0] else ("instruments",)
     settings = profile_settings("surgxbench", tasks=tasks, every=EVERY, curves=CHECKED, sanity=CHECKED)
-    run = run_surgxbench(data, name, folder=out, settings=settings, progress=False)
+    run = run_surgxbench(data, name, out=out, settings=settings, progress=False)
     write_page_of([run.result(gallery=12, resamples=RESAMPLES)], out)
 
 

@@ -22,9 +22,10 @@ from surgeval.figures import (
     Series,
     StackedBars,
 )
+from surgeval.metrics.grounding import MATCH_LEVELS
 from surgeval.protocols.surgxbench._page_tables import cell, layer
 from surgeval.protocols.surgxbench.result import SurgXScores
-from surgeval.protocols.surgxbench.tables import FOUR, LEVELS
+from surgeval.protocols.surgxbench.tables import FOUR
 
 __all__ = ["surgxbench_figures"]
 
@@ -161,9 +162,9 @@ def _triplets(scores: Sequence[SurgXScores]) -> dict[str, Figure]:
     tables = [_by(one.made["matches"], "match") for one in scores]
     parts = tuple(
         Series(_LEVEL_NAMES.get(level, level), tuple(float(found[level]["triplets"]) for found in tables))
-        for level in LEVELS
+        for level in MATCH_LEVELS
     )
-    ends = tuple(tuple(_percent(found[level], "share") for found in tables) for level in LEVELS)
+    ends = tuple(tuple(_percent(found[level], "share") for found in tables) for level in MATCH_LEVELS)
     names = tuple(one.name for one in scores)
     made: dict[str, Figure] = {
         "matches": StackedBars("Labelled triplets among the top prompts", names, parts, "labelled triplets", ends)
@@ -173,12 +174,12 @@ def _triplets(scores: Sequence[SurgXScores]) -> dict[str, Figure]:
         rows = one.cases.filter(
             (pl.col("task") == "triplets") & (pl.col("excluded") == "") & pl.col("ras").is_not_null()
         )
-        split = [rows.filter(pl.col("level") == level) for level in LEVELS]
+        split = [rows.filter(pl.col("level") == level) for level in MATCH_LEVELS]
         groups.append(BoxGroup(one.name, tuple(tuple(part["ras"].to_list()) for part in split),
                                tuple(_mean(part["chance"]) for part in split)))  # fmt: skip
     if any(any(group.values) for group in groups):
         labels = tuple(
-            f"{_LEVEL_NAMES.get(level, level)} ({'global' if level == 'missed' else 'local'})" for level in LEVELS
+            f"{_LEVEL_NAMES.get(level, level)} ({'global' if level == 'missed' else 'local'})" for level in MATCH_LEVELS
         )
         made["ras"] = BoxPlot("RAS by match", labels, tuple(groups), _SHARE)
     return made

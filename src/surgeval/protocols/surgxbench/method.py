@@ -70,8 +70,8 @@ class SurgXRun:
 def run_surgxbench(
     data: str | Path,
     model: str,
+    out: str | Path,
     *,
-    folder: str | Path,
     settings: SurgXSettings | None = None,
     split: str | None = None,
     videos: tuple[str, ...] = (),
@@ -88,6 +88,10 @@ def run_surgxbench(
     """Look at every labelled frame of a dataset with one model, in a resumable run.
 
     With several `processes` each takes whole videos and opens the model for itself; it changes no number.
+
+    >>> run_surgxbench("nowhere", "phantom-clip", folder="runs/clip")
+    Traceback (most recent call last):
+    surgeval.errors.BadInput: nowhere: found no such file or folder, expected a dataset
     """
     settings = settings or SurgXSettings()
     second, table = (None if one is None else str(one) for one in (boxes, mapping))
@@ -122,7 +126,7 @@ def run_surgxbench(
     summary = run(
         units,
         replace(look, cores=max(1, (os.cpu_count() or 1) // processes)) if many else look,
-        folder=folder,
+        folder=out,
         manifest=manifest,
         executor="processes" if many else "serial",
         processes=processes if many else None,
@@ -132,7 +136,7 @@ def run_surgxbench(
     if not summary.cases:
         wanted = "frame" if "instruments" in settings.tasks or settings.profile == "early" else "triplet"
         raise BadInput(f"{data}: found no labelled {wanted} in {_listed(chosen)}, expected at least one")
-    return SurgXRun(summary, look, Path(folder))
+    return SurgXRun(summary, look, Path(out))
 
 
 def _part(total: int, number: int, parts: int) -> int:

@@ -100,14 +100,24 @@ class SurgXScores(RunResult):
 def load_surgxbench(
     folder: str | Path, *, name: str | None = None, resamples: int | None = None, seed: int | None = None
 ) -> SurgXScores:
-    """Read a finished run folder; what is not given is as its page was made."""
+    """Read a finished run folder; what is not given is as its page was made.
+
+    >>> load_surgxbench("runs/clip")
+    Traceback (most recent call last):
+    surgeval.errors.DataError: runs/clip/run.json: found no such file, expected the record of a run
+    """
     return join_runs([folder], name=name, resamples=resamples, seed=seed)
 
 
 def join_runs(
     folders: Sequence[str | Path], *, name: str | None = None, resamples: int | None = None, seed: int | None = None
 ) -> SurgXScores:
-    """Several runs as one, for instance the folds of a cross-validation: same settings and classes, other videos."""
+    """Several runs as one, for instance the folds of a cross-validation: same settings and classes, other videos.
+
+    >>> join_runs([])
+    Traceback (most recent call last):
+    surgeval.errors.BadInput: runs: found none, expected at least one folder
+    """
     records = [load_record(Path(folder)) for folder in folders]
     if not records:
         raise BadInput("runs: found none, expected at least one folder")
@@ -144,7 +154,13 @@ def join_runs(
 
 
 def outcomes(scores: SurgXScores) -> pl.DataFrame:
-    """What `rank` takes: of each frame that shows an instrument, whether the best prompt names one that is there."""
+    """What `rank` takes: of each frame that shows an instrument, whether the best prompt names one that is there.
+
+    >>> from types import SimpleNamespace
+    >>> best = {"task": "instruments", "best": True, "shown": 1, "present": True}
+    >>> outcomes(SimpleNamespace(cases=pl.DataFrame([best | {"cluster": "VID01", "frame": "000016"}]))).rows()
+    [('VID01/000016', 'VID01', 'instruments', False, True)]
+    """
     best = scores.cases.filter((pl.col("task") == "instruments") & pl.col("best") & (pl.col("shown") > 0))
     if best.is_empty():
         raise BadInput(f"{scores.name}: found no frame with an instrument, expected a run of task instruments")

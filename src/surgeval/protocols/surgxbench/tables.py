@@ -10,16 +10,16 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from surgeval.metrics.grounding import FOUR_WAY, ars_columns, f1_parts, four_way_cells, match_breakdown
 from surgeval.protocols.surgxbench._ratios import Ratio, ratio_of_sums, ratios, share_of
 from surgeval.stats import Interval
 
 __all__ = [
-    "CONTROLS", "FOUR", "LEVELS", "MOTION_FLAGS", "REFERENCES", "RIGHT", "USED", "classes_table", "count_of",
+    "CONTROLS", "FOUR", "MOTION_FLAGS", "REFERENCES", "RIGHT", "USED", "classes_table", "count_of",
     "curves_table", "early_instruments", "early_triplets", "four_way_table", "grounding_ratios", "masked",
     "match_table", "occlusion_table", "reference_table", "sanity_table", "video_table",
 ]  # fmt: skip
 
-LEVELS = ("IVT", "IV", "IT", "I", "missed")
 MOTION_FLAGS = (
     "no_motion",  # no following picture of the same size
     "gap",  # the next frame is too far away in time
@@ -48,12 +48,8 @@ USED = pl.col("excluded") == ""
 
 
 def _f1(where: pl.Expr) -> dict[str, Ratio]:
-    tp, fp, fn = (count_of(kind & where) for kind in (RIGHT, WRONG, MISSED))
-    return {
-        "precision": Ratio(tp, tp + fp, True),
-        "recall": Ratio(tp, tp + fn, True),
-        "f1": Ratio(2 * tp, 2 * tp + fp + fn),
-    }
+    parts = f1_parts(*(count_of(kind & where) for kind in (RIGHT, WRONG, MISSED)))
+    return {name: Ratio(over, under, share=name != "f1") for name, (over, under) in parts.items()}
 
 
 def count_of(condition: pl.Expr) -> pl.Expr:
@@ -126,15 +122,20 @@ def four_way_table(cases: pl.DataFrame, classes: tuple[str, ...], resamples: int
     rows = cases.filter((pl.col("task") == "instruments") & pl.col("predicted") & USED)
     if rows.is_empty():
         return pl.DataFrame()
-    grounded, right = pl.col("grounded"), pl.col("present")
-    kinds = {"right_grounded": right & grounded, "right_ungrounded": right & ~grounded,
-             "wrong_grounded": ~right & grounded, "wrong_ungrounded": ~right & ~grounded}  # fmt: skip
+    rows = rows.with_columns(pl.Series("cell", four_way_cells(rows["present"], rows["grounded"])))
     made = []
     for name in (*classes, "all"):
         here = pl.lit(True) if name == "all" else pl.col("class") == name
-        found = ratios(rows, {key: share_of(what, here) for key, what in kinds.items()}, resamples=resamples, seed=seed)
+        wanted = {cell: share_of(pl.col("cell") == cell, here) for cell in FOUR_WAY}
+        found = ratios(rows, wanted, resamples=resamples, seed=seed)
         made.append(_wide({"class": name, "predictions": rows.filter(here).height}, found))
     return pl.DataFrame(made, infer_schema_length=None)
+
+
+def _with_lift(value: str, columns: tuple[str, ...], use: pl.Expr) -> dict[str, Ratio]:
+    """The mean of a value and of further columns over the used rows, and how many times chance the value is."""
+    means = {column: ratio_of_sums(column, use) for column in (value, *columns)}
+    return {**means, "lift": Ratio(masked(pl.col(value), use), masked(pl.col("chance"), use))}
 
 
 def reference_table(cases: pl.DataFrame, resamples: int, seed: int) -> pl.DataFrame:
@@ -146,10 +147,7 @@ def reference_table(cases: pl.DataFrame, resamples: int, seed: int) -> pl.DataFr
         if rows.filter(here).is_empty():
             continue
         use = here & USED
-        wanted = {
-            **{column: ratio_of_sums(column, use) for column in ("ac", "aa", "chance", "ras", "ras_chance", "area")},
-            "lift": Ratio(pl.when(use).then(pl.col("ac")), pl.when(use).then(pl.col("chance"))),
-        }
+        wanted = _with_lift("ac", ("aa", "chance", "ras", "ras_chance", "area"), use)
         found = ratios(rows, wanted, resamples=resamples, seed=seed)
         counts = {"rows": rows.filter(use).height, "excluded": rows.filter(here & ~USED).height}
         made.append(_wide({"map": name, **counts}, found))
@@ -160,16 +158,13 @@ def match_table(cases: pl.DataFrame, resamples: int, seed: int) -> pl.DataFrame:
     """How the ground-truth triplets were matched among the top prompts, and where the model looked (RAS)."""
     rows = cases.filter(pl.col("task") == "triplets")
     made = []
-    for level in LEVELS:
+    for level, matched in match_breakdown(rows["level"]).items():
         here = pl.col("level") == level
         use = here & USED
-        wanted = {"share": share_of(here, pl.lit(True)), "ras": ratio_of_sums("ras", use),
-                  "chance": ratio_of_sums("chance", use),
-                  "area": ratio_of_sums("area", use),
-                  "lift": Ratio(pl.when(use).then(pl.col("ras")), pl.when(use).then(pl.col("chance")))}  # fmt: skip
+        wanted = {"share": share_of(here, pl.lit(True)), **_with_lift("ras", ("chance", "area"), use)}
         found = ratios(rows, wanted, resamples=resamples, seed=seed)
         made.append(
-            _wide({"match": level, "triplets": rows.filter(here).height, "excluded": rows.filter(here & ~USED).height,
+            _wide({"match": level, "triplets": matched, "excluded": rows.filter(here & ~USED).height,
                    "ras_is": "global, mean of the prompts" if level == "missed" else "local"}, found)
         )  # fmt: skip
     return pl.DataFrame(made, infer_schema_length=None)
@@ -266,15 +261,17 @@ def early_instruments(cases: pl.DataFrame, resamples: int, seed: int) -> pl.Data
 def early_triplets(cases: pl.DataFrame, resamples: int, seed: int) -> pl.DataFrame:
     """Table 2 of the early text: ARS over valid frames, V/T, Z/V and the matched components, per video and overall."""
     rows = cases.filter(pl.col("task") == "ars")
+    rows = rows.with_columns(
+        pl.Series(name, column) for name, column in ars_columns(rows["valid"], rows["ars"]).items()
+    )
     made = []
     for video in (*sorted(rows["cluster"].unique()), None):
         part = rows if video is None else rows.filter(pl.col("cluster") == video)
-        valid = pl.col("valid") & USED
         wanted = {
-            "ars": ratio_of_sums("ars", valid),
-            "area": ratio_of_sums("area", valid),
-            "valid": share_of(pl.col("valid"), pl.lit(True)),
-            "zero": share_of(pl.col("ars") == 0, pl.col("valid")),
+            "ars": Ratio(pl.col("ARS"), pl.col("known")),
+            "area": ratio_of_sums("area", pl.col("valid") & USED),
+            "valid": share_of(pl.col("V") > 0, pl.lit(True)),
+            "zero": share_of(pl.col("Z") > 0, pl.col("V") > 0),
             **{f"match_{name}": share_of(pl.col(f"match_{name}"), pl.lit(True))
                for name in ("instrument", "verb", "target", "triplet")},
         }  # fmt: skip

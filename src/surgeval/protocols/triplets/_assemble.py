@@ -207,8 +207,10 @@ def _outside(numbers: Sequence[ScoreNumber]) -> tuple[str, ...]:
     if not lost:
         return ()
     first = lost[0].key
-    return (f"{len(lost)} numbers lie outside their own intervals (first: {NAMES[first.component]} {first.metric}, "
-            f"{first.scope}): they rest on classes that very few videos show",)  # fmt: skip
+    many = (
+        "1 number lies outside its interval" if len(lost) == 1 else f"{len(lost)} numbers lie outside their intervals"
+    )
+    return (f"{many} (first: {first.label}): classes that very few videos show weigh much there",)
 
 
 def _threshold_note(thresholds: Mapping[str, float]) -> tuple[str, ...]:

@@ -115,10 +115,11 @@ def number_frames(
     kind = kinds.pop() if kinds else pl.String()
     rows = [one.rows.with_columns(pl.col("frame").cast(kind)) for one in (truth, predictions)]
     together = pl.concat(rows)
-    names = tuple(map(str, videos)) if videos is not None else tuple(together["video"].unique(maintain_order=True))
-    missing = next((video for video in together["video"].unique(maintain_order=True) if video not in set(names)), None)
-    if missing is not None or len(set(names)) != len(names) or not names:
-        found = f"no video {missing!r}" if missing is not None else "a video twice" if names else "no video"
+    seen = together["video"].unique(maintain_order=True).to_list()
+    names = tuple(map(str, videos)) if videos is not None else tuple(seen)
+    missing = [video for video in seen if video not in names]
+    if missing or len(set(names)) != len(names) or not names:
+        found = f"no video {missing[0]!r}" if missing else "a video twice" if names else "no video"
         raise BadInput(f"videos: found {found}, expected each video of the tables once")
     order = pl.DataFrame({"video": names, "at": range(len(names))}, schema={"video": pl.String, "at": pl.Int64})
     frames = together.unique().join(order, on="video").sort("at", "frame").with_row_index("number")

@@ -83,7 +83,7 @@ class Key(NamedTuple):
 
 
 def reading_order(keys: Collection[Key], main: str) -> tuple[list[Key], list[Key]]:
-    """The numbers to read first, in that order, and the rest as it comes; `main` is the component that matters most.
+    """The numbers to read first, in that order, and the rest; `main` is the component that matters most.
 
     >>> keys = [Key("global", component, metric) for component in ("i", "ivt") for metric in ("AR", "mAP50", "F1")]
     >>> [key.label for key in reading_order(keys, "ivt")[0]]
@@ -96,7 +96,8 @@ def reading_order(keys: Collection[Key], main: str) -> tuple[list[Key], list[Key
     wanted += [Key("cost-aware", "ivt", "F1"), Key("association", "ivt", "lm")]
     known = set(keys)
     first = [key for key in dict.fromkeys(wanted) if key in known]
-    return first, [key for key in keys if key not in first]
+    others = [key for key in keys if key not in first]
+    return first, sorted(others, key=lambda key: key.component != main)
 
 
 @dataclass(frozen=True, slots=True)

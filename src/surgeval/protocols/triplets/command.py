@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
@@ -12,6 +11,8 @@ from surgeval.console import (
     FormatOption,
     JsonOption,
     LabelsOption,
+    ResamplesOption,
+    SeedOption,
     claim_folder,
     console,
     print_json,
@@ -24,12 +25,12 @@ if TYPE_CHECKING:
     from surgeval.protocols.triplets.result import TripletScores
 
 
-TaskName = StrEnum("TaskName", {"detection": "detection", "recognition": "recognition"})  # what the predictions are
+TaskName: TypeAlias = Literal["detection", "recognition"]  # what the predictions are
 # How boxes are matched and averaged.
-ConventionName = StrEnum("ConventionName", {"coco": "coco", "ivtd": "ivtd", "ivtd_legacy": "ivtd-legacy"})
+ConventionName: TypeAlias = Literal["coco", "ivtd", "ivtd-legacy"]
 # Where instances are counted to say what is rare.
-RareFrom = StrEnum("RareFrom", {"dataset": "dataset", "train": "train"})
-ClassKind = StrEnum("ClassKind", {"triplet": "triplet", "instrument": "instrument"})  # what a lone class id means
+RareFrom: TypeAlias = Literal["dataset", "train"]
+ClassKind: TypeAlias = Literal["triplet", "instrument"]  # what a lone class id means
 
 
 def score(
@@ -44,7 +45,7 @@ def score(
     task: Annotated[TaskName | None, typer.Option("--task", help="Default: seen from the predictions.")] = None,
     convention: Annotated[
         ConventionName, typer.Option("--convention", help="How boxes are matched and averaged.")
-    ] = ConventionName.coco,
+    ] = "coco",
     components: Annotated[
         str | None, typer.Option("--components", help="Some of i,v,t,iv,it,vt,ivt. Default: all the labels have.")
     ] = None,
@@ -56,15 +57,13 @@ def score(
         bool, typer.Option("--leave-source-out", help="Score each source (hospital) alone.")
     ] = False,
     rare: Annotated[int, typer.Option("--rare", min=1, help="Classes with fewer instances are rare.")] = 300,
-    rare_from: Annotated[RareFrom, typer.Option("--rare-from", help="Where instances count.")] = RareFrom.dataset,
+    rare_from: Annotated[RareFrom, typer.Option("--rare-from", help="Where instances count.")] = "dataset",
     threshold_from: Annotated[
         str | None,
         typer.Option("--threshold-from", help="Take P/R/F1's threshold from a scored folder or an unscored split."),
     ] = None,
-    resamples: Annotated[
-        int, typer.Option("--resamples", min=1, max=1_000_000, help="Resamples of videos for intervals.")
-    ] = 1000,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the resamples.")] = 0,
+    resamples: ResamplesOption = 1000,
+    seed: SeedOption = 0,
     name: Annotated[str | None, typer.Option("--name", help="What to call the method. Default: the file's.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Folder for report.html, tables, figures, scores.")] = None,
     pred_format: Annotated[
@@ -95,14 +94,14 @@ def score(
         scores = score_triplets(
             data,
             pred,
-            task=task.value if task else None,
-            convention=convention.value,
+            task=task,
+            convention=convention,
             components=components.split(",") if components else None,
             split=split,
             folds=folds,
             leave_source_out=leave_source_out,
             rare=rare,
-            rare_from=rare_from.value,
+            rare_from=rare_from,
             threshold_from=threshold_from,
             resamples=resamples,
             seed=seed,
@@ -110,7 +109,7 @@ def score(
             format=format,
             labels=labels,
             pred_format=pred_format,
-            classes=classes.value if classes else None,
+            classes=classes,
             progress=lambda done: bar.advance(bars, done),
         )
     page = None

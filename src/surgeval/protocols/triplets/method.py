@@ -65,6 +65,18 @@ def score_triplets(
     `folds` is a published scheme (`prostatd`, `cholect50-cv`, …), a JSON file or a mapping of folds to test videos.
     `threshold_from` names where the score threshold of P/R/F1 comes from: a scored folder, or a split of the dataset
     that is not scored. `rare` classes have fewer instances in the whole dataset, or in the training videos.
+
+    >>> import polars as pl
+    >>> from surgeval.datasets import MemoryDataset
+    >>> from surgeval.records import Box, Frame, Instance, Triplet
+    >>> from surgeval.vocab import load_labels
+    >>> space = load_labels("cholect50")
+    >>> seen = Instance(Triplet(*space.triplets[17]), Box(100, 120, 60, 80))
+    >>> frames = [Frame(video, "000016", 16, None, None, 854, 480, (seen,)) for video in ("VID68", "VID70")]
+    >>> found = pl.DataFrame({"video": ["VID68"], "frame": ["000016"], "triplet": [17], "score": [0.9],
+    ...                       "x": [101.0], "y": [120.0], "w": [60.0], "h": [80.0]})
+    >>> print(score_triplets(MemoryDataset(space, frames), found, resamples=50).number("ivt", "mAP50"))
+    0.505 [0.000, 1.000] (few clusters: 2)
     """
     if convention not in CONVENTIONS:
         raise BadInput(f"convention {convention!r}: expected one of {', '.join(CONVENTIONS)}")

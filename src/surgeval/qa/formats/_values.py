@@ -21,15 +21,20 @@ _DIGITS = 1000  # a count with more digits is no count; Python itself refuses te
 _PERCENTAGE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*%?")
 
 
-class Binary:
-    """`yes` or `no`."""
+class _WithoutOptions:
+    """What formats share that a parser can score and that have nothing to set."""
 
-    name = "binary"
     judged = False
 
     def options(self, kwargs: Mapping[str, Any]) -> None:
         """None."""
         check_names(kwargs, ())
+
+
+class Binary(_WithoutOptions):
+    """`yes` or `no`."""
+
+    name = "binary"
 
     def read(self, text: str, options: None) -> bool:
         """Whether it says yes."""
@@ -44,15 +49,10 @@ class Binary:
         return AnswerComparison(said == truth, f"answered {said}, the reference is {truth}")
 
 
-class Number:
+class Number(_WithoutOptions):
     """A count: digits only."""
 
     name = "number"
-    judged = False
-
-    def options(self, kwargs: Mapping[str, Any]) -> None:
-        """None."""
-        check_names(kwargs, ())
 
     def read(self, text: str, options: None) -> int:
         """The count."""

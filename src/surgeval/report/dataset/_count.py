@@ -26,6 +26,15 @@ def dataset_statistics(dataset: Dataset, *, on_problem: OnProblem = raise_errors
     """Read every label of a dataset once and count.
 
     Problems go to `on_problem` as in every reader: the default raises at the first error.
+
+    >>> from surgeval.datasets import MemoryDataset
+    >>> from surgeval.records import Box, Frame, Instance, Triplet
+    >>> from surgeval.vocab import load_labels
+    >>> hook = Instance(Triplet(3), Box(64, 48, 64, 48))
+    >>> frames = [Frame("VID01", f"{n:06d}", n, float(n), None, 640, 480, (hook,) * n) for n in range(3)]
+    >>> counted = dataset_statistics(MemoryDataset(load_labels("cholec80"), frames))
+    >>> counted.frames, counted.total, counted.per_frame
+    (3, 3, ((1, 1, 1, 0, 0, 0, 0),))
     """
     videos = dataset.videos(on_problem)
     sources = tuple(dict.fromkeys(video.source for video in videos))

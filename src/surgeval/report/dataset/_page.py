@@ -41,28 +41,38 @@ class Checked(Protocol):
 
 def write_dataset_report(
     dataset: Dataset,
-    out_dir: Path,
+    out: Path,
     *,
     title: str | None = None,
     check: Checked | None = None,
     sheet: npt.NDArray[np.uint8] | None = None,
     on_problem: OnProblem | None = None,
 ) -> Path:
-    """Count the dataset, write page, tables and figures below `out_dir`, and return the page's path.
+    """Count the dataset, write page, tables and figures below `out`, and return the page's path.
 
     `sheet` is a picture of sample frames. With a `check` at hand its problems are in the report and do not stop it;
     without, the first error raises, unless `on_problem` says otherwise.
+
+    >>> import tempfile
+    >>> from surgeval.datasets import MemoryDataset
+    >>> from surgeval.records import Frame, Instance, Triplet
+    >>> from surgeval.vocab import load_labels
+    >>> frame = Frame("VID01", "000001", 1, 1.0, None, 640, 480, (Instance(Triplet(3)),))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = write_dataset_report(MemoryDataset(load_labels("cholec80"), [frame]), Path(folder))
+    ...     page.name, (Path(folder) / "tables").is_dir()
+    ('report.html', True)
     """
     statistics = dataset_statistics(dataset, on_problem=on_problem or (raise_errors if check is None else _go_on))
     tables = statistics.tables
     if check is not None:
         tables |= problem_tables(check.counts, check.problems, dataset.root)
     figures = statistics_figures(statistics)
-    save_tables(tables, out_dir / "tables")
-    save_figures(figures, out_dir)
+    save_tables(tables, out / "tables")
+    save_figures(figures, out)
     sections = dataset_sections(statistics, check=check, root=dataset.root, sheet=sheet, linked=True)
     return write_page(
-        out_dir / "report.html",
+        out / "report.html",
         title or statistics.name,
         sections,
         kind="dataset report",
@@ -86,6 +96,14 @@ def dataset_sections(
     """The chapters.
 
     Files with problems are named from `root` on; `linked` says that tables and figures lie beside the page.
+
+    >>> from surgeval.datasets import MemoryDataset
+    >>> from surgeval.records import Frame, Instance, Triplet
+    >>> from surgeval.vocab import load_labels
+    >>> frame = Frame("VID01", "000001", 1, 1.0, None, 640, 480, (Instance(Triplet(3)),))
+    >>> sections = dataset_sections(dataset_statistics(MemoryDataset(load_labels("cholec80"), [frame])))
+    >>> [section.title for section in sections][:2]
+    ['Overview', 'Classes']
     """
     shelf = _Shelf(statistics.tables, statistics_figures(statistics), linked)
     sections = [

@@ -29,7 +29,18 @@ _SCHEMES = {
 
 
 def write_ranking_report(study: RankingStudy, out: Path, *, title: str = "Ranking") -> Path:
-    """Write page, tables, figures and `ranking.json` below `out`; returns the page's path."""
+    """Write page, tables, figures and `ranking.json` below `out`; returns the page's path.
+
+    >>> import tempfile
+    >>> from surgeval.report.ranking import study_ranking
+    >>> from surgeval.stats import rank
+    >>> right = {"net": [1] * 16, "prior": [1, 0] * 8}
+    >>> places = rank(right, buckets=["verb|id"] * 16, videos=[v for v in "abcdefgh" for _ in range(2)], n_boot=100)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = write_ranking_report(study_ranking(places, outer=0), Path(folder))
+    ...     page.name, (Path(folder) / "ranking.json").exists()
+    ('report.html', True)
+    """
     ranking = study.ranking
     save_tables(study.tables, out / "tables")
     try:
@@ -55,7 +66,15 @@ def write_ranking_report(study: RankingStudy, out: Path, *, title: str = "Rankin
 
 
 def ranking_sections(study: RankingStudy) -> tuple[Section, ...]:
-    """The chapters."""
+    """The chapters.
+
+    >>> from surgeval.report.ranking import study_ranking
+    >>> from surgeval.stats import rank
+    >>> videos = [v for v in "abcdefgh" for _ in range(2)]
+    >>> places = rank({"net": [1] * 16, "prior": [1, 0] * 8}, buckets=["verb|id"] * 16, videos=videos, n_boot=100)
+    >>> [section.title for section in ranking_sections(study_ranking(places, outer=0))][:2]
+    ['Places', 'Who is better than whom']
+    """
     plots = {
         name: Plot(figure, _REMARKS.get(name, ""), (f"figures/{name}.svg", f"figures/{name}.png"), wide=True)
         for name, figure in _figures(study).items()

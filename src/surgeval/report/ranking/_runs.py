@@ -36,13 +36,26 @@ def rank(data: Any, *args: Any, **options: Any) -> Ranking:
 
 
 def rank_runs(paths: Sequence[Path], *, max_unscored: float = 0.05, **options: Any) -> Ranking:
-    """Rank run folders of one protocol, or results files (CSV); a model is called after its folder or file."""
+    """Rank run folders of one protocol, or results files (CSV); a model is called after its folder or file.
+
+    >>> rank_runs([Path("net.csv"), Path("prior.csv")])
+    Traceback (most recent call last):
+    surgeval.errors.DataError: net.csv: found no such file, expected a results file...
+    """
     outcomes = Outcomes.from_tables(read_outcomes_of(paths), max_unscored=max_unscored)
     return rank_outcomes(outcomes, **options)
 
 
 def read_outcomes_of(paths: Sequence[Path]) -> dict[str, pl.DataFrame]:
-    """One table of right and wrong per model."""
+    r"""One table of right and wrong per model.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "net.csv"
+    ...     _ = path.write_text("qID,video,group,ood,correctness\nq1,VID01,verb,False,1\n")
+    ...     read_outcomes_of([path])["net"].rows()
+    [('q1', 'VID01', 'verb', 'False', '1')]
+    """
     tables: dict[str, pl.DataFrame] = {}
     places: dict[str, Path] = {}
     kinds: dict[str, Path] = {}

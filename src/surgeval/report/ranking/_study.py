@@ -89,7 +89,15 @@ class RankingStudy:
 
 
 def study_ranking(ranking: Ranking, *, outer: int = 200, n_boot: int = 1000) -> RankingStudy:
-    """Everything about how far a ranking can be trusted; `outer` resamples of the videos (0: no stability analysis)."""
+    """Everything about how far a ranking can be trusted; `outer` resamples of the videos (0: no stability analysis).
+
+    >>> from surgeval.stats import rank
+    >>> right = {"net": [1] * 16, "prior": [1, 0] * 8, "weak": [0] * 16}
+    >>> places = rank(right, buckets=["verb|id"] * 16, videos=[v for v in "abcdefgh" for _ in range(2)], n_boot=100)
+    >>> study = study_ranking(places, outer=10, n_boot=100)
+    >>> study.places.share.tolist()[0], study.without_model.final_rank.tolist()
+    ([1.0, 0.0, 0.0], [[0, 1, 2], [1, 0, 2], [1, 2, 0]])
+    """
     return RankingStudy(
         ranking,
         stability(ranking, outer=outer, n_boot=n_boot) if outer else None,
