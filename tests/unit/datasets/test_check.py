@@ -143,5 +143,4 @@ def test_a_picture_of_hundreds_of_megapixels_is_called_too_large(exported: Expor
     path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk + b"\0\0\0\0IDAT" + struct.pack(">I", zlib.crc32(b"IDAT")))
     report = check(open_dataset(root), images=False)
     assert report.counts == {"image-broken": 1}
-    said = "found a picture that is too large, expected at most 20000 a side and 67108864 in all"
-    assert said in str(report.problems[0])
+    assert "found a picture that is too large, expected at most 20000 a side" in str(report.problems[0])

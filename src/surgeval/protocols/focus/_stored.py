@@ -94,7 +94,7 @@ def _dump(value: object) -> str:
 
 def read_scores(path: Path) -> dict[str, Any]:
     """What `scores.json` says, as plain values of a bounded file."""
-    return read_json_object(path, expected=_EXPECTED, limit=_MAX_BYTES)
+    return read_json_object(path, expected=_EXPECTED, limit=_MAX_BYTES, names=True)
 
 
 def restored(content: Mapping[str, Any], path: Path) -> dict[str, Any]:

@@ -167,7 +167,7 @@ def load_triplets(folder: str | Path) -> TripletScores:
     place = Path(folder)
     if "\0" in str(folder) or not (place / SCORES).exists():
         raise BadInput(f"{folder}: found no {SCORES}, expected a folder of scored triplets")
-    data = read_json_object(place / SCORES, expected="the numbers of scored triplets", finite=True)
+    data = read_json_object(place / SCORES, expected="the numbers of scored triplets", finite=True, names=True)
     sheets, curves, confusions = read_details(place / DETAILS)
     replicates = StoredReplicates.of_table(read_parquet_file(place / REPLICATES), place / REPLICATES)
     numbers = check_scores(place, data, SCHEMA, sheets, [*curves, *confusions], replicates)
