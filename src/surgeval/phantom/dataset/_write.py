@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -18,7 +19,6 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from multiprocessing import active_children, get_context
 from pathlib import Path
-from threading import current_thread, main_thread
 from typing import Any, TypedDict, Unpack
 
 import cv2
@@ -221,8 +221,10 @@ def _run(out: Path, jobs: Sequence[WriteSettings], mp4: bool, processes: int, pr
         try:
             pool.shutdown(cancel_futures=True)
         except KeyboardInterrupt:
-            for child in active_children():
-                child.kill()
+            with _quiet_threads():
+                for child in active_children():
+                    child.kill()
+                pool.shutdown(cancel_futures=True)
         raise
     finally:
         pool.shutdown(cancel_futures=True)
@@ -231,7 +233,7 @@ def _run(out: Path, jobs: Sequence[WriteSettings], mp4: bool, processes: int, pr
 @contextmanager
 def _deaf_children() -> Iterator[None]:
     """Processes started here ignore Ctrl-C from their first instruction: only this process answers it."""
-    if current_thread() is not main_thread():
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -239,6 +241,16 @@ def _deaf_children() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _quiet_threads() -> Iterator[None]:
+    """The pool's own thread may trip over processes that were just killed; its traceback would tell nobody anything."""
+    before, threading.excepthook = threading.excepthook, lambda _: None
+    try:
+        yield
+    finally:
+        threading.excepthook = before
 
 
 def _in_process(out: Path, job: WriteSettings, mp4: bool) -> None:
