@@ -205,6 +205,7 @@ def _run(out: Path, jobs: Sequence[WriteSettings], mp4: bool, processes: int, pr
                 write_video(out, job, mp4=mp4, progress=progress)
         return
     total = len(labelled_indices(jobs[0].seconds, jobs[0].fps_labels))
+    others = set(threading.enumerate())
     pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
     try:
         with _deaf_children():
@@ -221,10 +222,9 @@ def _run(out: Path, jobs: Sequence[WriteSettings], mp4: bool, processes: int, pr
         try:
             pool.shutdown(cancel_futures=True)
         except KeyboardInterrupt:
-            with _quiet_threads():
-                for child in active_children():
-                    child.kill()
-                pool.shutdown(cancel_futures=True)
+            _silence(set(threading.enumerate()) - others)
+            for child in active_children():
+                child.kill()
         raise
     finally:
         pool.shutdown(cancel_futures=True)
@@ -243,14 +243,15 @@ def _deaf_children() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-@contextmanager
-def _quiet_threads() -> Iterator[None]:
-    """The pool's own thread may trip over processes that were just killed; its traceback would tell nobody anything."""
-    before, threading.excepthook = threading.excepthook, lambda _: None
-    try:
-        yield
-    finally:
-        threading.excepthook = before
+def _silence(threads: set[threading.Thread]) -> None:
+    """The pool's own thread may trip over processes that were just killed, as late as when the interpreter ends."""
+    before = threading.excepthook
+
+    def hook(args: threading.ExceptHookArgs) -> None:
+        if args.thread not in threads:
+            before(args)
+
+    threading.excepthook = hook
 
 
 def _in_process(out: Path, job: WriteSettings, mp4: bool) -> None:
