@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+from multiprocessing import get_context
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -48,6 +51,7 @@ def demo(
     if found.problems:
         first = found.problems[0]
         raise DataError(first.file, record=first.record, field=first.field, found=first.found, expected=first.expected)
+    film = None if json else _filming(out / "operation.mp4")
     page = write_checked(dataset, out / "report", found)
     say("3. what is in it, as a page and as tables")
     chapters: dict[str, Chapter] = {}
@@ -68,13 +72,13 @@ def demo(
             pages[f"The ranking: {chapter.title}"] = ranked["page"]
             plain[one.name]["ranking"] = ranked["json"]
     index = write_index(out, title="The demo", links=pages)
-    if json:
+    if film is None:
         counts = {name: getattr(found, name) for name in ("videos", "frames", "instances", "questions")}
         print_json({"data": str(data), "report": str(page), "index": str(index), **counts, **plain})
         return
-    film = _film(out / "operation.mp4")
+    film.join()
     say(f"\nOpen {index}\n")
-    say(f"  {film}   twelve seconds of an operation with its truth drawn")
+    say(f"  {out / 'operation.mp4'}   twelve seconds of an operation with its truth drawn")
     say(f"  {data / 'frames'}   the frames")
     say("\nThen your own data:\n  surgeval data check FOLDER\n  surgeval report FOLDER --out report")
 
@@ -95,13 +99,25 @@ def _ranking(chapter: Any, out: Path, *, quiet: bool) -> dict[str, Any]:
     return {"page": page, "json": {key: plain[key] for key in kept if key in plain}}
 
 
-def _film(path: Path) -> Path:
+def _filming(path: Path) -> BaseProcess:
+    """A process that makes the film while the chapters run; Ctrl-C is for this process alone, and ends both."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        process = get_context("spawn").Process(target=_film, args=(path,), daemon=True)
+        process.start()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return process
+
+
+def _film(path: Path) -> None:
     """Clipping and cutting, seen by source C; made once."""
     from surgeval import phantom
 
     edition = phantom.edition(EDITION)
     plan = next(plan for plan in phantom.plan_videos(edition.seed, edition.videos) if plan.name == "C3")
-    return path if path.exists() else phantom.truth_film(plan, path, seconds=edition.seconds, start=18)
+    if not path.exists():
+        phantom.truth_film(plan, path, seconds=edition.seconds, start=18)
 
 
 def _silent(text: str) -> None:
