@@ -62,13 +62,13 @@ class Interval:
     def cell(self, places: int = 3) -> str:
         """For a table: number and ends in one cell, a dash where there is no number.
 
-        >>> Interval(0.5124, 0.43, 0.601).cell(), Interval(0.5, math.nan, math.nan).cell(2)
-        ('0.512 [0.430, 0.601]', '0.50')
+        >>> Interval(0.5124, 0.43, 0.601).cell(), Interval(-0.0001, math.nan, math.nan).cell(2)
+        ('0.512 [0.430, 0.601]', '0.00')
         """
         if math.isnan(self.estimate):
             return "–"
-        ends = "" if math.isnan(self.low) else f" [{self.low:.{places}f}, {self.high:.{places}f}]"
-        return f"{self.estimate:.{places}f}{ends}"
+        low, high, estimate = (_fixed(value, places) for value in (self.low, self.high, self.estimate))
+        return estimate if math.isnan(self.low) else f"{estimate} [{low}, {high}]"
 
     def ends(self, places: int = 3) -> str:
         """The ends in words, for the remark under a number: `95 % interval 0.430 to 0.601`."""
@@ -117,6 +117,12 @@ class Intervals:
 
     def _repr_html_(self) -> str:
         return str(self.to_frame()._repr_html_())
+
+
+def _fixed(value: float, places: int) -> str:
+    """The number with so many decimals; what rounds to nothing has no sign."""
+    text = f"{value:.{places}f}"
+    return text.removeprefix("-") if float(text) == 0 else text
 
 
 def _table(items: list[Interval]) -> pl.DataFrame:
