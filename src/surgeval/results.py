@@ -62,7 +62,9 @@ def _rows(count: int) -> str:
 
 
 def _chosen(kind: str, known: Mapping[str, Any], name: str | None) -> Any:
-    chosen = next(iter(known), "") if name is None else name
+    if not known:
+        raise BadInput(f"{kind}: found none, expected one: this result has no {kind}s")
+    chosen = next(iter(known)) if name is None else name
     if chosen not in known:
-        raise BadInput(f"{kind} {chosen!r}: expected one of {', '.join(known) or 'none'}")
+        raise BadInput(f"{kind} {chosen!r}: expected one of {', '.join(known)}")
     return known[chosen]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -34,6 +35,8 @@ def compare(
         raise BadInput(f"{a} and {b}: found {first.name} and {second.name}, expected two runs of one protocol")
     load = first.part("load")
     found = first.part("compare")(load(a), load(b))
+    if found.a == found.b:
+        found = replace(found, a=str(a), b=str(b))
     if out is not None:
         claim_folder(out, "report.html")
     page = write_comparison(found, out) if out is not None else None

@@ -77,7 +77,7 @@ def demo(
         print_json({"data": str(data), "report": str(page), "index": str(index), **counts, **plain})
         return
     film.join()
-    say(f"\nOpen {index}\n")
+    say(f"\nOpen {index}\n" if not film.exitcode else f"\nOpen {index} (the film could not be made)\n")
     say(f"  {out / 'operation.mp4'}   twelve seconds of an operation with its truth drawn")
     say(f"  {data / 'frames'}   the frames")
     say("\nThen your own data:\n  surgeval data check FOLDER\n  surgeval report FOLDER --out report")

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import typer
 
-from surgeval.protocols.registry import descriptors
+from surgeval.errors import BadInput, visible
+from surgeval.protocols.registry import broken_protocols, descriptors
 
 
 def register(app: typer.Typer) -> None:
     """Add both groups with the commands of the protocols that have one."""
+    for problem in broken_protocols():
+        typer.echo(f"surgeval: note: {visible(problem)}", err=True)
     for kind, says in (
         ("run", "Run a protocol on a model; a run that was stopped is resumed by the same command."),
         ("score", "Score predictions or answers that were made elsewhere."),
@@ -17,9 +23,13 @@ def register(app: typer.Typer) -> None:
 
 
 def _group(kind: str, says: str) -> typer.Typer:
-    able = [one for one in descriptors().values() if getattr(one, kind)]
-    commands = {one.name: one.part(kind) for one in able}
-    asked = "\n\n".join(f"[bold]{one.name}[/bold]: {one.question}" for one in able)
+    commands: dict[str, Callable[..., Any]] = {}
+    for protocol in (protocol for protocol in descriptors().values() if getattr(protocol, kind)):
+        try:
+            commands[protocol.name] = protocol.part(kind)
+        except BadInput as error:  # a package of somebody else's must not take the command line away
+            typer.echo(f"surgeval: note: {visible(str(error))}", err=True)
+    asked = "\n\n".join(f"[bold]{name}[/bold]: {descriptors()[name].question}" for name in commands)
     text = "\n\n".join((says, asked, _example(next(iter(commands.values())).__doc__ if commands else "")))
     group = typer.Typer(help=text, no_args_is_help=True, rich_markup_mode="rich")
     group.callback()(_keep_names)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from surgeval.console import JsonOption, console, print_frame, print_json, progress
+from surgeval.console import JsonOption, claim_folder, console, print_frame, print_json, progress
 from surgeval.errors import visible
 
 if TYPE_CHECKING:
@@ -69,6 +69,8 @@ def rank_models(
         "min_clusters": min_clusters, "seed": seed,
     }  # fmt: skip
     RankOptions(**options)  # a misspelt option is told before files are read
+    if out is not None:
+        claim_folder(out, "report.html")
     with progress("steps") as bar:
         task = bar.add_task("ranking", total=None)
         ranking = rank_runs(results, max_unscored=max_unscored, **options, baselines=baseline or ())

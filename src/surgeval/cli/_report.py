@@ -53,6 +53,9 @@ def report(
     """
     from surgeval.protocols.registry import is_run, runs_in
 
+    for path in paths:
+        if not path.exists():
+            raise BadInput(f"{path}: found no such file or folder, expected a dataset, a run or a folder of runs")
     runs = [path for path in paths if is_run(path)]
     if runs and len(runs) < len(paths):
         other = next(path for path in paths if path not in runs)
@@ -61,7 +64,7 @@ def report(
         raise BadInput(f"{paths[1]}: found a second dataset, expected one dataset or several run folders")
     if runs:
         page = _of_runs(runs, out)
-    elif paths[0].is_dir() and runs_in(paths[0]):
+    elif format is None and paths[0].is_dir() and runs_in(paths[0]) and not _is_dataset(paths[0]):
         page = _of_folder(paths[0], out)
     else:
         page = write_report(paths[0], _needed(out), format, labels)
@@ -69,6 +72,13 @@ def report(
         print_json({"report": str(page)})
     else:
         console().print(f"open {visible(str(page))}")
+
+
+def _is_dataset(path: Path) -> bool:
+    """A dataset may well hold a folder of runs."""
+    from surgeval.datasets import dataset_formats
+
+    return any(known.detect(path) for known in dataset_formats().values())
 
 
 def _needed(out: Path | None) -> Path:

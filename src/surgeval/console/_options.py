@@ -59,5 +59,7 @@ def claim_folder(out: Path, mark: str) -> None:
     """
     if out.exists() and not out.is_dir():
         raise BadInput(f"{out}: found a file, expected a folder to write to")
+    if (out / "run.json").exists() and mark not in ("run.json", "scores.json"):
+        raise BadInput(f"{out}: found a run there, expected a folder of its own for this page")
     if out.is_dir() and any(out.iterdir()) and not (out / mark).exists():
         raise BadInput(f"{out}: found other files there, expected a new or empty folder or one with our own {mark}")

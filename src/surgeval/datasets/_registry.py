@@ -127,7 +127,7 @@ def _found(path: Path, format: str | None) -> Format:
         return known[fitting[0]]
     if fitting:
         raise BadInput(f"{path}: found files of {' and '.join(fitting)}, expected one format: "
-                       f"name it, for example --format {fitting[0]}")  # fmt: skip
+                       f"name it, for example {fitting[0]}")  # fmt: skip
     if path.is_file():
         raise BadInput(f"{path}: found a file of unknown kind, expected a dataset folder, COCO or FOCUS JSON, "
                        "items.jsonl, published rows (Parquet), a table with its mapping or a video")  # fmt: skip

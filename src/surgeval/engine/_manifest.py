@@ -23,6 +23,7 @@ __all__ = ["COMPLETE", "FORMAT", "Manifest", "RunRecord", "differences", "librar
            "save_record", "save_scored"]  # fmt: skip
 
 FORMAT = 1
+_STATUSES = ("running", "interrupted", "stopped", "failed", "done")
 COMPLETE = ("done", "failed")  # the statuses of a run whose cases.parquet holds every unit
 
 
@@ -131,6 +132,10 @@ def load_record(folder: str | Path) -> RunRecord:
             raise DataError(path, field=key, found="nothing", expected="a value")
         if not isinstance(content[key], kind) or (kind is int and isinstance(content[key], bool)):
             raise DataError(path, field=key, found=type(content[key]).__name__, expected=_names(kind))
+        if kind is int and content[key] < 0:
+            raise DataError(path, field=key, found=content[key], expected="a whole number of at least 0")
+    if content["status"] not in _STATUSES:
+        raise DataError(path, field="status", found=content["status"], expected=f"one of {', '.join(_STATUSES)}")
     manifest = Manifest(**{key: content[key] for key in _IDENTITY})
     return RunRecord(manifest, **{key: content[key] for key in _STATE})
 

@@ -67,8 +67,7 @@ class RunSummary:
         ]
         if self.failed:
             lines.append(
-                f"{_count(self.failed_cases, 'case')} of {_count(self.failed, 'unit')} failed;"
-                " the same command with --retry does only those:"
+                f"{_count(self.failed_cases, 'case')} of {_count(self.failed, 'unit')} failed; a retry does only those:"
             )
             lines += [
                 f"  {group.cases} × {group.status}: {group.reason} (first in {group.example})"

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from surgeval.figures._base import Figure
 from surgeval.figures._labels import plain, shorten
 from surgeval.figures._palette import colour, hatches
+from surgeval.files import atomic_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,9 +51,11 @@ def save_figure(figure: Figure, stem: Path) -> tuple[Path, Path]:
     drawing = figure.to_matplotlib()
     svg, png = stem.with_name(stem.name + ".svg"), stem.with_name(stem.name + ".png")
     with matplotlib.rc_context(_RC), _missing_glyphs_allowed():
-        drawing.savefig(svg, metadata={"Date": None, "Creator": None})
+        with atomic_file(svg) as file:
+            drawing.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
         drawing.set_layout_engine("none")  # laid out once: doing it again for the PNG takes as long as drawing it
-        drawing.savefig(png, dpi=200, metadata={"Software": None})
+        with atomic_file(png) as file:
+            drawing.savefig(file, format="png", dpi=200, metadata={"Software": None})
     return svg, png
 
 

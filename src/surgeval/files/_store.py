@@ -78,7 +78,8 @@ class Store:
         self.path, self._lock = Path(path), threading.Lock()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            if self.path.exists() and not self.path.is_file():
+            beside = [self.path, *(self.path.with_name(self.path.name + end) for end in ("-wal", "-shm", "-journal"))]
+            if any(path.is_symlink() for path in beside) or (self.path.exists() and not self.path.is_file()):
                 raise DataError(self.path, found="no regular file", expected=f"{self.what} or a place to make one")
             self._base = sqlite3.connect(self.path, timeout=60, isolation_level=None, check_same_thread=False)
         except (OSError, sqlite3.Error) as error:

@@ -13,7 +13,7 @@ from pathlib import Path
 import polars as pl
 
 from surgeval.errors import BadInput
-from surgeval.files import guard, unguard
+from surgeval.files import guard, make_folder, path_inside, unguard, write_atomically
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 
@@ -60,10 +60,10 @@ def save_tables(tables: Mapping[str, pl.DataFrame], folder: Path) -> tuple[Path,
             raise BadInput(f"table {name!r}: expected a name of lower-case letters, digits, '-' and '_'")
     paths = []
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(path_inside(folder.parent, folder.name))
         for name, table in tables.items():
             path = folder / f"{name}.csv"
-            _guarded(table).write_csv(path)
+            write_atomically(path, _guarded(table).write_csv().encode("utf-8", "replace"))
             paths.append(path)
     except OSError as error:
         raise BadInput(f"{folder}: tables cannot be written: {error.strerror or error}") from error

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from surgeval.errors import BadInput
 from surgeval.figures import Figure, save_figure
+from surgeval.files import make_folder, path_inside
 from surgeval.pages._parts import Plot
 
 __all__ = ["save_figures"]
@@ -27,7 +28,7 @@ def save_figures(
     """
     folder = out / "figures"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(path_inside(out, "figures"))
         for name, figure in figures.items():
             save_figure(figure, folder / name)
     except OSError as error:

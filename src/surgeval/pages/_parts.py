@@ -39,7 +39,8 @@ class Link:
     file: str
 
     def __post_init__(self) -> None:
-        if not self.file or self.file.startswith("/") or ":" in self.file or "\\" in self.file:
+        address = ":" in self.file.partition("/")[0]  # a scheme stands before the first slash
+        if not self.file or self.file.startswith("/") or address or "\\" in self.file:
             raise BadInput(f"link {self.file!r}: expected a relative path")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import polars as pl
 
 from surgeval.errors import BadInput
+from surgeval.figures import Estimate, EstimateBars, EstimateGroup
 from surgeval.results import Result
 from surgeval.stats import Difference, Interval
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Chapter", "Compared", "Comparison", "Demo", "Headline", "RunResult", "by_key"]
 
 Part = TypeVar("Part")
+_MOST_BARS = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,21 @@ class Comparison(Result):
         }  # fmt: skip
         frame = pl.DataFrame(rows, schema=schema, orient="row")
         return {"differences": frame.with_columns(pl.selectors.float().fill_nan(None))}
+
+    @property
+    def figures(self) -> dict[str, EstimateBars]:
+        """`differences`: bars with their intervals; the table has also those that do not fit."""
+        drawn = [one for one in self.numbers if math.isfinite(one.difference.estimate)][:_MOST_BARS]
+        if not drawn:
+            return {}
+        estimates = tuple(
+            Estimate(d.estimate)
+            if math.isnan(d.interval.low)
+            else Estimate(d.estimate, d.interval.low, d.interval.high)
+            for d in (one.difference for one in drawn)
+        )
+        bars = (EstimateGroup("A − B", estimates),)
+        return {"differences": EstimateBars("Differences A − B", tuple(one.label for one in drawn), bars, "difference")}
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""

@@ -38,6 +38,12 @@ class Descriptor:
     several: bool = False
     order: int = 100
 
+    def __post_init__(self) -> None:
+        texts = (self.name, self.question, self.load, self.page, self.compare, self.run, self.score, self.outcomes,
+                 self.chapter)  # fmt: skip
+        if not all(isinstance(text, str) for text in texts) or type(self.order) is not int or not self.name:
+            raise BadInput(f"protocol {self.name!r:.60}: found other values, expected texts and a whole number")
+
     @classmethod
     def of_rooms(
         cls, package: str, question: str, *, offers: Sequence[str] = (), several: bool = False, order: int = 100
@@ -65,5 +71,10 @@ class Descriptor:
         module, colon, attribute = place.partition(":")
         if not colon:
             raise BadInput(f"protocol {self.name}: {name}: found {place!r}, expected MODULE:FUNCTION")
-        found: Callable[..., Any] = getattr(import_module(module), attribute)
-        return found
+        try:
+            function: Callable[..., Any] = getattr(import_module(module), attribute)
+        except (ImportError, AttributeError) as error:
+            raise BadInput(f"protocol {self.name}: {name} = {place!r}: {error}") from error
+        if not callable(function):
+            raise BadInput(f"protocol {self.name}: {name} = {place!r}: found {function!r:.60}, expected a function")
+        return function

@@ -16,28 +16,47 @@ from surgeval.protocols.descriptor import Descriptor
 if TYPE_CHECKING:
     from surgeval.protocols.contract import RunResult
 
-__all__ = ["GROUP", "descriptor", "descriptor_of", "descriptors", "is_run", "load_run", "runs_in"]
+__all__ = ["GROUP", "broken_protocols", "descriptor", "descriptor_of", "descriptors", "is_run", "load_run", "runs_in"]
 
 GROUP = "surgeval.protocols"
 
 
-@cache
 def descriptors() -> dict[str, Descriptor]:
     """Every installed protocol by name, in the order of the demo.
 
     >>> list(descriptors())[:3]
     ['triplets', 'focus', 'surgxbench']
     """
-    found: dict[str, Descriptor] = {}
-    for point in sorted(entry_points(group=GROUP), key=lambda one: one.name):
+    return _installed()[0]
+
+
+def broken_protocols() -> tuple[str, ...]:
+    """A sentence for every entry point that cannot be used; the others work without it.
+
+    >>> broken_protocols()
+    ()
+    """
+    return _installed()[1]
+
+
+@cache
+def _installed() -> tuple[dict[str, Descriptor], tuple[str, ...]]:
+    known: dict[str, Descriptor] = {}
+    problems = []
+    # Ours first: another package's protocol of the same name must not take its place.
+    points = sorted(entry_points(group=GROUP), key=lambda point: (not point.value.startswith("surgeval."), point.name))
+    for point in points:
         try:
-            one = point.load()
-        except Exception as error:
-            raise BadInput(f"entry point {GROUP}.{point.name}: {type(error).__name__}: {error}") from error
-        if not isinstance(one, Descriptor) or one.name != point.name:
-            raise BadInput(f"entry point {GROUP}.{point.name}: found {one!r:.80}, expected its Descriptor")
-        found[one.name] = one
-    return dict(sorted(found.items(), key=lambda item: (item[1].order, item[0])))
+            loaded = point.load()
+            if not isinstance(loaded, Descriptor) or loaded.name != point.name:
+                raise BadInput(f"found {loaded!r:.80}, expected its Descriptor")
+            if loaded.name in known:
+                raise BadInput("found a second protocol of this name, expected another name")
+            known[loaded.name] = loaded
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a stranger's module does
+            said = str(error) if isinstance(error, BadInput) else f"{type(error).__name__}: {error}"
+            problems.append(f"protocol {point.name} ({point.value}) is left out: {said}")
+    return dict(sorted(known.items(), key=lambda item: (item[1].order, item[0]))), tuple(problems)
 
 
 def descriptor(name: str) -> Descriptor:

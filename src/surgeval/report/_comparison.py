@@ -7,13 +7,11 @@ from pathlib import Path
 
 import polars as pl
 
-from surgeval.figures import Estimate, EstimateBars, EstimateGroup
 from surgeval.pages import Fact, Section, Table, save_figures, save_tables, write_page
 from surgeval.protocols.contract import Compared, Comparison
 
 __all__ = ["readable_comparison", "write_comparison"]
 
-_MOST = 24  # numbers in the figure; the table has them all
 _METHOD = (
     "Both runs are measured on the same resamples of whole videos, so the difficulty of the videos cancels out. A "
     "difference whose interval holds 0 is not told apart from none. The p-values are two-sided and not adjusted for "
@@ -21,7 +19,7 @@ _METHOD = (
 )
 
 
-def write_comparison(comparison: Comparison, out: Path) -> Path:
+def write_comparison(comparison: Comparison, out: str | Path) -> Path:
     """Write page, table and figure below `out`; returns the page's path.
 
     >>> import tempfile
@@ -33,9 +31,9 @@ def write_comparison(comparison: Comparison, out: Path) -> Path:
     ...     page.name, sorted(path.name for path in Path(folder).iterdir())
     ('report.html', ['figures', 'report.html', 'tables'])
     """
+    out = Path(out)
     save_tables(comparison.tables, out / "tables")
-    figures = {"differences": figure} if (figure := difference_figure(comparison)) else {}
-    plots = save_figures(figures, out)
+    plots = save_figures(comparison.figures, out)
     tables = [
         Table(title, frame, file="tables/differences.csv") for title, frame in readable_comparison(comparison).items()
     ]
@@ -67,7 +65,7 @@ def readable_comparison(comparison: Comparison) -> dict[str, pl.DataFrame]:
          "" if math.isnan(one.difference.p) else f"{one.difference.p:.4f}", who(one, comparison.a, comparison.b))
         for one in comparison.numbers
     ]  # fmt: skip
-    heads = ["number", *_distinct(comparison.a, comparison.b), "A − B", "p", "better"]
+    heads = ["number", f"A: {comparison.a}", f"B: {comparison.b}", "A − B", "p", "better"]
     title = f"{comparison.a} − {comparison.b}, paired over {comparison.clusters} videos"
     return {title: pl.DataFrame(rows, schema=dict.fromkeys(heads, pl.String), orient="row")}
 
@@ -92,29 +90,12 @@ def verdict(one: Compared, a: str, b: str) -> str:
     return f"{values}; {f'{better} is better' if better else 'they differ'}, difference {interval.cell()}."
 
 
-def difference_figure(comparison: Comparison) -> EstimateBars | None:
-    """The differences as bars with their intervals."""
-    shown = [one for one in comparison.numbers if math.isfinite(one.difference.estimate)][:_MOST]
-    if not shown:
-        return None
-    estimates = tuple(
-        Estimate(d.estimate) if math.isnan(d.interval.low) else Estimate(d.estimate, d.interval.low, d.interval.high)
-        for d in (one.difference for one in shown)
-    )
-    group = EstimateGroup("A − B", estimates)
-    return EstimateBars("Differences A − B", tuple(one.label for one in shown), (group,), "difference")
-
-
 def _facts(comparison: Comparison) -> tuple[Fact, ...]:
     return tuple(
         Fact(one.label, f"{one.difference.estimate:+.3f}", one.difference.interval.ends())
         for one in comparison.numbers[:3]
         if math.isfinite(one.difference.estimate)
     )
-
-
-def _distinct(a: str, b: str) -> tuple[str, str]:
-    return (f"A: {a}", f"B: {b}")
 
 
 def _number(value: float) -> str:

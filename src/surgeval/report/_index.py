@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from surgeval.errors import BadInput, SurgevalError
+from surgeval.files import leads_out
 from surgeval.pages import Link, Section, Table, distinct, write_page
 from surgeval.protocols.contract import Headline, RunResult
 from surgeval.protocols.descriptor import Descriptor
@@ -37,8 +38,8 @@ def write_run_pages(folders: Sequence[Path], out: Path | None = None) -> Path:
 
 
 def write_index(
-    folder: Path, out: Path | None = None, *, title: str | None = None, links: Mapping[str, Path] | None = None,
-    lead: str = "",
+    folder: str | Path, out: str | Path | None = None, *, title: str | None = None,
+    links: Mapping[str, Path] | None = None, lead: str = "",
 ) -> Path:  # fmt: skip
     """`index.html` over all runs in a folder; a run without a page of its own gets one. `links` are further pages.
 
@@ -48,17 +49,26 @@ def write_index(
     Traceback (most recent call last):
     surgeval.errors.BadInput: ...: found no run in it, expected folders with a run.json
     """
+    folder = Path(folder)
     runs = runs_in(folder)
     if not runs:
         raise BadInput(f"{folder}: found no run in it, expected folders with a run.json")
-    kinds = [(run, descriptor_of(run)) for run in runs]
+    kinds: list[tuple[Path, Descriptor]] = []
+    unread: list[str] = []
+    for run in runs:
+        try:
+            if leads_out(run, folder):
+                raise BadInput(f"{run}: found a link that leads elsewhere, expected a folder")
+            kinds.append((run, descriptor_of(run)))
+        except SurgevalError as error:  # a run that cannot be read must not hide the others
+            unread.append(str(error))
     name = title or folder.resolve().name or "Runs"
-    return _index(kinds, out or folder, "index.html", name, links or {}, lead)
+    return _index(kinds, Path(out or folder), "index.html", name, links or {}, lead, unread)
 
 
 def _index(
     runs: Sequence[tuple[Path, Descriptor]], out: Path, file: str, title: str,
-    links: Mapping[str, Path] | None = None, lead: str = "",
+    links: Mapping[str, Path] | None = None, lead: str = "", unread: Sequence[str] = (),
 ) -> Path:  # fmt: skip
     sections = []
     if links:
@@ -67,6 +77,7 @@ def _index(
     for kind in descriptors().values():
         folders = [folder for folder, own in runs if own.name == kind.name]
         sections += [_section(kind, folders, out)] if folders else []
+    sections += [Section("Runs that could not be read", "\n\n".join(unread))] if unread else []
     many = f"{len(runs)} run{'s' if len(runs) > 1 else ''}"
     said = lead or f"{many} with their headline numbers; each name opens its page."
     return write_page(out / file, title, sections, kind="runs", lead=said)
@@ -75,18 +86,19 @@ def _index(
 def _section(kind: Descriptor, folders: Sequence[Path], out: Path) -> Section:
     loaded: dict[Path, RunResult] = {}
     problems: list[str] = []
-    links = []
     for folder in folders:
         try:
             loaded[folder] = load_run(folder)
             page = folder / "report.html"
-            if not page.is_file():
+            if not page.is_file() or page.is_symlink():
                 kind.part("page")([loaded[folder]], folder)
-            links.append(Link(loaded[folder].name, _relative(page, out)))
         except SurgevalError as error:  # a run that is not finished must not hide the others
             problems.append(str(error))
+            loaded.pop(folder, None)
     tables = _tables(list(loaded.values())) if loaded else ()
-    return Section(kind.name, "\n\n".join([kind.question, *problems]), tables=tables, links=tuple(links))
+    names = distinct(run.name for run in loaded.values())
+    links = tuple(Link(name, _relative(run / "report.html", out)) for name, run in zip(names, loaded, strict=True))
+    return Section(kind.name, "\n\n".join([kind.question, *problems]), tables=tables, links=links)
 
 
 def _tables(runs: Sequence[RunResult]) -> tuple[Table, ...]:
@@ -97,7 +109,7 @@ def _tables(runs: Sequence[RunResult]) -> tuple[Table, ...]:
     chance = {label: {one.chance for one in numbers[label].values()} - {None} for label in first}
     if any(chance.values()):
         rows.append(["chance", *(_range(levels) for levels in chance.values())])
-    tables = [Table("Headline numbers", _frame(["run", *first], rows))]
+    tables = [Table("Headline numbers", _frame(distinct(["run", *first]), rows))]
     if len(numbers) > _FIRST:
         every = [[label, *(_cell(known, n) for n in range(len(runs)))] for label, known in numbers.items()]
         tables.append(Table("All headline numbers", _frame(distinct(["number", *names]), every), folded=True))
@@ -119,7 +131,7 @@ def _cell(known: Mapping[int, Headline], run: int) -> str:
 
 def _range(levels: set[float | None]) -> str:
     """One level, or from the lowest to the highest where runs differ."""
-    texts = sorted(f"{level:.3f}" for level in levels if level is not None)
+    texts = [f"{level:.3f}" for level in sorted(level for level in levels if level is not None)]
     return "" if not texts else texts[0] if texts[0] == texts[-1] else f"{texts[0]} to {texts[-1]}"
 
 
@@ -129,4 +141,4 @@ def _frame(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> pl.DataFrame:
 
 def _relative(page: Path, out: Path) -> str:
     """A link from the index to a page: below it wherever the runs are, and never an address of another kind."""
-    return Path(os.path.relpath(page.resolve(), out.resolve())).as_posix()
+    return f"./{Path(os.path.relpath(page.resolve(), out.resolve())).as_posix()}"

@@ -257,7 +257,7 @@ class TableFormat:
     """Any table of boxes, with the file that says what its columns mean."""
 
     name = "table"
-    title = "a table of boxes (CSV, JSON) described by mapping.toml beside it (or --mapping FILE)"
+    title = "a table of boxes (CSV, JSON) described by mapping.toml beside it, or by a mapping file that is named"
 
     def detect(self, path: Path) -> bool:
         """A folder with a mapping file that speaks of a table."""

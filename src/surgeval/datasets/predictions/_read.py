@@ -105,7 +105,7 @@ def detect_format(path: Path) -> str:
         lines = bool(text_files(path))
         documents = any(name.endswith(".json") and name != "labels.json" for name in inside)
         if lines and documents:
-            raise BadInput(f"{path}: found .txt and .json files, expected one format: name it (--pred-format)")
+            raise BadInput(f"{path}: found .txt and .json files, expected one format: name it")
         if lines or documents:
             return "yolo" if lines else "cholect50"
         raise BadInput(f"{path}: found neither .txt nor .json files, expected predictions")
@@ -131,7 +131,7 @@ def _json_format(path: Path) -> str:
         if (number >= 0 and isinstance(value, list)) or (number < 0 and _frames_of_rows(value)):
             return "rows"
     raise BadInput(f"{path}: found JSON of unknown shape, expected COCO results, CholecT50's layout or rows by video "
-                   "and frame: name the format (--pred-format)")  # fmt: skip
+                   "and frame: name the format")  # fmt: skip
 
 
 def _frames_of_rows(value: object) -> bool:

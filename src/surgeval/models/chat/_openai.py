@@ -144,7 +144,7 @@ class OpenAIChat:
     def _refused(self, reply: HttpReply) -> Reply | Failure:
         code, detail = reply.status, error_of(reply.body)
         if 300 <= code < 400 and "location" in reply.headers:
-            place = _place(self._endpoint, reply.headers["location"])
+            place = _place(self._endpoint, self._secrets.hide(reply.headers["location"]))
             return Failure(f"HTTP {code}, a redirect to {place}, expected the server that was named", transient=False)
         if code == 400 and detail.get("code") == "content_filter":
             return Reply(None, finish="content_filter")

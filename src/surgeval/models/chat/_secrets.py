@@ -11,6 +11,7 @@ import html
 import json
 import os
 import re
+import unicodedata
 from collections.abc import Iterable
 from urllib.parse import SplitResult, quote, quote_plus, unquote, unquote_plus, urlsplit
 
@@ -30,13 +31,18 @@ class Secrets:
     """
 
     def __init__(self, values: Iterable[str]) -> None:
-        forms = {form for value in values if len(value) >= _SHORTEST for form in _forms(value)}
+        secrets = [value for value in values if len(value) >= _SHORTEST]
+        self._folded = {_fold(value)[: max(_SHORTEST, len(value) * 3 // 4)] for value in secrets}
+        forms = {form for value in secrets for form in _forms(value)}
         longest_first = sorted(forms, key=lambda form: (-len(form), form))
         self._pattern = re.compile("|".join(map(_escaped, longest_first)), re.IGNORECASE) if forms else None
 
     def hide(self, text: str) -> str:
-        """The text without any of them."""
-        return text if self._pattern is None else self._pattern.sub(HIDDEN, text)
+        """The text without any of them; one that holds most of a secret in disguise is hidden as a whole."""
+        if self._pattern is None:
+            return text
+        shown = self._pattern.sub(HIDDEN, text)
+        return HIDDEN if any(start in view for view in _views(shown) for start in self._folded) else shown
 
 
 def read_key(url: str) -> str:
@@ -64,6 +70,17 @@ def secrets_of(key: str, url: str, proxy: SplitResult | None) -> Secrets:
         login = unquote(proxy.username), unquote(proxy.password or "")
         values += [login[1], ":".join(login)]
     return Secrets(values)
+
+
+def _fold(text: str) -> str:
+    """The letters and signs that a reader would see, without spaces, marks of emphasis and what is not shown."""
+    seen = unicodedata.normalize("NFKC", text).casefold()
+    return "".join(c for c in seen if not (c.isspace() or c in "*`\\" or unicodedata.category(c) == "Cf"))
+
+
+def _views(text: str) -> Iterable[str]:
+    """The text as it is and decoded once: spaced or wrapped, in wide letters, percent signs or entities."""
+    yield from {_fold(text), _fold(unquote(text)), _fold(html.unescape(text))}
 
 
 def _forms(value: str) -> Iterable[str]:

@@ -64,6 +64,9 @@ class _Odd(Exception):
     """A value that does not fit: where it is, what it is, what it should be."""
 
 
+_LARGEST = 10**15  # of a count: sums of them fit every column
+
+
 def write_scores(scores: FocusScores, folder: Path) -> Path:
     """Write `scores.json` in one step, each row on a line of its own; returns its path."""
     verdicts = [asdict(verdict) for verdict in scores.verdicts]
@@ -158,7 +161,10 @@ def _typed(hint: Any, value: object, where: str) -> Any:
         return float(number)
     if hint is str:
         return printable(value) if isinstance(value, str) else _refuse(where, value, "text")
-    return value if type(value) is hint else _refuse(where, value, {int: "a whole number"}.get(hint, "true or false"))
+    if hint is int:
+        fits = type(value) is int and abs(value) < _LARGEST
+        return value if fits else _refuse(where, value, "a whole number of at most fifteen digits")
+    return value if type(value) is hint else _refuse(where, value, "true or false")
 
 
 def _fitting(options: Sequence[Any], value: object) -> Any:

@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 
 from surgeval.datasets import Problem
-from surgeval.engine import Manifest, load_record, save_scored
+from surgeval.engine import COMPLETE, Manifest, folder_lock, load_record, save_scored
 from surgeval.errors import BadInput, DataError, RunError
 from surgeval.figures import Figure
 from surgeval.files import make_folder
@@ -147,9 +147,14 @@ class FocusScores(RunResult):
         check_scores_folder(place)
         try:
             make_folder(place)
-            path = write_scores(self, place)
-            if not _asked(place):
-                save_scored(place, self._manifest(), cases=self.results.height)
+            with folder_lock(place):
+                asked = _asked(place)
+                if not asked:  # run.json comes last: what has one is complete, and all of one scoring
+                    (place / "run.json").unlink(missing_ok=True)
+                (place / "report.html").unlink(missing_ok=True)  # it tells of earlier scores
+                path = write_scores(self, place)
+                if not asked:
+                    save_scored(place, self._manifest(), cases=self.results.height)
         except OSError as error:
             raise BadInput(f"{place}: the scores cannot be written: {error.strerror or error}") from error
         return path
@@ -190,7 +195,7 @@ def load_focus(folder: str | Path) -> FocusScores:
     record = load_record(place)
     if record.manifest.protocol != "focus":
         raise DataError(place / "run.json", field="protocol", found=record.manifest.protocol, expected="focus")
-    if not (place / SCORES).exists():
+    if record.status not in COMPLETE or not (place / SCORES).exists():
         raise RunError(
             f"{place}: found a run whose answers are not scored ({record.status}), expected scores; finish the run,"
             " then `surgeval score focus` scores its answers into the same folder"

@@ -199,7 +199,11 @@ def _read(folder: Path) -> pl.DataFrame:
     """The cases of one run with every column of the protocol."""
     place = folder / "cases.parquet"
     try:
-        cases = _complete(load_cases(folder).collect())
+        cases = load_cases(folder).collect()
+        nested = next((name for name, dtype in cases.schema.items() if isinstance(dtype, pl.Struct | pl.Array)), None)
+        if nested is not None:
+            raise DataError(place, field=nested, found="a column of records", expected="plain values or lists of them")
+        cases = _complete(cases)
     except (pl.exceptions.PolarsError, OSError) as error:
         said = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
         raise DataError(place, found=f"a table that cannot be read ({said})", expected="the cases of a run") from None

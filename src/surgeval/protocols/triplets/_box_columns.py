@@ -18,7 +18,16 @@ from surgeval.metrics import Boxes
 from surgeval.protocols.triplets._stored import MOST_CLASSES
 from surgeval.vocab import LabelSpace
 
-__all__ = ["BoxColumns", "BoxFormat", "Columns", "class_counts", "number_frames", "read_boxes", "require_same_unit"]
+__all__ = [
+    "BoxColumns",
+    "BoxFormat",
+    "Columns",
+    "class_counts",
+    "number_frames",
+    "plain_values",
+    "read_boxes",
+    "require_same_unit",
+]
 
 Columns: TypeAlias = Mapping[str, Any] | pl.DataFrame
 BoxFormat: TypeAlias = Literal["xywh", "xyxy", "cxcywh"]
@@ -56,7 +65,7 @@ def read_boxes(table: Columns, name: str, box_format: str) -> BoxColumns:
     for column in wanted:
         if column not in known:
             raise BadInput(f"{name}: found {', '.join(known) or 'no column'}, expected a column {column!r}")
-    columns = {column: _values(table[column]) for column in wanted}
+    columns = {column: plain_values(table[column]) for column in wanted}
     count = len(columns["video"])
     for column, values in columns.items():
         if len(values) != count:
@@ -64,12 +73,19 @@ def read_boxes(table: Columns, name: str, box_format: str) -> BoxColumns:
     raw = columns["box"] if "box" in columns else [list(row) for row in zip(*(columns[c] for c in "xywh"), strict=True)]
     boxes = Boxes.of(np.zeros(count, np.int64), {"class": columns["class"]}, raw, columns.get("score"), name=name)
     xywh = _to_xywh(boxes.xywh, box_format if "box" in columns else "xywh")
+    odd = np.flatnonzero((xywh[:, 2:] < 0).any(axis=1))
+    if len(odd):
+        row = int(odd[0])
+        raise BadInput(f"{name}: row {row}: box: found {boxes.xywh[row].tolist()}, expected no negative size")
     rows = pl.DataFrame([_ids(columns["video"], name, "video").cast(pl.String), _ids(columns["frame"], name, "frame")])
     return BoxColumns(name, rows, boxes.classes["class"], Boxes(boxes.frame, {}, boxes.score, xywh))
 
 
-def _values(column: Any) -> Any:
-    return column.to_list() if isinstance(column, pl.Series) else column
+def plain_values(column: Any) -> Any:
+    """Lists of a series, and tensors without the record of their gradients."""
+    if isinstance(column, pl.Series):
+        return column.to_list()
+    return column.detach().cpu() if hasattr(column, "detach") else column
 
 
 def _ids(values: Any, name: str, column: str) -> pl.Series:

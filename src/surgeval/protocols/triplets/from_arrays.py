@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from surgeval.arrays import AnyArray, Ints
 from surgeval.errors import BadInput
@@ -20,6 +21,7 @@ from surgeval.protocols.triplets._box_columns import (
     Columns,
     class_counts,
     number_frames,
+    plain_values,
     read_boxes,
     require_same_unit,
 )
@@ -110,7 +112,8 @@ def score_recognition(
     """
     names = tuple(dict.fromkeys(map(str, videos)))
     number = {video: k for k, video in enumerate(names)}
-    labels = np.asarray(targets).astype(bool)
+    targets, scores = plain_values(targets), plain_values(scores)
+    labels = _truth(targets)
     if labels.ndim != 2 or labels.shape != np.shape(scores) or len(labels) != len(videos) or not len(labels):
         raise BadInput(f"found targets {labels.shape}, scores {np.shape(scores)} and {len(videos)} video names, "
                        "expected two frames × classes arrays and a video for each frame")  # fmt: skip
@@ -137,3 +140,17 @@ def _plan(
     return ScoringPlan(
         name, scheme, {**common, **settings}, [rare_classes(totals, rare)], totals, resamples, seed, (), progress
     )
+
+
+def _truth(targets: Any) -> npt.NDArray[np.bool_]:
+    """Labels as true and false; anything but 0 and 1 is refused, since scores in their place would look perfect."""
+    values = np.asarray(targets)
+    if values.dtype == bool:
+        return values
+    if values.dtype.kind not in "iuf":
+        raise BadInput(f"targets: found {values.dtype} values, expected 0 and 1 (or true and false)")
+    odd = np.argwhere((values != 0) & (values != 1))
+    if len(odd):
+        where = ", ".join(f"{axis} {n}" for axis, n in zip(("frame", "class"), odd[0].tolist(), strict=False))
+        raise BadInput(f"targets: {where}: found {values[tuple(odd[0])]}, expected 0 or 1 (scores come second)")
+    return values.astype(bool)

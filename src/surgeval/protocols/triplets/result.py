@@ -6,6 +6,7 @@ and curve, so the page is made again without predictions or dataset, and two fol
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections.abc import Mapping
@@ -16,14 +17,15 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from surgeval._version import __version__
-from surgeval.engine import Manifest, load_record, save_scored
-from surgeval.errors import BadInput, RunError
+from surgeval.engine import COMPLETE, Manifest, folder_lock, load_record, save_scored
+from surgeval.errors import BadInput, DataError, RunError
 from surgeval.figures import Curve, Figure
 from surgeval.files import (
     atomic_file,
     make_folder,
     read_json_object,
     read_parquet_file,
+    read_regular,
     trust_parquet,
     write_atomically,
 )
@@ -137,20 +139,32 @@ class TripletScores(RunResult):
             raise RunError(f"{out}: found a run of {other}, expected a new folder or a run of {self.protocol}")
         try:
             make_folder(out)
-            with atomic_file(out / REPLICATES) as file:
-                self.replicates.to_frame().write_parquet(file)
-            trust_parquet(out / REPLICATES)
-            _write_json(out / DETAILS, details_json(self.sheets, self.curves, self.confusions))
-            _write_json(out / SCORES, self.to_json(), indent=1)
-            config = {key: value for key, value in self.settings.items() if key not in ("data", "seed")}
-            manifest = Manifest(
-                self.protocol, config=config, dataset=self.settings["data"], model=self.name,
-                seeds={"resamples": self.settings["seed"]},
-            )  # fmt: skip
-            save_scored(out, manifest, cases=self.settings["frames"])  # last: what has a run.json is complete
+            with folder_lock(out):
+                self._write(out)
         except OSError as error:
             raise BadInput(f"{out}: scores cannot be written: {error.strerror or error}") from error
         return out / SCORES
+
+    def _write(self, out: Path) -> None:
+        """run.json goes first and comes last: what has one is complete, and all of one scoring."""
+        for stale in ("run.json", "report.html"):
+            (out / stale).unlink(missing_ok=True)
+        with atomic_file(out / REPLICATES) as file:
+            self.replicates.to_frame().write_parquet(file)
+        trust_parquet(out / REPLICATES)
+        _write_json(out / DETAILS, details_json(self.sheets, self.curves, self.confusions))
+        digests = {name: _digest(out / name) for name in (REPLICATES, DETAILS)}
+        _write_json(out / SCORES, {**self.to_json(), "sha256": digests}, indent=1)
+        config = {key: value for key, value in self.settings.items() if key not in ("data", "seed")}
+        manifest = Manifest(
+            self.protocol, config=config, dataset=self.settings["data"], model=self.name,
+            seeds={"resamples": self.settings["seed"]},
+        )  # fmt: skip
+        save_scored(out, manifest, cases=self.settings["frames"])
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(read_regular(path)).hexdigest()
 
 
 def _write_json(path: Path, data: Mapping[str, Any], indent: int | None = None) -> None:
@@ -168,6 +182,7 @@ def load_triplets(folder: str | Path) -> TripletScores:
     if "\0" in str(folder) or not (place / SCORES).exists():
         raise BadInput(f"{folder}: found no {SCORES}, expected a folder of scored triplets")
     data = read_json_object(place / SCORES, expected="the numbers of scored triplets", finite=True, names=True)
+    _require_one_scoring(place, data)
     sheets, curves, confusions = read_details(place / DETAILS)
     replicates = StoredReplicates.of_table(read_parquet_file(place / REPLICATES), place / REPLICATES)
     numbers = check_scores(place, data, SCHEMA, sheets, [*curves, *confusions], replicates)
@@ -176,3 +191,16 @@ def load_triplets(folder: str | Path) -> TripletScores:
         thresholds=data["thresholds"], numbers=numbers, replicates=replicates, sheets=sheets, curves=curves,
         confusions=confusions, folder=place,
     )  # fmt: skip
+
+
+def _require_one_scoring(place: Path, data: Mapping[str, Any]) -> None:
+    """Refuse files of two scorings in one folder: an interrupted one, or files copied from elsewhere."""
+    record = load_record(place)
+    stored = data.get("sha256")
+    for name in (REPLICATES, DETAILS):
+        said = stored.get(name) if isinstance(stored, Mapping) else None
+        if not (place / name).is_file() or said != _digest(place / name):
+            raise DataError(place / name, found="another scoring's file", expected=f"the one that {SCORES} belongs to")
+    if record.status not in COMPLETE or record.manifest.model != data.get("name"):
+        found = f"a run of {record.manifest.model!r:.60} that is {record.status}"
+        raise DataError(place / "run.json", found=found, expected=f"the finished run that {SCORES} belongs to")

@@ -14,8 +14,9 @@ import numpy as np
 import polars as pl
 
 from surgeval.errors import BadInput
-from surgeval.figures import Figure, Heatmap, Podium, RankBlobs, SignificanceMap, StabilityLines, save_figure
-from surgeval.pages import Fact, Plot, Section, Table, distinct, save_tables, write_page
+from surgeval.figures import Figure, Heatmap, Podium, RankBlobs, SignificanceMap, StabilityLines
+from surgeval.files import write_atomically
+from surgeval.pages import Fact, Plot, Section, Table, distinct, save_figures, save_tables, write_page
 from surgeval.report.ranking._study import RankingStudy
 from surgeval.stats import Ranking, Stability
 
@@ -44,11 +45,9 @@ def write_ranking_report(study: RankingStudy, out: Path, *, title: str = "Rankin
     ranking = study.ranking
     save_tables(study.tables, out / "tables")
     try:
-        (out / "figures").mkdir(parents=True, exist_ok=True)
-        for name, figure in _figures(study).items():
-            save_figure(figure, out / "figures" / name)
+        save_figures(_figures(study), out)
         text = json.dumps(study.to_json(), indent=2, ensure_ascii=False, allow_nan=False)
-        (out / "ranking.json").write_text(f"{text}\n", encoding="utf-8", errors="replace")
+        write_atomically(out / "ranking.json", f"{text}\n".encode("utf-8", "replace"))
     except OSError as error:
         raise BadInput(f"{out}: the report cannot be written: {error.strerror or error}") from error
     options = ranking.options

@@ -13,6 +13,8 @@ import numpy as np
 import polars as pl
 
 from surgeval.arrays import Floats
+from surgeval.figures import Heatmap
+from surgeval.results import Result
 from surgeval.stats.ranking._input import Outcomes
 from surgeval.stats.ranking._options import RankOptions
 from surgeval.stats.ranking._order import Decision
@@ -44,8 +46,8 @@ class Gate:
         }
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Ranking(Decision):
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
+class Ranking(Decision, Result):
     """Models in places, with the reasons.
 
     `p` is NaN in untestable buckets; `better[b, i, j]` says that model i is better than j in bucket b; `wins[i, j]`
@@ -83,8 +85,23 @@ class Ranking(Decision):
         """Model numbers by place, then by mean accuracy: the row order of tables and pictures."""
         return [int(m) for m in np.lexsort((np.arange(len(self.models)), -self.mean_accuracy, self.final_rank))]
 
-    def to_frame(self) -> pl.DataFrame:
-        """One row per model, best first."""
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """`ranking` (a row per model, best first), `buckets` and `pairs`."""
+        return {"ranking": self._places(), "buckets": self.bucket_table(), "pairs": self.pair_table()}
+
+    @property
+    def figures(self) -> dict[str, Heatmap]:
+        """`accuracy`: models by place, and their accuracy in each bucket."""
+        shares = tuple(tuple(round(100 * float(value), 1) for value in self.accuracy[:, m]) for m in self.order)
+        models = tuple(self.models[m] for m in self.order)
+        return {"accuracy": Heatmap("Accuracy by bucket", models, self.buckets, shares, "% right", whole=100)}
+
+    def __repr__(self) -> str:
+        places = ", ".join(" = ".join(group) for group in self.final_order)
+        return f"Ranking of {len(self.models)} models over {len(self.buckets)} buckets: {places}"
+
+    def _places(self) -> pl.DataFrame:
         order = self.order
         gate = self.gate
         rows = {
@@ -181,6 +198,3 @@ class Ranking(Decision):
             "gate": None if self.gate is None else self.gate.to_json(),
             "notes": list(self.notes),
         }
-
-    def _repr_html_(self) -> str:
-        return str(self.to_frame()._repr_html_())

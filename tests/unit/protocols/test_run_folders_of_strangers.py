@@ -1,0 +1,162 @@
+"""Run folders that somebody else may have touched: nothing is written through links, nothing of two runs is mixed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import surgeval
+from surgeval.cli._main import run as command
+from surgeval.engine import folder_lock
+from surgeval.errors import BadInput, DataError, RunError, SurgevalError
+from surgeval.models.chat._secrets import HIDDEN, Secrets
+from surgeval.protocols.triplets.page import write_page_of
+
+KEY = "sk-Attack+9f8e/7d6c5b4a"
+
+
+def scored(seed: int, name: str) -> surgeval.protocols.triplets.TripletScores:
+    dice = np.random.default_rng(seed)
+    targets = dice.random((48, 3)) < 0.4
+    videos = [f"v{frame % 8}" for frame in range(48)]
+    return surgeval.score_recognition(targets, dice.random((48, 3)) + seed * targets, videos, resamples=20, name=name)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    scored(0, "net").save(tmp_path / "net")
+    return tmp_path / "net"
+
+
+@pytest.mark.parametrize("linked", ["tables/headline.csv", "figures/curves_ivt.svg", "tables", "figures"])
+def test_a_page_is_not_written_through_links(run: Path, tmp_path: Path, linked: str) -> None:
+    write_page_of([surgeval.load_run(run)], run)
+    outside = tmp_path / "outside"
+    if "." in linked:
+        outside.write_text("precious")
+        (run / linked).unlink()
+    else:
+        outside.mkdir()
+        shutil.rmtree(run / linked)
+    (run / linked).symlink_to(outside)
+    code = command(["report", str(run)])
+    assert (outside.read_text() == "precious") if outside.is_file() else not any(outside.iterdir())
+    assert code == (0 if "." in linked else 2)
+
+
+@pytest.mark.timeout(60)
+def test_a_pipe_among_the_tables_does_not_hang(run: Path) -> None:
+    write_page_of([surgeval.load_run(run)], run)
+    (run / "tables" / "headline.csv").unlink()
+    os.mkfifo(run / "tables" / "headline.csv")
+    assert command(["report", str(run)]) == 0
+    assert (run / "tables" / "headline.csv").is_file()
+
+
+@pytest.mark.parametrize("name", ["replicates.parquet", "details.json", "run.json"])
+def test_files_of_another_scoring_are_refused(run: Path, tmp_path: Path, name: str) -> None:
+    scored(1, "other").save(tmp_path / "other")
+    shutil.copy(tmp_path / "other" / name, run / name)
+    with pytest.raises(DataError, match=name):
+        surgeval.load_run(run)
+
+
+def test_a_scoring_that_was_cut_off_is_no_run(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("surgeval.protocols.triplets.result.write_atomically", full)
+    with pytest.raises(BadInput, match="No space left"):
+        scored(1, "other").save(run)
+    with pytest.raises(SurgevalError):
+        surgeval.load_run(run)
+
+
+def test_two_scorings_do_not_share_a_folder(run: Path) -> None:
+    with folder_lock(run), pytest.raises(RunError, match="process"):
+        scored(1, "other").save(run)
+
+
+def test_a_page_of_earlier_scores_does_not_stay(run: Path) -> None:
+    write_page_of([surgeval.load_run(run)], run)
+    scored(1, "other").save(run)
+    assert not (run / "report.html").exists()
+    assert command(["report", str(run.parent)]) == 0
+    assert "other" in (run / "report.html").read_text(encoding="utf-8")
+
+
+def test_pages_of_other_things_do_not_land_in_a_run(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scored(1, "other").save(tmp_path / "other")
+    write_page_of([surgeval.load_run(run)], run)
+    before = (run / "report.html").read_bytes()
+    assert command(["compare", str(run), str(tmp_path / "other"), "--out", str(run)]) == 2
+    assert command(["report", str(tmp_path / "other"), "--out", str(run)]) == 2
+    assert "found a run there" in capsys.readouterr().err
+    assert (run / "report.html").read_bytes() == before
+
+
+@pytest.mark.parametrize("said", ["\u200b".join(KEY), KEY[:9] + "\n" + KEY[9:], KEY[:-1], " ".join(KEY),
+                                  "".join(f"%{ord(c):02x}" for c in KEY), "".join(f"&#{ord(c)};" for c in KEY),
+                                  "".join(chr(ord(c) + 0xFEE0) for c in KEY)])  # fmt: skip
+def test_a_key_in_disguise_is_hidden(said: str) -> None:
+    assert Secrets([KEY]).hide(f"your key is {said}, thanks") == HIDDEN
+    assert Secrets([KEY]).hide("the clip is open") == "the clip is open"
+
+
+@pytest.mark.parametrize(
+    ("entry", "module", "said"),
+    [
+        ("gone:D", "", "ModuleNotFoundError"),
+        ("bad:D", "D = 5", "expected its Descriptor"),
+        ("bad:D", "raise SystemExit(3)", "SystemExit"),
+        ("bad:D", "from surgeval.protocols.descriptor import Descriptor as C\n"
+         "D = C(name='bad', question='?', load='a:b', page='a:b', compare='a:b', run='nomodule:run')", "nomodule"),
+        ("bad:D", "from surgeval.protocols.descriptor import Descriptor as C\n"
+         "D = C(name='bad', question='?', load='a:b', page='a:b', compare='a:b', order='x')", "whole number"),
+    ],
+)  # fmt: skip
+def test_a_broken_protocol_of_another_package_leaves_the_others_alone(
+    tmp_path: Path, entry: str, module: str, said: str
+) -> None:
+    (tmp_path / "bad.py").write_text(module)
+    info = tmp_path / "bad-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: bad\nVersion: 1\n")
+    (info / "entry_points.txt").write_text(f"[surgeval.protocols]\nbad = {entry}\n")
+    paths = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    done = subprocess.run(
+        [sys.executable, "-m", "surgeval", "run", "--help"], env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert said in done.stderr and "Traceback" not in done.stderr
+    assert "surgxbench" in done.stdout
+
+
+def test_a_second_protocol_of_one_name_does_not_replace_ours(tmp_path: Path) -> None:
+    (tmp_path / "twin.py").write_text(
+        "from surgeval.protocols.descriptor import Descriptor as C\n"
+        "D = C(name='triplets', question='Mine now', load='a:b', page='a:b', compare='a:b')"
+    )
+    info = tmp_path / "twin-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: twin\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[surgeval.protocols]\ntriplets = twin:D\n")
+    script = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+        "from surgeval.protocols.registry import broken_protocols, descriptors\n"
+        "import json; print(json.dumps([descriptors()['triplets'].question, broken_protocols()]))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    question, problems = json.loads(done.stdout)
+    assert "Mine" not in question
+    assert "second protocol" in problems[0]

@@ -1,0 +1,115 @@
+"""The index over runs and the page of a comparison: directions, chance, few videos, and runs that cannot be read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from surgeval.engine import Manifest, save_scored
+from surgeval.errors import BadInput
+from surgeval.protocols.contract import Compared, Comparison, Headline, RunResult
+from surgeval.protocols.registry import runs_in
+from surgeval.report import readable_comparison, write_comparison, write_index
+from surgeval.report._comparison import verdict, who
+from surgeval.report._index import _range, _tables
+from surgeval.stats import Difference, Interval
+
+
+def compared(low: float, high: float, clusters: int = 30, *, more: bool | None = True) -> Compared:
+    middle = (low + high) / 2
+    interval = Interval(middle, low, high, clusters=clusters)
+    return Compared("x", "lost", Difference(0.5 + middle, 0.5, interval, 0.01), higher_is_better=more)
+
+
+class Shown(RunResult):
+    protocol, notes = "shown", ()
+
+    def __init__(self, name: str, *headlines: Headline) -> None:
+        self.name, self._headlines = name, headlines
+
+    def headlines(self) -> tuple[Headline, ...]:
+        return self._headlines
+
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        return {"empty": pl.DataFrame()}
+
+
+def headline(label: str, value: float, chance: float | None = None) -> Headline:
+    return Headline(label, label, Interval(value, value - 0.1, value + 0.1, clusters=9), chance=chance)
+
+
+@pytest.mark.parametrize(
+    ("number", "better"),
+    [
+        (compared(0.1, 0.3), "net"),
+        (compared(-0.3, -0.1), "twin"),
+        (compared(0.1, 0.3, more=False), "twin"),  # more is worse
+        (compared(0.1, 0.3, more=None), ""),
+        (compared(-0.1, 0.3), ""),
+        (compared(0.1, 0.3, clusters=5), ""),  # five videos carry no claim
+    ],
+)
+def test_the_better_run_is_named_only_where_the_interval_excludes_zero(number: Compared, better: str) -> None:
+    assert who(number, "net", "twin") == better
+
+
+def test_the_verdict_says_what_the_interval_allows() -> None:
+    assert "net is better" in verdict(compared(0.1, 0.3), "net", "twin")
+    assert "does not tell them apart" in verdict(compared(-0.1, 0.3), "net", "twin")
+    assert "they differ" in verdict(compared(0.1, 0.3, more=None), "net", "twin")
+    assert "5 videos are too few" in verdict(compared(0.1, 0.3, clusters=5), "net", "twin")
+
+
+def test_a_comparison_is_a_page_a_table_and_a_figure(tmp_path: Path) -> None:
+    comparison = Comparison(protocol="toy", a="net", b="twin", numbers=(compared(0.1, 0.3),), notes=("one note",))
+    page = write_comparison(comparison, str(tmp_path / "both")).read_text(encoding="utf-8")
+    assert "net is better" in page and "One note." in page
+    assert (tmp_path / "both" / "tables" / "differences.csv").is_file()
+    (frame,) = readable_comparison(comparison).values()
+    assert frame.row(0) == ("lost", "0.700", "0.500", "0.200 [0.100, 0.300]", "0.0100", "net")
+    assert comparison.plot().axes
+    with pytest.raises(BadInput, match="no figures"):
+        Comparison(protocol="toy", a="net", b="twin", numbers=()).plot()
+
+
+def test_runs_are_rows_chance_is_the_last_and_the_rest_is_folded() -> None:
+    numbers = [headline(f"n{k}", 0.5 + k / 100) for k in range(4)]
+    first, every = _tables([
+        Shown("net", headline("run", 0.4, 0.25), *numbers), Shown("net", headline("run", 0.6, 0.2)),
+    ])  # fmt: skip
+    assert first.frame.columns == ["run", "run (2)", "n0", "n1", "n2"]
+    assert first.frame.get_column("run").to_list() == ["net", "net (2)", "chance"]
+    assert first.frame.row(0)[1] == "0.400 [0.300, 0.500]"
+    assert first.frame.row(1)[2] == "–"
+    assert first.frame.row(2)[1] == "0.200 to 0.250"
+    assert every.folded and every.frame.height == 5
+    assert _range({10.25, 9.5}) == "9.500 to 10.250"
+
+
+def test_runs_that_cannot_be_read_do_not_hide_the_others(tmp_path: Path) -> None:
+    save_scored(tmp_path / "alien", Manifest("intent", model="net"), cases=1)
+    (tmp_path / "cut").mkdir()
+    (tmp_path / "cut" / "run.json").write_text("{")
+    save_scored(tmp_path / "deep" / "lost", Manifest("triplets", model="net"), cases=1)
+    (tmp_path / "linked").symlink_to(tmp_path / "deep" / "lost")
+    assert [run.name for run in runs_in(tmp_path)] == ["alien", "cut", "linked", "lost"]
+    page = write_index(str(tmp_path)).read_text(encoding="utf-8")
+    for said in ("found intent, expected one of", "cut off at line 1", "found no scores.json"):
+        assert said in page, said
+
+
+def test_a_record_of_impossible_state_is_refused(tmp_path: Path) -> None:
+    save_scored(tmp_path, Manifest("triplets", model="net"), cases=1)
+    good = json.loads((tmp_path / "run.json").read_text())
+    from surgeval.engine import load_record
+    from surgeval.errors import DataError
+
+    assert load_record(tmp_path).finished == 1 and load_record(tmp_path).failed == 0
+    for key, value in (("status", "banana"), ("units", -3), ("cases", True)):
+        (tmp_path / "run.json").write_text(json.dumps({**good, key: value}))
+        with pytest.raises(DataError, match=key):
+            load_record(tmp_path)
