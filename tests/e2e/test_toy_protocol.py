@@ -70,7 +70,7 @@ def test_a_run_is_reported_again_and_stands_in_the_index(toy: Call, runs: Path) 
     assert toy("report", runs).returncode == 0
     index = (runs / "index.html").read_text(encoding="utf-8")
     assert "instruments in a frame" in index
-    assert 'href="all/report.html"' in index
+    assert 'href="./all/report.html"' in index
 
 
 def test_two_runs_are_compared_and_ranked(toy: Call, runs: Path, tmp_path: Path) -> None:

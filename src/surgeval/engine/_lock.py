@@ -24,7 +24,13 @@ LOCK = "run.lock"
 
 @contextmanager
 def folder_lock(folder: Path) -> Iterator[None]:
-    """Hold the folder; a RunError names the process that holds it already."""
+    """Hold the folder; a RunError names the process that holds it already.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, folder_lock(Path(folder)):
+    ...     (Path(folder) / LOCK).read_text().partition(" ")[0]
+    'process'
+    """
     descriptor = _open(folder / LOCK)
     try:
         _acquire(descriptor, folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from surgeval.datasets.predictions import join
 from surgeval.errors import SurgevalError
 from surgeval.metrics import mean_of, rank_detections, weighted_ap
 from surgeval.protocols.triplets import compare_triplets, score_triplets
+from surgeval.protocols.triplets._numbers import StoredReplicates
 from surgeval.stats import paired_statistic
 
 
@@ -142,10 +144,14 @@ def test_a_damaged_folder_is_named(
 
 
 def test_replicates_of_other_draws_are_refused(theatre: MemoryDataset, good: pl.DataFrame, tmp_path: Path) -> None:
-    score(theatre, good, "a").save(tmp_path)
-    table = pl.read_parquet(tmp_path / "replicates.parquet")
-    table.head(5).write_parquet(tmp_path / "replicates.parquet")
+    scores = score(theatre, good, "a")
+    scores.save(tmp_path)
+    table = pl.read_parquet(tmp_path / "replicates.parquet").head(5)
+    few = replace(scores, replicates=StoredReplicates.of_table(table, tmp_path))
     with pytest.raises(SurgevalError, match="a draw of videos that is not stored"):
+        compare_triplets(few, scores)
+    table.write_parquet(tmp_path / "replicates.parquet")
+    with pytest.raises(SurgevalError, match="another scoring's file"):
         compare_triplets(tmp_path, tmp_path)
     (tmp_path / "replicates.parquet").write_bytes(b"PAR1")
     with pytest.raises(SurgevalError, match=r"replicates\.parquet: found .*, expected a readable Parquet file"):

@@ -182,10 +182,10 @@ def load_triplets(folder: str | Path) -> TripletScores:
     if "\0" in str(folder) or not (place / SCORES).exists():
         raise BadInput(f"{folder}: found no {SCORES}, expected a folder of scored triplets")
     data = read_json_object(place / SCORES, expected="the numbers of scored triplets", finite=True, names=True)
-    _require_one_scoring(place, data)
     sheets, curves, confusions = read_details(place / DETAILS)
     replicates = StoredReplicates.of_table(read_parquet_file(place / REPLICATES), place / REPLICATES)
     numbers = check_scores(place, data, SCHEMA, sheets, [*curves, *confusions], replicates)
+    _require_one_scoring(place, data)
     return TripletScores(
         name=data["name"], task=data["task"], settings=data["settings"], notes=tuple(data["notes"]),
         thresholds=data["thresholds"], numbers=numbers, replicates=replicates, sheets=sheets, curves=curves,
