@@ -20,6 +20,7 @@ from surgeval.errors import BadInput
 __all__ = ["HIDDEN", "Secrets", "read_key", "secrets_of"]
 
 HIDDEN = "[hidden]"
+_LONG = 16  # only of a long secret is a part, or a disguise, no word that an honest answer might hold
 _SHORTEST = 6  # anything shorter ("EMPTY", "1") is no secret, and hiding it would change honest answers
 
 
@@ -32,7 +33,7 @@ class Secrets:
 
     def __init__(self, values: Iterable[str]) -> None:
         secrets = [value for value in values if len(value) >= _SHORTEST]
-        self._folded = {_fold(value)[: max(_SHORTEST, len(value) * 3 // 4)] for value in secrets}
+        self._folded = {_fold(value)[: len(value) * 3 // 4] for value in secrets if len(value) >= _LONG}
         forms = {form for value in secrets for form in _forms(value)}
         longest_first = sorted(forms, key=lambda form: (-len(form), form))
         self._pattern = re.compile("|".join(map(_escaped, longest_first)), re.IGNORECASE) if forms else None
