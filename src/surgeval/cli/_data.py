@@ -115,9 +115,9 @@ def check(
     accepted = frozenset(allow or ())
     listing = _Listing(accepted, 0 if json else limit)
     with progress("frames") as bar:
-        task = bar.add_task("checking", total=None)
+        bar.phase("checking")
         report = datasets.check(
-            dataset, images=images, on_problem=listing, progress=lambda _video, done: bar.update(task, completed=done)
+            dataset, images=images, on_problem=listing, progress=lambda _video, done: bar.reach(done)
         )
     drops = _measure(path, format, labels, out, processes, retry, quiet=json) if quality else None
     if out is not None:
@@ -242,7 +242,7 @@ def convert(
     dataset = open_named(path, format, labels, mapping, boxes)
     rules = datasets.MergeMap.load(merge) if merge else None
     with progress("frames") as bar:
-        task = bar.add_task(f"writing {to}", total=None)
+        bar.phase(f"writing {to}")
         report = datasets.convert(
             dataset,
             out,
@@ -252,7 +252,7 @@ def convert(
             merge=rules,
             min_count=min_count,
             images=images,
-            progress=lambda _video, _frame: bar.advance(task),
+            progress=lambda _video, _frame: bar.advance(),
         )
     if json:
         print_json({**asdict(report), "out": str(report.out)})
@@ -330,13 +330,14 @@ def make_phantom(
 @contextmanager
 def rendering(videos: int) -> Iterator[Callable[[str, int, int], None]]:
     """A progress display for a phantom of so many operations, fed with (operation, frames done, frames)."""
-    with progress("operations") as bar:
-        task = bar.add_task("rendering", total=videos)
-        share: dict[str, float] = {}
+    with progress("frames") as bar:
+        bar.phase("rendering")
+        frames: dict[str, tuple[int, int]] = {}
 
         def show(video: str, done: int, total: int) -> None:
-            share[video] = done / total
-            bar.update(task, completed=int(sum(share.values())))
+            frames[video] = done, total
+            finished, known = (sum(pair[k] for pair in frames.values()) for k in (0, 1))
+            bar.reach(finished, known * videos // len(frames))  # operations are equally long
 
         yield show
 

@@ -45,8 +45,8 @@ def demo(
     say("   the very pixels and labels of the pinned edition" if same else f"   {_OTHER}")
     dataset = datasets.open_dataset(data)
     with progress("frames") as bar:
-        task = bar.add_task("checking", total=None)
-        found = datasets.check(dataset, progress=lambda _video, done: bar.update(task, completed=done))
+        bar.phase("checking")
+        found = datasets.check(dataset, progress=lambda _video, done: bar.reach(done))
     say(f"2. {found.summary()}")
     if found.problems:
         first = found.problems[0]

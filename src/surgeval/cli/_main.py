@@ -10,9 +10,22 @@ import typer
 from typer.exceptions import Abort, Exit, TyperException
 
 from surgeval import __version__
-from surgeval.cli import _compare, _data, _demo, _explain, _frames, _models, _phantom, _protocols, _rank, _report
+from surgeval.cli import (
+    INTERRUPTED,
+    _compare,
+    _data,
+    _demo,
+    _explain,
+    _frames,
+    _models,
+    _phantom,
+    _protocols,
+    _rank,
+    _report,
+)
 from surgeval.console import standard_streams
 from surgeval.errors import SurgevalError, visible
+from surgeval.progress import quiet
 from surgeval.protocols.registry import descriptors
 
 app = typer.Typer(
@@ -53,7 +66,7 @@ def _root(
 def run(argv: Sequence[str]) -> int:
     """Run one command line and return its exit code."""
     try:
-        with standard_streams():
+        with standard_streams(), quiet("--json" in argv):
             return _exit_code(argv)
     except OSError as error:  # what was printed last could not be stored
         return _complain(_os_sentence(error), 2)
@@ -65,7 +78,7 @@ def _exit_code(argv: Sequence[str]) -> int:
     except SurgevalError as error:
         return _complain(str(error), error.exit_code)
     except (Abort, KeyboardInterrupt):
-        return _complain("interrupted", 130)
+        return _complain(INTERRUPTED, 130)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 2
     except TyperException as error:
@@ -75,7 +88,7 @@ def _exit_code(argv: Sequence[str]) -> int:
     except OSError as error:
         return _complain(_os_sentence(error), 2)
     if result == 130:  # Typer's answer to Ctrl-C, without a word
-        return _complain("interrupted", 130)
+        return _complain(INTERRUPTED, 130)
     return result if isinstance(result, int) else 0
 
 

@@ -72,11 +72,11 @@ def rank_models(
     if out is not None:
         claim_folder(out, "report.html")
     with progress("steps") as bar:
-        task = bar.add_task("ranking", total=None)
+        bar.phase("ranking")
         ranking = rank_runs(results, max_unscored=max_unscored, **options, baselines=baseline or ())
-        bar.update(task, description="resampling the ranking")
+        bar.phase("resampling the ranking")
         study = study_ranking(ranking, outer=stability)
-        bar.update(task, description="writing")
+        bar.phase("writing the page")
         page = write_ranking_report(study, out, title=title) if out is not None else None
     if json:
         print_json({**study.to_json(), "report": str(page) if page else None})

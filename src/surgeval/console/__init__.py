@@ -3,6 +3,7 @@
 Protocols bring their own commands, so this lies below them; the tree of commands is `surgeval.cli`.
 """
 
+from surgeval.console._extras import models_missing, require_models
 from surgeval.console._options import (
     BoxesOption,
     FormatOption,
@@ -14,13 +15,13 @@ from surgeval.console._options import (
     claim_folder,
     open_named,
 )
+from surgeval.console._progress import Progress, progress, say_times
 from surgeval.console._screen import (
     console,
     print_frame,
     print_json,
     print_pieces,
     print_table,
-    progress,
     standard_streams,
 )
 
@@ -30,15 +31,19 @@ __all__ = [
     "JsonOption",
     "LabelsOption",
     "MappingOption",
+    "Progress",
     "ResamplesOption",
     "SeedOption",
     "claim_folder",
     "console",
+    "models_missing",
     "open_named",
     "print_frame",
     "print_json",
     "print_pieces",
     "print_table",
     "progress",
+    "require_models",
+    "say_times",
     "standard_streams",
 ]

@@ -90,7 +90,7 @@ def score(
     if (pred is None) == (not constant):
         raise BadInput("--pred and --constant: expected one of them")
     with progress("resamples") as bar:
-        bars = bar.add_task("scoring", total=resamples)
+        bar.phase("reading and matching", resamples)
         scores = score_triplets(
             data,
             pred,
@@ -110,13 +110,15 @@ def score(
             labels=labels,
             pred_format=pred_format,
             classes=classes,
-            progress=lambda done: bar.advance(bars, done),
+            progress=bar.advance,
         )
     page = None
     if out is not None:
         from surgeval.protocols.triplets.page import write_triplets_report
 
-        page = write_triplets_report(scores, out)
+        with progress("pages") as bar:
+            bar.phase("page")
+            page = write_triplets_report(scores, out)
     if json:
         print_json(_as_json(scores, page))
     else:
