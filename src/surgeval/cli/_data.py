@@ -14,6 +14,8 @@ import typer
 
 from surgeval.cli._group import command_group
 from surgeval.console import (
+    READING,
+    RUNNING,
     BoxesOption,
     FormatOption,
     JsonOption,
@@ -21,6 +23,7 @@ from surgeval.console import (
     MappingOption,
     claim_folder,
     console,
+    grouped,
     open_named,
     print_frame,
     print_json,
@@ -72,6 +75,12 @@ def list_formats(json: JsonOption = False) -> None:
 
 
 @app.command()
+@grouped(
+    {
+        READING: "format labels mapping boxes",
+        RUNNING: "processes retry limit",
+    }
+)
 def check(
     path: Annotated[Path, typer.Argument(help="A dataset folder or file.", show_default=False)],
     format: FormatOption = None,
@@ -210,6 +219,11 @@ def _print_check(report: CheckReport, accepted: frozenset[str]) -> None:
 
 
 @app.command()
+@grouped(
+    {
+        READING: "format labels mapping boxes",
+    }
+)
 def convert(
     path: Annotated[Path, typer.Argument(help="A dataset folder or file.", show_default=False)],
     to: Annotated[str, typer.Option("--to", help="The format to write; `surgeval data list` names them.")],
@@ -267,6 +281,11 @@ def convert(
 
 
 @app.command("phantom")
+@grouped(
+    {
+        RUNNING: "split mp4 processes",
+    }
+)
 def make_phantom(
     out: Annotated[Path, typer.Option("--out", help="The folder to make; finished videos in it are kept.")],
     seed: Annotated[

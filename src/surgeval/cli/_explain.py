@@ -7,7 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from surgeval.console import JsonOption, console, print_json, print_table
+from surgeval.console import (
+    MAPS,
+    JsonOption,
+    console,
+    grouped,
+    print_json,
+    print_table,
+)
 from surgeval.errors import BadInput, visible
 from surgeval.protocols.surgxbench.command import MethodName, heatmap_method
 
@@ -17,6 +24,11 @@ def register(app: typer.Typer) -> None:
     app.command()(explain)
 
 
+@grouped(
+    {
+        MAPS: "method order start_layer score_scale keep_top",
+    }
+)
 def explain(
     image: Annotated[Path, typer.Argument(help="An image file.", show_default=False)],
     model: Annotated[str, typer.Option("--model", help="As in `surgeval models list`.", show_default=False)],

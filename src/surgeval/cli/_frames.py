@@ -8,7 +8,13 @@ from typing import Annotated
 
 import typer
 
-from surgeval.console import JsonOption, console, print_json, progress
+from surgeval.console import (
+    JsonOption,
+    console,
+    grouped,
+    print_json,
+    progress,
+)
 from surgeval.errors import BadInput
 from surgeval.files import path_inside, safe_name
 
@@ -18,6 +24,7 @@ def register(app: typer.Typer) -> None:
     app.command("frames")(frames)
 
 
+@grouped({})
 def frames(
     videos: Annotated[list[Path], typer.Argument(help="Video files.", metavar="VIDEO…", show_default=False)],
     out: Annotated[Path, typer.Option("--out", help="Folder; each video gets one of its own in it.")],

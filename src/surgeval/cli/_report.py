@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from surgeval.console import (
+    READING,
     FormatOption,
     JsonOption,
     LabelsOption,
     claim_folder,
     console,
+    grouped,
     open_named,
     print_json,
     progress,
@@ -28,6 +30,11 @@ def register(app: typer.Typer) -> None:
     app.command()(report)
 
 
+@grouped(
+    {
+        READING: "format labels",
+    }
+)
 def report(
     paths: Annotated[
         list[Path],

@@ -4,6 +4,7 @@ Protocols bring their own commands, so this lies below them; the tree of command
 """
 
 from surgeval.console._extras import models_missing, require_models
+from surgeval.console._help import JUDGING, MAPS, MOTION, READING, RUNNING, SCORING, grouped
 from surgeval.console._options import (
     BoxesOption,
     FormatOption,
@@ -26,6 +27,12 @@ from surgeval.console._screen import (
 )
 
 __all__ = [
+    "JUDGING",
+    "MAPS",
+    "MOTION",
+    "READING",
+    "RUNNING",
+    "SCORING",
     "BoxesOption",
     "FormatOption",
     "JsonOption",
@@ -36,6 +43,7 @@ __all__ = [
     "SeedOption",
     "claim_folder",
     "console",
+    "grouped",
     "models_missing",
     "open_named",
     "print_frame",

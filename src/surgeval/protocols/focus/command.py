@@ -14,10 +14,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 import typer
 
 from surgeval.console import (
+    JUDGING,
+    READING,
+    RUNNING,
+    SCORING,
     JsonOption,
     ResamplesOption,
     SeedOption,
     console,
+    grouped,
     print_frame,
     print_json,
     print_table,
@@ -56,6 +61,12 @@ JudgeOption = Annotated[
 ]  # fmt: skip
 
 
+@grouped(
+    {
+        JUDGING: "flags max_judge_errors tie quorum ask_all human price cache workers",
+        SCORING: "max_latency compat strict scheme resamples seed name",
+    }
+)
 def score(
     requests: Annotated[Path, typer.Option("--requests", help="The questions (JSON list).", show_default=False)],
     references: Annotated[Path, typer.Option("--references", help="Their references.", show_default=False)],
@@ -141,6 +152,12 @@ def score(
     return 1 if scores.counts["judge_error"] else 0
 
 
+@grouped(
+    {
+        READING: "requests references",
+        RUNNING: "frames overlay_time concurrency max_tokens timeout",
+    }
+)
 def run(
     model: Annotated[
         str,

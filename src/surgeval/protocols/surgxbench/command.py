@@ -8,12 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast
 import typer
 
 from surgeval.console import (
+    MAPS,
+    MOTION,
+    READING,
+    RUNNING,
+    SCORING,
     FormatOption,
     JsonOption,
     LabelsOption,
     ResamplesOption,
     SeedOption,
     console,
+    grouped,
     print_frame,
     print_json,
     require_models,
@@ -32,6 +38,15 @@ ProfileName: TypeAlias = Literal["surgxbench", "early"]  # whose prompts, thresh
 MethodName: TypeAlias = Literal["auto", "rollout", "gradcam", "cross"]
 
 
+@grouped(
+    {
+        MAPS: "method order start_layer score_scale geometry keep_top literal grounded_at",
+        SCORING: "profile delta over pool top_k curves sanity occlusion resamples seed",
+        MOTION: "flow flow_gap flow_source fit",
+        READING: "video boxes mapping format labels",
+        RUNNING: "batch threads dtype gallery name",
+    }
+)
 def run(
     data: Annotated[Path, typer.Option("--data", help="A dataset folder or file.", show_default=False)],
     model: Annotated[

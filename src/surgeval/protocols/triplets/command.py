@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 import typer
 
 from surgeval.console import (
+    READING,
+    SCORING,
     FormatOption,
     JsonOption,
     LabelsOption,
@@ -15,6 +17,7 @@ from surgeval.console import (
     SeedOption,
     claim_folder,
     console,
+    grouped,
     print_json,
     print_pieces,
     progress,
@@ -33,6 +36,12 @@ RareFrom: TypeAlias = Literal["dataset", "train"]
 ClassKind: TypeAlias = Literal["triplet", "instrument"]  # what a lone class id means
 
 
+@grouped(
+    {
+        SCORING: "convention components leave_source_out rare rare_from threshold_from resamples seed",
+        READING: "pred_format classes format labels",
+    }
+)
 def score(
     data: Annotated[Path, typer.Option("--data", help="The dataset folder or file.", show_default=False)],
     pred: Annotated[
