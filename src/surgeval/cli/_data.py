@@ -33,7 +33,7 @@ from surgeval.console import (
 from surgeval.errors import BadInput
 
 if TYPE_CHECKING:
-    from surgeval.datasets import CheckReport, Problem
+    from surgeval.datasets import CheckReport, Dataset, Problem
     from surgeval.protocols.quality import QualityRun
 
 app = command_group("Look at, check, convert and make datasets.", "surgeval data check my_dataset")
@@ -101,7 +101,7 @@ def check(
     ] = None,
     processes: Annotated[int, typer.Option("--processes", min=1, help="Processes for --quality.")] = 1,
     retry: Annotated[bool, typer.Option("--retry", help="With --quality: do again only what failed.")] = False,
-    limit: Annotated[int, typer.Option("--limit", min=0, help="Problems to print; all of them are counted.")] = 50,
+    limit: Annotated[int, typer.Option("--limit", min=0, help="Examples to print of equal problems.")] = 3,
     json: JsonOption = False,
 ) -> int:
     """Name every problem in a dataset, with file and record; exit code 2 if there is any.
@@ -122,7 +122,8 @@ def check(
     if out is not None:
         claim_folder(out, "run.json" if quality else "tables/problems.csv")
     accepted = frozenset(allow or ())
-    listing = _Listing(accepted, 0 if json else limit)
+    _check_kinds(accepted, dataset)
+    listing = _Listing(accepted, limit)
     with progress("frames") as bar:
         bar.phase("checking")
         report = datasets.check(
@@ -136,7 +137,7 @@ def check(
     if json:
         print_json(_check_json(path, report, listing, drops))
     else:
-        listing.close()
+        listing.show()
         _print_check(report, accepted)
         if drops is not None:
             print_frame(f"{drops.to_frame().height} frames to drop", drops.to_frame())
@@ -145,23 +146,50 @@ def check(
     return drops.summary.exit_code if drops else 0
 
 
+def _check_kinds(accepted: frozenset[str], dataset: Dataset) -> None:
+    """Refuse a misspelt kind before an hour of reading; readers of other packages have kinds of their own."""
+    from difflib import get_close_matches
+
+    from surgeval.datasets import PROBLEM_KINDS
+
+    unknown = sorted(accepted.difference(PROBLEM_KINDS))
+    if unknown and type(dataset).__module__.startswith("surgeval."):
+        near = get_close_matches(unknown[0], PROBLEM_KINDS, 3)
+        known = f"{', '.join(near)} (near it)" if near else f"one of {', '.join(PROBLEM_KINDS)}"
+        raise BadInput(f"--allow: found {unknown[0]!r}, which is no kind of problem, expected {known}")
+
+
 class _Listing:
-    """Prints problems as they are found, and keeps those that were not accepted beforehand."""
+    """Keeps the problems that were not accepted beforehand, and prints equal ones together."""
 
     def __init__(self, accepted: frozenset[str], limit: int) -> None:
         self.found: list[Problem] = []
         self._accepted, self._limit = accepted, limit
 
     def __call__(self, problem: Problem) -> None:
-        if problem.kind in self._accepted:
-            return
-        self.found.append(problem)
-        if len(self.found) <= self._limit:
-            console().print(f"{problem.level}: {problem} ({problem.kind})")
+        if problem.kind not in self._accepted:
+            self.found.append(problem)
 
-    def close(self) -> None:
-        if len(self.found) > self._limit:
-            console().print(f"… and {len(self.found) - self._limit} more: --limit N prints them, --out DIR saves them")
+    def show(self) -> None:
+        """One line for each kind of the same sentence, the most frequent first, with so many examples as wanted."""
+        groups: dict[tuple[str, ...], list[Problem]] = {}
+        for problem in self.found:
+            # Numbers and places differ from one to the next; what is wrong does not.
+            field, expected = (re.sub(r"[0-9]+", "#", text or "") for text in (problem.field, problem.expected))
+            groups.setdefault((problem.level, problem.kind, field, expected), []).append(problem)
+        hidden = 0
+        for (level, kind, _, _), equal in sorted(groups.items(), key=lambda item: (item[0][0], -len(item[1]))):
+            if len(equal) == 1 and self._limit:
+                console().print(f"{level}: {equal[0]} ({kind})")
+                continue
+            files = len({problem.file for problem in equal})
+            where = "1 file" if files == 1 else f"{files:,} files"
+            console().print(f"{level}: {kind}: {len(equal):,} times in {where}" + (", first:" if self._limit else ""))
+            for problem in equal[: self._limit]:
+                console().print(f"  {problem}")
+            hidden += len(equal) - self._limit
+        if hidden > 0:
+            console().print(f"{hidden:,} more like these: --limit N prints N of each, --out DIR saves all")
 
 
 def _measure(

@@ -13,7 +13,7 @@ import typer
 from surgeval.cli._data import rendering
 from surgeval.cli._report import write_checked
 from surgeval.console import JsonOption, console, print_frame, print_json, progress
-from surgeval.errors import DataError
+from surgeval.errors import DataError, MissingExtra
 from surgeval.protocols.registry import descriptors
 
 EDITION = "phantom-v1"
@@ -58,7 +58,12 @@ def demo(
     pages = {"The dataset": page}
     plain: dict[str, Any] = {}
     for one in (one for one in descriptors().values() if one.chapter):
-        chapter: Chapter = one.part("chapter")(Demo(dataset=dataset, edition=EDITION, out=out / one.name))
+        try:
+            chapter: Chapter = one.part("chapter")(Demo(dataset=dataset, edition=EDITION, out=out / one.name))
+        except MissingExtra as missing:
+            say(f"left out: {missing}")
+            plain[one.name] = {"left_out": str(missing)}
+            continue
         chapters[one.name] = chapter
         say(f"{len(chapters) + 3}. {chapter.title}")
         if not json:

@@ -23,8 +23,8 @@ from surgeval.cli import (
     _rank,
     _report,
 )
-from surgeval.console import standard_streams
-from surgeval.errors import SurgevalError, visible
+from surgeval.console import EXTRA_PACKAGES, standard_streams
+from surgeval.errors import MissingExtra, SurgevalError, visible
 from surgeval.progress import quiet
 from surgeval.protocols.registry import descriptors
 
@@ -44,8 +44,19 @@ app = typer.Typer(
 )
 app.add_typer(_data.app, name="data")
 _frames.register(_data.app)
-for _part in (_demo, _protocols, _report, _compare, _rank, _explain, _models, _phantom):
+for _part in (_demo, _protocols, _report, _explain, _compare, _rank, _models, _phantom):
     _part.register(app)
+_PANELS = {
+    "Start here": ("demo",),
+    "Data: what is in it, and is it sound?": ("data", "report"),
+    "A model: how good is it, and for the right reason?": ("run", "score", "explain"),
+    "Several models: which is better, and how sure is that?": ("compare", "rank"),
+    "Tools": ("models", "phantom"),
+}
+for _title, _names in _PANELS.items():
+    for _command_info in (*app.registered_commands, *app.registered_groups):
+        if (_command_info.name or getattr(getattr(_command_info, "callback", None), "__name__", "")) in _names:
+            _command_info.rich_help_panel = _title
 
 
 def _version(value: bool) -> None:
@@ -75,6 +86,11 @@ def run(argv: Sequence[str]) -> int:
 def _exit_code(argv: Sequence[str]) -> int:
     try:
         result = app(args=list(argv), prog_name="surgeval", standalone_mode=False)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRA_PACKAGES:
+            raise
+        return _complain(str(MissingExtra(_command(argv), package)), MissingExtra.exit_code)
     except SurgevalError as error:
         return _complain(str(error), error.exit_code)
     except (Abort, KeyboardInterrupt):

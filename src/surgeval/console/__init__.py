@@ -3,7 +3,7 @@
 Protocols bring their own commands, so this lies below them; the tree of commands is `surgeval.cli`.
 """
 
-from surgeval.console._extras import models_missing, require_models
+from surgeval.console._extras import EXTRA_PACKAGES, models_missing, require_models
 from surgeval.console._help import JUDGING, MAPS, MOTION, READING, RUNNING, SCORING, grouped
 from surgeval.console._options import (
     BoxesOption,
@@ -27,6 +27,7 @@ from surgeval.console._screen import (
 )
 
 __all__ = [
+    "EXTRA_PACKAGES",
     "JUDGING",
     "MAPS",
     "MOTION",

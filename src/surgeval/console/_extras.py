@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from surgeval.errors import BadInput
+from surgeval.errors import MissingExtra
 
-__all__ = ["models_missing", "require_models"]
+__all__ = ["EXTRA_PACKAGES", "models_missing", "require_models"]
 
-_NEEDED = ("torch", "transformers", "safetensors")
+EXTRA_PACKAGES = ("torch", "transformers", "safetensors", "tokenizers")
 
 
 def models_missing() -> str:
@@ -17,7 +17,7 @@ def models_missing() -> str:
     >>> models_missing()
     ''
     """
-    return next((name for name in _NEEDED if find_spec(name) is None), "")
+    return next((name for name in EXTRA_PACKAGES if not _installed(name)), "")
 
 
 def require_models(what: str) -> None:
@@ -27,4 +27,11 @@ def require_models(what: str) -> None:
     """
     missing = models_missing()
     if missing:
-        raise BadInput(f"{what}: found no {missing}, expected the models extra: pip install 'surgeval[models]'")
+        raise MissingExtra(what, missing)
+
+
+def _installed(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ImportError:  # a finder refused it
+        return False

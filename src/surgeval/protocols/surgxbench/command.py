@@ -131,9 +131,9 @@ def run(
         "flow_source": str(flow_source) if flow_source else None, "flow_gap": flow_gap, "grounded_at": grounded_at,
         "curves": curves, "sanity": sanity, "occlusion": occlusion, "tasks": tuple(task) if task else None,
     }  # fmt: skip
+    require_models("run surgxbench")
     with phases(show=not json, eager=True) as shown:
         shown.phase(f"loading {model}")
-        require_models("run surgxbench")
         from surgeval.protocols.surgxbench.method import run_surgxbench
         from surgeval.protocols.surgxbench.page import write_page_of
 
