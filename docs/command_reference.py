@@ -15,9 +15,10 @@ from surgeval.cli._main import app
 
 _INTRODUCTION = """# Every command
 
-`surgeval COMMAND --help` says the same in the terminal. Every command that prints a table also takes `--json`. Exit codes:
-0 done; 1 done, but something is left (answers without a verdict, failed questions); 2 the input cannot be used, with one
-sentence that says why; 130 interrupted, and the same command goes on.
+`surgeval COMMAND --help` says the same in the terminal. Every command that prints a table also takes `--json`.
+
+Exit codes: 0 done; 1 done, but something is left (answers without a verdict, failed questions); 2 the input cannot be
+used, with one sentence that says why; 130 interrupted, and the same command goes on.
 """
 
 
@@ -38,12 +39,12 @@ def _sections(command: Any, name: str) -> Iterator[str]:
         yield f"## {name}\n"
         yield _prose(command.help or "")
     if not subcommands:
-        yield from _usage(command, name)
+        yield from _parameters(command, name)
     for word in sorted(subcommands) if name != "surgeval" else subcommands:
         yield from _sections(subcommands[word], f"{name} {word}")
 
 
-def _usage(command: Any, name: str) -> Iterator[str]:
+def _parameters(command: Any, name: str) -> Iterator[str]:
     parameters = [parameter for parameter in command.params if not getattr(parameter, "hidden", False)]
     arguments = [parameter for parameter in parameters if parameter.param_type_name == "argument"]
     options = [
