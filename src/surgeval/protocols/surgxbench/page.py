@@ -12,9 +12,10 @@ from pathlib import Path
 from surgeval.errors import BadInput
 from surgeval.pages import Plot, Section, save_figures, save_tables, write_page
 from surgeval.protocols.surgxbench._cards import gallery_cards, hiding_cards
-from surgeval.protocols.surgxbench._page_tables import facts, joint, overview, own, percent, tables_to_save
+from surgeval.protocols.surgxbench._page_tables import facts, joint, overview, own, tables_to_save
 from surgeval.protocols.surgxbench.figures import surgxbench_figures
 from surgeval.protocols.surgxbench.result import SurgXScores
+from surgeval.stats import number_text, percent
 
 __all__ = ["surgxbench_sections", "write_page_of"]
 
@@ -143,14 +144,14 @@ def _choices(one: SurgXScores) -> dict[str, str]:
     return {
         "Profile": str(config["profile"]),
         "Heatmap": f"{method['name']} ({extra})" if extra else str(method["name"]),
-        "Region": f"top {config['keep_top']:.0%}" if top else f"≥ {config['threshold']} of min-max",
+        "Region": f"top {percent(config['keep_top'])}" if top else f"≥ {config['threshold']} of min-max",
         "Geometry": str(config["geometry"]),
         "Model": f"{model['name']} ({model['family']}, {str(model['identity'])[:12]})",
         "Data": f"{data['name']} ({data['format']})",
         "Frames": f"{one.cases.select('cluster', 'frame').n_unique()} of {one.cases['cluster'].n_unique()} videos"
         + (f", every {config['every']}." if config["every"] > 1 else ""),
         "Said": "the best prompt" if config["predict"] == "argmax"
-        else f"prompts above the {config['delta']:.0%} quantile over {config['over']}",
+        else f"prompts above the {number_text(config['delta'], 'share')} quantile over {config['over']}",
     }  # fmt: skip
 
 
