@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure as MatplotlibFigure
 
-__all__ = ["Result"]
+__all__ = ["Result", "percent"]
 
 
 class Result:
@@ -55,6 +55,18 @@ class Result:
 
     def _repr_html_(self) -> str:
         return str(self.to_frame()._repr_html_())
+
+
+def percent(share: float) -> str:
+    """A share in per cent, rounded as a table with two decimals rounds it: 0.925 is 0.93 there and must not be 92 here.
+
+    >>> percent(0.925), f"{0.925:.0%}", percent(0.997), percent(1.0), percent(0.001)
+    ('93 %', '92%', 'over 99 %', '100 %', 'under 1 %')
+    """
+    whole = round(100 * float(f"{share:.2f}"))
+    if whole == 100 and share < 1:
+        return "over 99 %"
+    return "under 1 %" if whole == 0 and share > 0 else f"{whole} %"
 
 
 def _rows(count: int) -> str:

@@ -15,7 +15,7 @@ from surgeval.protocols.surgxbench._papers import left_out, paper_table_1, paper
 from surgeval.protocols.surgxbench.result import SurgXScores
 from surgeval.stats import Interval
 
-__all__ = ["cell", "facts", "joint", "layer", "overview", "own", "percent", "tables_to_save"]
+__all__ = ["cell", "facts", "joint", "layer", "overview", "own", "tables_to_save"]
 
 _TITLES = {
     "classes": "Each instrument",
@@ -61,7 +61,7 @@ def facts(one: SurgXScores) -> tuple[Fact, ...]:
     """The four numbers to see first."""
     found = {key: one.numbers[key] for key in ("accuracy", "tp_ac", "tp_chance", "tp_lift") if key in one.numbers}
     return tuple(
-        Fact(LABELS[key].partition(",")[0], f"{number.estimate:.2f}", number.ends(2)) for key, number in found.items()
+        Fact(LABELS[key].partition(",")[0], f"{number.estimate:.3f}", number.ends()) for key, number in found.items()
     )
 
 
@@ -91,7 +91,7 @@ def _headline(found: Interval | None) -> str:
     if found is None:
         return "–"
     known = found.low == found.low
-    shown = cell(found.estimate, found.low if known else None, found.high if known else None, places=2)
+    shown = cell(found.estimate, found.low if known else None, found.high if known else None)
     return f"{shown} ({found.clusters} video{'s' * (found.clusters != 1)})" if found.few_clusters else shown
 
 
@@ -215,15 +215,6 @@ def cell(value: float | None, low: float | None = None, high: float | None = Non
     shown = f"{value:{5 if places == 1 else 0}.{places}f}".replace(" ", "\u2007")
     ends = 0 if places == 1 else places  # a tenth of a per cent says nothing about an interval's end
     return shown if low is None or high is None else f"{shown} [{low:.{ends}f},\u00a0{high:.{ends}f}]"
-
-
-def percent(share: float) -> str:
-    """A share as per cent of what tables show with two decimals: 0.925 is 0.93 there and must not be 92 % here.
-
-    >>> percent(0.925), f"{0.925:.2f}", f"{0.925:.0%}"
-    ('93%', '0.93', '92%')
-    """
-    return f"{float(f'{share:.2f}'):.0%}"
 
 
 def _places(name: str) -> int:

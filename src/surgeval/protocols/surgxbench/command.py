@@ -168,8 +168,10 @@ def surgx_json(scores: SurgXScores) -> dict[str, Any]:
         key: {"estimate": one.estimate, "low": _plain(one.low), "high": _plain(one.high), "videos": one.clusters}
         for key, one in scores.numbers.items()
     }
+    verdict = scores.verdict()
     return {
         "model": scores.name,
+        "verdict": None if verdict is None else verdict.to_json(),
         "settings": dict(scores.settings),
         "headline": numbers,
         "tables": {key: table.to_dicts() for key, table in scores.made.items()},
@@ -186,10 +188,15 @@ def _plain(value: float) -> float | None:
 
 
 def _print(scores: SurgXScores, page: Path) -> None:
+    from surgeval.protocols.surgxbench._numbers import LABELS
+
     say = console().print
     say(visible(scores.name))
+    verdict = scores.verdict()
+    if verdict is not None:
+        say(visible(str(verdict)))
     for key, one in scores.numbers.items():
-        say(f"  {key.replace('_', ' ')}: {one}")  # our own words and numbers
+        say(f"  {LABELS[key]}: {one}")  # our own words and numbers
     say()
     for key, columns in (("classes", ("class", "frames", "predicted", "f1", "tp_ac", "tp_chance", "tp_lift", "fp_ac")),
                          ("matches", ("match", "triplets", "share", "ras", "chance")),
