@@ -12,6 +12,7 @@ import polars as pl
 
 from surgeval.errors import BadInput
 from surgeval.figures import Estimate, EstimateBars, EstimateGroup
+from surgeval.protocols.verdict import Verdict
 from surgeval.results import Result
 from surgeval.stats import Difference, Interval, Unit
 
@@ -55,9 +56,14 @@ class RunResult(Result):
         """The numbers to read first, best known first."""
         raise NotImplementedError
 
+    def verdict(self) -> Verdict | None:
+        """What the numbers say together, by the rules of docs/verdicts.md; None where a protocol judges nothing."""
+        return None
+
     def __repr__(self) -> str:
         said = "; ".join(f"{one.label} {one.cell}" for one in self.headlines()[:3])
-        return f"{type(self).__name__} {self.name!r}: {said or 'no number'}"
+        verdict = self.verdict()
+        return f"{type(self).__name__} {self.name!r}: {f'{verdict.grade}; ' if verdict else ''}{said or 'no number'}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from surgeval.stats._inputs import slices_by
 from surgeval.stats._interval import FEW_CLUSTERS, Interval, Intervals, wilson
 from surgeval.stats._resample import multiplicities, two_sided_p
 from surgeval.stats._streams import stream
-from surgeval.stats._wording import NOTHING, Unit, number_text, percent, with_ends
+from surgeval.stats._wording import NOTHING, Unit, number_text, with_ends
 from surgeval.stats.agreement import cohen_kappa, count_ratings, fleiss_kappa
 from surgeval.stats.bootstrap import bootstrap_mean, bootstrap_slices
 from surgeval.stats.krippendorff import krippendorff_alpha
@@ -38,7 +38,6 @@ __all__ = [
     "number_text",
     "paired_difference",
     "paired_statistic",
-    "percent",
     "slices_by",
     "stream",
     "two_sided_p",

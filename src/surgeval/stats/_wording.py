@@ -1,8 +1,9 @@
 """How a number is written, wherever it stands: page, terminal or sentence.
 
 A quantity has one unit. A *share* (of frames, of an attended region, of predictions lost) is per cent: one decimal in
-tables, whole per cent in sentences. A *score* (mAP, AP, F1, accuracy of a challenge, lift, kappa, a correlation) is a
-fraction with three decimals everywhere. Files for machines (CSV, JSON) hold both as fractions, unrounded.
+tables, whole per cent in sentences (`surgeval.results.percent`). A *score* (mAP, AP, F1, accuracy of a challenge, lift,
+kappa, a correlation) is a fraction with three decimals everywhere. Files for machines (CSV, JSON) hold both as
+fractions, unrounded.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import Literal, TypeAlias
 
-__all__ = ["NOTHING", "Unit", "number_text", "percent", "with_ends"]
+__all__ = ["NOTHING", "Unit", "number_text", "with_ends"]
 
 Unit: TypeAlias = Literal["score", "share"]
 NOTHING = "–"  # where there is no number
@@ -35,16 +36,6 @@ def with_ends(value: float | None, low: float | None, high: float | None, unit: 
     ends = (_digits(low, unit), _digits(high, unit))
     shown = number_text(value, unit)
     return shown if NOTHING in (shown, *ends) else f"{shown} [{', '.join(ends)}]"
-
-
-def percent(share: float) -> str:
-    """A share in a sentence, rounded from what tables show: nobody who rounds the table gets another number.
-
-    >>> percent(0.925), percent(0.9246), number_text(0.9246, "share")
-    ('93 %', '93 %', '92.5 %')
-    """
-    tenths = round(float(_digits(share, "share")) * 10)
-    return f"{math.floor((tenths + 5) / 10)} %"
 
 
 def _digits(value: float | None, unit: Unit) -> str:

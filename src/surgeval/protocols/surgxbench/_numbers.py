@@ -16,7 +16,7 @@ from surgeval.protocols.surgxbench._ratios import Ratio, ratio_of_sums, ratios, 
 from surgeval.protocols.surgxbench.tables import CONTROLS, RIGHT, USED, count_of, grounding_ratios, masked
 from surgeval.stats import Interval, Unit
 
-__all__ = ["LABELS", "NUMBERS", "Number", "headline_numbers", "headlines_of", "task_cases", "wanted_of"]
+__all__ = ["LABELS", "NUMBERS", "Number", "guessing", "headline_numbers", "headlines_of", "task_cases", "wanted_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def headlines_of(numbers: Mapping[str, Interval], cases: pl.DataFrame, classes: 
     for key, one in NUMBERS.items():
         if one.first and key in numbers:
             chance = one.chance if not isinstance(one.chance, str) else _estimate(numbers.get(one.chance))
-            chance = _guessing(cases, classes) if key == "accuracy" else chance
+            chance = guessing(cases, classes) if key == "accuracy" else chance
             made.append(Headline(key, one.label, numbers[key], chance=chance, higher_is_better=one.higher_is_better,
                                  unit=one.unit))  # fmt: skip
     return tuple(made)
@@ -125,7 +125,7 @@ def _estimate(interval: Interval | None) -> float | None:
     return None if interval is None else interval.estimate
 
 
-def _guessing(cases: pl.DataFrame, classes: int) -> float | None:
+def guessing(cases: pl.DataFrame, classes: int) -> float | None:
     """How often a guess among the instruments names one that is there, over frames that show any."""
     shown = cases.filter((pl.col("task") == "instruments") & pl.col("best") & (pl.col("shown") > 0))["shown"].mean()
     return float(shown) / classes if isinstance(shown, float) and classes else None

@@ -168,8 +168,10 @@ def surgx_json(scores: SurgXScores) -> dict[str, Any]:
         key: {"estimate": one.estimate, "low": _plain(one.low), "high": _plain(one.high), "videos": one.clusters}
         for key, one in scores.numbers.items()
     }
+    verdict = scores.verdict()
     return {
         "model": scores.name,
+        "verdict": None if verdict is None else verdict.to_json(),
         "settings": dict(scores.settings),
         "headline": numbers,
         "tables": {key: table.to_dicts() for key, table in scores.made.items()},
@@ -191,6 +193,9 @@ def _print(scores: SurgXScores, page: Path) -> None:
 
     say = console().print
     say(visible(scores.name))
+    verdict = scores.verdict()
+    if verdict is not None:
+        say(visible(str(verdict)))
     for key, one in scores.numbers.items():
         few = f" (few videos: {one.clusters})" if one.few_clusters else ""
         say(f"  {NUMBERS[key].label}: {one.cell(NUMBERS[key].unit)}{few}")  # our own words and numbers

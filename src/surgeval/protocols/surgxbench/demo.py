@@ -100,7 +100,7 @@ def _shown(one: SurgXScores, key: str) -> str:
 
 
 def _sentences(scores: list[SurgXScores]) -> tuple[str, ...]:
-    from surgeval.stats import percent
+    from surgeval.results import percent
 
     honest, shortcut = (next(one for one in scores if one.name == name) for name in (MODELS[0], MODELS[2]))
     a, b = (one.numbers["tp_lift"] for one in (honest, shortcut))
