@@ -3,6 +3,7 @@
 `rank` is the whole interface; `stability` and the leave-one-out functions say how far its result can be trusted.
 """
 
+from surgeval.stats.ranking._calibration import Calibration, calibration
 from surgeval.stats.ranking._power import Detectable, minimum_detectable_difference
 from surgeval.stats.ranking._rank import (
     Gate,
@@ -14,6 +15,7 @@ from surgeval.stats.ranking._rank import (
 from surgeval.stats.ranking._stability import (
     Sensitivity,
     Stability,
+    gate_with_stability,
     kendall_tau,
     leave_one_bucket_out,
     leave_one_model_out,
@@ -21,6 +23,7 @@ from surgeval.stats.ranking._stability import (
 )
 
 __all__ = [
+    "Calibration",
     "Detectable",
     "Gate",
     "Outcomes",
@@ -28,6 +31,8 @@ __all__ = [
     "Ranking",
     "Sensitivity",
     "Stability",
+    "calibration",
+    "gate_with_stability",
     "kendall_tau",
     "leave_one_bucket_out",
     "leave_one_model_out",
