@@ -1,7 +1,8 @@
 """CPU time and memory of `surgeval.stats.rank` at challenge size, and the simulations of docs/ranking.md.
 
 30 models, 10 buckets, 50 000 questions, 200 videos, 10 000 resamples: under 60 CPU-seconds and 2 GB. `--claims` counts
-false "better" claims under clustering, `--irrelevant` how often an entrant reorders the others, by collapse variant.
+false "better" claims under clustering, `--power` true ones, `--irrelevant` how often an entrant reorders the others,
+by collapse variant.
 """
 
 from __future__ import annotations
@@ -121,9 +122,7 @@ def claims(simulations: int) -> None:
 
 def power(simulations: int) -> None:
     """How often a true difference is claimed: the price of a test that keeps its level."""
-    print(
-        f"{simulations} simulated buckets per row, a better model 0.6 logits ahead of 5 equal ones, 10 questions a video"
-    )
+    print(f"{simulations} simulated buckets per row, one model 0.6 logits ahead of 5 equal ones, 10 questions a video")
     print("videos  sizes      " + "  ".join(f"{name:>9s}" for name in ("cluster", "exchange")))
     for videos in (6, 12, 20, 30):
         for sizes in ("equal", "unequal"):

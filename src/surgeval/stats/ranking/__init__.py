@@ -4,6 +4,8 @@
 """
 
 from surgeval.stats.ranking._calibration import Calibration, calibration
+from surgeval.stats.ranking._distance import Distance, distance_to_next_place
+from surgeval.stats.ranking._gate import STEADY
 from surgeval.stats.ranking._power import Detectable, minimum_detectable_difference
 from surgeval.stats.ranking._rank import (
     Gate,
@@ -23,8 +25,10 @@ from surgeval.stats.ranking._stability import (
 )
 
 __all__ = [
+    "STEADY",
     "Calibration",
     "Detectable",
+    "Distance",
     "Gate",
     "Outcomes",
     "RankOptions",
@@ -32,6 +36,7 @@ __all__ = [
     "Sensitivity",
     "Stability",
     "calibration",
+    "distance_to_next_place",
     "gate_with_stability",
     "kendall_tau",
     "leave_one_bucket_out",
