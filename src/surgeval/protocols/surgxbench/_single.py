@@ -25,6 +25,7 @@ from surgeval.models import Contrastive, open_contrastive
 from surgeval.pages import jpeg_bytes
 from surgeval.protocols.surgxbench._gallery import draw_overlay
 from surgeval.protocols.surgxbench._labels import fold, line_height, write
+from surgeval.protocols.surgxbench._legend import legend_band
 from surgeval.records import ImageRef
 from surgeval.results import Result
 
@@ -176,7 +177,10 @@ def _enlarged(frame: Image) -> Image:
 
 
 def _panels(images: Sequence[Image], captions: Sequence[str]) -> Image:
-    """The pictures, at most three in a row, each below its caption; letters grow with the picture."""
+    """The pictures, at most three in a row, each below its caption, and what their colours mean.
+
+    Letters grow with the picture.
+    """
     width = max(_NARROWEST, images[0].shape[1])
     size = min(max(14, width // 44), 96)
     step = line_height(size)
@@ -191,4 +195,4 @@ def _panels(images: Sequence[Image], captions: Sequence[str]) -> Image:
                 write(row, line, (left + size // 2, size // 4 + number * step), size, (30, 30, 30))
             row[band:, left : left + image.shape[1]] = image
         rows.append(row)
-    return np.vstack(rows)
+    return np.vstack([*rows, legend_band(rows[0].shape[1], size)])
