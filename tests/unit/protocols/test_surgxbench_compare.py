@@ -37,6 +37,15 @@ def _model(name: str, seen: tuple[tuple[Any, ...], ...], tasks: tuple[str, ...] 
     return _scores(name, record, _complete(pl.DataFrame(rows)), 200, 0)
 
 
+def test_the_same_weights_under_two_names_are_told() -> None:
+    good, copy = _model("good", GOOD), _model("copy of good", GOOD)
+    assert compare_surgxbench(good, copy).notes == (
+        "both runs are of the same model (weights 0123456789ab), whatever it is called",
+    )
+    manifest = replace(copy.record.manifest, model={"name": "good", "family": "clip", "identity": "ff"})
+    assert compare_surgxbench(good, replace(copy, record=replace(copy.record, manifest=manifest))).notes == ()
+
+
 def _with(one: SurgXScores, **config: Any) -> SurgXScores:
     manifest = replace(one.record.manifest, config={**one.record.manifest.config, **config})
     return replace(one, record=replace(one.record, manifest=manifest))
