@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from surgeval.console import (
+    READING,
     FormatOption,
     JsonOption,
     LabelsOption,
     claim_folder,
     console,
+    grouped,
     open_named,
     print_json,
     progress,
@@ -28,6 +30,11 @@ def register(app: typer.Typer) -> None:
     app.command()(report)
 
 
+@grouped(
+    {
+        READING: "format labels",
+    }
+)
 def report(
     paths: Annotated[
         list[Path],
@@ -131,8 +138,8 @@ def check_dataset(dataset: Dataset) -> CheckReport:
     from surgeval import datasets
 
     with progress("frames") as bar:
-        task = bar.add_task("reading", total=None)
-        return datasets.check(dataset, images=False, progress=lambda _video, done: bar.update(task, completed=done))
+        bar.phase("reading")
+        return datasets.check(dataset, images=False, progress=lambda _video, done: bar.reach(done))
 
 
 def write_checked(dataset: Dataset, out: Path, checked: CheckReport) -> Path:
@@ -141,7 +148,7 @@ def write_checked(dataset: Dataset, out: Path, checked: CheckReport) -> Path:
     from surgeval.report import write_dataset_report
 
     with progress("frames") as bar:
-        bar.add_task("drawing", total=None)
+        bar.phase("drawing and writing the page")
         sheet = datasets.contact_sheet(dataset, on_problem=_ignore) if checked.images else None
         return write_dataset_report(dataset, out, check=checked, sheet=sheet, on_problem=_ignore)
 
