@@ -114,7 +114,9 @@ def _of_runs(folders: list[Path], out: Path | None) -> Path:
         raise BadInput(f"--out {out}: found one of the run folders, expected another folder")
     if out is not None:
         claim_folder(out, "report.html")
-    return write_run_pages(folders, out)
+    with progress("pages") as bar:
+        bar.phase("reading the run and writing its page")
+        return write_run_pages(folders, out)
 
 
 def _of_folder(folder: Path, out: Path | None) -> Path:
@@ -122,7 +124,9 @@ def _of_folder(folder: Path, out: Path | None) -> Path:
 
     if out is not None and out.resolve() != folder.resolve():
         claim_folder(out, "index.html")
-    return write_index(folder, out)
+    with progress("pages") as bar:
+        bar.phase("reading the runs and writing their pages")
+        return write_index(folder, out)
 
 
 def write_report(path: Path, out: Path, format: str | None, labels: str | None) -> tuple[Path, int]:
