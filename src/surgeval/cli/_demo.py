@@ -52,8 +52,8 @@ def demo(
         bar.phase("checking")
         found = datasets.check(dataset, progress=lambda _video, done: bar.reach(done))
     say(f"2. {found.summary()}")
-    if found.problems:
-        first = found.problems[0]
+    first = next((problem for problem in found.problems if problem.level == "error"), None)
+    if first is not None:
         raise DataError(first.file, record=first.record, field=first.field, found=first.found, expected=first.expected)
     film = None if json else _filming(out / "operation.mp4")
     page = write_checked(dataset, out / "report", found)
