@@ -39,8 +39,8 @@ def formats() -> dict[str, AnswerFormat]:
     known = {format.name: format for format in builtin}
     for entry in entry_points(group=GROUP):
         try:
-            found = entry.load()
-            format = found() if isinstance(found, type) else found
+            named = entry.load()
+            format = named() if isinstance(named, type) else named
         except (ImportError, AttributeError, TypeError) as error:
             raise BadInput(
                 f"entry point {GROUP}.{entry.name}: found {entry.value}, which fails with: {error}"
