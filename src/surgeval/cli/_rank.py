@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from surgeval.cli._single_file import writes_pages
 from surgeval.console import JsonOption, claim_folder, console, print_frame, print_json, progress
 from surgeval.errors import visible
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("rank")(rank_models)
+    app.command("rank")(writes_pages(rank_models))
 
 
 def rank_models(

@@ -1,6 +1,6 @@
-"""One self-contained HTML page: opens from a disk, needs no network, runs nothing but its own two scripts.
+"""One HTML page: opens from a disk, needs no network, runs nothing but its own two scripts.
 
-plotly.js is embedded once, and only where a figure needs it. The same sections give the same bytes.
+plotly.js lies beside the page, or inside it, and only where a figure needs it. The same sections give the same bytes.
 """
 
 from __future__ import annotations
@@ -25,10 +25,13 @@ from markupsafe import Markup
 from surgeval._version import __version__
 from surgeval.errors import BadInput
 from surgeval.files import make_folder, write_atomically
+from surgeval.pages._library import library, library_inside, library_name, put_library
 from surgeval.pages._parts import Picture, Section, Table
-from surgeval.pages._safety import inline, policy, script_data
+from surgeval.pages._safety import inline, nonce, policy, script_data
 
 _MOST_ROWS = 1000  # of a table on the page; the CSV has them all
+_MOST_PRINTED, _MOST_PRINTED_FOLDED = 60, 12  # rows of a table on paper; page.css hides the others
+_FEW = 8  # rows that are not worth a sentence about leaving them out
 _JPEG_QUALITY = 85
 # plotly.js carries the style sheet of its maps and adds it unless an element of this id exists; the page has no maps
 # and its policy would refuse the sheet, so the page holds an empty element of that id.
@@ -52,29 +55,33 @@ def write_page(path: Path, title: str, sections: Sequence[Section], **head: Unpa
     ...     "A &lt;model&gt;" in page.read_text()
     True
     """
-    html = render_page(title, sections, **head)
+    inside = library_inside()
+    html = render_page(title, sections, inside=inside, **head)
     # A file name that is not UTF-8 reaches us with lone surrogates; the page shows a replacement sign.
     data = html.encode("utf-8", "replace")
     try:
         make_folder(path.parent)
+        if not inside and _drawn(sections):
+            put_library(path.parent)
         write_atomically(path, data)
     except OSError as error:
         raise BadInput(f"{path}: the page cannot be written: {error.strerror or error}") from error
     return path
 
 
-def render_page(title: str, sections: Sequence[Section], **head: Unpack[Head]) -> str:
-    """The page as text.
+def render_page(title: str, sections: Sequence[Section], *, inside: bool = True, **head: Unpack[Head]) -> str:
+    """The page as text; unless plotly.js is `inside`, its file must be put beside it.
 
     >>> html = render_page("Two models", [Section("Result", "Neither is better.")])
     >>> html.startswith("<!"), "Neither is better." in html
     (True, True)
     """
-    drawn = any(section.figures for section in sections)
     style, script = inline(_source("page.css"), "style"), inline(_source("page.js"), "script")
-    plotly = _plotly() if drawn else ""
+    plotly = library() if _drawn(sections) else ""
+    beside = library_name() if plotly and not inside else ""
+    rules = policy([script, plotly] if plotly and not beside else [script], [style], open=bool(beside))
     figures = [[script_data(plot.figure.to_plotly()) for plot in section.plots] for section in sections]
-    return (
+    html = (
         _environment()
         .get_template("page.html.j2")
         .render(
@@ -87,14 +94,20 @@ def render_page(title: str, sections: Sequence[Section], **head: Unpack[Head]) -
             tables=[[_cells(table) for table in section.tables] for section in sections],
             images=[[_data_uri(picture) for picture in section.images] for section in sections],
             cards=[[_data_uri(card.picture) for card in section.cards] for section in sections],
-            policy=policy([script, plotly] if drawn else [script], [style]),
+            policy=Markup(rules),  # noqa: S704 - ours: hashes and keywords
             style=Markup(style),  # noqa: S704 - ours
             script=Markup(script),  # noqa: S704 - ours
-            plotly=Markup(plotly),  # noqa: S704 - the library's
+            plotly="" if beside else Markup(plotly),  # noqa: S704 - the library's
+            beside=beside,
             unwanted=_STYLE_ID.findall(plotly),
             version=__version__,
         )
     )
+    return nonce(html) if beside else html
+
+
+def _drawn(sections: Sequence[Section]) -> bool:
+    return any(section.figures for section in sections)
 
 
 @cache
@@ -115,25 +128,20 @@ def _source(name: str) -> str:
     return (files("surgeval.pages") / "templates" / name).read_text(encoding="utf-8")
 
 
-@cache
-def _plotly() -> str:
-    from plotly.offline import get_plotlyjs
-
-    return inline(get_plotlyjs(), "script")
-
-
 def _cells(table: Table) -> dict[str, Any]:
     """Column heads and rows as text, with what numbers sort by."""
     frame = table.frame.head(_MOST_ROWS)
     floats = [value for column in frame.get_columns() if column.dtype.is_float() for value in column.to_list()]
     places = max((_decimals(value) for value in floats if value is not None and math.isfinite(value)), default=0)
     columns = [_column(column, places) for column in frame.get_columns()]
+    printed = _MOST_PRINTED_FOLDED if table.folded else _MOST_PRINTED
     heads = [(column.name, column.dtype.is_numeric()) for column in frame.get_columns()]
     return {
         "heads": heads,
         "rows": list(zip(*columns, strict=True)),
         "hidden": table.frame.height - frame.height,
         "total": table.frame.height,
+        "cut": printed if table.frame.height > printed + _FEW else 0,
     }
 
 
