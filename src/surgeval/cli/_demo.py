@@ -14,7 +14,7 @@ from surgeval.cli._data import rendering
 from surgeval.cli._report import write_checked
 from surgeval.cli._single_file import writes_pages
 from surgeval.console import JsonOption, console, print_frame, print_json, progress
-from surgeval.errors import DataError
+from surgeval.errors import DataError, MissingExtra
 from surgeval.protocols.registry import descriptors
 
 EDITION = "phantom-v1"
@@ -46,8 +46,8 @@ def demo(
     say("   the very pixels and labels of the pinned edition" if same else f"   {_OTHER}")
     dataset = datasets.open_dataset(data)
     with progress("frames") as bar:
-        task = bar.add_task("checking", total=None)
-        found = datasets.check(dataset, progress=lambda _video, done: bar.update(task, completed=done))
+        bar.phase("checking")
+        found = datasets.check(dataset, progress=lambda _video, done: bar.reach(done))
     say(f"2. {found.summary()}")
     if found.problems:
         first = found.problems[0]
@@ -59,7 +59,12 @@ def demo(
     pages = {"The dataset": page}
     plain: dict[str, Any] = {}
     for one in (one for one in descriptors().values() if one.chapter):
-        chapter: Chapter = one.part("chapter")(Demo(dataset=dataset, edition=EDITION, out=out / one.name))
+        try:
+            chapter: Chapter = one.part("chapter")(Demo(dataset=dataset, edition=EDITION, out=out / one.name))
+        except MissingExtra as missing:
+            say(f"left out: {missing}")
+            plain[one.name] = {"left_out": str(missing)}
+            continue
         chapters[one.name] = chapter
         say(f"{len(chapters) + 3}. {chapter.title}")
         if not json:

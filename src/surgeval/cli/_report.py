@@ -9,11 +9,13 @@ import typer
 
 from surgeval.cli._single_file import writes_pages
 from surgeval.console import (
+    READING,
     FormatOption,
     JsonOption,
     LabelsOption,
     claim_folder,
     console,
+    grouped,
     open_named,
     print_json,
     progress,
@@ -29,6 +31,11 @@ def register(app: typer.Typer) -> None:
     app.command()(writes_pages(report))
 
 
+@grouped(
+    {
+        READING: "format labels",
+    }
+)
 def report(
     paths: Annotated[
         list[Path],
@@ -120,11 +127,9 @@ def write_checked(dataset: Dataset, out: Path, found: CheckReport | None = None)
     from surgeval.report import write_dataset_report
 
     with progress("frames") as bar:
-        task = bar.add_task("reading", total=None)
-        found = found or datasets.check(
-            dataset, images=False, progress=lambda _video, done: bar.update(task, completed=done)
-        )
-        bar.update(task, description="drawing")
+        bar.phase("reading")
+        found = found or datasets.check(dataset, images=False, progress=lambda _video, done: bar.reach(done))
+        bar.phase("drawing and writing the page")
         sheet = datasets.contact_sheet(dataset, on_problem=_ignore) if found.images else None
         return write_dataset_report(dataset, out, check=found, sheet=sheet, on_problem=_ignore)
 

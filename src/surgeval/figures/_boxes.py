@@ -78,6 +78,12 @@ class BoxPlot:
             text += f" {plain(group.name)}: {'; '.join(parts)}."
         return text
 
+    @property
+    def reading(self) -> str:
+        """What the marks mean."""
+        marked = f"; grey dash: {self.mark}" if self._marks() else ""
+        return f"Box: the middle half of the cases; large point: their median; small points: single cases{marked}."
+
     def to_plotly(self) -> dict[str, Any]:
         """Boxes and points; hovering tells the numbers."""
         traces: list[dict[str, Any]] = []

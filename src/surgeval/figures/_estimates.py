@@ -87,6 +87,12 @@ class EstimateBars:
         ]  # fmt: skip
         return f"Bars with intervals: {plain(self.title)} ({plain(self.unit)}). {'; '.join(rows)}."
 
+    @property
+    def reading(self) -> str:
+        """What the marks mean."""
+        known = any(one.low is not None for group in self.groups for one in group.values)
+        return f"Pale bar and point: the number{'; line: its 95 % interval' if known else ''}."
+
     def to_plotly(self) -> dict[str, Any]:
         """Bars, then lines and points of each group; undefined numbers (null: plotly draws nothing) are remarks."""
         traces: list[dict[str, Any]] = []

@@ -93,7 +93,7 @@ class FlowPipeline:
              "sizey": height, "sizing": "stretch", "yanchor": "top", "layer": "above"}
             for k, panel in enumerate(pictures)
         ]  # fmt: skip
-        nothing = {"type": "scatter", "x": [None], "y": [None], "hoverinfo": "skip", "showlegend": False}
+        nothing = {"type": "scatter", "hoverinfo": "skip", "showlegend": False}
         notes = [
             {"text": literal(name), "x": (k * 1.04 + 0.5) * width, "y": 0, "yshift": 12, "showarrow": False}
             for k, name in enumerate(_NAMES)

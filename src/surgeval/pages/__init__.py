@@ -6,20 +6,26 @@ data file calls its classes. Nothing here knows a protocol.
 
 from surgeval.pages._csv import distinct, save_tables, unguarded
 from surgeval.pages._figures import save_figures
+from surgeval.pages._glossary import glossary, glossary_page
 from surgeval.pages._library import single_file
 from surgeval.pages._page import jpeg_bytes, render_page, write_page
-from surgeval.pages._parts import Card, Fact, Link, Picture, Plot, Section, Table
+from surgeval.pages._parts import Card, Fact, Finding, Key, Link, Picture, Plot, Section, Table, Term
 from surgeval.pages._safety import script_data
 
 __all__ = [
     "Card",
     "Fact",
+    "Finding",
+    "Key",
     "Link",
     "Picture",
     "Plot",
     "Section",
     "Table",
+    "Term",
     "distinct",
+    "glossary",
+    "glossary_page",
     "jpeg_bytes",
     "render_page",
     "save_figures",

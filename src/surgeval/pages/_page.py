@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import io
-import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -19,19 +18,17 @@ from urllib.parse import quote
 import jinja2
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 from markupsafe import Markup
 
 from surgeval._version import __version__
 from surgeval.errors import BadInput
 from surgeval.files import make_folder, write_atomically
+from surgeval.pages._cells import cells
+from surgeval.pages._glossary import Terms, with_glossary
 from surgeval.pages._library import library, library_inside, library_name, put_library
-from surgeval.pages._parts import Picture, Section, Table
+from surgeval.pages._parts import Picture, Section
 from surgeval.pages._safety import inline, nonce, policy, script_data
 
-_MOST_ROWS = 1000  # of a table on the page; the CSV has them all
-_MOST_PRINTED, _MOST_PRINTED_FOLDED = 60, 12  # rows of a table on paper; page.css hides the others
-_FEW = 8  # rows that are not worth a sentence about leaving them out
 _JPEG_QUALITY = 85
 # plotly.js carries the style sheet of its maps and adds it unless an element of this id exists; the page has no maps
 # and its policy would refuse the sheet, so the page holds an empty element of that id.
@@ -56,12 +53,12 @@ def write_page(path: Path, title: str, sections: Sequence[Section], **head: Unpa
     True
     """
     inside = library_inside()
-    html = render_page(title, sections, inside=inside, **head)
+    html, drawn = _rendered(title, sections, inside, head)
     # A file name that is not UTF-8 reaches us with lone surrogates; the page shows a replacement sign.
     data = html.encode("utf-8", "replace")
     try:
         make_folder(path.parent)
-        if not inside and _drawn(sections):
+        if drawn and not inside:
             put_library(path.parent)
         write_atomically(path, data)
     except OSError as error:
@@ -76,11 +73,22 @@ def render_page(title: str, sections: Sequence[Section], *, inside: bool = True,
     >>> html.startswith("<!"), "Neither is better." in html
     (True, True)
     """
-    style, script = inline(_source("page.css"), "style"), inline(_source("page.js"), "script")
-    plotly = library() if _drawn(sections) else ""
+    return _rendered(title, sections, inside, head)[0]
+
+
+def _rendered(title: str, sections: Sequence[Section], inside: bool, head: Head) -> tuple[str, bool]:
+    """The page, and whether plotly.js draws in it."""
+    sections, terms = with_glossary(sections, head.get("lead", "")), Terms()
+    specs = [[plot.figure.to_plotly() for plot in section.plots] for section in sections]
+    drawn = not all(_nothing_drawn(spec) for row in specs for spec in row)
+    style, script = (
+        inline(_source("page.css") + _source("terms.css"), "style"),
+        inline(_source("page.js") + _source("terms.js"), "script"),
+    )
+    plotly = library() if drawn else ""
     beside = library_name() if plotly and not inside else ""
     rules = policy([script, plotly] if plotly and not beside else [script], [style], open=bool(beside))
-    figures = [[script_data(plot.figure.to_plotly()) for plot in section.plots] for section in sections]
+    figures = [["" if _nothing_drawn(spec) else script_data(spec) for spec in row] for row in specs]
     html = (
         _environment()
         .get_template("page.html.j2")
@@ -91,7 +99,8 @@ def render_page(title: str, sections: Sequence[Section], *, inside: bool = True,
             details=head.get("details") or {},
             sections=sections,
             figures=[[Markup(data) for data in row] for row in figures],  # noqa: S704 - escaped by script_data
-            tables=[[_cells(table) for table in section.tables] for section in sections],
+            tables=[[cells(table, terms) for table in section.tables] for section in sections],
+            explain=terms.mark,
             images=[[_data_uri(picture) for picture in section.images] for section in sections],
             cards=[[_data_uri(card.picture) for card in section.cards] for section in sections],
             policy=Markup(rules),  # noqa: S704 - ours: hashes and keywords
@@ -103,11 +112,7 @@ def render_page(title: str, sections: Sequence[Section], *, inside: bool = True,
             version=__version__,
         )
     )
-    return nonce(html) if beside else html
-
-
-def _drawn(sections: Sequence[Section]) -> bool:
-    return any(section.figures for section in sections)
+    return (nonce(html) if beside else html), drawn
 
 
 @cache
@@ -128,42 +133,18 @@ def _source(name: str) -> str:
     return (files("surgeval.pages") / "templates" / name).read_text(encoding="utf-8")
 
 
-def _cells(table: Table) -> dict[str, Any]:
-    """Column heads and rows as text, with what numbers sort by."""
-    frame = table.frame.head(_MOST_ROWS)
-    floats = [value for column in frame.get_columns() if column.dtype.is_float() for value in column.to_list()]
-    places = max((_decimals(value) for value in floats if value is not None and math.isfinite(value)), default=0)
-    columns = [_column(column, places) for column in frame.get_columns()]
-    printed = _MOST_PRINTED_FOLDED if table.folded else _MOST_PRINTED
-    heads = [(column.name, column.dtype.is_numeric()) for column in frame.get_columns()]
-    return {
-        "heads": heads,
-        "rows": list(zip(*columns, strict=True)),
-        "hidden": table.frame.height - frame.height,
-        "total": table.frame.height,
-        "cut": printed if table.frame.height > printed + _FEW else 0,
-    }
+def _nothing_drawn(figure: Mapping[str, Any]) -> bool:
+    """Whether a plotly figure shows no value: every trace is empty, or bars and cells of 0 only."""
+    return not any(_shows(trace) for trace in figure["data"])
 
 
-def _column(column: pl.Series, places: int) -> list[tuple[str, str, bool]]:
-    """Cells as (text, sort key, is a number); fractions have as many decimals as the table needs."""
-    values = column.to_list()
-    if not column.dtype.is_numeric():
-        return [("–", "", False) if value is None else (str(value), "", False) for value in values]
-    places = places if column.dtype.is_float() else 0
-    cells = []
-    for value in values:
-        if value is None or math.isnan(value):
-            cells.append(("–", "", True))
-        elif math.isinf(value):
-            cells.append(("∞" if value > 0 else "−∞", "Infinity" if value > 0 else "-Infinity", True))
-        else:
-            cells.append((f"{value:,.{places}f}".replace(",", "\u202f"), repr(value), True))
-    return cells
-
-
-def _decimals(value: float) -> int:
-    return next((places for places in range(2) if abs(value - round(value, places)) < 1e-9), 2)
+def _shows(trace: Mapping[str, Any]) -> bool:
+    if trace["type"] == "bar":
+        return any(trace["x" if trace.get("orientation") == "h" else "y"])
+    if trace["type"] == "heatmap":
+        return any(value is not None for row in trace["z"] for value in row)
+    values = trace.get("q1", trace.get("y"))
+    return values is None or any(value is not None for value in values)
 
 
 def jpeg_bytes(image: npt.NDArray[np.uint8]) -> bytes:

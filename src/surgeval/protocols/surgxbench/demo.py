@@ -13,7 +13,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from surgeval.console import progress
+from surgeval.console import progress, require_models
 from surgeval.errors import RunError
 from surgeval.protocols.contract import Chapter, Demo
 
@@ -37,6 +37,7 @@ _ROWS = {
 
 def chapter(demo: Demo) -> Chapter:
     """Film the test operations with the betraying tint, look at them with three models, and write one page."""
+    require_models("surgxbench")
     from surgeval import phantom
     from surgeval.protocols.surgxbench.page import write_page_of
     from surgeval.protocols.surgxbench.result import load_surgxbench
@@ -52,7 +53,7 @@ def chapter(demo: Demo) -> Chapter:
     ):
         asked = [pool.submit(look, data, name, out / name) for name in MODELS]
         try:
-            for finished in bar.track(as_completed(asked), total=len(asked), description="looking"):
+            for finished in bar.track(as_completed(asked), "looking", len(asked)):
                 finished.result()
         except BrokenProcessPool as error:
             raise RunError(f"{out}: a process that looked at frames died; the same command does the rest") from error
@@ -93,12 +94,14 @@ def _table(scores: list[SurgXScores]) -> pl.DataFrame:
 
 
 def _shown(one: SurgXScores, key: str) -> str:
+    from surgeval.protocols.surgxbench._numbers import NUMBERS
+
     found = one.numbers.get(key)
-    return "" if found is None else found.cell(2)
+    return "" if found is None else found.cell(NUMBERS[key].unit)
 
 
 def _sentences(scores: list[SurgXScores]) -> tuple[str, ...]:
-    from surgeval.protocols.surgxbench._page_tables import percent
+    from surgeval.results import percent
 
     honest, shortcut = (next(one for one in scores if one.name == name) for name in (MODELS[0], MODELS[2]))
     a, b = (one.numbers["tp_lift"] for one in (honest, shortcut))

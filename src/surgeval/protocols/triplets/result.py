@@ -112,7 +112,10 @@ class TripletScores(RunResult):
     @property
     def figures(self) -> dict[str, Figure]:
         """Every figure by file name; one with nothing to show is left out."""
-        return score_figures(self.task, self.sheets, self.curves, self.confusions)
+        convention = self.settings.get("convention", "")
+        known = {(convention, number.key.component, number.key.metric): number.interval
+                 for number in self.numbers if number.key.scope == "global"}  # fmt: skip
+        return score_figures(self.task, self.sheets, self.curves, self.confusions, known)
 
     def plot(self, name: str | None = None) -> MatplotlibFigure:
         """One figure for print, by default precision over recall of the triplets."""
