@@ -17,7 +17,12 @@ import pytest
 import typer
 from tests.e2e.conftest import Quick, Surgeval
 
+from surgeval.cli._demo import told_or_left_out
 from surgeval.cli._main import app
+from surgeval.datasets import MemoryDataset
+from surgeval.protocols.contract import Demo
+from surgeval.protocols.registry import descriptors
+from surgeval.vocab import load_labels
 
 MOST = 10  # options that stand first
 LIGHT = """
@@ -133,3 +138,13 @@ def test_equal_problems_are_counted_and_a_misspelt_kind_is_refused(quick: Quick,
     code, out, err = quick("data", "check", data, "--allow", "box-outsid")
     assert (code, out) == (2, "")
     assert "--allow: found 'box-outsid'" in err and "box-outside" in err
+
+
+def test_the_demo_leaves_out_the_chapter_whose_packages_are_absent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("surgeval.console._extras.models_missing", lambda: "torch")
+    given = Demo(dataset=MemoryDataset(load_labels("cholect50"), ()), edition="phantom-v1", out=tmp_path / "chapter")
+    told = told_or_left_out(descriptors()["surgxbench"], given)
+    assert told == "surgxbench: found no torch, expected the models extra: pip install 'surgeval[models]'"
+    assert not (tmp_path / "chapter").exists()

@@ -6,7 +6,7 @@ import signal
 from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,6 +16,10 @@ from surgeval.cli._single_file import writes_pages
 from surgeval.console import JsonOption, console, print_frame, print_json, progress
 from surgeval.errors import DataError, MissingExtra
 from surgeval.protocols.registry import descriptors
+
+if TYPE_CHECKING:
+    from surgeval.protocols.contract import Chapter, Demo
+    from surgeval.protocols.descriptor import Descriptor
 
 EDITION = "phantom-v1"
 _OTHER = "note: not the pinned edition; numpy, scipy or opencv differ from constraints.txt, so quote no numbers from it"
@@ -35,7 +39,7 @@ def demo(
     Example: [bold]surgeval demo --out demo[/bold]
     """
     from surgeval import datasets, phantom
-    from surgeval.protocols.contract import Chapter, Demo
+    from surgeval.protocols.contract import Demo
     from surgeval.report import write_index
 
     say = _silent if json else console().print
@@ -59,11 +63,10 @@ def demo(
     pages = {"The dataset": page}
     plain: dict[str, Any] = {}
     for one in (one for one in descriptors().values() if one.chapter):
-        try:
-            chapter: Chapter = one.part("chapter")(Demo(dataset=dataset, edition=EDITION, out=out / one.name))
-        except MissingExtra as missing:
-            say(f"left out: {missing}")
-            plain[one.name] = {"left_out": str(missing)}
+        chapter = told_or_left_out(one, Demo(dataset=dataset, edition=EDITION, out=out / one.name))
+        if isinstance(chapter, str):
+            say(f"left out: {chapter}")
+            plain[one.name] = {"left_out": chapter}
             continue
         chapters[one.name] = chapter
         say(f"{len(chapters) + 3}. {chapter.title}")
@@ -87,6 +90,15 @@ def demo(
     say(f"  {out / 'operation.mp4'}   twelve seconds of an operation with its truth drawn")
     say(f"  {data / 'frames'}   the frames")
     say("\nThen your own data:\n  surgeval data check FOLDER\n  surgeval report FOLDER --out report")
+
+
+def told_or_left_out(protocol: Descriptor, given: Demo) -> Chapter | str:
+    """The protocol's chapter, or what the light install lacks for it."""
+    try:
+        chapter: Chapter = protocol.part("chapter")(given)
+    except MissingExtra as missing:
+        return str(missing)
+    return chapter
 
 
 def _ranking(chapter: Any, out: Path, *, quiet: bool) -> dict[str, Any]:

@@ -54,9 +54,12 @@ _PANELS = {
     "Tools": ("models", "phantom"),
 }
 for _title, _names in _PANELS.items():
-    for _command_info in (*app.registered_commands, *app.registered_groups):
-        if (_command_info.name or getattr(getattr(_command_info, "callback", None), "__name__", "")) in _names:
-            _command_info.rich_help_panel = _title
+    for _one in app.registered_commands:
+        if (_one.name or getattr(_one.callback, "__name__", "")) in _names:
+            _one.rich_help_panel = _title
+    for _group in app.registered_groups:
+        if _group.name in _names:
+            _group.rich_help_panel = _title
 
 
 def _version(value: bool) -> None:

@@ -19,7 +19,7 @@ def usable_device(name: str) -> torch.device:
     device(type='cpu')
     >>> usable_device("meta")
     Traceback (most recent call last):
-    surgeval.errors.BadInput: device: found 'meta', which keeps no numbers, expected cpu…
+    surgeval.errors.BadInput: device: found 'meta', which keeps no numbers, expected cpu...
     """
     try:
         device = torch.device(name)

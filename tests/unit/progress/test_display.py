@@ -83,7 +83,7 @@ def test_threads_may_report_and_what_is_forwarded_is_not_counted_here() -> None:
     told: list[str] = []
     with Display(show=False) as shown:
         shown.phase("asking", questions=40)
-        threads = [threading.Thread(target=lambda: [advance("questions") for _ in range(10)]) for _ in range(4)]
+        threads = [threading.Thread(target=advance, args=("questions",)) for _ in range(40)]
         for thread in threads:
             thread.start()
         for thread in threads:

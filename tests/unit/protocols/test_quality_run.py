@@ -109,6 +109,8 @@ def test_before_and_after_are_compared_video_by_video(runs: tuple[Path, Path]) -
     assert (dropped.interval.low, dropped.interval.high) == (-2 / 8, 0)  # only the first video drawn; only the second
     for compared in compare_quality(runs[0], runs[0]).numbers:
         assert compared.difference.estimate == 0 == compared.difference.interval.high
+    assert compare_quality(runs[0], runs[0]).notes == ()
+    assert found.notes == ("the runs are of different data: videos are paired by their names alone",)
     other = replace(load_quality(runs[1]), limits=QualityLimits(black=10))
     with pytest.raises(BadInput, match="different limits"):
         compare_quality(runs[0], other)

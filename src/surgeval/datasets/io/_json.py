@@ -17,8 +17,7 @@ from typing import Any
 from surgeval.datasets._base import OnProblem
 from surgeval.datasets.io._files import tell_unreadable
 from surgeval.datasets.io._values import Place, shown
-from surgeval.files import BrokenJson, open_regular, too_deep
-from surgeval.files import parse_json as parse_bounded
+from surgeval.files import BrokenJson, open_regular, parse_json, too_deep
 
 MAX_BYTES = 1 << 30  # of a file that is held whole; COCO files are walked and may be larger
 NOTHING = object()  # returned instead of a value after a problem was told (null is a value)
@@ -86,14 +85,14 @@ def read_json(path: Path, tell: OnProblem) -> Any:
     (True, 'json-broken')
     """
     text = read_text(path, tell)
-    return NOTHING if text is None else parse_json(text, Place(str(path), tell))
+    return NOTHING if text is None else told_json(text, Place(str(path), tell))
 
 
-def parse_json(text: str, place: Place) -> Any:
+def told_json(text: str, place: Place) -> Any:
     """The parsed text, or `NOTHING` after telling what is wrong with it."""
     pairs = _Pairs()
     try:
-        value = parse_bounded(text, pairs, lenient=True)
+        value = parse_json(text, pairs, lenient=True)
     except BrokenJson as error:
         place.report("json-broken", str(error), "complete JSON")
         return NOTHING
