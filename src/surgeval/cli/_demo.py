@@ -12,6 +12,7 @@ import typer
 
 from surgeval.cli._data import rendering
 from surgeval.cli._report import write_checked
+from surgeval.cli._single_file import writes_pages
 from surgeval.console import JsonOption, console, print_frame, print_json, progress
 from surgeval.errors import DataError, MissingExtra
 from surgeval.protocols.registry import descriptors
@@ -26,7 +27,7 @@ _OTHER = "note: not the pinned edition; numpy, scipy or opencv differ from const
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command()(demo)
+    app.command()(writes_pages(demo))
 
 
 def demo(
