@@ -143,7 +143,7 @@ def power(simulations: int) -> None:
 
 
 def equal(simulations: int) -> None:
-    """How often whole challenges separate equal models, and what `calibration` says of them from one challenge's data."""
+    """How often whole challenges separate equal models, and what `calibration` says of it from one challenge."""
     print(
         f"{simulations} simulated challenges: 6 equally good models, 10 buckets, n videos with 10 questions per bucket"
     )
