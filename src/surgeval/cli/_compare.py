@@ -8,13 +8,14 @@ from typing import Annotated
 
 import typer
 
+from surgeval.cli._single_file import writes_pages
 from surgeval.console import JsonOption, claim_folder, console, print_json, print_pieces, progress
 from surgeval.errors import BadInput, visible
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command()(compare)
+    app.command()(writes_pages(compare))
 
 
 def compare(

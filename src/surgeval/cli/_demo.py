@@ -12,6 +12,7 @@ import typer
 
 from surgeval.cli._data import rendering
 from surgeval.cli._report import write_checked
+from surgeval.cli._single_file import writes_pages
 from surgeval.console import JsonOption, console, print_frame, print_json, progress
 from surgeval.errors import DataError, MissingExtra
 from surgeval.protocols.registry import descriptors
@@ -26,7 +27,7 @@ _OTHER = "note: not the pinned edition; numpy, scipy or opencv differ from const
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command()(demo)
+    app.command()(writes_pages(demo))
 
 
 def demo(
@@ -52,8 +53,8 @@ def demo(
         bar.phase("checking")
         found = datasets.check(dataset, progress=lambda _video, done: bar.reach(done))
     say(f"2. {found.summary()}")
-    if found.problems:
-        first = found.problems[0]
+    first = next((problem for problem in found.problems if problem.level == "error"), None)
+    if first is not None:
         raise DataError(first.file, record=first.record, field=first.field, found=first.found, expected=first.expected)
     film = None if json else _filming(out / "operation.mp4")
     page = write_checked(dataset, out / "report", found)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from surgeval.cli._single_file import writes_pages
 from surgeval.console import (
     RUNNING,
     SCORING,
@@ -28,7 +29,7 @@ TIES = "Advanced: ties"
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("rank")(rank_models)
+    app.command("rank")(writes_pages(rank_models))
 
 
 @grouped(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from surgeval.cli._single_file import writes_pages
 from surgeval.console import (
     READING,
     FormatOption,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command()(report)
+    app.command()(writes_pages(report))
 
 
 @grouped(

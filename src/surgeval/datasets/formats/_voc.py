@@ -51,7 +51,7 @@ class _Refuse(ElementTree.TreeBuilder):
         raise _DoctypeError(name)
 
 
-_Corners: TypeAlias = Literal["inclusive", "others", "from-zero"]
+_Corners: TypeAlias = Literal["inclusive", "others", "zero"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def _parse(path: Path, tell: OnProblem) -> _Document | None:
         return None
     convention: _Corners = "inclusive" if (root.findtext("source/database") or "").strip() == _OURS else "others"
     if (root.findtext("origin") or "").strip() == "0":
-        convention = "from-zero"
+        convention = "zero"
     objects = []
     for item in root.iter("object"):
         corners = tuple(item.findtext(f"bndbox/{key}") for key in _KEYS)

@@ -90,7 +90,7 @@ def read_json(path: Path, tell: OnProblem) -> Any:
 
 def told_json(text: str, place: Place) -> Any:
     """The parsed text, or `NOTHING` after telling what is wrong with it."""
-    pairs = _Pairs()
+    pairs = _ObjectMaker()
     try:
         value = parse_json(text, pairs, lenient=True)
     except BrokenJson as error:
@@ -100,7 +100,7 @@ def told_json(text: str, place: Place) -> Any:
     return value
 
 
-class _Pairs:
+class _ObjectMaker:
     """Makes the objects of a JSON text and notes the keys that one of them has twice: the last value counts."""
 
     def __init__(self) -> None:
@@ -175,7 +175,7 @@ class Members:
         self._line, self._column = 1, 0  # of the window's first character (from 1; from 0)
         self._raw = b""  # the first bytes of a character that was cut in two
         self._stream: BufferedReader
-        self._pairs, self._told = _Pairs(), set[str]()
+        self._pairs, self._told = _ObjectMaker(), set[str]()
         self._decoder = json.JSONDecoder(object_pairs_hook=self._pairs)
         self.empty: set[str] = set()  # the keys of the empty lists met: they yield no entry
 
