@@ -170,14 +170,14 @@ def _signed(value: float) -> str:
     return f"+{text}" if value > 0 and text != "0" else text
 
 
-def listed(names: Sequence[str], most: int = 3) -> str:
+def listed(names: Sequence[str], most: int = 3, between: str = ", ") -> str:
     """A few names, and how many more there are.
 
     >>> listed(["hook", "bag", "clip", "mesh"]), listed(["hook"])
     ('hook, bag, clip and 1 more', 'hook')
     """
     rest = len(names) - most
-    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
+    return between.join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _whole(value: float) -> str:

@@ -10,6 +10,7 @@ import polars as pl
 from surgeval.errors import BadInput
 from surgeval.pages import Fact, Section, Table, save_figures, save_tables, write_page
 from surgeval.protocols.quality.result import QualityScores
+from surgeval.protocols.verdict_page import verdict_sections
 
 __all__ = ["write_page_of"]
 
@@ -39,8 +40,10 @@ def write_page_of(results: Sequence[QualityScores], out: Path) -> Path:
         schema={"number": pl.String, "value": pl.String}, orient="row",
     )  # fmt: skip
     bare = [name for name in ("reasons", "unreadable") if name in tables and tables[name].height]
+    verdict = one.verdict()
     sections = (
-        Section("Overview", "\n\n".join(one.notes), facts=_facts(one),
+        *verdict_sections({one.name: verdict}, "\n\n".join(one.notes)),
+        Section("Overview", facts=_facts(one),
                 tables=(Table("Numbers, with 95 % intervals over videos", numbers),
                         *(Table(_TITLES[name], tables[name], file=f"tables/{name}.csv") for name in bare)),
                 figures=tuple(plot for name, plot in plots.items() if name == "reasons")),
@@ -50,8 +53,7 @@ def write_page_of(results: Sequence[QualityScores], out: Path) -> Path:
                 tables=(Table(_TITLES["drop"], tables["drop"], file="tables/drop.csv"),) if one.proposals else ()),
         Section("How it was computed", _METHOD),
     )  # fmt: skip
-    frames, many = one.cases.height, len(one.proposals)
-    lead = f"{many} of {frames} frames are proposed to drop." if frames else "No frame could be read."
+    lead = "No frame could be read." if verdict is None else verdict.sentence
     details = {name: f"{value:g}" for name, value in _limits(one).items()}
     return write_page(out / "report.html", one.name, sections, kind="quality", lead=lead, details=details)
 

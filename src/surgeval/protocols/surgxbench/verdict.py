@@ -43,8 +43,8 @@ RULES = {
     for rule in (
         Rule("right", "The interval of its lead over the commonest instrument's share lies above 0, and its own above "
              "guessing; contradicted where one lies below.", "decides"),
-        Rule("varied", f"No answer makes up {CONSTANT:.0%} of its answers unless so many frames show that instrument.",
-             "decides"),
+        Rule("varied", f"No answer makes up {percent(CONSTANT)} of its answers unless so many frames show that "
+             "instrument.", "decides"),
         Rule("looks", "When it is right, more of what it looks at is an instrument than with each of three maps that "
              "know nothing, on the same frames: the intervals of all three differences lie above 0; contradicted "
              "where one lies below.", "decides"),
@@ -53,12 +53,12 @@ RULES = {
         Rule("faithful", "Hiding what it looks at costs more right answers than hiding the same shape elsewhere; where "
              f"the whole interval lies below {100 * LEAST_EFFECT:.0f} points, its maps do not tell what it uses.",
              "limits"),
-        Rule("grounded", f"At least {LEAST_GROUNDED:.0%} of its right answers look mostly at an instrument; fails where "
-             "the whole interval lies below.", "limits"),
+        Rule("grounded", f"At least {percent(LEAST_GROUNDED)} of its right answers look mostly at an instrument; fails "
+             "where the whole interval lies below.", "limits"),
         Rule("weights", f"With all weights shuffled the map changes: its rank correlation falls below {SAME_MAP}; "
              "fails where the whole interval lies above.", "limits"),
-        Rule("prompt", f"Another prompt changes the map: its rank correlation lies below {SAME_PROMPT}; fails where the "
-             "whole interval lies above.", "limits"),
+        Rule("prompt", f"Another prompt changes the map: its rank correlation lies below {SAME_PROMPT}; fails where "
+             "the whole interval lies above.", "limits"),
         Rule("weakest", "The three instruments with the lowest F1 of those shown."),
         Rule("left out", "Frames that could not be used are in no number."),
     )
@@ -145,8 +145,8 @@ def _looks(found: Evidence) -> Reason:
     theirs, gap = found.maps[hardest]
     reached = ", ".join(f"{_BLIND.get(name, name)} {percent(value)}" for name, (value, _) in found.maps.items())
     text = (
-        f"When it is right, {share(found.looks)} of what it looks at is an instrument. Maps that know nothing reach, on "
-        f"the same frames: {reached}. Against {_BLIND.get(hardest, hardest)}: {changed(gap)}."
+        f"When it is right, {share(found.looks)} of what it looks at is an instrument. Maps that know nothing reach, "
+        f"on the same frames: {reached}. Against {_BLIND.get(hardest, hardest)}: {changed(gap)}."
     )
     holds = every_one(*(above(one) for _, one in found.maps.values()))
     than = f"a map of {_BLIND.get(hardest, hardest)} ({percent(theirs)})"
