@@ -41,10 +41,10 @@ def write_comparison(comparison: Comparison, out: str | Path) -> Path:
         Table(title, frame, file="tables/differences.csv") for title, frame in readable_comparison(comparison).items()
     ]
     warnings = "\n\n".join(_sentence(note) for note in comparison.notes)
-    findings = tuple(Finding(verdict(one, comparison.a, comparison.b), rule=_RULE)
+    findings = tuple(Finding(verdict(one, comparison.a, comparison.b))
                      for one in comparison.numbers[:_FIRST])  # fmt: skip
     sections = (
-        Section("Verdict", warnings, findings=findings),
+        Section("Verdict", f"{_RULE}\n\n{warnings}", findings=findings),
         Section("Overview", facts=_facts(comparison), figures=tuple(plots.values()), tables=tuple(tables)),
         Section("How it was computed", _METHOD),
     )  # fmt: skip

@@ -180,7 +180,8 @@ def test_what_was_not_measured_is_not_shown() -> None:
 @given(st.sampled_from(("lead", "instrument_hidden", "region_hidden", "grounded")), st.floats(-0.2, 0.5),
        st.floats(0, 0.5))  # fmt: skip
 def test_surgxbench_grades_are_monotone(field: str, value: float, more: float) -> None:
-    worse, better = (looked(replace(GOOD, **{field: near(v)})) for v in (value, value + more))
+    changes: list[dict[str, Any]] = [{field: near(v)} for v in (value, value + more)]
+    worse, better = (looked(replace(GOOD, **change)) for change in changes)
     assert rank_of(better) <= rank_of(worse)
 
 
@@ -318,7 +319,7 @@ def test_a_submission_says_how_many_answers_wait_for_a_judge() -> None:
     ask, truth, _ = _questions()
     truth = [{**one, "format": "open_ended", "answer": "a clip"} for one in truth]
     scores = score_focus(ask, truth, [{"qID": one["qID"], "content": "a clip"} for one in truth], resamples=50)
-    assert "64 answers without a verdict" in repr(scores)
+    assert "64 answers have no verdict of a judge" in repr(scores)
     assert scores.verdict() is None
 
 

@@ -14,7 +14,7 @@ import polars as pl
 from surgeval.pages import Fact, Plot, Section, Table, save_figures, save_tables, write_page
 from surgeval.protocols.focus.result import FocusScores
 from surgeval.protocols.focus.tables import judge_table
-from surgeval.protocols.verdict_page import verdict_sections
+from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
 
 __all__ = ["focus_sections", "write_focus_report", "write_page_of"]
 
@@ -101,8 +101,7 @@ _REMARK = {
 def _lead(scores: FocusScores) -> str:
     if scores.flat is None:
         return "No question could be scored."
-    verdict = scores.verdict()
-    return "" if verdict is None else verdict.sentence
+    return verdict_lead({scores.name: scores.verdict()})
 
 
 def _facts(scores: FocusScores) -> tuple[Fact, ...]:
@@ -114,7 +113,7 @@ def _facts(scores: FocusScores) -> tuple[Fact, ...]:
     return (*facts, Fact("questions scored", str(counts["scored"]), f"of {counts['questions']}{videos}"))
 
 
-def _warnings(scores: FocusScores) -> str:
+def _warnings(scores: FocusScores) -> list[str]:
     gate = scores.admission
     said = (
         []
@@ -124,9 +123,7 @@ def _warnings(scores: FocusScores) -> str:
     said += [f"Not to be ranked: {scores.unrankable}."] if scores.unrankable else []
     if scores.counts["judge_error"]:
         said.append(f"{scores.counts['judge_error']} answers have no verdict; the same command asks again.")
-    if scores.flat is not None and scores.flat.few_clusters:
-        said.append(f"Only {scores.flat.clusters} videos: too few for a claim about videos in general.")
-    return "\n\n".join([*said, *(f"{note[:1].upper()}{note[1:]}." for note in scores.notes)])
+    return [*said, *(f"{note[:1].upper()}{note[1:]}." for note in scores.notes)]
 
 
 def _statuses(scores: FocusScores) -> Table:

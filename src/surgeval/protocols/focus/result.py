@@ -197,7 +197,7 @@ class FocusScores(RunResult):
 
     def __repr__(self) -> str:
         waiting = self.counts["judge_error"]
-        return f"{super().__repr__()}{f'; {waiting} answers without a verdict' if waiting else ''}"
+        return f"{super().__repr__()}{f'; {waiting} answers have no verdict of a judge' if waiting else ''}"
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>{self.summary._repr_html_()}"

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import polars as pl
 
 from surgeval.protocols.focus._summary import with_clusters
@@ -99,11 +100,11 @@ def _parts(buckets: Mapping[str, Part]) -> Reason:
     worse = [name for name, better in told.items() if better is False]
     better = sum(value is True for value in told.values())
     rest = len(told) - better - len(worse)
-    named = f" Worse in {listed(worse)}." if worse else ""
+    named = f" Worse in {listed([_words(name) for name in worse])}." if worse else ""
     text = (
         f"Of {len(told)} buckets it is better than one who never looked in {better}, not told apart in {rest}.{named}"
     )
-    return Reason(RULES["parts"], text, not worse, f"worse than one who never looked in {listed(worse)}")
+    return Reason(RULES["parts"], text, not worse, f"worse in {len(worse)} of {len(told)} buckets")
 
 
 def _shift(sides: Mapping[str, Part]) -> Reason:
@@ -113,7 +114,8 @@ def _shift(sides: Mapping[str, Part]) -> Reason:
         f"(one who never looked: {percent(inside.floor)} and {percent(outside.floor)})."
     )
     holds = above(outside.lead)
-    return Reason(RULES["shift"], text, holds, "out of distribution it is worse than one who never looked")
+    clause = f"out of distribution {percent(outside.right)} right against {percent(outside.floor)}"
+    return Reason(RULES["shift"], text, holds, clause)
 
 
 def _usable(counts: Mapping[str, int]) -> Reason:
@@ -151,7 +153,10 @@ def _weakest(groups: Mapping[str, Part]) -> Reason:
 
 
 def _words(name: str) -> str:
-    return name.replace("_", " ")
+    """`aggregation/ood` in words."""
+    sides = {"/id": " (in distribution)", "/ood": " (out of distribution)"}
+    group, slash, side = name.replace("_", " ").partition("/")
+    return f"{group}{sides.get(slash + side, slash + side)}"
 
 
 def evidence_of(scores: FocusScores) -> Evidence | None:
@@ -177,15 +182,16 @@ def floors_of(scores: FocusScores) -> dict[str, float]:
     rows = _rows(scores)
     if rows is None:
         return {}
-    mean = pl.col("floor").mean()
+
+    def mean_of(*columns: str) -> float:
+        """The mean over groups of their means."""
+        means = rows.group_by(*columns, maintain_order=True).agg(pl.col("floor").mean())["floor"]
+        return float(np.mean(means.to_numpy()))
+
     return {
-        "pre_evaluation_score": float(
-            rows.group_by("group", "ood", maintain_order=True).agg(mean)["floor"].mean() or 0.0
-        ),  # type: ignore[arg-type]
-        "flat_accuracy": float(rows["floor"].mean() or 0.0),  # type: ignore[arg-type]
-        "accuracy_mean_of_video_means": float(
-            rows.group_by("video", maintain_order=True).agg(mean)["floor"].mean() or 0.0
-        ),  # type: ignore[arg-type]
+        "pre_evaluation_score": mean_of("group", "ood"),
+        "flat_accuracy": float(np.mean(rows["floor"].to_numpy())),
+        "accuracy_mean_of_video_means": mean_of("video"),
     }
 
 

@@ -10,7 +10,7 @@ import polars as pl
 from surgeval.errors import BadInput
 from surgeval.pages import Fact, Section, Table, save_figures, save_tables, write_page
 from surgeval.protocols.quality.result import QualityScores
-from surgeval.protocols.verdict_page import verdict_sections
+from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
 
 __all__ = ["write_page_of"]
 
@@ -42,7 +42,7 @@ def write_page_of(results: Sequence[QualityScores], out: Path) -> Path:
     bare = [name for name in ("reasons", "unreadable") if name in tables and tables[name].height]
     verdict = one.verdict()
     sections = (
-        *verdict_sections({one.name: verdict}, "\n\n".join(one.notes)),
+        *verdict_sections({one.name: verdict}, one.notes),
         Section("Overview", facts=_facts(one),
                 tables=(Table("Numbers, with 95 % intervals over videos", numbers),
                         *(Table(_TITLES[name], tables[name], file=f"tables/{name}.csv") for name in bare)),
@@ -53,7 +53,7 @@ def write_page_of(results: Sequence[QualityScores], out: Path) -> Path:
                 tables=(Table(_TITLES["drop"], tables["drop"], file="tables/drop.csv"),) if one.proposals else ()),
         Section("How it was computed", _METHOD),
     )  # fmt: skip
-    lead = "No frame could be read." if verdict is None else verdict.sentence
+    lead = verdict_lead({one.name: verdict}) or "No frame could be read."
     details = {name: f"{value:g}" for name, value in _limits(one).items()}
     return write_page(out / "report.html", one.name, sections, kind="quality", lead=lead, details=details)
 

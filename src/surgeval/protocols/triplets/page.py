@@ -15,7 +15,7 @@ from surgeval.pages import Fact, Plot, Section, Table, save_figures, save_tables
 from surgeval.protocols.triplets._readable import Readable, readable_scores
 from surgeval.protocols.triplets.figures import MOST_CLASSES, TITLES
 from surgeval.protocols.triplets.result import TripletScores
-from surgeval.protocols.verdict_page import verdict_sections
+from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
 
 __all__ = ["triplet_sections", "write_page_of", "write_triplets_report"]
 
@@ -93,18 +93,15 @@ def triplet_sections(scores: TripletScores, figures: Mapping[str, Plot]) -> tupl
     kept = [section for section in sections if section.tables or section.figures]
     detected = scores.task == "detection"
     how = f"{_METHOD[scores.settings['convention']]}\n\n{_FLOOR}" if detected else _RECOGNITION
-    warnings = "\n\n".join(_sentence(note) for note in scores.notes)
-    first = verdict_sections({scores.name: scores.verdict()}, warnings)
+    first = verdict_sections({scores.name: scores.verdict()}, [_sentence(note) for note in scores.notes])
     return (*first, *kept, Section("How it was computed", "\n\n".join((how, _BOOTSTRAP))))
 
 
 def _lead(scores: TripletScores) -> str:
     what = "mAP50" if scores.task == "detection" else "mAP"
     number = scores.number(scores.main)
-    verdict = scores.verdict()
-    if verdict is not None:
-        return verdict.sentence
-    return f"{what} of {TITLES[scores.main]}: {number}, over {len(scores.settings['videos'])} videos."
+    said = verdict_lead({scores.name: scores.verdict()})
+    return said or f"{what} of {TITLES[scores.main]}: {number}, over {len(scores.settings['videos'])} videos."
 
 
 def _facts(scores: TripletScores) -> tuple[Fact, ...]:
