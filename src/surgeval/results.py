@@ -58,12 +58,13 @@ class Result:
 
 
 def percent(share: float) -> str:
-    """A share in per cent, rounded as a table with two decimals rounds it: 0.925 is 0.93 there and must not be 92 here.
+    """A share in a sentence, rounded from what tables show (92.5 %): who rounds the table gets the same number.
 
-    >>> percent(0.925), f"{0.925:.0%}", percent(0.997), percent(1.0), percent(0.001)
-    ('93 %', '92%', 'over 99 %', '100 %', 'under 1 %')
+    >>> percent(0.925), percent(0.9246), f"{0.925:.0%}", percent(0.997), percent(1.0), percent(0.001)
+    ('93 %', '93 %', '92%', 'over 99 %', '100 %', 'under 1 %')
     """
-    whole = round(100 * float(f"{share:.2f}"))
+    tenths = round(10 * float(f"{100 * share:.1f}"))
+    whole = (tenths + 5) // 10  # halves go up
     if whole == 100 and share < 1:
         return "over 99 %"
     return "under 1 %" if whole == 0 and share > 0 else f"{whole} %"

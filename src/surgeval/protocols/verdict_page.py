@@ -12,15 +12,19 @@ from surgeval.protocols.verdict import Verdict
 __all__ = ["verdict_lead", "verdict_sections"]
 
 
-def verdict_sections(verdicts: Mapping[str, Verdict | None], warnings: Sequence[str] = ()) -> tuple[Section, ...]:
-    """The first chapter of a page about these runs; `warnings`, sentences about the data, stand below the reasons.
+def verdict_sections(
+    verdicts: Mapping[str, Verdict | None], warnings: Sequence[str] = (), more: Sequence[Finding] = ()
+) -> tuple[Section, ...]:
+    """The first chapter of a page about these runs.
+
+    `more` findings and `warnings`, sentences about the data, stand below the reasons.
 
     >>> from surgeval.protocols.verdict import Reason, Rule
     >>> reason = Reason(Rule("right", "Right more often than not."), "It is right in 90 % of the frames.", True)
     >>> [one.title for one in verdict_sections({"net": Verdict("not shown", "Not shown that it sees.", (reason,))})]
     ['Verdict: not shown']
     """
-    notes = tuple(Finding(_unbroken(text)) for text in dict.fromkeys(warnings))
+    notes = (*more, *(Finding(_unbroken(text)) for text in dict.fromkeys(warnings)))
     known = {name: verdict for name, verdict in verdicts.items() if verdict is not None}
     if not known:
         return (Section("Warnings", findings=notes),) if notes else ()

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from surgeval.pages import Fact, Plot, Section, Table, save_figures, save_tables
 from surgeval.protocols.focus.result import FocusScores
 from surgeval.protocols.focus.tables import judge_table
 from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
+from surgeval.stats import number_text, with_ends
 
 __all__ = ["focus_sections", "write_focus_report", "write_page_of"]
 
@@ -71,7 +73,8 @@ def focus_sections(scores: FocusScores, plots: Mapping[str, Plot]) -> tuple[Sect
     sections = [
         *verdict_sections({scores.name: scores.verdict()}, _warnings(scores)),
         Section("Overview", facts=_facts(scores), tables=(_statuses(scores),)),
-        Section("Buckets", "Each capability group in and out of distribution: the units of the ranking.",
+        Section("Buckets", "Each capability group in and out of distribution: the units of the ranking. "
+                "Here and below the weakest stand first.",
                 tables=_level(scores, "bucket", "Buckets"),
                 figures=tuple(plots[name] for name in ("buckets",) if name in plots)),
         Section("Capabilities", "",
@@ -93,7 +96,7 @@ def focus_sections(scores: FocusScores, plots: Mapping[str, Plot]) -> tuple[Sect
 
 
 _REMARK = {
-    "buckets": "Where a bar is missing there is no question, or no right answer: the table says which.",
+    "buckets": "Undefined: no question of that kind could be scored.",
     "leaves": "Rows are groups, columns how the answer is given; a blank cell has no questions.",
 }
 
@@ -106,7 +109,8 @@ def _lead(scores: FocusScores) -> str:
 
 def _facts(scores: FocusScores) -> tuple[Fact, ...]:
     facts = [
-        Fact(number.label, f"{number.interval.estimate:.3f}", number.interval.ends()) for number in scores.headlines()
+        Fact(number.label, number_text(number.interval.estimate), number.interval.ends())
+        for number in scores.headlines()
     ]
     counts = scores.counts
     videos = f" in {scores.flat.clusters} videos" if scores.flat is not None else ""
@@ -123,7 +127,17 @@ def _warnings(scores: FocusScores) -> list[str]:
     said += [f"Not to be ranked: {scores.unrankable}."] if scores.unrankable else []
     if scores.counts["judge_error"]:
         said.append(f"{scores.counts['judge_error']} answers have no verdict; the same command asks again.")
+    said += [_problems_told(scores)] if scores.problems else []
     return [*said, *(f"{note[:1].upper()}{note[1:]}." for note in scores.notes)]
+
+
+def _problems_told(scores: FocusScores) -> str:
+    """How many of which kind, and the first in full."""
+    kinds = Counter(problem.kind for problem in scores.problems).most_common()
+    named = ", ".join(f"{kind} ({count})" for kind, count in kinds[:3])
+    rest = f" and {len(kinds) - 3} other kinds" if len(kinds) > 3 else ""
+    many = f"{len(scores.problems)} problem{'s' if len(scores.problems) > 1 else ''}"
+    return f"{many} in the files: {named}{rest}. The first: {scores.problems[0]}."
 
 
 def _statuses(scores: FocusScores) -> Table:
@@ -133,7 +147,7 @@ def _statuses(scores: FocusScores) -> Table:
 
 
 def _level(scores: FocusScores, level: str, title: str) -> tuple[Table, ...]:
-    chosen = scores.summary.filter(pl.col("level") == level)
+    chosen = scores.summary.filter(pl.col("level") == level).sort(_FLAT, nulls_last=True, maintain_order=True)
     rows = [
         (row["name"].replace("_", " "), row["count"], row["scored"], row["videos"], _cell(row, _FLAT),
          _cell(row, _MACRO), "too few videos" if row["few_videos"] else "")
@@ -190,11 +204,13 @@ def _problems(scores: FocusScores) -> Section | None:
     if not scores.problems:
         return None
     frame = scores.tables["problems"]
+    listed = frame.select("kind", "level", "record", "field", "found", "expected", "file")
     kinds = frame.group_by("kind", "level").len("problems").sort("problems", "kind", descending=[True, False])
     return Section(
         "Problems in the files", "All three files are checked before the first answer is read.",
         tables=(Table("By kind", kinds),
-                Table("Each problem", frame.select("kind", "level", "record", "field", "found", "expected", "file"),
+                Table("The first of each kind", listed.filter(pl.int_range(pl.len()).over("kind") < 3)),
+                Table("Each problem", listed,
                       file="tables/problems.csv", folded=True)),
     )  # fmt: skip
 
@@ -204,8 +220,4 @@ def _scheme(scores: FocusScores) -> str:
 
 
 def _cell(row: Mapping[str, Any], column: str) -> str:
-    if row[column] is None:
-        return "–"
-    if row[f"{column}_low"] is None:
-        return f"{row[column]:.3f} [no\u00a0interval]"
-    return f"{row[column]:.3f} [{row[f'{column}_low']:.3f},\u00a0{row[f'{column}_high']:.3f}]"
+    return with_ends(*(row[f"{column}{end}"] for end in ("", "_low", "_high")))

@@ -21,7 +21,7 @@ from surgeval.engine import COMPLETE, Manifest, folder_lock, load_record, save_s
 from surgeval.errors import BadInput, DataError, RunError
 from surgeval.figures import Figure
 from surgeval.files import make_folder
-from surgeval.protocols.contract import Headline, RunResult
+from surgeval.protocols.contract import Headline, RunResult, refuse_dataset
 from surgeval.protocols.focus._admission import Admission, admission_gate
 from surgeval.protocols.focus._agreement import judge_agreement
 from surgeval.protocols.focus._stored import SCORES, read_scores, restored, write_scores
@@ -35,6 +35,8 @@ from surgeval.qa.judging import PanelReport, PanelVerdict, summarise_verdicts, v
 from surgeval.stats import Interval
 
 __all__ = ["Admission", "FocusScores", "admission_gate", "check_scores_folder", "load_focus", "outcomes"]
+
+ANSWERS = ("answer_format", "latency", "question", "answer", "reference")  # what a team is shown of its answers
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -228,6 +230,8 @@ def check_scores_folder(folder: Path) -> None:
         protocol = load_record(folder).manifest.protocol
         if protocol != "focus":
             raise BadInput(f"{folder}: found a run of {protocol}, expected a new folder or one of focus")
+    elif not (folder / "scores.json").exists():
+        refuse_dataset(folder)
 
 
 def outcomes(result: FocusScores) -> pl.DataFrame:
@@ -237,13 +241,14 @@ def outcomes(result: FocusScores) -> pl.DataFrame:
     >>> ask = [{"qID": "q1", "videoID": "v", "start_time": 0, "end_time": 0, "procedure_type": "", "question": "?"}]
     >>> truth = [{"qID": "q1", "primary": "3a", "format": "number", "answer": "3"}]
     >>> outcomes(score_focus(ask, truth, [{"qID": "q1", "content": "3"}])).row(0)
-    ('q1', 'v', 'aggregation', False, 'ok', True)
+    ('q1', 'v', 'aggregation', False, 'ok', True, 'answered 3, the reference is 3', 'number', None)
     """
     if result.unrankable:
         found = f"a submission that is not to be ranked: {result.unrankable}"
         raise DataError(result.name, found=found, expected="one that is")
-    columns = ("qID", "video", "group", "ood", "status", "correctness")
-    return with_clusters(result.results).select(columns)
+    columns = ("qID", "video", "group", "ood", "status", "correctness", "reason")
+    table = with_clusters(result.results)
+    return table.select(*columns, *(name for name in ANSWERS if name in table.columns))
 
 
 def _asked(folder: Path) -> bool:

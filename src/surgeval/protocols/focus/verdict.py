@@ -13,9 +13,9 @@ import numpy as np
 import polars as pl
 
 from surgeval.protocols.focus._summary import with_clusters
-from surgeval.protocols.verdict import Claim, Reason, Rule, Verdict, above, changed, listed, share, verdict_of
+from surgeval.protocols.verdict import Claim, Reason, Rule, Verdict, above, listed, verdict_of
 from surgeval.results import percent
-from surgeval.stats import Interval, paired_difference
+from surgeval.stats import Interval, number_text, paired_difference
 
 if TYPE_CHECKING:
     from surgeval.protocols.focus.result import FocusScores
@@ -86,13 +86,13 @@ def reasons_of(found: Evidence) -> tuple[Reason, ...]:
 
 
 def _floor(found: Evidence) -> Reason:
-    said = f"{share(found.accuracy)} of {found.counts['scored']} answers are right"
+    said = f"Accuracy {found.accuracy.cell()} over {found.counts['scored']} answers"
     if found.whole is None:
         return Reason(RULES["floor"], f"{said}; what one reaches who never looked is not known.", None,
                       "what one reaches who never looked is not known")  # fmt: skip
     part = found.whole
-    text = f"{said}; one who never looked reaches {percent(part.floor)}. The difference: {changed(part.lead)}."
-    return Reason(RULES["floor"], text, above(part.lead), f"{percent(part.right)} right against {percent(part.floor)}")
+    text = f"{said}; one who never looked reaches {number_text(part.floor)}. The difference: {part.lead.cell()}."
+    return Reason(RULES["floor"], text, above(part.lead), f"accuracy {_against(part)}")
 
 
 def _parts(buckets: Mapping[str, Part]) -> Reason:
@@ -110,12 +110,10 @@ def _parts(buckets: Mapping[str, Part]) -> Reason:
 def _shift(sides: Mapping[str, Part]) -> Reason:
     inside, outside = sides["id"], sides["ood"]
     text = (
-        f"In distribution {percent(inside.right)} are right, out of distribution {percent(outside.right)} "
-        f"(one who never looked: {percent(inside.floor)} and {percent(outside.floor)})."
+        f"Accuracy in distribution {_against(inside)} of one who never looked, out of distribution {_against(outside)}."
     )
     holds = above(outside.lead)
-    clause = f"out of distribution {percent(outside.right)} right against {percent(outside.floor)}"
-    return Reason(RULES["shift"], text, holds, clause)
+    return Reason(RULES["shift"], text, holds, f"out of distribution {_against(outside)}")
 
 
 def _usable(counts: Mapping[str, int]) -> Reason:
@@ -147,9 +145,12 @@ def _honest(counts: Mapping[str, int]) -> list[Reason]:
 
 def _weakest(groups: Mapping[str, Part]) -> Reason:
     order = sorted(groups, key=lambda name: groups[name].right - groups[name].floor)[:2]
-    named = "; ".join(f"{_words(name)} ({percent(groups[name].right)} right against {percent(groups[name].floor)})"
-                      for name in order)  # fmt: skip
+    named = "; ".join(f"{_words(name)} ({_against(groups[name])})" for name in order)
     return Reason(RULES["weakest"], f"Smallest lead: {named}.", None)
+
+
+def _against(part: Part) -> str:
+    return f"{number_text(part.right)} against {number_text(part.floor)}"
 
 
 def _words(name: str) -> str:
@@ -196,8 +197,8 @@ def floors_of(scores: FocusScores) -> dict[str, float]:
 
 
 def _rows(scores: FocusScores) -> pl.DataFrame | None:
-    """The scored questions with right and floor; None where it was not computed."""
-    if not scores.floor:
+    """The scored questions with right and floor; None where there are none, or the floor was not computed."""
+    if not scores.floor or scores.flat is None:
         return None
     scored = with_clusters(scores.results.filter(pl.col("correctness").is_not_null()))
     floor = [float(scores.floor.get(name, False)) for name in scored["qID"]]

@@ -182,7 +182,7 @@ def _grounded(found: Interval) -> Reason:
 
 def _unlike(found: Interval, name: str, limit: float, what: str) -> Reason:
     flipped = replace(found, estimate=-found.estimate, low=-found.high, high=-found.low)
-    text = f"With {what} the rank correlation of the maps is {found.cell(2)}."
+    text = f"With {what} the rank correlation of the maps is {found.cell()}."
     return Reason(RULES[name], text, above(flipped, -limit), f"its map hardly changes with {what}")
 
 

@@ -29,7 +29,7 @@ from surgeval.files import (
     trust_parquet,
     write_atomically,
 )
-from surgeval.protocols.contract import Headline, RunResult
+from surgeval.protocols.contract import Headline, RunResult, refuse_dataset
 from surgeval.protocols.triplets._check import check_scores
 from surgeval.protocols.triplets._inputs import Task
 from surgeval.protocols.triplets._numbers import Key, ScoreNumber, StoredReplicates, reading_order
@@ -115,7 +115,10 @@ class TripletScores(RunResult):
     @property
     def figures(self) -> dict[str, Figure]:
         """Every figure by file name; one with nothing to show is left out."""
-        return score_figures(self.task, self.sheets, self.curves, self.confusions)
+        convention = self.settings.get("convention", "")
+        known = {(convention, number.key.component, number.key.metric): number.interval
+                 for number in self.numbers if number.key.scope == "global"}  # fmt: skip
+        return score_figures(self.task, self.sheets, self.curves, self.confusions, known)
 
     def plot(self, name: str | None = None) -> MatplotlibFigure:
         """One figure for print, by default precision over recall of the triplets."""
@@ -141,6 +144,8 @@ class TripletScores(RunResult):
         out = Path(folder)
         if (out / "run.json").exists() and (other := load_record(out).manifest.protocol) != self.protocol:
             raise RunError(f"{out}: found a run of {other}, expected a new folder or a run of {self.protocol}")
+        if not (out / "run.json").exists() and not (out / SCORES).exists():
+            refuse_dataset(out)
         try:
             make_folder(out)
             with folder_lock(out):
