@@ -19,6 +19,8 @@ from surgeval.engine import RunRecord, load_cases, load_record
 from surgeval.errors import DataError
 from surgeval.figures import Bars, Figure, Histogram, Series
 from surgeval.protocols.contract import Headline, RunResult
+from surgeval.protocols.quality.verdict import judge
+from surgeval.protocols.verdict import Verdict
 from surgeval.stats import bootstrap_mean
 
 __all__ = ["MEASURES", "QualityScores", "drop_table", "load_quality"]
@@ -66,6 +68,10 @@ class QualityScores(RunResult):
                      higher_is_better=better, unit="share" if key in _SHARES else "score")
             for key, (label, better) in labels.items()
         )  # fmt: skip
+
+    def verdict(self) -> Verdict | None:
+        """Can the frames be used? None without frames."""
+        return judge(self)
 
     @property
     def tables(self) -> Mapping[str, pl.DataFrame]:
