@@ -94,7 +94,7 @@ def test_a_loaded_run_tells_shares_and_means(runs: tuple[Path, Path]) -> None:
 
 def test_the_page_is_made_from_the_folder_alone(runs: tuple[Path, Path], tmp_path: Path) -> None:
     page = write_run_pages([runs[1]], tmp_path).read_text("utf-8")
-    assert "2 of 15 frames are proposed to drop." in page
+    assert "2 of 15 frames (13.3 %) are proposed to drop." in page
     assert "000025" in page and "Frames that could not be read" in page
     assert (tmp_path / "tables" / "drop.csv").is_file() and (tmp_path / "figures" / "sharpness.svg").is_file()
     write_run_pages([runs[0]], tmp_path / "clean")
