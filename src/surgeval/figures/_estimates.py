@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 UNDEFINED = "undefined"
 _PALE = 0.4
-_QUIET = "#8c8c8c"
+_QUIET = "#767676"
 _TALL = 300  # pixels of a figure with upright bars, unless it is given another height
 
 
@@ -196,7 +196,7 @@ class EstimateBars:
 
     def _note(self, place: float) -> dict[str, Any]:
         """The word at the foot of a bar that is not there."""
-        common = {"text": UNDEFINED, "showarrow": False, "font": {"size": 10, "color": _QUIET}}
+        common = {"text": UNDEFINED, "showarrow": False, "font": {"size": 10}}
         if self.horizontal:
             return common | {"x": 0, "y": place, "xanchor": "left", "yanchor": "middle"}
         return common | {"x": place, "y": 0, "xanchor": "center", "yanchor": "bottom", "textangle": -90}

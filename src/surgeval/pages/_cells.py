@@ -14,6 +14,8 @@ from surgeval.pages._parts import Table
 __all__ = ["cells"]
 
 _MOST_ROWS = 1000  # of a table on the page; the CSV has them all
+_MOST_PRINTED, _MOST_PRINTED_FOLDED = 60, 12  # rows of a table on paper; page.css hides the others
+_FEW = 8  # rows that are not worth a sentence about leaving them out
 _MOST_NAMES = 60  # of rows with nothing in them
 _NAMES = ("id",)  # numbers that are names
 _WITH_ENDS = re.compile(r"(-?[\d.]+)( %)? \[(-?[\d.]+), (-?[\d.]+)\]")  # as `stats.with_ends` writes it
@@ -29,6 +31,7 @@ def cells(table: Table, terms: Terms) -> dict[str, Any]:
     columns = [_column(column, places) for column in frame.get_columns()]
     if table.explained and columns:
         columns[0] = [(terms.cell(text), key, numeric) for text, key, numeric in columns[0]]
+    printed = _MOST_PRINTED_FOLDED if table.folded else _MOST_PRINTED
     heads = [(column.name, column.dtype.is_numeric(), terms.described(column.name)) for column in frame.get_columns()]
     return {
         "heads": heads,
@@ -37,6 +40,7 @@ def cells(table: Table, terms: Terms) -> dict[str, Any]:
         "empty": blank[:_MOST_NAMES],
         "empty_rows": len(blank),
         "total": table.frame.height,
+        "cut": printed if full.height > printed + _FEW else 0,
     }
 
 

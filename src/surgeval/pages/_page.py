@@ -1,6 +1,6 @@
-"""One self-contained HTML page: opens from a disk, needs no network, runs nothing but its own two scripts.
+"""One HTML page: opens from a disk, needs no network, runs nothing but its own two scripts.
 
-plotly.js is embedded once, and only where a figure needs it. The same sections give the same bytes.
+plotly.js lies beside the page, or inside it, and only where a figure needs it. The same sections give the same bytes.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ from surgeval.errors import BadInput
 from surgeval.files import make_folder, write_atomically
 from surgeval.pages._cells import cells
 from surgeval.pages._glossary import Terms, with_glossary
+from surgeval.pages._library import library, library_inside, library_name, put_library
 from surgeval.pages._parts import Picture, Section
-from surgeval.pages._safety import inline, policy, script_data
+from surgeval.pages._safety import inline, nonce, policy, script_data
 
 _JPEG_QUALITY = 85
 # plotly.js carries the style sheet of its maps and adds it unless an element of this id exists; the page has no maps
@@ -51,24 +52,32 @@ def write_page(path: Path, title: str, sections: Sequence[Section], **head: Unpa
     ...     "A &lt;model&gt;" in page.read_text()
     True
     """
-    html = render_page(title, sections, **head)
+    inside = library_inside()
+    html, drawn = _rendered(title, sections, inside, head)
     # A file name that is not UTF-8 reaches us with lone surrogates; the page shows a replacement sign.
     data = html.encode("utf-8", "replace")
     try:
         make_folder(path.parent)
+        if drawn and not inside:
+            put_library(path.parent)
         write_atomically(path, data)
     except OSError as error:
         raise BadInput(f"{path}: the page cannot be written: {error.strerror or error}") from error
     return path
 
 
-def render_page(title: str, sections: Sequence[Section], **head: Unpack[Head]) -> str:
-    """The page as text.
+def render_page(title: str, sections: Sequence[Section], *, inside: bool = True, **head: Unpack[Head]) -> str:
+    """The page as text; unless plotly.js is `inside`, its file must be put beside it.
 
     >>> html = render_page("Two models", [Section("Result", "Neither is better.")])
     >>> html.startswith("<!"), "Neither is better." in html
     (True, True)
     """
+    return _rendered(title, sections, inside, head)[0]
+
+
+def _rendered(title: str, sections: Sequence[Section], inside: bool, head: Head) -> tuple[str, bool]:
+    """The page, and whether plotly.js draws in it."""
     sections, terms = with_glossary(sections, head.get("lead", "")), Terms()
     specs = [[plot.figure.to_plotly() for plot in section.plots] for section in sections]
     drawn = not all(_nothing_drawn(spec) for row in specs for spec in row)
@@ -76,9 +85,11 @@ def render_page(title: str, sections: Sequence[Section], **head: Unpack[Head]) -
         inline(_source("page.css") + _source("terms.css"), "style"),
         inline(_source("page.js") + _source("terms.js"), "script"),
     )
-    plotly = _plotly() if drawn else ""
+    plotly = library() if drawn else ""
+    beside = library_name() if plotly and not inside else ""
+    rules = policy([script, plotly] if plotly and not beside else [script], [style], open=bool(beside))
     figures = [["" if _nothing_drawn(spec) else script_data(spec) for spec in row] for row in specs]
-    return (
+    html = (
         _environment()
         .get_template("page.html.j2")
         .render(
@@ -92,14 +103,16 @@ def render_page(title: str, sections: Sequence[Section], **head: Unpack[Head]) -
             explain=terms.mark,
             images=[[_data_uri(picture) for picture in section.images] for section in sections],
             cards=[[_data_uri(card.picture) for card in section.cards] for section in sections],
-            policy=policy([script, plotly] if drawn else [script], [style]),
+            policy=Markup(rules),  # noqa: S704 - ours: hashes and keywords
             style=Markup(style),  # noqa: S704 - ours
             script=Markup(script),  # noqa: S704 - ours
-            plotly=Markup(plotly),  # noqa: S704 - the library's
+            plotly="" if beside else Markup(plotly),  # noqa: S704 - the library's
+            beside=beside,
             unwanted=_STYLE_ID.findall(plotly),
             version=__version__,
         )
     )
+    return (nonce(html) if beside else html), drawn
 
 
 @cache
@@ -118,13 +131,6 @@ def _environment() -> jinja2.Environment:
 @cache
 def _source(name: str) -> str:
     return (files("surgeval.pages") / "templates" / name).read_text(encoding="utf-8")
-
-
-@cache
-def _plotly() -> str:
-    from plotly.offline import get_plotlyjs
-
-    return inline(get_plotlyjs(), "script")
 
 
 def _nothing_drawn(figure: Mapping[str, Any]) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 import torch
+from PIL.Image import Image as Picture
 
 from surgeval.arrays import Image
 from surgeval.datasets import read_image
@@ -97,10 +98,10 @@ class Explained(Result):
 
 
 def explain_image(
-    image: str | Path | Image, model: str, prompts: str | Sequence[str], *, method: Method | None = None,
+    image: str | Path | Image | Picture, model: str, prompts: str | Sequence[str], *, method: Method | None = None,
     keep_top: float = 0.2, device: str = "cpu",
 ) -> Explained:  # fmt: skip
-    """Score prompts on an image (a file, or an RGB array of uint8) and draw where the model looks for each.
+    """Score prompts on an image (a file, an RGB array of uint8, a PIL image) and draw where the model looks for each.
 
     >>> found = explain_image(np.zeros((64, 96, 3), np.uint8), "phantom-clip", "The hook is in the image")
     >>> found.heatmap.shape, found.to_frame().columns
@@ -133,9 +134,13 @@ def explain_image(
     )
 
 
-def _pixels(image: str | Path | Image) -> Image:
-    if not isinstance(image, np.ndarray):
+def _pixels(image: str | Path | Image | Picture) -> Image:
+    if isinstance(image, str | Path):
         return read_image(ImageRef(Path(image)))
+    if isinstance(image, Picture):
+        image = np.asarray(image.convert("RGB"))
+    if not isinstance(image, np.ndarray):
+        raise BadInput(f"image: found {type(image).__name__}, expected a file, an RGB array or a PIL image")
     if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3 or not image.size:
         raise BadInput(f"image: found {image.dtype} of shape {image.shape}, expected uint8 of (height, width, 3), RGB")
     if max(image.shape) > _LARGEST:

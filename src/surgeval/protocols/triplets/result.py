@@ -29,7 +29,7 @@ from surgeval.files import (
     trust_parquet,
     write_atomically,
 )
-from surgeval.protocols.contract import Headline, RunResult
+from surgeval.protocols.contract import Headline, RunResult, refuse_dataset
 from surgeval.protocols.triplets._check import check_scores
 from surgeval.protocols.triplets._inputs import Task
 from surgeval.protocols.triplets._numbers import Key, ScoreNumber, StoredReplicates, reading_order
@@ -140,6 +140,8 @@ class TripletScores(RunResult):
         out = Path(folder)
         if (out / "run.json").exists() and (other := load_record(out).manifest.protocol) != self.protocol:
             raise RunError(f"{out}: found a run of {other}, expected a new folder or a run of {self.protocol}")
+        if not (out / "run.json").exists() and not (out / SCORES).exists():
+            refuse_dataset(out)
         try:
             make_folder(out)
             with folder_lock(out):
