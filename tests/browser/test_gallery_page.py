@@ -13,7 +13,7 @@ from surgeval.engine import Manifest, RunRecord
 from surgeval.protocols.surgxbench import SurgXSettings
 from surgeval.protocols.surgxbench._item import Item
 from surgeval.protocols.surgxbench.page import write_page_of
-from surgeval.protocols.surgxbench.result import SurgXScores
+from surgeval.protocols.surgxbench.result import _SCHEMA, SurgXScores
 
 pytestmark = pytest.mark.browser
 
@@ -38,7 +38,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     data = {"name": "<s>films</s>", "format": "<u>phantom</u>", "content": "ab"}
     manifest = Manifest("surgxbench", config=config, dataset=data, model=model)
     record = RunRecord(manifest, "done", 1, 1, 0, 6, "", "", 0.0)
-    cases = pl.DataFrame({"cluster": ["a", "b"], "frame": ["1", "2"], "task": ["none", "none"]})
+    rows = pl.DataFrame({"cluster": ["a", "b"], "frame": ["1", "2"], "task": ["none", "none"]})
+    cases = pl.concat([pl.DataFrame(schema=_SCHEMA), rows], how="diagonal")
     table = pl.DataFrame({"task": list(CLASSES), "flag": ["<b>ties</b>"] * 3, "cases": [1, 2, 3]})
     items = tuple(_item(number) for number in range(len(CARDS)))
     scores = SurgXScores(
