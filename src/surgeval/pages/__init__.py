@@ -5,6 +5,7 @@ data file calls its classes. Nothing here knows a protocol.
 """
 
 from surgeval.pages._csv import distinct, save_tables, unguarded
+from surgeval.pages._evidence import Evidence, no_boxes
 from surgeval.pages._figures import save_figures
 from surgeval.pages._page import jpeg_bytes, render_page, write_page
 from surgeval.pages._parts import Card, Fact, Link, Picture, Plot, Section, Table
@@ -12,6 +13,7 @@ from surgeval.pages._safety import script_data
 
 __all__ = [
     "Card",
+    "Evidence",
     "Fact",
     "Link",
     "Picture",
@@ -20,6 +22,7 @@ __all__ = [
     "Table",
     "distinct",
     "jpeg_bytes",
+    "no_boxes",
     "render_page",
     "save_figures",
     "save_tables",

@@ -25,6 +25,7 @@ from markupsafe import Markup
 from surgeval._version import __version__
 from surgeval.errors import BadInput
 from surgeval.files import make_folder, write_atomically
+from surgeval.pages._evidence_data import evidence_data
 from surgeval.pages._parts import Picture, Section, Table
 from surgeval.pages._safety import inline, policy, script_data
 
@@ -72,6 +73,12 @@ def render_page(title: str, sections: Sequence[Section], **head: Unpack[Head]) -
     """
     drawn = any(section.figures for section in sections)
     style, script = inline(_source("page.css"), "style"), inline(_source("page.js"), "script")
+    evidence = {number: evidence_data(section.evidence) for number, section in enumerate(sections) if section.evidence}
+    if len(evidence) > 1:
+        raise BadInput("page: found evidence in two sections, expected it in one: links to a case name no section")
+    if evidence:
+        style += inline(_source("evidence.css"), "style")
+    browser = inline(_source("evidence.js"), "script") if evidence else ""
     plotly = _plotly() if drawn else ""
     figures = [[script_data(plot.figure.to_plotly()) for plot in section.plots] for section in sections]
     return (
@@ -87,7 +94,9 @@ def render_page(title: str, sections: Sequence[Section], **head: Unpack[Head]) -
             tables=[[_cells(table) for table in section.tables] for section in sections],
             images=[[_data_uri(picture) for picture in section.images] for section in sections],
             cards=[[_data_uri(card.picture) for card in section.cards] for section in sections],
-            policy=policy([script, plotly] if drawn else [script], [style]),
+            policy=policy([script, *filter(None, (plotly, browser))], [style]),
+            evidence=evidence,
+            browser=Markup(browser),  # noqa: S704 - ours
             style=Markup(style),  # noqa: S704 - ours
             script=Markup(script),  # noqa: S704 - ours
             plotly=Markup(plotly),  # noqa: S704 - the library's

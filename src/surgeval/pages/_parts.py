@@ -16,6 +16,7 @@ import polars as pl
 
 from surgeval.errors import BadInput
 from surgeval.figures import Figure
+from surgeval.pages._evidence import Evidence
 
 __all__ = ["Card", "Fact", "Link", "Picture", "Plot", "Section", "Table"]
 
@@ -143,6 +144,7 @@ class Section:
     facts: tuple[Fact, ...] = ()
     cards: tuple[Card, ...] = ()
     links: tuple[Link, ...] = ()
+    evidence: tuple[Evidence, ...] = ()  # the cases of one model, or of several side by side
     paired: bool = False  # figures two by two where the screen is wide enough
 
     @property
