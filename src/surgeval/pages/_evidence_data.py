@@ -70,7 +70,7 @@ def _first(columns: Sequence[pl.Series]) -> pl.Series:
 
 
 def _texts(column: pl.Series) -> dict[str, Any] | list[str | None]:
-    """A column as the distinct texts and a number per row where that is shorter; null where a model has no such case."""
+    """A column, or its distinct texts and a number per row where that is shorter; null where a model has no case."""
     values = column.unique(maintain_order=True)
     if values.len() * 2 > column.len():
         return column.to_list()

@@ -17,6 +17,7 @@ from surgeval.stats import Difference, Interval
 
 if TYPE_CHECKING:
     from surgeval.datasets import Dataset
+    from surgeval.pages import Evidence
 
 __all__ = ["Chapter", "Compared", "Comparison", "Demo", "Headline", "RunResult", "by_key"]
 
@@ -48,6 +49,10 @@ class RunResult(Result):
     def headlines(self) -> tuple[Headline, ...]:
         """The numbers to read first, best known first."""
         raise NotImplementedError
+
+    def evidence(self) -> Evidence | None:
+        """Every case as the page's evidence browser shows it; None where a protocol or an older run has none."""
+        return None
 
     def __repr__(self) -> str:
         said = "; ".join(f"{one.label} {one.interval}" for one in self.headlines()[:3])

@@ -1,0 +1,19 @@
+"""Evidence of results as a section of a page takes it: of one run, or of several side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from surgeval.pages import Evidence
+from surgeval.protocols.contract import RunResult
+
+__all__ = ["evidence_of"]
+
+
+def evidence_of(results: Sequence[RunResult]) -> tuple[Evidence, ...]:
+    """What those of the results have that have any.
+
+    >>> evidence_of([])
+    ()
+    """
+    return tuple(shown for result in results if (shown := result.evidence()) is not None and shown.cases.height)
