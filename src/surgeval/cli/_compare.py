@@ -27,19 +27,20 @@ def compare(
 
     Example: [bold]surgeval compare runs/mine runs/baseline --out runs/mine-and-baseline[/bold]
     """
+    from surgeval.protocols.evidence_page import evidence_of
     from surgeval.protocols.registry import descriptor_of
     from surgeval.report import readable_comparison, write_comparison
 
     first, second = (descriptor_of(folder) for folder in (a, b))
     if first.name != second.name:
         raise BadInput(f"{a} and {b}: found {first.name} and {second.name}, expected two runs of one protocol")
-    load = first.part("load")
-    found = first.part("compare")(load(a), load(b))
+    results = [first.part("load")(folder) for folder in (a, b)]
+    found = first.part("compare")(*results)
     if found.a == found.b:
         found = replace(found, a=str(a), b=str(b))
     if out is not None:
         claim_folder(out, "report.html")
-    page = write_comparison(found, out) if out is not None else None
+    page = write_comparison(found, out, evidence_of(results)) if out is not None else None
     if json:
         print_json({**found.to_json(), "report": str(page) if page else None})
         return

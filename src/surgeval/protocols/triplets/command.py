@@ -66,6 +66,9 @@ def score(
     seed: SeedOption = 0,
     name: Annotated[str | None, typer.Option("--name", help="What to call the method. Default: the file's.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Folder for report.html, tables, figures, scores.")] = None,
+    pictures: Annotated[
+        int, typer.Option("--pictures", min=0, max=20_000, help="Frames the page keeps a picture of, the worst first.")
+    ] = 120,
     pred_format: Annotated[
         str | None,
         typer.Option("--pred-format", help="table, coco, yolo, cholect50, rows or json. Default: found out."),
@@ -110,6 +113,7 @@ def score(
             labels=labels,
             pred_format=pred_format,
             classes=classes,
+            pictures=pictures if out is not None else 0,
             progress=lambda done: bar.advance(bars, done),
         )
     page = None

@@ -12,6 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from surgeval.pages import Fact, Plot, Section, Table, save_figures, save_tables, write_page
+from surgeval.protocols.evidence_page import evidence_of
 from surgeval.protocols.triplets._readable import Readable, readable_scores
 from surgeval.protocols.triplets.figures import MOST_CLASSES, TITLES
 from surgeval.protocols.triplets.result import TripletScores
@@ -79,12 +80,14 @@ def triplet_sections(scores: TripletScores, figures: Mapping[str, Plot]) -> tupl
         Section("Errors", "A column of a matrix says what became of a true class: rows are what was predicted where it "
                 f"is, or that it was missed. Triplets beyond the {MOST_CLASSES} most frequent stand together.",
                 tables=_shown(tables, "association", "cost_aware"), figures=_plots(figures, "confusion_")),
+        Section("Each frame", "Every scored frame: what is labelled, what was said, and what became of each object.",
+                evidence=evidence_of([scores])),
         Section("Convention", "", tables=_shown(tables, "conventions"), figures=_plots(figures, "conventions")),
         Section("Highest scores", "", tables=_shown(tables, "top")),
         Section("Groups of videos", "Each group is scored on its own videos; std has ddof = 1.",
                 tables=_shown(tables, "folds", "sources")),
     ]  # fmt: skip
-    kept = [section for section in sections if section.tables or section.figures]
+    kept = [section for section in sections if section.tables or section.figures or section.evidence]
     how = _METHOD[scores.settings["convention"]] if scores.task == "detection" else _RECOGNITION
     return (*kept, Section("How it was computed", f"{how}\n\n{_BOOTSTRAP}"))
 
