@@ -8,13 +8,14 @@ from surgeval.pages._csv import distinct, save_tables, unguarded
 from surgeval.pages._evidence import Evidence, no_boxes
 from surgeval.pages._figures import save_figures
 from surgeval.pages._page import jpeg_bytes, render_page, write_page
-from surgeval.pages._parts import Card, Fact, Link, Picture, Plot, Section, Table
+from surgeval.pages._parts import Card, Fact, Finding, Link, Picture, Plot, Section, Table
 from surgeval.pages._safety import script_data
 
 __all__ = [
     "Card",
     "Evidence",
     "Fact",
+    "Finding",
     "Link",
     "Picture",
     "Plot",

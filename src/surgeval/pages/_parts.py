@@ -18,7 +18,7 @@ from surgeval.errors import BadInput
 from surgeval.figures import Figure
 from surgeval.pages._evidence import Evidence
 
-__all__ = ["Card", "Fact", "Link", "Picture", "Plot", "Section", "Table"]
+__all__ = ["Card", "Fact", "Finding", "Link", "Picture", "Plot", "Section", "Table"]
 
 _JPEG = b"\xff\xd8\xff"
 
@@ -30,6 +30,25 @@ class Fact:
     label: str
     value: str
     note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A sentence that a rule made of numbers, whether it speaks for or against (None: neither), and the rule."""
+
+    text: str
+    holds: bool | None = None
+    rule: str = ""
+
+    @property
+    def mark(self) -> str:
+        """A sign, beside a class for its colour and words for those who do not see either."""
+        return {True: "✓", False: "✗", None: "·"}[self.holds]
+
+    @property
+    def meaning(self) -> str:
+        """The sign in a word; also the name of its class."""
+        return {True: "for", False: "against", None: "neither"}[self.holds]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +153,7 @@ class Card:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Section:
-    """A chapter: text (blank lines part paragraphs), then facts, pictures, figures and tables."""
+    """A chapter: text (blank lines part paragraphs), then findings, facts, pictures, figures and tables."""
 
     title: str
     text: str = ""
@@ -145,6 +164,7 @@ class Section:
     cards: tuple[Card, ...] = ()
     links: tuple[Link, ...] = ()
     evidence: tuple[Evidence, ...] = ()  # the cases of one model, or of several side by side
+    findings: tuple[Finding, ...] = ()
     paired: bool = False  # figures two by two where the screen is wide enough
 
     @property

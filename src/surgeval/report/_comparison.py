@@ -11,6 +11,7 @@ import polars as pl
 from surgeval.pages import Evidence, Fact, Section, Table, save_figures, save_tables, write_page
 from surgeval.protocols.contract import Compared, Comparison
 from surgeval.protocols.evidence_page import side_by_side
+from surgeval.stats import number_text
 
 __all__ = ["readable_comparison", "write_comparison"]
 
@@ -64,7 +65,8 @@ def readable_comparison(comparison: Comparison) -> dict[str, pl.DataFrame]:
     {'gaze − none, paired over 8 videos': ('accuracy', '0.750', '0.500', '0.250 [0.062, 0.438]')}
     """
     rows = [
-        (one.label, _number(one.difference.a), _number(one.difference.b), one.difference.interval.cell(),
+        (one.label, number_text(one.difference.a, one.unit), number_text(one.difference.b, one.unit),
+         one.difference.interval.cell(one.unit),
          "" if math.isnan(one.difference.p) else f"{one.difference.p:.4f}", who(one, comparison.a, comparison.b))
         for one in comparison.numbers
     ]  # fmt: skip
@@ -84,25 +86,27 @@ def who(one: Compared, a: str, b: str) -> str:
 def verdict(one: Compared, a: str, b: str) -> str:
     """One sentence on one number."""
     interval = one.difference.interval
-    values = f"{one.label}: {_number(one.difference.a)} against {_number(one.difference.b)}"
+    values = f"{one.label}: {number_text(one.difference.a, one.unit)} against {number_text(one.difference.b, one.unit)}"
+    gap = interval.cell(one.unit)
     if interval.few_clusters:
         return f"{values}; {interval.clusters} videos are too few for a claim about videos in general."
     if math.isnan(interval.low) or 0 in interval:
-        return f"{values}; the interval of the difference, {interval.cell()}, does not tell them apart."
+        return f"{values}; the interval of the difference, {gap}, does not tell them apart."
     better = who(one, a, b)
-    return f"{values}; {f'{better} is better' if better else 'they differ'}, difference {interval.cell()}."
+    return f"{values}; {f'{better} is better' if better else 'they differ'}, difference {gap}."
 
 
 def _facts(comparison: Comparison) -> tuple[Fact, ...]:
     return tuple(
-        Fact(one.label, f"{one.difference.estimate:+.3f}", one.difference.interval.ends())
+        Fact(one.label, _signed(one), one.difference.interval.ends(one.unit))
         for one in comparison.numbers[:3]
         if math.isfinite(one.difference.estimate)
     )
 
 
-def _number(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.3f}"
+def _signed(one: Compared) -> str:
+    text = number_text(one.difference.estimate, one.unit)
+    return text if text.startswith("-") or not one.difference.estimate else f"+{text}"
 
 
 def _sentence(note: str) -> str:

@@ -10,6 +10,7 @@ from surgeval.stats._inputs import slices_by
 from surgeval.stats._interval import FEW_CLUSTERS, Interval, Intervals, wilson
 from surgeval.stats._resample import multiplicities, two_sided_p
 from surgeval.stats._streams import stream
+from surgeval.stats._wording import NOTHING, Unit, number_text, with_ends
 from surgeval.stats.agreement import cohen_kappa, count_ratings, fleiss_kappa
 from surgeval.stats.bootstrap import bootstrap_mean, bootstrap_slices
 from surgeval.stats.krippendorff import krippendorff_alpha
@@ -19,10 +20,12 @@ from surgeval.stats.statistic import bootstrap_statistic, bootstrap_vector
 
 __all__ = [
     "FEW_CLUSTERS",
+    "NOTHING",
     "Agreement",
     "Difference",
     "Interval",
     "Intervals",
+    "Unit",
     "bootstrap_mean",
     "bootstrap_slices",
     "bootstrap_statistic",
@@ -32,11 +35,13 @@ __all__ = [
     "fleiss_kappa",
     "krippendorff_alpha",
     "multiplicities",
+    "number_text",
     "paired_difference",
     "paired_statistic",
     "slices_by",
     "stream",
     "two_sided_p",
     "wilson",
+    "with_ends",
 ]
 __all__ += ranking.__all__

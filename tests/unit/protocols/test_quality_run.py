@@ -89,7 +89,7 @@ def test_a_loaded_run_tells_shares_and_means(runs: tuple[Path, Path]) -> None:
     assert found.to_frame()["frame"].to_list() == ["000025", "000050"]
     assert found.tables["videos"]["to drop"].to_list() == [2, 0]
     assert sum(found.figures["brightness"].counts) == 15  # type: ignore[attr-defined]
-    assert repr(found).startswith("QualityScores 'spoiled': frames proposed to drop, share 0.133")
+    assert repr(found).startswith("QualityScores 'spoiled': frames proposed to drop, share 13.3 %")
 
 
 def test_the_page_is_made_from_the_folder_alone(runs: tuple[Path, Path], tmp_path: Path) -> None:

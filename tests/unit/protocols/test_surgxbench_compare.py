@@ -116,7 +116,7 @@ def test_headlines_tell_chance_and_direction() -> None:
     assert said["tp_lift"].chance == 1 and said["tp_lift"].interval.estimate == pytest.approx(3.5)
     assert said["area"].higher_is_better is None
     assert next(iter(said)) == "accuracy"
-    assert repr(one).startswith("SurgXScores 'good': top-1 right 0.750")
+    assert "; top-1 right 75.0 %" in repr(one)
     assert "<table" in one._repr_html_() and one.to_frame()["number"][0] == "accuracy"
     assert next(iter(one.figures)) == "four_way" and one.plot().axes
     assert {"headline", "classes", "four_way"} <= set(one.tables)

@@ -87,7 +87,7 @@ def test_runs_are_rows_chance_is_the_last_and_the_rest_is_folded() -> None:
     assert first.frame.row(1)[2] == "–"
     assert first.frame.row(2)[1] == "0.200 to 0.250"
     assert every.folded and every.frame.height == 5
-    assert _range({10.25, 9.5}) == "9.500 to 10.250"
+    assert _range([headline("lift", 1, 10.25), headline("lift", 1, 9.5)]) == "9.500 to 10.250"
 
 
 def test_runs_that_cannot_be_read_do_not_hide_the_others(tmp_path: Path) -> None:

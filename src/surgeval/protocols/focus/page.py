@@ -15,6 +15,7 @@ from surgeval.pages import Fact, Plot, Section, Table, save_figures, save_tables
 from surgeval.protocols.evidence_page import evidence_of
 from surgeval.protocols.focus.result import FocusScores
 from surgeval.protocols.focus.tables import judge_table
+from surgeval.stats import number_text, with_ends
 
 __all__ = ["focus_sections", "write_focus_report", "write_page_of"]
 
@@ -90,7 +91,7 @@ def focus_sections(scores: FocusScores, plots: Mapping[str, Plot]) -> tuple[Sect
 
 
 _REMARK = {
-    "buckets": "Where a bar is missing there is no question, or no right answer: the table says which.",
+    "buckets": "Undefined: no question of that kind could be scored.",
     "leaves": "Rows are groups, columns how the answer is given; a blank cell has no questions.",
 }
 
@@ -105,7 +106,8 @@ def _lead(scores: FocusScores) -> str:
 
 def _facts(scores: FocusScores) -> tuple[Fact, ...]:
     facts = [
-        Fact(number.label, f"{number.interval.estimate:.3f}", number.interval.ends()) for number in scores.headlines()
+        Fact(number.label, number_text(number.interval.estimate), number.interval.ends())
+        for number in scores.headlines()
     ]
     counts = scores.counts
     videos = f" in {scores.flat.clusters} videos" if scores.flat is not None else ""
@@ -205,8 +207,4 @@ def _scheme(scores: FocusScores) -> str:
 
 
 def _cell(row: Mapping[str, Any], column: str) -> str:
-    if row[column] is None:
-        return "–"
-    if row[f"{column}_low"] is None:
-        return f"{row[column]:.3f} [no\u00a0interval]"
-    return f"{row[column]:.3f} [{row[f'{column}_low']:.3f},\u00a0{row[f'{column}_high']:.3f}]"
+    return with_ends(*(row[f"{column}{end}"] for end in ("", "_low", "_high")))

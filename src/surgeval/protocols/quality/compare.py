@@ -39,7 +39,7 @@ def compare_quality(a: QualityScores | str | Path, b: QualityScores | str | Path
         protocol="quality", a=first.name, b=second.name,
         numbers=tuple(
             Compared(one.key, one.label, _difference(first, second, one.key, videos),
-                     higher_is_better=one.higher_is_better)
+                     higher_is_better=one.higher_is_better, unit=one.unit)
             for one in first.headlines()
         ),
         settings={"videos": videos},

@@ -35,7 +35,7 @@ def write_page_of(results: Sequence[QualityScores], out: Path) -> Path:
     save_tables(tables, out / "tables")
     plots = save_figures(one.figures, out)
     numbers = pl.DataFrame(
-        [(headline.label, headline.interval.cell()) for headline in one.headlines()],
+        [(headline.label, headline.cell) for headline in one.headlines()],
         schema={"number": pl.String, "value": pl.String}, orient="row",
     )  # fmt: skip
     bare = [name for name in ("reasons", "unreadable") if name in tables and tables[name].height]

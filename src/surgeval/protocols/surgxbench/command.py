@@ -168,8 +168,10 @@ def surgx_json(scores: SurgXScores) -> dict[str, Any]:
         key: {"estimate": one.estimate, "low": _plain(one.low), "high": _plain(one.high), "videos": one.clusters}
         for key, one in scores.numbers.items()
     }
+    verdict = scores.verdict()
     return {
         "model": scores.name,
+        "verdict": None if verdict is None else verdict.to_json(),
         "settings": dict(scores.settings),
         "headline": numbers,
         "tables": {key: table.to_dicts() for key, table in scores.made.items()},
@@ -186,16 +188,23 @@ def _plain(value: float) -> float | None:
 
 
 def _print(scores: SurgXScores, page: Path) -> None:
+    from surgeval.protocols.surgxbench._numbers import NUMBERS
+    from surgeval.protocols.surgxbench._page_tables import readable_table
+
     say = console().print
     say(visible(scores.name))
+    verdict = scores.verdict()
+    if verdict is not None:
+        say(visible(str(verdict)))
     for key, one in scores.numbers.items():
-        say(f"  {key.replace('_', ' ')}: {one}")  # our own words and numbers
+        few = f" (few videos: {one.clusters})" if one.few_clusters else ""
+        say(f"  {NUMBERS[key].label}: {one.cell(NUMBERS[key].unit)}{few}")  # our own words and numbers
     say()
     for key, columns in (("classes", ("class", "frames", "predicted", "f1", "tp_ac", "tp_chance", "tp_lift", "fp_ac")),
                          ("matches", ("match", "triplets", "share", "ras", "chance")),
                          ("table1", ("video", "frames", "ac", "aa", "chance")),
                          ("table2", ("video", "frames", "ars", "valid", "zero"))):  # fmt: skip
         if key in scores.tables:
-            print_frame("", scores.tables[key].select(columns))
+            print_frame("", readable_table(scores.tables[key].select(columns)))
             say()
     say(f"open {visible(str(page))}")

@@ -45,11 +45,12 @@ def compare_surgxbench(a: SurgXScores | str | Path, b: SurgXScores | str | Path)
         sums = [VideoSums.of(cases[task], wanted_of(task)) for cases in (parts, others)]
         numbers += [
             Compared(
-                key, NUMBERS[key].label, _difference(sums, place, first), higher_is_better=NUMBERS[key].higher_is_better
+                key, NUMBERS[key].label, _difference(sums, place, first),
+                higher_is_better=NUMBERS[key].higher_is_better, unit=NUMBERS[key].unit,
             )
             for place, key in enumerate(sums[0].names)
             if key in first.numbers and key in second.numbers and NUMBERS[key].first
-        ]
+        ]  # fmt: skip
     if not numbers:
         raise BadInput(
             f"{first.name} and {second.name}: found no number that both have, expected runs of the same task"

@@ -93,12 +93,14 @@ def _table(scores: list[SurgXScores]) -> pl.DataFrame:
 
 
 def _shown(one: SurgXScores, key: str) -> str:
+    from surgeval.protocols.surgxbench._numbers import NUMBERS
+
     found = one.numbers.get(key)
-    return "" if found is None else found.cell(2)
+    return "" if found is None else found.cell(NUMBERS[key].unit)
 
 
 def _sentences(scores: list[SurgXScores]) -> tuple[str, ...]:
-    from surgeval.protocols.surgxbench._page_tables import percent
+    from surgeval.results import percent
 
     honest, shortcut = (next(one for one in scores if one.name == name) for name in (MODELS[0], MODELS[2]))
     a, b = (one.numbers["tp_lift"] for one in (honest, shortcut))

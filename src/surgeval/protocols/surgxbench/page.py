@@ -12,9 +12,12 @@ from pathlib import Path
 from surgeval.errors import BadInput
 from surgeval.pages import Plot, Section, save_figures, save_tables, write_page
 from surgeval.protocols.surgxbench._cards import gallery_cards, hiding_cards
-from surgeval.protocols.surgxbench._page_tables import facts, joint, overview, own, percent, tables_to_save
+from surgeval.protocols.surgxbench._page_tables import facts, joint, overview, own, tables_to_save
 from surgeval.protocols.surgxbench.figures import surgxbench_figures
 from surgeval.protocols.surgxbench.result import SurgXScores
+from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
+from surgeval.results import percent
+from surgeval.stats import number_text
 
 __all__ = ["surgxbench_sections", "write_page_of"]
 
@@ -61,8 +64,7 @@ def write_page_of(results: Sequence[SurgXScores], out: Path) -> Path:
 def surgxbench_sections(scores: Sequence[SurgXScores], figures: Mapping[str, Plot]) -> tuple[Section, ...]:
     """The chapters."""
     sections = [
-        Section("Overview", "\n\n".join(note for one in scores for note in one.notes),
-                facts=facts(scores[0]) if len(scores) == 1 else (), tables=(overview(scores),)),
+        Section("Overview", facts=facts(scores[0]) if len(scores) == 1 else (), tables=(overview(scores),)),
         Section("Instruments", "Is it right, and does it look at what it names? The mark at a box is chance; a line "
                 "through the end of a bar is its 95 % interval; a number without any case behind it is undefined.",
                 figures=_plots(figures, "f1", "grounding"),
@@ -100,25 +102,20 @@ def surgxbench_sections(scores: Sequence[SurgXScores], figures: Mapping[str, Plo
                 tables=(*joint(scores, "left_out"), *own(scores, "failures", "flags"))),
     ]  # fmt: skip
     kept = [one for one in sections if one.tables or one.figures or one.cards]
-    return (*kept, Section("How it was computed", _METHOD))
+    warnings = "\n\n".join(dict.fromkeys(note for one in scores for note in one.notes))
+    first = verdict_sections({one.name: one.verdict() for one in scores}, warnings)
+    return (*first, *kept, Section("How it was computed", _METHOD))
 
 
 def _lead(scores: Sequence[SurgXScores]) -> str:
-    said = []
-    for one in scores:
-        if "accuracy" in one.numbers and "tp_ac" in one.numbers:
-            right, looks, chance = (percent(one.numbers[key].estimate) for key in ("accuracy", "tp_ac", "tp_chance"))
-            said.append(
-                f"{one.name} names an instrument that is there in {right} of the frames that show one; when it is "
-                f"right, {looks} of what it looks at is an instrument (chance {chance})."
-            )
+    said = [verdict_lead({one.name: one.verdict() for one in scores})]
     if any(one.failed for one in scores):
         lost = ", ".join(f"{one.failed} of {one.name}" for one in scores if one.failed)
         said.append(f"Frames or records that could not be used, and are in no number: {lost} (see Left out).")
     other = _differing(scores)
     if other:
         said.append(f"Compare with care: these runs differ in {', '.join(other)}.")
-    return " ".join(said)
+    return " ".join(filter(None, said))
 
 
 def _differing(scores: Sequence[SurgXScores]) -> list[str]:
@@ -143,14 +140,14 @@ def _choices(one: SurgXScores) -> dict[str, str]:
     return {
         "Profile": str(config["profile"]),
         "Heatmap": f"{method['name']} ({extra})" if extra else str(method["name"]),
-        "Region": f"top {config['keep_top']:.0%}" if top else f"≥ {config['threshold']} of min-max",
+        "Region": f"top {percent(config['keep_top'])}" if top else f"≥ {config['threshold']} of min-max",
         "Geometry": str(config["geometry"]),
         "Model": f"{model['name']} ({model['family']}, {str(model['identity'])[:12]})",
         "Data": f"{data['name']} ({data['format']})",
         "Frames": f"{one.cases.select('cluster', 'frame').n_unique()} of {one.cases['cluster'].n_unique()} videos"
         + (f", every {config['every']}." if config["every"] > 1 else ""),
         "Said": "the best prompt" if config["predict"] == "argmax"
-        else f"prompts above the {config['delta']:.0%} quantile over {config['over']}",
+        else f"prompts above the {number_text(config['delta'], 'share')} quantile over {config['over']}",
     }  # fmt: skip
 
 
