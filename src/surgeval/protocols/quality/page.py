@@ -9,6 +9,7 @@ import polars as pl
 
 from surgeval.errors import BadInput
 from surgeval.pages import Fact, Section, Table, save_figures, save_tables, write_page
+from surgeval.protocols.evidence_page import evidence_of
 from surgeval.protocols.quality.result import QualityScores
 
 __all__ = ["write_page_of"]
@@ -48,6 +49,7 @@ def write_page_of(results: Sequence[QualityScores], out: Path) -> Path:
                 tables=(Table(_TITLES["videos"], tables["videos"], file="tables/videos.csv"),), paired=True),
         Section("Frames to drop", "" if one.proposals else "None.",
                 tables=(Table(_TITLES["drop"], tables["drop"], file="tables/drop.csv"),) if one.proposals else ()),
+        *((Section("Each frame", "", evidence=shown),) if (shown := evidence_of([one])) else ()),
         Section("How it was computed", _METHOD),
     )  # fmt: skip
     frames, many = one.cases.height, len(one.proposals)
