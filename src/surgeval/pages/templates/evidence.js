@@ -134,7 +134,7 @@ document.querySelectorAll(".evidence").forEach(async (root) => {
   const search = tools.elements.q;
   let waiting = 0;
   search.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(() => { state.q = search.value; update(); }, total > 20000 ? 120 : 0); });
-  tools.addEventListener("submit", (event) => event.preventDefault());
+  tools.addEventListener("submit", (event) => { event.preventDefault(); clearTimeout(waiting); state.q = search.value; update(); });
 
   let haystack = null;
   const hay = () => {
