@@ -47,6 +47,7 @@ class Evidence:
     open: frozenset[str] = frozenset()
     pictures: Mapping[str, bytes] = field(default_factory=dict)
     boxes: pl.DataFrame = field(default_factory=lambda: no_boxes())
+    order: str = ""  # the number by which rows stand at first, highest first
     case: str = "case"  # what a row is called: question, frame
     note: str = ""
 

@@ -54,6 +54,9 @@ def evidence_data(models: Sequence[Evidence]) -> EvidenceData:
         "facets": _facets(models, placed, names),
         "numbers": _numbers(models, placed, names),
         "pictures": [pictures.places(one, order) for one in models],
+        "order": next(
+            (f"{one.order}{n + 1 if len(models) > 1 else ''}" for n, one in enumerate(models) if one.order), ""
+        ),
         "sizes": _sizes(placed),
         "kinds": KINDS,
         "boxes": [_boxes(one.boxes, order) for one in models],

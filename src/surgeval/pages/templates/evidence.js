@@ -96,7 +96,7 @@ document.querySelectorAll(".evidence").forEach(async (root) => {
   };
 
   // Filters and orders.
-  const state = { q: "", disagree: false, sort: "", up: false, facets: new Map(), open: null };
+  const state = { q: "", disagree: false, sort: data.order, facets: new Map(), open: null };
   const facets = data.facets.map((facet) => ({ ...facet, at: Int32Array.from(facet.at), row: facet.row ? Uint32Array.from(facet.row) : null }));
   const orders = data.numbers.map((number) => ({ ...number, values: Float64Array.from(number.values, (value) => (value === null ? NaN : value)) }));
   const choice = (label, options) => {
@@ -129,7 +129,7 @@ document.querySelectorAll(".evidence").forEach(async (root) => {
   }
   const clear = make("button", "", "Clear");
   clear.type = "button";
-  clear.addEventListener("click", () => { Object.assign(state, { q: "", disagree: false, sort: "", facets: new Map() }); controls(); update(); });
+  clear.addEventListener("click", () => { Object.assign(state, { q: "", disagree: false, sort: data.order, facets: new Map() }); controls(); update(); });
   tools.append(clear);
   const search = tools.elements.q;
   let waiting = 0;
@@ -309,7 +309,7 @@ document.querySelectorAll(".evidence").forEach(async (root) => {
     const said = new URLSearchParams();
     if (state.q) said.set("q", state.q);
     state.facets.forEach((text, key) => said.set(`f.${key}`, text));
-    if (state.sort) said.set("sort", state.sort);
+    if (state.sort !== data.order) said.set("sort", state.sort);
     if (state.disagree) said.set("disagree", "1");
     if (state.open !== null) said.set("case", state.open);
     const hash = String(said);
@@ -328,10 +328,10 @@ document.querySelectorAll(".evidence").forEach(async (root) => {
     if (!location.hash.includes("=")) return false;
     const said = new URLSearchParams(location.hash.slice(1));
     const known = facets.filter((facet) => facet.of.includes(said.get(`f.${facet.key}`)));
-    const sort = said.get("sort") ?? "";
+    const sort = said.get("sort") ?? data.order;
     Object.assign(state, {
       q: said.get("q") ?? "", disagree: several && said.has("disagree"),
-      sort: [...sorts.options].some((option) => option.value === sort) ? sort : "",
+      sort: [...sorts.options].some((option) => option.value === sort) ? sort : data.order,
       facets: new Map(known.map((facet) => [facet.key, said.get(`f.${facet.key}`)])), open: said.get("case"),
     });
     controls();
@@ -381,6 +381,7 @@ document.querySelectorAll(".evidence").forEach(async (root) => {
   addEventListener("beforeprint", paper);
   matchMedia("print").addEventListener("change", (media) => { if (media.matches) paper(); });
 
+  controls();
   if (!visit()) update();
   root.dataset.ready = Math.round(performance.now());
   root.dataset.took = Math.round(performance.now() - began);

@@ -22,9 +22,9 @@ _RIGHT = "all right"
 _FILMS = 12  # videos that pictures are taken from: reading a dataset's labels can take longer than scoring it
 _NOTE = {
     "detection": "Boxes are matched at IoU 0.5 as convention coco does, at the score threshold of P, R and F1. The "
-    "verdict of a frame is the worst that happened in it; sort by errors for the worst frames.",
+    "verdict of a frame is the worst that happened in it; the worst frames stand first.",
     "recognition": "Of as many classes as are labelled, those with the highest scores count as said. The verdict of a "
-    "frame is the worst that happened in it; sort by errors for the worst frames.",
+    "frame is the worst that happened in it; the worst frames stand first.",
 }
 
 
@@ -43,7 +43,7 @@ def triplet_evidence(scores: TripletScores) -> Evidence | None:
     return Evidence(
         model=scores.name, cases=rows, facets=facets, own=frozenset({"errors", "missed", "wrongly"}),
         numbers={"count": "errors", "labels": "labels"}, right=frozenset({_RIGHT}), pictures=scores.pictures,
-        boxes=boxes, case="frame", note=_NOTE[scores.task],
+        boxes=boxes, order="count", case="frame", note=_NOTE[scores.task],
     )  # fmt: skip
 
 
