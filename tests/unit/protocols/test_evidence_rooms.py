@@ -95,7 +95,8 @@ def _instruments(best: str, grounded: bool | None) -> pl.DataFrame:
                 "present": name == "hook" and frame == "1",
             }
             rows.append({"task": "instruments", "cluster": "v", "frame": frame, **own, "shown": int(frame == "1"),
-                         "score": 0.4, "ac": 0.3, "aa": None, "chance": 0.2, "grounded": grounded, "flags": ""})  # fmt: skip
+                         "score": 0.4, "ac": 0.3, "aa": None, "chance": 0.2, "grounded": grounded,
+                         "flags": ""})  # fmt: skip
     return pl.DataFrame(rows, schema_overrides={"aa": pl.Float64, "grounded": pl.Boolean})
 
 
@@ -124,7 +125,8 @@ def test_a_frame_nobody_can_use_says_why() -> None:
     grades = {"brightness": 12.0, "sharpness": 9.0, "tissue": 0.5, "saturated": 0.0, "dark": 0.1}
     cases = pl.DataFrame([{"video": "v", "name": name, **grades} for name in ("1", "2")])
     scores: Any = SimpleNamespace(
-        name="data", cases=cases, unreadable=pl.DataFrame([("v", "3", "cut off")], ["video", "frame", "reason"], orient="row"),
+        name="data", cases=cases,
+        unreadable=pl.DataFrame([("v", "3", "cut off")], ["video", "frame", "reason"], orient="row"),
         proposals=(Proposal("v", "1", "black", "brightness", 12.0, 30.0),), pictures={}, limits=QualityLimits(),
     )  # fmt: skip
     shown = quality_evidence(scores)

@@ -75,7 +75,7 @@ def test_a_frame_is_a_row_with_its_worst_verdict_and_its_boxes(scores: TripletSc
     verdicts = dict(shown.cases.select("id", "verdict").iter_rows())
     assert verdicts == {"V1/1": "missed", "V1/2": "all right", "V2/1": "all right"}
     row = shown.cases.row(0, named=True)
-    assert "missed" in row["errors"] and row["count"] >= 2 and row["reason"].split(", ")[0].endswith(" missed")
+    assert "missed" in row["errors"] and row["count"] >= 2 and " missed" in row["reason"].split(", ")[0]
     assert set(shown.boxes.filter(pl.col("id") == "V1/1")["kind"]) >= {"hit", "missed", "label"}
     assert list(shown.pictures) == ["V1/1"]  # the other frames' images are not there: their boxes still are
     assert shown.cases.row(2, named=True)["reference"] == "nothing"

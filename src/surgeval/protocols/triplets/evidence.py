@@ -71,7 +71,7 @@ def _frames(objects: pl.DataFrame) -> pl.DataFrame:
     kinds = [(wrong & (pl.col("outcome") == name)).sum().alias(name) for name in ERRORS]
     grouped = objects.group_by("id", maintain_order=True).agg(
         pl.col("video", "frame", "width", "height").first(),
-        pl.format("{}{}", "class", told).filter(label).str.join("; ").alias("reference"),
+        pl.col("class").filter(label).str.join("; ").alias("reference"),
         scored.filter(said).str.join("; ").alias("answer"),
         pl.col("outcome").filter(wrong).unique(maintain_order=True).alias("errors"),
         pl.col("class").filter(label & (pl.col("outcome") == "missed")).unique(maintain_order=True).alias("missed"),
@@ -83,8 +83,11 @@ def _frames(objects: pl.DataFrame) -> pl.DataFrame:
     for name in reversed(ERRORS):
         first = pl.when(pl.col(f"n {name}") > 0).then(pl.lit(name)).otherwise(first)
     counts = [pl.when(pl.col(f"n {name}") > 0).then(pl.format(f"{{}} {name}", f"n {name}")) for name in ERRORS]
+    # The reference is the same for every model, so what became of a label stands in the reason.
+    lost = pl.when(pl.col("missed").list.len() > 0).then(pl.format("missed: {}", pl.col("missed").list.join("; ")))
+    told_counts = pl.concat_str(counts, separator=", ", ignore_nulls=True)
     return grouped.with_columns(
-        first.alias("verdict"), pl.concat_str(counts, separator=", ", ignore_nulls=True).alias("reason"),
+        first.alias("verdict"), pl.concat_str([told_counts, lost], separator="; ", ignore_nulls=True).alias("reason"),
         pl.col("answer", "reference").fill_null("").replace("", "nothing"),
     ).drop(f"n {name}" for name in ERRORS)  # fmt: skip
 
