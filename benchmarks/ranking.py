@@ -1,8 +1,8 @@
 """CPU time and memory of `surgeval.stats.rank` at challenge size, and the simulations of docs/ranking.md.
 
 30 models, 10 buckets, 50 000 questions, 200 videos, 10 000 resamples: under 60 CPU-seconds and 2 GB. `--claims` counts
-false "better" claims under clustering, `--power` true ones, `--irrelevant` how often an entrant reorders the others,
-by collapse variant.
+false "better" claims under clustering, `--power` true ones, `--equal` how often challenges of equal models
+separate them, `--irrelevant` how often an entrant reorders the others, by collapse variant.
 """
 
 from __future__ import annotations
@@ -142,6 +142,31 @@ def power(simulations: int) -> None:
             )
 
 
+def equal(simulations: int) -> None:
+    """How often whole challenges separate equal models, and what `calibration` says of it from one challenge."""
+    print(
+        f"{simulations} simulated challenges: 6 equally good models, 10 buckets, n videos with 10 questions per bucket"
+    )
+    print("videos  test        pairs in which one dominates   calibration   sole first place")
+    for videos in (6, 12, 20, 30):
+        # Five groups ask about the same videos, in distribution and out.
+        video = np.tile(np.repeat(np.arange(videos), 10), 10) + np.repeat(np.tile([0, videos], 5), 10 * videos)
+        buckets = np.repeat(NAMES, 10 * videos)
+        for name in ("cluster", "exchange"):
+            rng = stream(7, "equal", videos)
+            dominated, sole, measured = [], [], []
+            for number in range(simulations):
+                right = answers(rng, np.zeros(6), video, 0.3)
+                given = {f"m{m}": right[:, m] for m in range(6)}
+                made = rank(given, buckets, video, **TESTS[name], n_boot=999, seed=number)
+                dominated.append(float((made.wins > made.wins.T).sum()) / 15)
+                sole.append(len(made.final_order[0]) == 1)
+                if number % 20 == 0:
+                    measured.append(calibration(made, challenges=20).dominated)
+            shares = f"{np.mean(dominated):28.3f} {np.mean(measured):13.3f} {np.mean(sole):18.3f}"
+            print(f"{videos:6d}  {name:9s} {shares}", flush=True)
+
+
 def irrelevant(simulations: int) -> None:
     """How often one more model changes which of the others' top three is ahead of which."""
     print(f"{simulations} simulated challenges: 5 close models, 10 buckets, 15 videos each, 10 questions per video")
@@ -180,15 +205,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--claims", action="store_true", help="false claims of the pairwise test")
     parser.add_argument("--power", action="store_true", help="true claims of the pairwise test")
+    parser.add_argument("--equal", action="store_true", help="whole challenges of equal models")
     parser.add_argument("--irrelevant", action="store_true", help="entrants that reorder the others")
     parser.add_argument("--simulations", type=int, default=400)
     parser.add_argument("--long", action="store_true", help="stability with all 200 outer resamples")
     options = parser.parse_args()
-    if options.claims or options.power or options.irrelevant:
+    if options.claims or options.power or options.equal or options.irrelevant:
         if options.claims:
             claims(options.simulations)
         if options.power:
             power(options.simulations)
+        if options.equal:
+            equal(options.simulations)
         if options.irrelevant:
             irrelevant(options.simulations)
         return 0

@@ -9,7 +9,6 @@ from typing import Any, Literal, get_args, get_origin
 
 import typer.core
 import typer.main
-from mkdocs.structure.files import File, Files
 
 from surgeval.cli._main import app
 
@@ -22,8 +21,10 @@ used, with one sentence that says why; 130 interrupted, and the same command goe
 """
 
 
-def on_files(files: Files, config: Any) -> Files:
+def on_files(files: Any, config: Any) -> Any:
     """Add commands.md."""
+    from mkdocs.structure.files import File  # only where the site is built
+
     files.append(File.generated(config, "commands.md", content=reference()))
     return files
 
@@ -39,19 +40,17 @@ def _sections(command: Any, name: str) -> Iterator[str]:
         yield f"## {name}\n"
         yield _prose(command.help or "")
     if not subcommands:
-        yield from _parameters(command, name)
+        yield from _parameters(command)
     for word in sorted(subcommands) if name != "surgeval" else subcommands:
         yield from _sections(subcommands[word], f"{name} {word}")
 
 
-def _parameters(command: Any, name: str) -> Iterator[str]:
+def _parameters(command: Any) -> Iterator[str]:
     parameters = [parameter for parameter in command.params if not getattr(parameter, "hidden", False)]
     arguments = [parameter for parameter in parameters if parameter.param_type_name == "argument"]
     options = [
         parameter for parameter in parameters if parameter.param_type_name == "option" and parameter.name != "help"
     ]
-    words = " ".join(_placeholder(argument) for argument in arguments)
-    yield f"    {name} {words} [options]\n".replace("  [", " [") if options else f"    {name} {words}\n"
     if arguments:
         yield "| argument | what |\n| --- | --- |"
         yield from (f"| `{_placeholder(argument)}` | {_cell(argument.help)} |" for argument in arguments)
@@ -108,7 +107,7 @@ def _prose(text: str) -> str:
     """Help text as Markdown: the terminal's markup goes, examples become code."""
     plain = re.sub(r"\[/?(?:bold|dim|italic|cyan|green)\]", "", text)
     plain = re.sub(r"^\s*Example: (.*(?:\n(?!\s*$|\s*Example:).*)*)", _example, plain, flags=re.MULTILINE)
-    return f"{plain.strip()}\n"
+    return re.sub(r"\n{3,}    ", "\n    ", f"{plain.strip()}\n")
 
 
 def _example(match: re.Match[str]) -> str:

@@ -219,14 +219,14 @@ def test_an_exchange_ranking_with_feedback_from_a_folder_of_runs(surgeval: Surge
     for name, wrong in (("net", 9), ("rival", 3), ("prior", 2)):
         answers = {qid: "4" if (k // 8) % wrong == 0 else "3" for k, qid in enumerate(ids)}
         _score(surgeval, tmp_path, f"runs/{name}", answers)
-    done = surgeval("rank", "runs", "--test", "exchange", "--baseline", "prior", "--stability", 10, "--calibration", 20,
-                    "--out", "R", "--feedback", "F")  # fmt: skip
+    done = surgeval("rank", "runs", "--test", "exchange", "--baseline", "prior", "--stability", 10,
+                    "--calibration", 200, "--out", "R", "--feedback", "F")  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "net is first" in done.stdout
     assert "The exchange test called" in done.stdout
     plain = json.loads((tmp_path / "R" / "ranking.json").read_text())
     assert plain["options"]["test"] == "exchange"
-    assert plain["calibration"]["overall"] <= 0.06
+    assert plain["calibration"]["overall"] < 0.1
     assert plain["statuses"][0]["late"] == 0
     assert sorted(path.name for path in (tmp_path / "F").iterdir()) == ["index.html", "net", "rival"]
     page = (tmp_path / "F" / "rival" / "feedback.html").read_text()

@@ -8,13 +8,14 @@ from typing import Annotated
 
 import typer
 
-from surgeval.console import JsonOption, claim_folder, console, print_json, print_pieces
+from surgeval.cli._single_file import writes_pages
+from surgeval.console import JsonOption, claim_folder, console, print_json, print_pieces, progress
 from surgeval.errors import BadInput, visible
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command()(compare)
+    app.command()(writes_pages(compare))
 
 
 def compare(
@@ -34,13 +35,17 @@ def compare(
     first, second = (descriptor_of(folder) for folder in (a, b))
     if first.name != second.name:
         raise BadInput(f"{a} and {b}: found {first.name} and {second.name}, expected two runs of one protocol")
-    results = [first.part("load")(folder) for folder in (a, b)]
-    found = first.part("compare")(*results)
+    with progress("runs") as bar:
+        bar.phase("comparing")
+        results = [first.part("load")(folder) for folder in (a, b)]
+        found = first.part("compare")(*results)
     if found.a == found.b:
         found = replace(found, a=str(a), b=str(b))
     if out is not None:
         claim_folder(out, "report.html")
-    page = write_comparison(found, out, evidence_of(results)) if out is not None else None
+    with progress("pages") as bar:
+        bar.phase("page")
+        page = write_comparison(found, out, evidence_of(results)) if out is not None else None
     if json:
         print_json({**found.to_json(), "report": str(page) if page else None})
         return

@@ -7,18 +7,38 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from surgeval.console import JsonOption, claim_folder, console, print_frame, print_json, progress
+from surgeval.cli._single_file import writes_pages
+from surgeval.console import (
+    RUNNING,
+    SCORING,
+    JsonOption,
+    claim_folder,
+    console,
+    grouped,
+    print_frame,
+    print_json,
+    progress,
+)
 from surgeval.errors import visible
 
 if TYPE_CHECKING:
     from surgeval.report import RankingStudy
 
+TIES = "Advanced: ties"
+
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("rank")(rank_models)
+    app.command("rank")(writes_pages(rank_models))
 
 
+@grouped(
+    {
+        SCORING: "alpha n_boot scheme sided correction point min_clusters max_unscored seed",
+        TIES: "collapse resolve win_ties",
+        RUNNING: "stability calibration title",
+    }
+)
 def rank_models(
     results: Annotated[
         list[Path],
@@ -86,23 +106,19 @@ def rank_models(
         claim_folder(out, "report.html")
     if feedback is not None:
         claim_folder(feedback, "index.html")
-    with progress("steps") as bar:
-        task = bar.add_task("ranking", total=None)
+    with progress("pages") as bar:
+        bar.phase("ranking")
         tables = read_outcomes_of(results)
         outcomes = Outcomes.from_tables(tables, max_unscored=max_unscored)
         ranking = rank(outcomes, **options, baselines=baseline or ())
-        bar.update(task, description="resampling the ranking")
+        bar.phase("resampling the ranking")
         study = study_ranking(ranking, outer=stability, challenges=calibration, tables=tables)
-        bar.update(task, description="writing")
+        bar.phase("writing the page")
         page = write_ranking_report(study, out, title=title) if out is not None else None
         index = None
         if feedback is not None:
-            bar.update(task, description="writing the teams' pages")
-
-            def tell(done: int, total: int) -> None:
-                bar.update(task, completed=done, total=total)
-
-            index = write_feedback(study, tables, feedback, references=feedback_references, progress=tell)
+            bar.phase("writing the teams' pages")
+            index = write_feedback(study, tables, feedback, references=feedback_references, progress=bar.reach)
     if json:
         told = {"report": str(page) if page else None, "feedback": str(index) if index else None}
         print_json({**study.to_json(), **told})

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from surgeval.datasets import Dataset
     from surgeval.pages import Evidence
 
-__all__ = ["Chapter", "Compared", "Comparison", "Demo", "Headline", "RunResult", "by_key"]
+__all__ = ["Chapter", "Compared", "Comparison", "Demo", "Headline", "RunResult", "by_key", "refuse_dataset"]
 
 Part = TypeVar("Part")
 _MOST_BARS = 24
@@ -42,6 +42,17 @@ class Headline:
     def cell(self) -> str:
         """Number and ends as tables show them."""
         return self.interval.cell(self.unit)
+
+
+def refuse_dataset(out: Path) -> None:
+    """Refuse to write a result into a folder that holds a dataset: its files would become part of the data.
+
+    >>> refuse_dataset(Path("a new folder"))
+    """
+    from surgeval.datasets import is_dataset
+
+    if out.is_dir() and is_dataset(out):
+        raise BadInput(f"{out}: found a dataset, expected a new folder or one of an earlier result")
 
 
 class RunResult(Result):

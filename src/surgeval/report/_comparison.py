@@ -31,8 +31,8 @@ def write_comparison(comparison: Comparison, out: str | Path, evidence: Sequence
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     numbers = (Compared("accuracy", "accuracy", gap),)
     ...     page = write_comparison(Comparison(protocol="focus", a="gaze", b="none", numbers=numbers), Path(folder))
-    ...     page.name, sorted(path.name for path in Path(folder).iterdir())
-    ('report.html', ['figures', 'report.html', 'tables'])
+    ...     page.name, sorted(path.name for path in Path(folder).iterdir() if path.is_dir())
+    ('report.html', ['figures', 'tables'])
     """
     out = Path(out)
     save_tables(comparison.tables, out / "tables")

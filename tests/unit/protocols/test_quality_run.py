@@ -102,6 +102,12 @@ def test_the_page_is_made_from_the_folder_alone(runs: tuple[Path, Path], tmp_pat
         write_page_of([load_quality(run) for run in runs], tmp_path)
 
 
+def test_runs_of_a_protocol_without_a_page_for_several_get_an_index(runs: tuple[Path, Path], tmp_path: Path) -> None:
+    assert "clean" in write_run_pages([*runs], tmp_path / "both").read_text("utf-8")
+    with pytest.raises(BadInput, match="found no folder for their page"):
+        write_run_pages([*runs])
+
+
 def test_before_and_after_are_compared_video_by_video(runs: tuple[Path, Path]) -> None:
     found = compare_quality(*runs)
     dropped = by_key(found.numbers, "dropped").difference
@@ -109,6 +115,8 @@ def test_before_and_after_are_compared_video_by_video(runs: tuple[Path, Path]) -
     assert (dropped.interval.low, dropped.interval.high) == (-2 / 8, 0)  # only the first video drawn; only the second
     for compared in compare_quality(runs[0], runs[0]).numbers:
         assert compared.difference.estimate == 0 == compared.difference.interval.high
+    assert compare_quality(runs[0], runs[0]).notes == ()
+    assert found.notes == ("the runs are of different data: videos are paired by their names alone",)
     other = replace(load_quality(runs[1]), limits=QualityLimits(black=10))
     with pytest.raises(BadInput, match="different limits"):
         compare_quality(runs[0], other)

@@ -32,9 +32,18 @@ def _model(name: str, seen: tuple[tuple[Any, ...], ...], tasks: tuple[str, ...] 
     config = {**profile_settings("surgxbench", tasks=tasks).record(), "classes": list(CLASSES), "motion": {}}
     data = {"name": "films", "format": "phantom", "content": "ab"}
     manifest = Manifest("surgxbench", config=config, dataset=data,
-                        model={"name": name, "family": "clip", "identity": "0123456789ab"})  # fmt: skip
+                        model={"name": name, "family": "clip", "identity": f"hash of {name.split()[-1]}"})  # fmt: skip
     record = RunRecord(manifest, "done", 1, 1, 0, len(rows), "", "", 0.0)
     return _scores(name, record, _complete(pl.DataFrame(rows)), 200, 0)
+
+
+def test_the_same_weights_under_two_names_are_told() -> None:
+    good, copy = _model("good", GOOD), _model("copy of good", GOOD)
+    assert compare_surgxbench(good, copy).notes == (
+        "both runs are of the same model (weights hash of good), whatever it is called",
+    )
+    manifest = replace(copy.record.manifest, model={"name": "good", "family": "clip", "identity": "ff"})
+    assert compare_surgxbench(good, replace(copy, record=replace(copy.record, manifest=manifest))).notes == ()
 
 
 def _with(one: SurgXScores, **config: Any) -> SurgXScores:

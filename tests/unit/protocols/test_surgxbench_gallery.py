@@ -273,3 +273,13 @@ def test_explain_refuses_prompts_that_the_model_reads_alike(
     (line,) = capsys.readouterr().err.splitlines()
     assert "'a zebra' and 'a lion'" in line and "has no 'zebra', 'lion'" in line
     assert [path.name for path in tmp_path.iterdir()] == ["frame.png"]
+
+
+def test_a_pil_image_is_explained_like_its_array() -> None:
+    pixels = np.random.default_rng(0).integers(0, 255, (48, 64, 3), dtype=np.uint8)
+    shown = [explain_image(picture, "phantom-clip", "The hook is in the image")
+             for picture in (pixels, Image.fromarray(pixels), Image.fromarray(pixels).convert("RGBA"))]  # fmt: skip
+    assert np.array_equal(shown[0].heatmap, shown[1].heatmap, equal_nan=True)
+    assert np.array_equal(shown[0].heatmap, shown[2].heatmap, equal_nan=True)
+    with pytest.raises(BadInput, match="image: found dict, expected a file, an RGB array or a PIL image"):
+        explain_image({}, "phantom-clip", "The hook is in the image")  # type: ignore[arg-type]

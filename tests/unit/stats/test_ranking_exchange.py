@@ -68,7 +68,7 @@ def test_equal_models_are_called_different_no_more_often_than_alpha(videos: int)
 def test_only_whole_videos_are_exchanged() -> None:
     for scheme in ("two_level", "question"):
         with pytest.raises(BadInput, match=f"scheme: found {scheme}, expected cluster"):
-            RankOptions(test="exchange", scheme=scheme)  # type: ignore[arg-type]
+            RankOptions(test="exchange", scheme=scheme)
     with pytest.raises(BadInput, match="test: found 'wald', expected one of bootstrap, exchange"):
         RankOptions(test="wald")  # type: ignore[arg-type]
 

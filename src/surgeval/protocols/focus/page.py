@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -69,7 +70,8 @@ def focus_sections(scores: FocusScores, plots: Mapping[str, Plot]) -> tuple[Sect
     """The chapters, with the plots of the figures `buckets` and `leaves` where there are any."""
     sections = [
         Section("Overview", _warnings(scores), facts=_facts(scores), tables=(_statuses(scores),)),
-        Section("Buckets", "Each capability group in and out of distribution: the units of the ranking.",
+        Section("Buckets", "Each capability group in and out of distribution: the units of the ranking. "
+                "Here and below the weakest stand first.",
                 tables=_level(scores, "bucket", "Buckets"),
                 figures=tuple(plots[name] for name in ("buckets",) if name in plots)),
         Section("Capabilities", "",
@@ -126,7 +128,18 @@ def _warnings(scores: FocusScores) -> str:
         said.append(f"{scores.counts['judge_error']} answers have no verdict; the same command asks again.")
     if scores.flat is not None and scores.flat.few_clusters:
         said.append(f"Only {scores.flat.clusters} videos: too few for a claim about videos in general.")
+    if scores.problems:
+        said.append(_problems_told(scores))
     return "\n\n".join([*said, *(f"{note[:1].upper()}{note[1:]}." for note in scores.notes)])
+
+
+def _problems_told(scores: FocusScores) -> str:
+    """How many of which kind, and the first in full."""
+    kinds = Counter(problem.kind for problem in scores.problems).most_common()
+    named = ", ".join(f"{kind} ({count})" for kind, count in kinds[:3])
+    rest = f" and {len(kinds) - 3} other kinds" if len(kinds) > 3 else ""
+    many = f"{len(scores.problems)} problem{'s' if len(scores.problems) > 1 else ''}"
+    return f"{many} in the files: {named}{rest}. The first: {scores.problems[0]}."
 
 
 def _statuses(scores: FocusScores) -> Table:
@@ -136,7 +149,7 @@ def _statuses(scores: FocusScores) -> Table:
 
 
 def _level(scores: FocusScores, level: str, title: str) -> tuple[Table, ...]:
-    chosen = scores.summary.filter(pl.col("level") == level)
+    chosen = scores.summary.filter(pl.col("level") == level).sort(_FLAT, nulls_last=True, maintain_order=True)
     rows = [
         (row["name"].replace("_", " "), row["count"], row["scored"], row["videos"], _cell(row, _FLAT),
          _cell(row, _MACRO), "too few videos" if row["few_videos"] else "")
@@ -193,11 +206,13 @@ def _problems(scores: FocusScores) -> Section | None:
     if not scores.problems:
         return None
     frame = scores.tables["problems"]
+    listed = frame.select("kind", "level", "record", "field", "found", "expected", "file")
     kinds = frame.group_by("kind", "level").len("problems").sort("problems", "kind", descending=[True, False])
     return Section(
         "Problems in the files", "All three files are checked before the first answer is read.",
         tables=(Table("By kind", kinds),
-                Table("Each problem", frame.select("kind", "level", "record", "field", "found", "expected", "file"),
+                Table("The first of each kind", listed.filter(pl.int_range(pl.len()).over("kind") < 3)),
+                Table("Each problem", listed,
                       file="tables/problems.csv", folded=True)),
     )  # fmt: skip
 

@@ -22,7 +22,7 @@ from surgeval.errors import BadInput, DataError, RunError
 from surgeval.figures import Figure
 from surgeval.files import make_folder
 from surgeval.pages import Evidence
-from surgeval.protocols.contract import Headline, RunResult
+from surgeval.protocols.contract import Headline, RunResult, refuse_dataset
 from surgeval.protocols.focus._admission import Admission, admission_gate
 from surgeval.protocols.focus._agreement import judge_agreement
 from surgeval.protocols.focus._stored import SCORES, read_scores, restored, write_scores
@@ -224,6 +224,8 @@ def check_scores_folder(folder: Path) -> None:
         protocol = load_record(folder).manifest.protocol
         if protocol != "focus":
             raise BadInput(f"{folder}: found a run of {protocol}, expected a new folder or one of focus")
+    elif not (folder / "scores.json").exists():
+        refuse_dataset(folder)
 
 
 def outcomes(result: FocusScores) -> pl.DataFrame:

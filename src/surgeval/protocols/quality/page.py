@@ -8,9 +8,10 @@ from pathlib import Path
 import polars as pl
 
 from surgeval.errors import BadInput
-from surgeval.pages import Fact, Section, Table, save_figures, save_tables, write_page
+from surgeval.pages import Fact, Finding, Section, Table, save_figures, save_tables, write_page
 from surgeval.protocols.evidence_page import evidence_of
 from surgeval.protocols.quality.result import QualityScores
+from surgeval.stats import number_text
 
 __all__ = ["write_page_of"]
 
@@ -41,19 +42,21 @@ def write_page_of(results: Sequence[QualityScores], out: Path) -> Path:
     )  # fmt: skip
     bare = [name for name in ("reasons", "unreadable") if name in tables and tables[name].height]
     sections = (
-        Section("Overview", "\n\n".join(one.notes), facts=_facts(one),
-                tables=(Table("Numbers, with 95 % intervals over videos", numbers),
-                        *(Table(_TITLES[name], tables[name], file=f"tables/{name}.csv") for name in bare)),
+        Section("Overview", "\n\n".join(one.notes), findings=_findings(one), facts=_facts(one),
+                tables=(*(Table(_TITLES[name], tables[name], file=f"tables/{name}.csv") for name in bare),
+                        Table("Numbers, with 95 % intervals over videos", numbers)),
                 figures=tuple(plot for name, plot in plots.items() if name == "reasons")),
         Section("Measures", "", figures=tuple(plot for name, plot in plots.items() if name != "reasons"),
-                tables=(Table(_TITLES["videos"], tables["videos"], file="tables/videos.csv"),), paired=True),
+                tables=(Table(_TITLES["videos"], tables["videos"].sort("to drop", descending=True, maintain_order=True),
+                              file="tables/videos.csv"),), paired=True),
         Section("Frames to drop", "" if one.proposals else "None.",
                 tables=(Table(_TITLES["drop"], tables["drop"], file="tables/drop.csv"),) if one.proposals else ()),
         *((Section("Each frame", "", evidence=shown),) if (shown := evidence_of([one])) else ()),
         Section("How it was computed", _METHOD),
     )  # fmt: skip
     frames, many = one.cases.height, len(one.proposals)
-    lead = f"{many} of {frames} frames are proposed to drop." if frames else "No frame could be read."
+    share = f" ({number_text(many / frames, 'share')})" if many else ""
+    lead = f"{many} of {frames} frames{share} are proposed to drop." if frames else "No frame could be read."
     details = {name: f"{value:g}" for name, value in _limits(one).items()}
     return write_page(out / "report.html", one.name, sections, kind="quality", lead=lead, details=details)
 
@@ -64,6 +67,23 @@ _TITLES = {
     "videos": "Each video: frames, how many to drop, and the mean of each measure",
     "drop": "The frames to drop, with the measure that speaks against each and its limit",
 }
+
+
+def _findings(one: QualityScores) -> tuple[Finding, ...]:
+    """Why frames go, which video has most of them, and what could not be read at all."""
+    tables, said = one.tables, []
+    reasons = ", ".join(f"{count} {reason}" for reason, count in tables["reasons"].iter_rows())
+    if reasons:
+        said.append(Finding(f"Proposed to drop: {reasons}. These are proposals: a person decides.", False))
+        video, frames, dropped = tables["videos"].sort("to drop", descending=True).row(0)[:3]
+        said.append(Finding(f"Most of them are in {video}: {dropped} of its {frames} frames."))
+    elif one.cases.height:
+        said.append(Finding("No frame is proposed to drop.", True))
+    if one.unreadable.height:
+        video, frame, reason = one.unreadable.row(0)
+        many = f"{one.unreadable.height} frame{'s' if one.unreadable.height > 1 else ''}"
+        said.append(Finding(f"{many} could not be read; the first: {video} / {frame}: {reason}.", False))
+    return tuple(said)
 
 
 def _limits(one: QualityScores) -> dict[str, float]:

@@ -91,7 +91,7 @@ def overview(scores: Sequence[SurgXScores]) -> Table:
     note = "Over fewer than six videos an interval is the least that one must allow for."
     few = any(interval.few_clusters for one in scores for interval in one.numbers.values())
     title = "The numbers to read first, with 95 % intervals over videos"
-    return Table(title, pl.DataFrame(columns), note if few else "")
+    return Table(title, pl.DataFrame(columns), note if few else "", explained=True)
 
 
 def _headline(one: SurgXScores, key: str) -> str:

@@ -13,6 +13,7 @@ from surgeval.errors import BadInput
 from surgeval.pages import Plot, Section, save_figures, save_tables, write_page
 from surgeval.protocols.evidence_page import evidence_of
 from surgeval.protocols.surgxbench._cards import gallery_cards, hiding_cards
+from surgeval.protocols.surgxbench._legend import picture_keys
 from surgeval.protocols.surgxbench._page_tables import facts, joint, overview, own, tables_to_save
 from surgeval.protocols.surgxbench.figures import surgxbench_figures
 from surgeval.protocols.surgxbench.result import SurgXScores
@@ -93,9 +94,9 @@ def surgxbench_sections(scores: Sequence[SurgXScores], figures: Mapping[str, Plo
                 "map, and so should another prompt. A correlation that stays near 1 says that the map shows the "
                 "image.", figures=_plots(figures, "sanity"), tables=own(scores, "sanity")),
         *(Section(f"Gallery: {one.name}" if len(scores) > 1 else "Gallery",
-                  "Left the frame with its annotation, right the map: white is the attended region, cyan what moves, "
-                  "dark what the model never saw. |A|/HW is the share of what it saw that the region takes.",
-                  cards=gallery_cards(one)) for one in scores if one.items),
+                  "Left the frame with its annotation, right the map. |A|/HW is the share of what it saw that the "
+                  "region takes.", cards=gallery_cards(one),
+                  key=picture_keys(motion="triplets" in one.settings["tasks"])) for one in scores if one.items),
         Section("Each frame", "", evidence=evidence_of(scores)),
         Section("Left out", "Nothing is dropped silently. A case is left out of means where nothing is annotated "
                 "(no_gt) or nothing of it lies in what the model saw (gt_not_visible), where the map has no "
@@ -112,12 +113,19 @@ def surgxbench_sections(scores: Sequence[SurgXScores], figures: Mapping[str, Plo
 def _lead(scores: Sequence[SurgXScores]) -> str:
     said = [verdict_lead({one.name: one.verdict() for one in scores})]
     if any(one.failed for one in scores):
-        lost = ", ".join(f"{one.failed} of {one.name}" for one in scores if one.failed)
+        lost = "; ".join(f"{one.failed} of {one.name}: {_why_lost(one)}" for one in scores if one.failed)
         said.append(f"Frames or records that could not be used, and are in no number: {lost} (see Left out).")
     other = _differing(scores)
     if other:
         said.append(f"Compare with care: these runs differ in {', '.join(other)}.")
     return " ".join(filter(None, said))
+
+
+def _why_lost(one: SurgXScores) -> str:
+    """The reasons by how often they occur, shortened: the table has them in full."""
+    rows = one.made["failures"].sort("cases", descending=True, maintain_order=True)
+    reasons = [str(reason) for reason in rows["reason"].unique(maintain_order=True)]
+    return ", ".join(f"{text[:80]}…" if len(text) > 80 else text for text in reasons[:2])
 
 
 def _differing(scores: Sequence[SurgXScores]) -> list[str]:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 import typer
 
 from surgeval.console import (
+    READING,
+    SCORING,
     FormatOption,
     JsonOption,
     LabelsOption,
@@ -15,6 +17,7 @@ from surgeval.console import (
     SeedOption,
     claim_folder,
     console,
+    grouped,
     print_json,
     print_pieces,
     progress,
@@ -33,6 +36,12 @@ RareFrom: TypeAlias = Literal["dataset", "train"]
 ClassKind: TypeAlias = Literal["triplet", "instrument"]  # what a lone class id means
 
 
+@grouped(
+    {
+        SCORING: "convention components leave_source_out rare rare_from threshold_from resamples seed",
+        READING: "pred_format classes format labels",
+    }
+)
 def score(
     data: Annotated[Path, typer.Option("--data", help="The dataset folder or file.", show_default=False)],
     pred: Annotated[
@@ -93,7 +102,7 @@ def score(
     if (pred is None) == (not constant):
         raise BadInput("--pred and --constant: expected one of them")
     with progress("resamples") as bar:
-        bars = bar.add_task("scoring", total=resamples)
+        bar.phase("reading and matching", resamples)
         scores = score_triplets(
             data,
             pred,
@@ -114,13 +123,15 @@ def score(
             pred_format=pred_format,
             classes=classes,
             pictures=pictures if out is not None else 0,
-            progress=lambda done: bar.advance(bars, done),
+            progress=bar.advance,
         )
     page = None
     if out is not None:
         from surgeval.protocols.triplets.page import write_triplets_report
 
-        page = write_triplets_report(scores, out)
+        with progress("pages") as bar:
+            bar.phase("page")
+            page = write_triplets_report(scores, out)
     if json:
         print_json(_as_json(scores, page))
     else:

@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import polars as pl
-
 from surgeval.pages import Fact, Plot, Section, Table, save_figures, save_tables, write_page
 from surgeval.protocols.evidence_page import evidence_of
 from surgeval.protocols.triplets._readable import Readable, readable_scores
@@ -114,15 +112,10 @@ def _sentence(note: str) -> str:
 
 def _shown(tables: dict[str, Readable], *names: str) -> tuple[Table, ...]:
     return tuple(
-        Table(tables[name].title, _unbroken(tables[name].frame), file=f"tables/{name}.csv")
+        Table(tables[name].title, tables[name].frame, file=f"tables/{name}.csv", explained=name != "association")
         for name in names
         if name in tables
     )
-
-
-def _unbroken(frame: pl.DataFrame) -> pl.DataFrame:
-    """A narrow column may break between a number and its interval, not inside the interval."""
-    return frame.with_columns(pl.selectors.string().str.replace_all(", ", ",\u00a0", literal=True))
 
 
 def _class_tables(scores: TripletScores) -> tuple[Table, ...]:

@@ -30,7 +30,7 @@ from surgeval.files import (
     write_atomically,
 )
 from surgeval.pages import Evidence
-from surgeval.protocols.contract import Headline, RunResult
+from surgeval.protocols.contract import Headline, RunResult, refuse_dataset
 from surgeval.protocols.pictures import load_pictures, save_pictures
 from surgeval.protocols.triplets._check import check_scores
 from surgeval.protocols.triplets._inputs import Task
@@ -118,7 +118,10 @@ class TripletScores(RunResult):
     @property
     def figures(self) -> dict[str, Figure]:
         """Every figure by file name; one with nothing to show is left out."""
-        return score_figures(self.task, self.sheets, self.curves, self.confusions)
+        convention = self.settings.get("convention", "")
+        known = {(convention, number.key.component, number.key.metric): number.interval
+                 for number in self.numbers if number.key.scope == "global"}  # fmt: skip
+        return score_figures(self.task, self.sheets, self.curves, self.confusions, known)
 
     def evidence(self) -> Evidence | None:
         """A row per frame: labelled, said, and what became of each."""
@@ -147,6 +150,8 @@ class TripletScores(RunResult):
         out = Path(folder)
         if (out / "run.json").exists() and (other := load_record(out).manifest.protocol) != self.protocol:
             raise RunError(f"{out}: found a run of {other}, expected a new folder or a run of {self.protocol}")
+        if not (out / "run.json").exists() and not (out / SCORES).exists():
+            refuse_dataset(out)
         try:
             make_folder(out)
             with folder_lock(out):

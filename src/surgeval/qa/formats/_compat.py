@@ -19,7 +19,7 @@ from surgeval.qa.formats._judged import LENGTH
 from surgeval.qa.formats._lists import NONE, FoClass, Time
 from surgeval.qa.formats._regex import compiled, fullmatch
 from surgeval.qa.formats._text import plain_norm, shown, split_list
-from surgeval.qa.formats._values import Binary, Number
+from surgeval.qa.formats._values import Binary, CountFormat
 from surgeval.vocab import foreign_objects
 
 __all__ = ["COMPAT", "Aborts"]
@@ -60,7 +60,7 @@ class CompatBinary(Binary):
         return word == "yes"
 
 
-class CompatNumber(Number):
+class CompatNumber(CountFormat):
     """`str.isdigit`, then `int`, which knows fewer digits."""
 
     def options(self, kwargs: Mapping[str, Any]) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from surgeval.qa.formats._base import AnswerComparison, Unreadable, check_names, real
 from surgeval.qa.formats._text import norm, shown
 
-__all__ = ["Binary", "Number", "Percentage"]
+__all__ = ["Binary", "CountFormat", "Percentage"]
 
 _DIGITS = 1000  # a count with more digits is no count; Python itself refuses text of more than 4300
 _PERCENTAGE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*%?")
@@ -49,7 +49,7 @@ class Binary(_WithoutOptions):
         return AnswerComparison(said == truth, f"answered {said}, the reference is {truth}")
 
 
-class Number(_WithoutOptions):
+class CountFormat(_WithoutOptions):
     """A count: digits only."""
 
     name = "number"

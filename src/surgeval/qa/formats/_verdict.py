@@ -17,7 +17,7 @@ from surgeval.qa.formats._compat import COMPAT, Aborts
 from surgeval.qa.formats._judged import Matching, OpenEnded
 from surgeval.qa.formats._lists import FoClass, Time
 from surgeval.qa.formats._text import shown
-from surgeval.qa.formats._values import Binary, Number, Percentage
+from surgeval.qa.formats._values import Binary, CountFormat, Percentage
 
 __all__ = ["ORENA_FOCUS", "check_compat", "check_reference", "formats", "judge_format"]
 
@@ -34,13 +34,13 @@ def formats() -> dict[str, AnswerFormat]:
     ['binary', 'number', 'percentage', 'fo_class', 'time', 'multiple_choice', 'open_ended', 'matching']
     """
     builtin: tuple[AnswerFormat, ...] = (
-        Binary(), Number(), Percentage(), FoClass(), Time(), OpenEnded("multiple_choice"), OpenEnded(), Matching(),
+        Binary(), CountFormat(), Percentage(), FoClass(), Time(), OpenEnded("multiple_choice"), OpenEnded(), Matching(),
     )  # fmt: skip
     known = {format.name: format for format in builtin}
     for entry in entry_points(group=GROUP):
         try:
-            found = entry.load()
-            format = found() if isinstance(found, type) else found
+            named = entry.load()
+            format = named() if isinstance(named, type) else named
         except (ImportError, AttributeError, TypeError) as error:
             raise BadInput(
                 f"entry point {GROUP}.{entry.name}: found {entry.value}, which fails with: {error}"

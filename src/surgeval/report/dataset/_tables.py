@@ -152,7 +152,9 @@ def _component(s: DatasetStatistics, component: str) -> pl.DataFrame:
     keep = len(names) - (not any(counts[-1]))
     if len(names) == 1:
         return pl.DataFrame()
-    return _table({component[:-1]: names[:keep], **_by_source(s, counts[:keep])})
+    return _table({component[:-1]: names[:keep], **_by_source(s, counts[:keep])}).sort(
+        "total", descending=True, maintain_order=True
+    )
 
 
 def _per_frame(s: DatasetStatistics) -> pl.DataFrame:

@@ -18,7 +18,7 @@ from surgeval.files import DistinctNames, path_inside
 from surgeval.pages import Link, Section, Table, save_tables, write_page
 from surgeval.report.ranking._entries import TROUBLES, status_of
 from surgeval.report.ranking._study import RankingStudy
-from surgeval.report.ranking._words import listed, percent, place_span, points
+from surgeval.report.ranking._words import NARROW, listed, percent, place_span, points
 from surgeval.stats import distance_to_next_place
 
 __all__ = ["write_feedback"]
@@ -105,10 +105,10 @@ def _sure(study: RankingStudy, m: int) -> list[str]:
         return []
     low, _, high = study.places.interval()[m]
     kept = float((study.places.places[:, m] == study.ranking.final_rank[m]).mean())
-    span = f"always on place {low}" if low == high else f"between places {low} and {high}"
+    span = f"on place {low}" if low == high else f"between places {low} and {high}"
     return [
-        f"How sure is that? On {len(study.places.places)} resamples of the videos the entry was {span} (95 % of them), "
-        f"and on the very same place in {percent(kept)}."
+        f"How sure is that? All was ranked again on {len(study.places.places)} resamples of the videos: in at "
+        f"least {percent(0.95)} of them the entry was {span}, and in {percent(kept)} on exactly the same place."
     ]
 
 
@@ -136,7 +136,7 @@ def _baselines(study: RankingStudy, m: int) -> list[str]:
     which = f"the baseline{'s' if len(gate.baselines) > 1 else ''} {listed(gate.baselines)}"
     said = {
         "clearly better": f"Clearly better than {which}.",
-        "not shown": f"Neither better nor worse than {which} by what these videos can show.",
+        "not shown": f"Not shown to be better than {'each of ' if len(gate.baselines) > 1 else ''}{which}, nor worse.",
         "worse": f"Worse than at least one of {which}." if len(gate.baselines) > 1 else f"Worse than {which}.",
     }
     return [said[state]]
@@ -165,7 +165,7 @@ def _bucket_table(study: RankingStudy, m: int) -> Table:
 def _bucket_text(study: RankingStudy, m: int) -> str:
     ranking = study.ranking
     worst = int(np.argmin(ranking.accuracy[:, m]))
-    text = f"The weakest bucket is {ranking.buckets[worst]} with {points(ranking.accuracy[worst, m])} % right."
+    text = f"The weakest bucket is {ranking.buckets[worst]} with {points(ranking.accuracy[worst, m])}{NARROW}% right."
     if len(ranking.models) < _FIELD:
         text += f" A median of the field is shown from {_FIELD} entries on: with fewer it would give another one away."
     return text
@@ -180,7 +180,9 @@ def _troubles(answers: pl.DataFrame) -> Section:
     if not rows:
         return Section(title, "Every answer came, in time and in a form that could be read.")
     frame = pl.DataFrame(rows, schema=["status", "answers", "meaning"], orient="row").sort("answers", descending=True)
-    return Section(title, tables=(Table("Answers that lost or were set aside", frame),))
+    lost = sum(counts.get(kind, 0) for kind in _LOST)
+    text = f"{lost} of {answers.height} answers counted as wrong whatever they say." if lost else ""
+    return Section(title, text, tables=(Table("Answers that lost or were set aside", frame),))
 
 
 def _answers(table: pl.DataFrame, *, references: bool) -> pl.DataFrame:

@@ -48,8 +48,8 @@ def ranking_figures(study: RankingStudy) -> dict[str, Figure]:
             "accuracy", "buckets",
         )  # fmt: skip
     if study.places is not None:
-        share, ends = study.places.share[order], study.places.interval()[order]
-        made["blobs"] = RankBlobs("Places on resampled videos", names, _rows(share), _rows(ends))
+        share, span = study.places.share[order], study.places.interval()[order]
+        made["blobs"] = RankBlobs("Places on resampled videos", names, _rows(share), _rows(span))
     for name, part in (("without_bucket", study.without_bucket), ("without_model", study.without_model)):
         if part is not None:
             kind = f"{part.kind} left out"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from surgeval.report.ranking._study import RankingStudy
-from surgeval.report.ranking._words import listed, percent
+from surgeval.report.ranking._words import NARROW, listed, percent
 from surgeval.stats import Gate, Ranking
 
 __all__ = ["baseline_sentences", "equal_models", "findings", "leading"]
@@ -14,7 +14,7 @@ _MOST_NAMES = 6
 
 
 def leading(study: RankingStudy) -> str:
-    """Who is first, what that rests on, and how often it stays so.
+    r"""Who is first, what that rests on, and how often it stays so.
 
     >>> from surgeval.report.ranking import study_ranking
     >>> from surgeval.stats import rank
@@ -22,7 +22,7 @@ def leading(study: RankingStudy) -> str:
     >>> videos = [v for v in range(20) for _ in range(2)]
     >>> study = study_ranking(rank(right, ["verb|id"] * 40, videos, n_boot=100), outer=10, n_boot=100, challenges=0)
     >>> leading(study)
-    'net is first. On resampled videos it stays there in 100 % of the cases.'
+    'net is first. On resampled videos it stays there in 100\xa0% of the cases.'
     """
     ranking = study.ranking
     first, *_ = ranking.final_order
@@ -54,7 +54,7 @@ def findings(study: RankingStudy) -> list[str]:
     ranking = study.ranking
     said = [*_not_told_apart(ranking)]
     if ranking.gate is not None:
-        said += [f"{text[:1].upper()}{text[1:]}." for text in baseline_sentences(ranking.gate)]
+        said.append(" ".join(f"{text[:1].upper()}{text[1:]}." for text in baseline_sentences(ranking.gate)))
     said += equal_models(study)
     return said + [f"{note[:1].upper()}{note[1:]}." for note in ranking.notes]
 
@@ -71,8 +71,8 @@ def equal_models(study: RankingStudy) -> list[str]:
     )
     if np.isfinite(equal.overall):
         text += (
-            f" The {test} called {100 * equal.overall:.1f} % of the equal pairs different in a bucket, where its level "
-            f"promises {100 * _nominal(study.ranking):g} %."
+            f" The {test} called {100 * equal.overall:.1f}{NARROW}% (±{NARROW}{100 * equal.error[0]:.1f}) of the equal "
+            f"pairs different in a bucket, where its level promises {100 * _nominal(study.ranking):g}{NARROW}%."
         )
     return [text]
 

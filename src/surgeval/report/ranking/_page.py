@@ -20,7 +20,7 @@ from surgeval.pages import Fact, Plot, Section, Table, distinct, save_figures, s
 from surgeval.report.ranking._figures import ranking_figures
 from surgeval.report.ranking._findings import equal_models, findings, leading
 from surgeval.report.ranking._study import RankingStudy
-from surgeval.report.ranking._words import listed, percent, place_span, points
+from surgeval.report.ranking._words import NARROW, listed, percent, place_span, points
 from surgeval.stats import STEADY, Ranking, Stability
 
 __all__ = ["ranking_sections", "write_ranking_report"]
@@ -86,8 +86,7 @@ def ranking_sections(study: RankingStudy) -> tuple[Section, ...]:
         Section("Who is better than whom", "A claim is made only where the test over videos supports it. A pair "
                 "without one is not equal: these videos do not tell it apart.", facts=_facts(study),
                 figures=drawn("significance"),
-                tables=(Table("Every pair in every bucket", _pair_table(study.ranking), file="tables/pairs.csv",
-                              folded=True),)),
+                tables=(_score_table(study.ranking), _pair_table(study.ranking))),
         Section("Buckets", "A bucket is a capability group, in (id) or out of distribution (ood).",
                 figures=drawn("mean_accuracy", "accuracy", "podium"),
                 tables=(Table("Accuracy in %, and the rank in brackets", _bucket_table(study.ranking),
@@ -134,7 +133,7 @@ def _place_table(study: RankingStudy) -> Table:
     accuracies = [
         points(mean[m])
         if np.isnan(ends[m]).any()
-        else f"{points(mean[m])} [{points(ends[m, 0])}, {points(ends[m, 1])}]"
+        else f"{points(mean[m])}{NARROW}[{points(ends[m, 0])},{NARROW}{points(ends[m, 1])}]"
         for m in order
     ]
     columns: dict[str, list[Any]] = {
@@ -147,7 +146,8 @@ def _place_table(study: RankingStudy) -> Table:
         span = study.places.interval()
         kept = (study.places.places == ranking.final_rank).mean(axis=0)
         columns["place on other videos (95 %)"] = [
-            str(span[m, 0]) if span[m, 0] == span[m, 2] else f"{span[m, 0]} to {span[m, 2]}" for m in order
+            str(span[m, 0]) if span[m, 0] == span[m, 2] else f"{span[m, 0]}{NARROW}to{NARROW}{span[m, 2]}"
+            for m in order
         ]
         columns["keeps its place"] = [percent(float(kept[m])) for m in order]
     if study.statuses is not None:
@@ -156,18 +156,30 @@ def _place_table(study: RankingStudy) -> Table:
             columns[status] = [rows.get(ranking.models[m], {}).get(status) for m in order]
     if len(ranking.buckets) > 1:
         columns["weakest bucket"] = [_weakest(ranking, m) for m in order]
-    if ranking.gate is not None:
-        states: dict[str, str] = dict(ranking.gate.state)
-        columns["against the baselines"] = [states.get(ranking.models[m], "baseline") for m in order]
-    columns["Copeland score"] = [int(ranking.copeland[m]) for m in order]
-    rate, error = ranking.win_rate, ranking.win_rate_error
-    columns["win rate in the tie"] = [f"{rate[m]:.3f} ± {error[m]:.3f}" if np.isfinite(rate[m]) else "–" for m in order]
     note = (
-        "Models that share places stand on the same span of places. Copeland score: how many models it is better than "
-        "in more buckets than the other way round, minus how many are so better than it. The win rate breaks ties at "
-        "the top and is no evidence; ± is the error of its resampling alone."
+        "Shared places show as a span. Ahead by tests: better than the next in more buckets. By tests with others: "
+        "these two are not told apart, third models put them in order. By tie-break only: no evidence."
     )
     return Table("The ranking", pl.DataFrame(columns, strict=False), note, file="tables/ranking.csv")
+
+
+def _score_table(ranking: Ranking) -> Table:
+    order, rate, error = ranking.order, ranking.win_rate, ranking.win_rate_error
+    above = ranking.wins > ranking.wins.T
+    columns = {
+        "place": [place_span(ranking.final_rank, m) for m in order],
+        "model": [ranking.models[m] for m in order],
+        "dominates": [int(above[m].sum()) for m in order],
+        "dominated by": [int(above[:, m].sum()) for m in order],
+        "Copeland score": [int(ranking.copeland[m]) for m in order],
+        "win rate in the tie": [f"{rate[m]:.3f} ± {error[m]:.3f}" if np.isfinite(rate[m]) else "–" for m in order],
+    }
+    note = (
+        "A model dominates another when it is better in more buckets than the other way round; the Copeland score is "
+        "how many it dominates minus how many dominate it. The win rate breaks ties at the top and is no evidence; "
+        "± is the error of its resampling alone."
+    )
+    return Table("How the places come about", pl.DataFrame(columns), note, file="tables/ranking.csv")
 
 
 def _reasons(ranking: Ranking) -> list[str]:
@@ -176,14 +188,17 @@ def _reasons(ranking: Ranking) -> list[str]:
     for own, following in pairwise(ranking.order):
         if ranking.final_rank[own] == ranking.final_rank[following]:
             said.append("nothing: shared")
+        elif ranking.wins[own, following] > ranking.wins[following, own]:
+            said.append("tests")
         else:
-            said.append("tests" if ranking.copeland[own] > ranking.copeland[following] else "tie-break only")
+            equal = ranking.copeland[own] == ranking.copeland[following]
+            said.append("tie-break only" if equal else "tests with others")
     return [*said, "–"]
 
 
 def _weakest(ranking: Ranking, model: int) -> str:
     worst = int(np.argmin(ranking.accuracy[:, model]))
-    return f"{ranking.buckets[worst]} ({points(ranking.accuracy[worst, model])} %)"
+    return f"{ranking.buckets[worst]} ({points(ranking.accuracy[worst, model])}{NARROW}%)"
 
 
 def _gate_table(ranking: Ranking) -> tuple[Table, ...]:
@@ -227,14 +242,15 @@ def _bucket_table(ranking: Ranking) -> pl.DataFrame:
         columns.append([f"{points(a)}\u00a0({place})" for a, place in zip(ranking.accuracy[:, m], ranks, strict=True)])
     heads = distinct(["bucket", "questions", "videos", *(ranking.models[m] for m in order)])
     frame = pl.DataFrame([pl.Series(head, column) for head, column in zip(heads, columns, strict=True)])
-    return frame[np.argsort(ranking.accuracy.mean(axis=1), kind="stable").tolist()]
+    return frame.select(pl.all().gather(np.argsort(ranking.accuracy.mean(axis=1), kind="stable").tolist()))
 
 
-def _pair_table(ranking: Ranking) -> pl.DataFrame:
+def _pair_table(ranking: Ranking) -> Table:
     """Claims first, the largest differences before the smaller."""
-    return ranking.pair_table().sort(
+    frame = ranking.pair_table().sort(
         pl.col("better").is_null(), pl.col("difference").abs(), descending=[False, True], maintain_order=True
     )
+    return Table("Every pair in every bucket", frame, file="tables/pairs.csv", folded=True)
 
 
 def _equal(study: RankingStudy) -> tuple[Section, ...]:

@@ -6,20 +6,22 @@ from collections.abc import Sequence
 
 from surgeval.arrays import Ints
 
-__all__ = ["listed", "percent", "place_span", "points"]
+__all__ = ["NARROW", "listed", "percent", "place_span", "points"]
+
+NARROW = "\u00a0"  # between a number and its sign: a line must not break there
 
 
 def percent(share: float) -> str:
-    """A share in whole per cent; what is not quite none or all is not called so.
+    r"""A share in whole per cent; what is not quite none or all is not called so.
 
     >>> [percent(share) for share in (0, 0.002, 0.5, 0.995, 1)]
-    ['0 %', 'under 1 %', '50 %', 'over 99 %', '100 %']
+    ['0\xa0%', 'under 1\xa0%', '50\xa0%', 'over 99\xa0%', '100\xa0%']
     """
     if 0 < share < 0.01:
-        return "under 1 %"
+        return f"under 1{NARROW}%"
     if 0.99 < share < 1:
-        return "over 99 %"
-    return f"{100 * share:.0f} %"
+        return f"over 99{NARROW}%"
+    return f"{100 * share:.0f}{NARROW}%"
 
 
 def points(share: float) -> str:

@@ -109,7 +109,9 @@ def calibration(ranking: Ranking, *, challenges: int = CHALLENGES, n_boot: int =
         challenges,
         options.alpha,
         np.where(testable, claims.mean(axis=0), np.nan),
-        *(float(values.mean()) for values in (overall, dominated, sole)),
+        overall=float(overall.mean()),
+        dominated=float(dominated.mean()),
+        sole_first=float(sole.mean()),
         error=(_error(overall), _error(dominated), _error(sole)),
     )
 

@@ -82,7 +82,8 @@ class Ranking(Decision, Result):
             return np.full((len(self.models), 2), np.nan)
         error = np.sqrt((added**2).sum(axis=0) * count / (count - 1)) / len(self.buckets)
         reach = float(stdtrit(count - 1, (1 + level) / 2)) * error
-        return np.clip(np.stack([self.mean_accuracy - reach, self.mean_accuracy + reach], axis=1), 0.0, 1.0)
+        ends = np.stack([self.mean_accuracy - reach, self.mean_accuracy + reach], axis=1)
+        return np.asarray(np.clip(ends, 0.0, 1.0), dtype=np.float64)
 
     @property
     def tables(self) -> dict[str, pl.DataFrame]:
