@@ -39,7 +39,7 @@ def thumbnail(image: Image) -> bytes:
     scale = min(1.0, _WIDTH / width, _WIDTH / height)
     size = max(1, round(width * scale)), max(1, round(height * scale))
     small = image if scale == 1 else cv2.resize(image, size, interpolation=cv2.INTER_AREA)
-    return jpeg_bytes(small)  # type: ignore[arg-type]
+    return jpeg_bytes(small)
 
 
 def save_pictures(folder: Path, pictures: Mapping[str, bytes]) -> None:

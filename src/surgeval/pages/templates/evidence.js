@@ -19,8 +19,14 @@ document.querySelectorAll(".evidence").forEach(async (root) => {
   };
   const spaced = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, "\u202f");
 
+  const bytesOf = (text) => {
+    if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
+    const signs = atob(text), bytes = new Uint8Array(signs.length);
+    for (let at = 0; at < signs.length; at += 1) bytes[at] = signs.charCodeAt(at);
+    return bytes;
+  };
   const inflate = async (text) => {
-    const bytes = Uint8Array.fromBase64 ? Uint8Array.fromBase64(text) : Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
+    const bytes = bytesOf(text);
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
     return JSON.parse(await new Response(stream).text());
   };

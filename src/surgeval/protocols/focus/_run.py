@@ -220,7 +220,10 @@ class _Window:
             frames = pictures(self.media, self.questions[name], replace(self.shown, frames=_BESIDE))
         except DataError:
             return None  # the answer says what was wrong with the frame
-        images = [cv2.imdecode(np.frombuffer(frame.jpeg, np.uint8), cv2.IMREAD_COLOR) for frame in frames]
+        decoded = (cv2.imdecode(np.frombuffer(frame.jpeg, np.uint8), cv2.IMREAD_COLOR) for frame in frames)
+        images = [image for image in decoded if image is not None]
+        if not images:
+            return None
         low = min(image.shape[0] for image in images)
         level = [cv2.resize(image, (max(1, image.shape[1] * low // image.shape[0]), low)) for image in images]
         return thumbnail(np.hstack(level)[..., ::-1])
