@@ -12,9 +12,7 @@ from surgeval.metrics import (
     MATCH_LEVELS,
     Truth,
     box_mask,
-    classification,
     fixed_region,
-    four_way,
     ground,
     ground_region,
     kept_pixels,
@@ -154,19 +152,3 @@ def test_the_best_class_is_said_unless_it_is_shared(scores: Floats, delta: float
                 assert chosen.any() == (row.max() > row.min())
             assert not chosen.any() or chosen[row == row.max()].all()
             assert not chosen.any() or row[chosen].min() > row[~chosen].max()
-
-
-@given(st.lists(st.tuples(st.booleans(), st.sampled_from([True, False, None])), max_size=30))
-def test_the_four_cells_and_the_undefined_ones_hold_every_case(cases: list[tuple[bool, bool | None]]) -> None:
-    table = four_way([right for right, _ in cases], [seen for _, seen in cases])
-    assert table.defined + table.right_undefined + table.wrong_undefined == len(cases)
-    right = table.right_grounded + table.right_ungrounded + table.right_undefined
-    assert right == sum(right for right, _ in cases)
-
-
-@given(st.lists(st.tuples(st.sets(st.integers(0, 3)), st.sets(st.integers(0, 3))), max_size=12))
-def test_swapping_what_is_said_and_shown_swaps_precision_and_recall(frames: list[tuple[set[int], set[int]]]) -> None:
-    said, shown = [a for a, _ in frames], [b for _, b in frames]
-    there, back = classification(said, shown, range(4)), classification(shown, said, range(4))
-    np.testing.assert_array_equal(there.precision, back.recall)
-    np.testing.assert_array_equal(there.f1, back.f1)

@@ -34,7 +34,8 @@ def test_every_command_has_its_chapter(page: str) -> None:
 
 def test_options_say_what_they_take(page: str) -> None:
     chapter = page.split("## surgeval data phantom")[1].split("## ")[0]
-    assert "| `--tint` `none` · `random` · `by_instrument` |" in chapter
+    assert "| `--tint` NAME | Colour cue" in chapter
+    assert "One of none, random, by_instrument." in chapter
     assert "| `--out` PATH |" in chapter
     assert "**Required.**" in chapter
     assert "| `--mp4` | Also write" in chapter

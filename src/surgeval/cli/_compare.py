@@ -30,7 +30,7 @@ def compare(
     """
     from surgeval.protocols.evidence_page import evidence_of
     from surgeval.protocols.registry import descriptor_of
-    from surgeval.report import readable_comparison, write_comparison
+    from surgeval.report import readable_comparison, tally, write_comparison
 
     first, second = (descriptor_of(folder) for folder in (a, b))
     if first.name != second.name:
@@ -47,8 +47,9 @@ def compare(
         bar.phase("page")
         page = write_comparison(found, out, evidence_of(results)) if out is not None else None
     if json:
-        print_json({**found.to_json(), "report": str(page) if page else None})
+        print_json({**found.to_json(), "verdict": tally(found), "report": str(page) if page else None})
         return
+    console().print(visible(tally(found)))
     for title, frame in readable_comparison(found).items():
         print_pieces(title, frame)
     for note in found.notes:

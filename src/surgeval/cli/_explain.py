@@ -56,6 +56,8 @@ def explain(
     with progress("pictures") as bar:
         bar.phase(f"loading {model}")
         from surgeval.protocols.surgxbench import explain_image
+    from surgeval.results import percent
+    from surgeval.stats import number_text
 
     place = out or Path(f"{image.stem}-heatmap.png")
     chosen = heatmap_method(method, order, start_layer, score_scale)
@@ -78,9 +80,10 @@ def explain(
         words = ", ".join(visible(repr(word)) for word in shown.unknown)
         note = f"note: {visible(shown.model)} does not know {words} and reads each as the same unknown word"
         typer.echo(note, err=True)
-    print_table("", ["prompt", "score", "attended share", "flags"], rows)
+    told = [(text, number_text(score), number_text(area, "share"), flags) for text, score, area, flags in rows]
+    print_table("", ["prompt", "score", "attended share", "flags"], told)
     say = console().print
-    say(f"{visible(shown.model)} saw {shown.visible:.0%} of the frame; {_spoken(shown.method)}")
+    say(f"{visible(shown.model)} saw {percent(shown.visible)} of the frame; {_spoken(shown.method)}")
     say(f"open {visible(str(place))}")
 
 

@@ -131,9 +131,8 @@ def _print(study: RankingStudy, page: Path | None, index: Path | None) -> None:
 
     say = console().print
     heads = {"win_rate": "win rate", "mean_accuracy": "accuracy", "against_baselines": "against baselines"}
-    say(visible(leading(study)))
-    for text in findings(study):
-        say(visible(text))
+    for text in (leading(study), *findings(study)):
+        say(visible(text.replace("\u00a0", " ")))
     say()
     print_frame("ranking", study.ranking.to_frame().drop("win_rate_error").rename(heads, strict=False))
     say()

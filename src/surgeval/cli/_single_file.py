@@ -9,10 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
+from surgeval.console import RUNNING
+
 _NAME = "single_file"
-_Option = Annotated[
-    bool, typer.Option("--single-file", help="Put plotly.js (5 MB) into the page instead of a file beside it.")
-]
+_SAYS = "Put plotly.js (5 MB) into the page instead of a file beside it."
+_Option = Annotated[bool, typer.Option("--single-file", rich_help_panel=RUNNING, help=_SAYS)]
 
 
 def writes_pages(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -164,8 +164,8 @@ class Detection:
             if not (np.isfinite(ids).all() and (ids >= 0).all() and (ids < self._sizes[component]).all()):
                 raise BadInput(f"{where}: found {component} ids {ids.tolist()!s:.60}, expected 0 to "
                                f"{self._sizes[component] - 1}")  # fmt: skip
-        stable = None if self.mode == "legacy" else "stable"
-        order = table[:, SCORE].argsort(kind=stable)[::-1]
+        scores = table[:, SCORE]
+        order = (scores.argsort() if self.mode == "legacy" else scores.argsort(kind="stable"))[::-1]
         return [row.tolist() for row in table[order]]
 
     def _match(self, hits: list[Hits], truths: list[Row], said: list[Row], column: int) -> None:

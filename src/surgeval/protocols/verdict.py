@@ -21,6 +21,7 @@ __all__ = ["FEW_VIDEOS", "GRADES", "Claim", "Effect", "Grade", "Reason", "Rule",
 Grade: TypeAlias = Literal["supported", "in these videos", "not shown", "contradicted"]
 Effect: TypeAlias = Literal["decides", "limits", "remark"]
 GRADES: tuple[Grade, ...] = ("supported", "in these videos", "not shown", "contradicted")
+_LEAST = 0.005  # of a share: less is nothing in whole per cent
 _MOST_CLAUSES = 3  # of the sentence; the reasons say all
 
 
@@ -170,17 +171,17 @@ def _signed(value: float) -> str:
     return f"+{text}" if value > 0 and text != "0" else text
 
 
-def listed(names: Sequence[str], most: int = 3) -> str:
+def listed(names: Sequence[str], most: int = 3, between: str = ", ") -> str:
     """A few names, and how many more there are.
 
     >>> listed(["hook", "bag", "clip", "mesh"]), listed(["hook"])
     ('hook, bag, clip and 1 more', 'hook')
     """
     rest = len(names) - most
-    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
+    return between.join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _whole(value: float) -> str:
-    """A share as whole per cent, without the sign: rounded as `percent` does it."""
-    text = f"{100 * float(f'{value:.2f}'):.0f}"
-    return "0" if text == "-0" else text.replace("-", "\u2212")
+    """A share as whole per cent, rounded as `percent` does it, with a minus where it has one."""
+    size = percent(abs(value)).removeprefix("over ").removesuffix(" %") if abs(value) >= _LEAST else "0"
+    return f"\u2212{size}" if value < 0 and size != "0" else size

@@ -3,7 +3,7 @@
 The page of one run belongs to its protocol, the page kit to `surgeval.pages`.
 """
 
-from surgeval.report._comparison import readable_comparison, write_comparison
+from surgeval.report._comparison import readable_comparison, tally, write_comparison
 from surgeval.report._index import write_index, write_run_pages
 from surgeval.report.dataset import (
     DatasetStatistics,
@@ -43,6 +43,7 @@ __all__ = [
     "read_results",
     "readable_comparison",
     "study_ranking",
+    "tally",
     "write_comparison",
     "write_dataset_report",
     "write_feedback",

@@ -8,13 +8,16 @@ from pathlib import Path
 
 import polars as pl
 
-from surgeval.pages import Evidence, Fact, Section, Table, save_figures, save_tables, write_page
+from surgeval.pages import Evidence, Fact, Finding, Section, Table, save_figures, save_tables, write_page
 from surgeval.protocols.contract import Compared, Comparison
 from surgeval.protocols.evidence_page import side_by_side
+from surgeval.protocols.verdict import listed
 from surgeval.stats import number_text
 
-__all__ = ["readable_comparison", "write_comparison"]
+__all__ = ["readable_comparison", "tally", "write_comparison"]
 
+_FIRST = 6  # numbers that get a sentence; the table has them all
+_RULE = "Rule: better where the interval of the paired difference excludes 0, over six videos or more."
 _METHOD = (
     "Both runs are measured on the same resamples of whole videos, so the difficulty of the videos cancels out. A "
     "difference whose interval holds 0 is not told apart from none. The p-values are two-sided and not adjusted for "
@@ -40,16 +43,18 @@ def write_comparison(comparison: Comparison, out: str | Path, evidence: Sequence
     tables = [
         Table(title, frame, file="tables/differences.csv") for title, frame in readable_comparison(comparison).items()
     ]
-    first = comparison.numbers[0] if comparison.numbers else None
+    warnings = "\n\n".join(_sentence(note) for note in comparison.notes)
+    findings = tuple(Finding(verdict(one, comparison.a, comparison.b))
+                     for one in comparison.numbers[:_FIRST])  # fmt: skip
     sections = (
-        Section("Overview", "\n\n".join(_sentence(note) for note in comparison.notes), facts=_facts(comparison),
-                figures=tuple(plots.values()), tables=tuple(tables)),
+        Section("Verdict", f"{_RULE}\n\n{warnings}", findings=findings),
+        Section("Overview", facts=_facts(comparison), figures=tuple(plots.values()), tables=tuple(tables)),
         *((side_by_side(evidence),) if evidence else ()),
         Section("How it was computed", _METHOD),
     )  # fmt: skip
     return write_page(
         out / "report.html", f"{comparison.a} and {comparison.b}", sections, kind=f"{comparison.protocol}, compared",
-        lead=verdict(first, comparison.a, comparison.b) if first else "The runs share no number.",
+        lead=tally(comparison),
         details={"Protocol": comparison.protocol, "A": comparison.a, "B": comparison.b,
                  "Videos": str(comparison.clusters)},
     )  # fmt: skip
@@ -73,6 +78,26 @@ def readable_comparison(comparison: Comparison) -> dict[str, pl.DataFrame]:
     heads = ["number", f"A: {comparison.a}", f"B: {comparison.b}", "A − B", "p", "better"]
     title = f"{comparison.a} − {comparison.b}, paired over {comparison.clusters} videos"
     return {title: pl.DataFrame(rows, schema=dict.fromkeys(heads, pl.String), orient="row")}
+
+
+def tally(comparison: Comparison) -> str:
+    """One sentence on all numbers: how many say that one of them is better.
+
+    >>> tally(Comparison(protocol="focus", a="gaze", b="none", numbers=()))
+    'The runs share no number.'
+    """
+    judged = [one for one in comparison.numbers if one.higher_is_better is not None]
+    if not judged:
+        return "None of the numbers says which is better." if comparison.numbers else "The runs share no number."
+    a, b = comparison.a, comparison.b
+    if all(one.difference.interval.few_clusters for one in judged):
+        return f"Not told apart: {comparison.clusters} videos are too few for a claim about videos in general."
+    wins = {name: [one.label for one in judged if who(one, a, b) == name] for name in (a, b)}
+    total, ahead = len(judged), [name for name in (a, b) if wins[name]]
+    if not ahead:
+        return f"Not told apart: of {total} number{'s' * (total > 1)} none says that {a} or {b} is better."
+    said = [f"{name} is better in {len(wins[name])} of {total} numbers ({listed(wins[name])})" for name in ahead]
+    return f"{'; '.join(said)}."
 
 
 def who(one: Compared, a: str, b: str) -> str:

@@ -19,6 +19,7 @@ from surgeval.stats import number_text
 
 __all__ = ["write_index", "write_run_pages"]
 
+_OPEN = 12  # runs whose verdicts stand open
 _FIRST = 4  # numbers beside each run; the folded table has them all
 
 
@@ -117,10 +118,17 @@ def _tables(runs: Sequence[RunResult]) -> tuple[Table, ...]:
     """A row per run with the first numbers and what chance reaches; every number is folded below."""
     numbers = _by_number(runs)
     first, names = list(numbers)[:_FIRST], distinct(run.name for run in runs)
-    rows = [[name, *(_cell(numbers[label], n) for label in first)] for n, name in enumerate(names)]
+    verdicts = [run.verdict() for run in runs]
+    judged = any(verdicts)
+    said = [[one.grade if one else "–"] if judged else [] for one in verdicts]
+    rows = [[name, *said[n], *(_cell(numbers[label], n) for label in first)] for n, name in enumerate(names)]
     if any(one.chance is not None for label in first for one in numbers[label].values()):
-        rows.append(["chance", *(_range(numbers[label].values()) for label in first)])
-    tables = [Table("Headline numbers", _frame(distinct(["run", *first]), rows))]
+        rows.append(["chance", *[""] * judged, *(_range(numbers[label].values()) for label in first)])
+    heads = distinct(["run", *["verdict"] * judged, *first])
+    tables = [Table("Verdicts and headline numbers" if judged else "Headline numbers", _frame(heads, rows))]
+    if judged:
+        because = [[name, one.sentence if one else "–"] for name, one in zip(names, verdicts, strict=True)]
+        tables.append(Table("Why", _frame(["run", "verdict"], because), folded=len(runs) > _OPEN))
     if len(numbers) > _FIRST:
         every = [[label, *(_cell(known, n) for n in range(len(runs)))] for label, known in numbers.items()]
         tables.append(Table("All headline numbers", _frame(distinct(["number", *names]), every), folded=True))

@@ -39,7 +39,8 @@ def exchange_signs(rng: np.random.Generator, clusters: int, draws: int) -> tuple
     >>> exchange_signs(stream(0, "example"), 30, 2000)[0].shape
     (2000, 30)
     """
-    for name, value in (("clusters", clusters), ("draws", draws)):
+    given: tuple[tuple[str, object], ...] = (("clusters", clusters), ("draws", draws))
+    for name, value in given:
         if not isinstance(value, (int, np.integer)) or value < 1:
             raise BadInput(sentence(name, None, None, repr(value), "a whole number above 0"))
     exact = clusters <= 62 and 2 ** (clusters - 1) <= draws

@@ -39,7 +39,7 @@ def test_the_differences_are_those_of_a_hand_calculation() -> None:
     # Video means: a (3/4, 2/3, 1) and b (1/4, 1/3, 0).
     found = compare_focus(submission("11101101", name="a"), submission("10001000", name="b"))
     assert [number.key for number in found.numbers] == [
-        "flat_accuracy", "pre_evaluation_score", "accuracy_mean_of_video_means", "bucket/aggregation/id",
+        "pre_evaluation_score", "flat_accuracy", "accuracy_mean_of_video_means", "bucket/aggregation/id",
         "bucket/object_recognition/ood",
     ]  # fmt: skip
     expected = {

@@ -89,12 +89,12 @@ def test_a_loaded_run_tells_shares_and_means(runs: tuple[Path, Path]) -> None:
     assert found.to_frame()["frame"].to_list() == ["000025", "000050"]
     assert found.tables["videos"]["to drop"].to_list() == [2, 0]
     assert sum(found.figures["brightness"].counts) == 15  # type: ignore[attr-defined]
-    assert repr(found).startswith("QualityScores 'spoiled': frames proposed to drop, share 13.3 %")
+    assert repr(found).startswith("QualityScores 'spoiled': not shown; frames proposed to drop, share 13.3 %")
 
 
 def test_the_page_is_made_from_the_folder_alone(runs: tuple[Path, Path], tmp_path: Path) -> None:
     page = write_run_pages([runs[1]], tmp_path).read_text("utf-8")
-    assert "2 of 15 frames are proposed to drop." in page
+    assert "frames (" in page and "are unreadable or proposed to drop." in page
     assert "000025" in page and "Frames that could not be read" in page
     assert (tmp_path / "tables" / "drop.csv").is_file() and (tmp_path / "figures" / "sharpness.svg").is_file()
     write_run_pages([runs[0]], tmp_path / "clean")
@@ -151,7 +151,9 @@ def test_the_folder_of_the_quality_check_is_reported_and_compared(
     for name in ("before", "after"):
         assert command(["data", "check", str(data), "--quality", "--out", str(tmp_path / name), "--json"]) == 0
     assert command(["report", str(tmp_path / "before")]) == 0
-    assert "0 of 8 frames are proposed to drop" in (tmp_path / "before" / "report.html").read_text("utf-8")
+    assert "0 of 8 frames (0\u00a0%) are unreadable or proposed to drop" in (
+        tmp_path / "before" / "report.html"
+    ).read_text("utf-8")
     capsys.readouterr()
     assert command(["compare", str(tmp_path / "before"), str(tmp_path / "after"), "--json"]) == 0
     said = json.loads(capsys.readouterr().out)

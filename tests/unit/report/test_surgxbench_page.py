@@ -181,8 +181,8 @@ def test_table_1_stands_on_the_page_and_beside_it_in_the_papers_layout(early: tu
         "25.0 %",
         "80.0 %",
         "80.0 %",
-        "53.3 % [40.0, 80.0]",
-        "43.3 % [25.0, 80.0]",
+        "53.3\u00a0% [40.0,\u00a080.0]",
+        "43.3\u00a0% [25.0,\u00a080.0]",
     ]
     assert second[:5] == ["blip", "10.0 %", "0.0 %", "40.0 %", "20.0 %"]
     assert [row[0] for row in chance] == ["chance (clip)", "chance (blip)"]  # not the same predictions
@@ -198,7 +198,7 @@ def test_table_2_prints_every_share_in_per_cent(early: tuple[Path, _Reader]) -> 
     assert head == ["video", "clip ARS", "clip V/T", "clip Z/V", "blip ARS", "blip V/T", "blip Z/V"]
     assert [text.strip() for text in a] == ["A", "50.0 %", "50.0 %", "0.0 %", "50.0 %", "50.0 %", "0.0 %"]
     assert total[0] == "all videos"
-    assert total[2].strip().startswith("50.0 % [")  # an aggregate has an interval
+    assert total[2].strip().startswith("50.0\u00a0% [")  # an aggregate has an interval
     saved = pl.read_csv(folder / "tables" / "paper_table2.csv")
     assert saved["clip V/T (%)"].to_list() == pytest.approx([50, 50, 50])
 
@@ -313,7 +313,7 @@ def test_the_page_says_how_many_predictions_were_left_out_and_why(one: tuple[Pat
     assert left in [row[:5] for row in rows]
     numbers = dict(row[:2] for row in page.tables["The numbers to read first, with 95 % intervals over videos"])
     assert numbers["cases left out of means"] == "1 of 7 (14.3 %)"  # 4 predictions and 3 triplets
-    assert numbers["attended share of its view, |A|/HW"].startswith("25.0 %")
+    assert numbers["attended share of its view,|A|/HW"].startswith("25.0\u00a0%")  # |A|/HW is a link
     assert pl.read_csv(folder / "tables" / "left_out.csv")["cases"].sum() == 7
 
 
@@ -338,7 +338,7 @@ def test_markup_in_a_class_name_is_shown_and_not_obeyed(
         assert not [link for link in outside if link.startswith(("http:", "https:", "//"))]
     assert BAD in [row[0] for row in one[1].tables["Each instrument"]]
     assert BAD in "".join(one[1].cards[0])
-    assert f"{BAD}: where it looks" in one[1].figures
+    assert f"{BAD}: how well it is named" in one[1].figures
 
 
 # what was not measured, and what cannot be compared

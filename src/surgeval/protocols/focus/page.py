@@ -16,6 +16,7 @@ from surgeval.pages import Fact, Plot, Section, Table, save_figures, save_tables
 from surgeval.protocols.evidence_page import evidence_of
 from surgeval.protocols.focus.result import FocusScores
 from surgeval.protocols.focus.tables import judge_table
+from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
 from surgeval.stats import number_text, with_ends
 
 __all__ = ["focus_sections", "write_focus_report", "write_page_of"]
@@ -33,7 +34,9 @@ _STATUS = {
 _METHOD = (
     "Flat accuracy counts every question the same, the mean of video means every video. The pre-evaluation score is "
     "the plain mean of the flat accuracies of the buckets; a bucket is a capability group, in or out of distribution. "
-    "A question without correctness (bad reference, no verdict) takes part in no accuracy."
+    "A question without correctness (bad reference, no verdict) takes part in no accuracy.\n\n"
+    "One who never looked gives the commonest answer of other videos to questions of the same wording; where judges "
+    "decide, that counts as right only when the texts are equal."
 )
 _SCHEMES = {
     "cluster": "Intervals (95 %): whole videos are drawn with replacement, because questions of one video are not "
@@ -69,7 +72,8 @@ def write_page_of(results: Sequence[FocusScores], out: Path) -> Path:
 def focus_sections(scores: FocusScores, plots: Mapping[str, Plot]) -> tuple[Section, ...]:
     """The chapters, with the plots of the figures `buckets` and `leaves` where there are any."""
     sections = [
-        Section("Overview", _warnings(scores), facts=_facts(scores), tables=(_statuses(scores),)),
+        *verdict_sections({scores.name: scores.verdict()}, _warnings(scores)),
+        Section("Overview", facts=_facts(scores), tables=(_statuses(scores),)),
         Section("Buckets", "Each capability group in and out of distribution: the units of the ranking. "
                 "Here and below the weakest stand first.",
                 tables=_level(scores, "bucket", "Buckets"),
@@ -89,7 +93,7 @@ def focus_sections(scores: FocusScores, plots: Mapping[str, Plot]) -> tuple[Sect
         )),
         Section("How it was computed", "\n\n".join(filter(None, (_METHOD, _scheme(scores))))),
     ]  # fmt: skip
-    return tuple(one for one in sections if one is not None and (one.text or one.tables or one.figures))
+    return tuple(one for one in sections if one is not None and (one.text or one.findings or one.tables or one.figures))
 
 
 _REMARK = {
@@ -101,9 +105,7 @@ _REMARK = {
 def _lead(scores: FocusScores) -> str:
     if scores.flat is None:
         return "No question could be scored."
-    score = f"Pre-evaluation score {scores.pre_evaluation.cell()}. " if scores.pre_evaluation else ""
-    counts = scores.counts
-    return f"{score}{counts['scored']} of {counts['questions']} questions scored, {scores.flat.clusters} videos."
+    return verdict_lead({scores.name: scores.verdict()})
 
 
 def _facts(scores: FocusScores) -> tuple[Fact, ...]:
@@ -116,7 +118,7 @@ def _facts(scores: FocusScores) -> tuple[Fact, ...]:
     return (*facts, Fact("questions scored", str(counts["scored"]), f"of {counts['questions']}{videos}"))
 
 
-def _warnings(scores: FocusScores) -> str:
+def _warnings(scores: FocusScores) -> list[str]:
     gate = scores.admission
     said = (
         []
@@ -126,11 +128,8 @@ def _warnings(scores: FocusScores) -> str:
     said += [f"Not to be ranked: {scores.unrankable}."] if scores.unrankable else []
     if scores.counts["judge_error"]:
         said.append(f"{scores.counts['judge_error']} answers have no verdict; the same command asks again.")
-    if scores.flat is not None and scores.flat.few_clusters:
-        said.append(f"Only {scores.flat.clusters} videos: too few for a claim about videos in general.")
-    if scores.problems:
-        said.append(_problems_told(scores))
-    return "\n\n".join([*said, *(f"{note[:1].upper()}{note[1:]}." for note in scores.notes)])
+    said += [_problems_told(scores)] if scores.problems else []
+    return [*said, *(f"{note[:1].upper()}{note[1:]}." for note in scores.notes)]
 
 
 def _problems_told(scores: FocusScores) -> str:

@@ -30,7 +30,9 @@ from surgeval.protocols.focus._summary import BucketScore, with_clusters
 from surgeval.protocols.focus.evidence import focus_evidence
 from surgeval.protocols.focus.figures import focus_figures
 from surgeval.protocols.focus.tables import focus_json, focus_tables
+from surgeval.protocols.focus.verdict import floors_of, judge
 from surgeval.protocols.pictures import load_pictures, save_pictures
+from surgeval.protocols.verdict import Verdict
 from surgeval.qa.chat import Price
 from surgeval.qa.judging import PanelReport, PanelVerdict, summarise_verdicts, vote_table
 from surgeval.stats import Interval
@@ -48,8 +50,9 @@ class FocusScores(RunResult):
     `verdicts` holds what every judge said (`votes()`, `judges`). `counts` has `questions`, `scored`, every status,
     `flags`, `judged`, and `orphan`, `unreferenced` and `duplicate` records. `flat` and `video_mean` are the two
     accuracies, None when nothing could be scored. `human` are verdicts of people that judges are compared with,
-    `prices` what judges' tokens cost, `admission` whether it passed the gate. `questions` identifies what was asked,
-    `said` has question, answer and reference of each row of the results, `pictures` what the model was shown, by qID.
+    `prices` what judges' tokens cost, `floor` which questions one who never looked gets right, `admission` whether it
+    passed the gate. `questions` identifies what was asked, `said` has question, answer and reference of each row of the
+    results, `pictures` what the model was shown, by qID.
     """
 
     name: str
@@ -75,6 +78,7 @@ class FocusScores(RunResult):
     human: Mapping[str, bool | None] | None = None
     prices: Mapping[str, Price] = field(default_factory=dict)
     admission: Admission | None = None
+    floor: Mapping[str, bool] | None = None
 
     @property
     def flat_accuracy(self) -> float:
@@ -127,13 +131,29 @@ class FocusScores(RunResult):
         return vote_table(self.verdicts)
 
     def headlines(self) -> tuple[Headline, ...]:
-        """The pre-evaluation score and the two accuracies, as far as anything could be scored."""
+        """The pre-evaluation score and the two accuracies, as far as anything could be scored.
+
+        Chance is what one reaches who never looked: the commonest answer of other videos to the same wording.
+        """
         known = (
             ("pre_evaluation_score", "pre-evaluation score", self.pre_evaluation),
             ("flat_accuracy", "flat accuracy", self.flat),
             ("accuracy_mean_of_video_means", "mean of video means", self.video_mean),
         )
-        return tuple(Headline(key, label, interval) for key, label, interval in known if interval is not None)
+        floors = floors_of(self)
+        return tuple(
+            Headline(key, label, interval, chance=floors.get(key))
+            for key, label, interval in known
+            if interval is not None
+        )
+
+    def verdict(self) -> Verdict | None:
+        """Does it answer better than one who never looked? None where nothing could be scored."""
+        return self._verdict
+
+    @cached_property
+    def _verdict(self) -> Verdict | None:
+        return judge(self)
 
     def evidence(self) -> Evidence | None:
         """A row per question: what was asked, answered and expected, and what became of it."""
@@ -178,20 +198,19 @@ class FocusScores(RunResult):
         return Manifest("focus", {**rules, **self.settings, "judges": judges}, self.questions, self.name)
 
     def __str__(self) -> str:
-        lines = [f"{self.counts['scored']} of {self.counts['questions']} questions scored"]
-        for label, interval in (
-            ("flat accuracy", self.flat),
-            ("mean of video means", self.video_mean),
-            ("pre-evaluation score", self.pre_evaluation),
-        ):
-            if interval:
-                lines.append(f"{label} {interval}")
+        lines = [str(self._verdict)] if self._verdict else []
+        lines.append(f"{self.counts['scored']} of {self.counts['questions']} questions scored")
+        lines += [f"{one.label} {one.interval}" for one in self.headlines()]
         shown = ("missing", "late", "invalid", "bad_reference", "flagged", "judge_error")
         odd = {name: self.counts[name] for name in shown}
         lines.append(", ".join(f"{count} {name}" for name, count in odd.items() if count) or "every answer was usable")
         if self.unrankable:
             lines.append(f"not to be ranked: {self.unrankable}")
         return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        waiting = self.counts["judge_error"]
+        return f"{super().__repr__()}{f'; {waiting} answers have no verdict of a judge' if waiting else ''}"
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>{self.summary._repr_html_()}"

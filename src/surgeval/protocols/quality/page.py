@@ -11,7 +11,7 @@ from surgeval.errors import BadInput
 from surgeval.pages import Fact, Finding, Section, Table, save_figures, save_tables, write_page
 from surgeval.protocols.evidence_page import evidence_of
 from surgeval.protocols.quality.result import QualityScores
-from surgeval.stats import number_text
+from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
 
 __all__ = ["write_page_of"]
 
@@ -41,8 +41,10 @@ def write_page_of(results: Sequence[QualityScores], out: Path) -> Path:
         schema={"number": pl.String, "value": pl.String}, orient="row",
     )  # fmt: skip
     bare = [name for name in ("reasons", "unreadable") if name in tables and tables[name].height]
+    verdict = one.verdict()
     sections = (
-        Section("Overview", "\n\n".join(one.notes), findings=_findings(one), facts=_facts(one),
+        *verdict_sections({one.name: verdict}, one.notes, _findings(one)),
+        Section("Overview", facts=_facts(one),
                 tables=(*(Table(_TITLES[name], tables[name], file=f"tables/{name}.csv") for name in bare),
                         Table("Numbers, with 95 % intervals over videos", numbers)),
                 figures=tuple(plot for name, plot in plots.items() if name == "reasons")),
@@ -54,9 +56,7 @@ def write_page_of(results: Sequence[QualityScores], out: Path) -> Path:
         *((Section("Each frame", "", evidence=shown),) if (shown := evidence_of([one])) else ()),
         Section("How it was computed", _METHOD),
     )  # fmt: skip
-    frames, many = one.cases.height, len(one.proposals)
-    share = f" ({number_text(many / frames, 'share')})" if many else ""
-    lead = f"{many} of {frames} frames{share} are proposed to drop." if frames else "No frame could be read."
+    lead = verdict_lead({one.name: verdict}) or "No frame could be read."
     details = {name: f"{value:g}" for name, value in _limits(one).items()}
     return write_page(out / "report.html", one.name, sections, kind="quality", lead=lead, details=details)
 
@@ -70,13 +70,11 @@ _TITLES = {
 
 
 def _findings(one: QualityScores) -> tuple[Finding, ...]:
-    """Why frames go, which video has most of them, and what could not be read at all."""
+    """Why frames go, and what could not be read at all."""
     tables, said = one.tables, []
     reasons = ", ".join(f"{count} {reason}" for reason, count in tables["reasons"].iter_rows())
     if reasons:
         said.append(Finding(f"Proposed to drop: {reasons}. These are proposals: a person decides.", False))
-        video, frames, dropped = tables["videos"].sort("to drop", descending=True).row(0)[:3]
-        said.append(Finding(f"Most of them are in {video}: {dropped} of its {frames} frames."))
     elif one.cases.height:
         said.append(Finding("No frame is proposed to drop.", True))
     if one.unreadable.height:

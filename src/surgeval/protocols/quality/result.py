@@ -22,6 +22,8 @@ from surgeval.pages import Evidence
 from surgeval.protocols.contract import Headline, RunResult
 from surgeval.protocols.pictures import load_pictures
 from surgeval.protocols.quality.evidence import quality_evidence
+from surgeval.protocols.quality.verdict import judge
+from surgeval.protocols.verdict import Verdict
 from surgeval.stats import bootstrap_mean
 
 __all__ = ["MEASURES", "QualityScores", "drop_table", "load_quality"]
@@ -74,6 +76,10 @@ class QualityScores(RunResult):
     def evidence(self) -> Evidence:
         """A row per frame with its grades."""
         return quality_evidence(self)
+
+    def verdict(self) -> Verdict | None:
+        """Can the frames be used? None without frames."""
+        return judge(self)
 
     @property
     def tables(self) -> Mapping[str, pl.DataFrame]:

@@ -168,6 +168,8 @@ def _parted(name: str, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
         return found | ({f"{_TITLES[name]}: with what moves (RAS)": table.drop(*boxed)} if known else {})
     if name != "classes":
         return {_TITLES[name]: table}
+    frequent_first = table.head(-1).sort("frames", descending=True, maintain_order=True)
+    table = pl.concat([frequent_first, table.tail(1)])  # the mean stays last
     looked = [column for column in table.columns if column.startswith(("tp_", "fp_", "area"))]
     told = [column for column in table.columns if column.startswith(("precision", "recall", "f1"))]
     return {
@@ -203,10 +205,11 @@ def _joined(table: pl.DataFrame) -> list[pl.Series]:
     for name, values in columns.items():
         if f"{name}_low" in columns:
             ends = zip(values, columns[f"{name}_low"], columns[f"{name}_high"], strict=True)
-            cells = [with_ends(*_fractions(name, three), _unit(name)) for three in ends]
+            told = [[_fraction(name, value) for value in three] for three in ends]
+            cells = [with_ends(value, low, high, _unit(name)) for value, low, high in told]
             made.append(pl.Series(name, cells, dtype=pl.String))
         elif table.schema[name].is_float() and not name.endswith(("_low", "_high")):
-            cells = [number_text(*_fractions(name, (value,)), _unit(name)) for value in values]
+            cells = [number_text(_fraction(name, value), _unit(name)) for value in values]
             made.append(pl.Series(name, cells, dtype=pl.String))
         elif not name.endswith(("_low", "_high")):
             made.append(table.get_column(name))
@@ -218,16 +221,18 @@ def _unit(column: str) -> Unit:
     return "score" if column in _SCORES else "share"
 
 
-def _fractions(column: str, values: Sequence[float | None]) -> list[float | None]:
+def _fraction(column: str, value: float | None) -> float | None:
     """Columns that a paper prints in per cent hold per cent already."""
-    return [value if value is None or not column.endswith("(%)") else value / 100 for value in values]
+    return value if value is None or not column.endswith("(%)") else value / 100
 
 
 def _heading(column: str) -> str:
     """`tp_ac` as the papers write it."""
     kind, _, rest = column.partition("_")
     if kind in ("tp", "fp"):
-        return f"{kind.upper()}-{rest.upper()}" if rest in ("ac", "aa") else f"{rest} ({kind.upper()})"
+        measure = "AA" if rest.startswith("aa") else "AC"
+        what = {"ac": "", "aa": "", "aa_chance": "chance of "}.get(rest, f"{rest} of ")
+        return f"{what}{kind.upper()}-{measure}"
     if column in ("ac", "aa", "ars", "ras", "f1"):
         return column.upper()
     return _HEADINGS.get(column, column.replace("_", " "))

@@ -105,7 +105,7 @@ def surgxbench_sections(scores: Sequence[SurgXScores], figures: Mapping[str, Plo
                 tables=(*joint(scores, "left_out"), *own(scores, "failures", "flags"))),
     ]  # fmt: skip
     kept = [one for one in sections if one.tables or one.figures or one.cards or one.evidence]
-    warnings = "\n\n".join(dict.fromkeys(note for one in scores for note in one.notes))
+    warnings = [note for one in scores for note in one.notes]
     first = verdict_sections({one.name: one.verdict() for one in scores}, warnings)
     return (*first, *kept, Section("How it was computed", _METHOD))
 

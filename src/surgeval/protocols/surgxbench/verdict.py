@@ -43,8 +43,8 @@ RULES = {
     for rule in (
         Rule("right", "The interval of its lead over the commonest instrument's share lies above 0, and its own above "
              "guessing; contradicted where one lies below.", "decides"),
-        Rule("varied", f"No answer makes up {CONSTANT:.0%} of its answers unless so many frames show that instrument.",
-             "decides"),
+        Rule("varied", f"No answer makes up {percent(CONSTANT)} of its answers unless so many frames show that "
+             "instrument.", "decides"),
         Rule("looks", "When it is right, more of what it looks at is an instrument than with each of three maps that "
              "know nothing, on the same frames: the intervals of all three differences lie above 0; contradicted "
              "where one lies below.", "decides"),
@@ -53,7 +53,7 @@ RULES = {
         Rule("faithful", "Hiding what it looks at costs more right answers than hiding the same shape elsewhere; where "
              f"the whole interval lies below {100 * LEAST_EFFECT:.0f} points, its maps do not tell what it uses.",
              "limits"),
-        Rule("grounded", f"At least {LEAST_GROUNDED:.0%} of its right answers look mostly at an instrument; fails "
+        Rule("grounded", f"At least {percent(LEAST_GROUNDED)} of its right answers look mostly at an instrument; fails "
              "where the whole interval lies below.", "limits"),
         Rule("weights", f"With all weights shuffled the map changes: its rank correlation falls below {SAME_MAP}; "
              "fails where the whole interval lies above.", "limits"),

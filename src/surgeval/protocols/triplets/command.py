@@ -22,7 +22,7 @@ from surgeval.console import (
     print_pieces,
     progress,
 )
-from surgeval.errors import BadInput
+from surgeval.errors import BadInput, visible
 
 if TYPE_CHECKING:
     from surgeval.protocols.triplets.result import TripletScores
@@ -147,6 +147,9 @@ def _print(scores: TripletScores, page: Path | None) -> None:
     from surgeval.protocols.triplets._readable import readable_scores
 
     say = console().print
+    verdict = scores.verdict()
+    if verdict is not None:
+        say(visible(f"{scores.name}: {verdict}"))
     for table in readable_scores(scores):
         print_pieces(table.title, table.frame)
     for note in scores.notes:

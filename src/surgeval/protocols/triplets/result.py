@@ -40,6 +40,8 @@ from surgeval.protocols.triplets._stored import Confusions, details_json, read_d
 from surgeval.protocols.triplets.evidence import triplet_evidence
 from surgeval.protocols.triplets.figures import score_figures
 from surgeval.protocols.triplets.tables import confusion_table, headline_table
+from surgeval.protocols.triplets.verdict import floors_of, judge
+from surgeval.protocols.verdict import Verdict
 from surgeval.stats import Interval
 
 if TYPE_CHECKING:
@@ -96,18 +98,19 @@ class TripletScores(RunResult):
         raise BadInput(f"number {scope!r}, {component!r}, {wanted!r}: expected one of the rows of to_frame()")
 
     def headlines(self) -> tuple[Headline, ...]:
-        """The defined numbers to read first; chance is what a constant score gets, which only recognition knows."""
+        """The defined numbers to read first; chance is what the same answer in every frame reaches, known of mAPs."""
         intervals = {number.key: number.interval for number in self.numbers}
-        components = self.sheets["components"]
-        chance: dict[Key, float | None] = {}
-        if "constant mAP" in components.columns:
-            pairs = components.select("component", "constant mAP").iter_rows()
-            chance = {Key("global", component, "mAP"): value for component, value in pairs}
+        metric = "mAP50" if self.task == "detection" else "mAP"
+        chance = {Key("global", component, metric): value for component, value in floors_of(self).items()}
         return tuple(
             Headline(key.text, key.label, intervals[key], chance=chance.get(key))
             for key in reading_order(intervals, self.main)[0]
             if not math.isnan(intervals[key].estimate)
         )
+
+    def verdict(self) -> Verdict | None:
+        """Does it find more than the same answer in every frame would? None where its number is not defined."""
+        return judge(self)
 
     @property
     def tables(self) -> dict[str, pl.DataFrame]:
@@ -139,6 +142,7 @@ class TripletScores(RunResult):
             "schema": SCHEMA,
             "name": self.name,
             "task": self.task,
+            "verdict": None if (verdict := self.verdict()) is None else verdict.to_json(),
             "settings": dict(self.settings),
             "notes": list(self.notes),
             "thresholds": dict(self.thresholds),
