@@ -28,6 +28,7 @@ def compare(
 
     Example: [bold]surgeval compare runs/mine runs/baseline --out runs/mine-and-baseline[/bold]
     """
+    from surgeval.protocols.evidence_page import evidence_of
     from surgeval.protocols.registry import descriptor_of
     from surgeval.report import readable_comparison, tally, write_comparison
 
@@ -36,15 +37,15 @@ def compare(
         raise BadInput(f"{a} and {b}: found {first.name} and {second.name}, expected two runs of one protocol")
     with progress("runs") as bar:
         bar.phase("comparing")
-        load = first.part("load")
-        found = first.part("compare")(load(a), load(b))
+        results = [first.part("load")(folder) for folder in (a, b)]
+        found = first.part("compare")(*results)
     if found.a == found.b:
         found = replace(found, a=str(a), b=str(b))
     if out is not None:
         claim_folder(out, "report.html")
     with progress("pages") as bar:
         bar.phase("page")
-        page = write_comparison(found, out) if out is not None else None
+        page = write_comparison(found, out, evidence_of(results)) if out is not None else None
     if json:
         print_json({**found.to_json(), "verdict": tally(found), "report": str(page) if page else None})
         return

@@ -5,6 +5,7 @@ data file calls its classes. Nothing here knows a protocol.
 """
 
 from surgeval.pages._csv import distinct, save_tables, unguarded
+from surgeval.pages._evidence import Evidence, no_boxes
 from surgeval.pages._figures import save_figures
 from surgeval.pages._glossary import glossary, glossary_page
 from surgeval.pages._library import single_file
@@ -14,6 +15,7 @@ from surgeval.pages._safety import script_data
 
 __all__ = [
     "Card",
+    "Evidence",
     "Fact",
     "Finding",
     "Key",
@@ -27,6 +29,7 @@ __all__ = [
     "glossary",
     "glossary_page",
     "jpeg_bytes",
+    "no_boxes",
     "render_page",
     "save_figures",
     "save_tables",

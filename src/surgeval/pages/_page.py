@@ -24,6 +24,7 @@ from surgeval._version import __version__
 from surgeval.errors import BadInput
 from surgeval.files import make_folder, write_atomically
 from surgeval.pages._cells import cells
+from surgeval.pages._evidence_data import evidence_data
 from surgeval.pages._glossary import Terms, with_glossary
 from surgeval.pages._library import library, library_inside, library_name, put_library
 from surgeval.pages._parts import Picture, Section
@@ -85,9 +86,15 @@ def _rendered(title: str, sections: Sequence[Section], inside: bool, head: Head)
         inline(_source("page.css") + _source("terms.css"), "style"),
         inline(_source("page.js") + _source("terms.js"), "script"),
     )
+    evidence = {number: evidence_data(section.evidence) for number, section in enumerate(sections) if section.evidence}
+    if len(evidence) > 1:
+        raise BadInput("page: found evidence in two sections, expected it in one: links to a case name no section")
+    style += inline(_source("evidence.css"), "style") if evidence else ""
+    browser = inline(_source("evidence.js"), "script") if evidence else ""
     plotly = library() if drawn else ""
     beside = library_name() if plotly and not inside else ""
-    rules = policy([script, plotly] if plotly and not beside else [script], [style], open=bool(beside))
+    inside_scripts = [script, browser, "" if beside else plotly]
+    rules = policy(filter(None, inside_scripts), [style], open=bool(beside))
     figures = [["" if _nothing_drawn(spec) else script_data(spec) for spec in row] for row in specs]
     html = (
         _environment()
@@ -104,6 +111,8 @@ def _rendered(title: str, sections: Sequence[Section], inside: bool, head: Head)
             images=[[_data_uri(picture) for picture in section.images] for section in sections],
             cards=[[_data_uri(card.picture) for card in section.cards] for section in sections],
             policy=Markup(rules),  # noqa: S704 - ours: hashes and keywords
+            evidence=evidence,
+            browser=Markup(browser),  # noqa: S704 - ours
             style=Markup(style),  # noqa: S704 - ours
             script=Markup(script),  # noqa: S704 - ours
             plotly="" if beside else Markup(plotly),  # noqa: S704 - the library's

@@ -17,6 +17,7 @@ import polars as pl
 
 from surgeval.errors import BadInput
 from surgeval.figures import Figure
+from surgeval.pages._evidence import Evidence
 
 __all__ = ["Card", "Fact", "Finding", "Key", "Link", "Picture", "Plot", "Section", "Table", "Term"]
 
@@ -198,6 +199,7 @@ class Section:
     facts: tuple[Fact, ...] = ()
     cards: tuple[Card, ...] = ()
     links: tuple[Link, ...] = ()
+    evidence: tuple[Evidence, ...] = ()  # the cases of one model, or of several side by side
     findings: tuple[Finding, ...] = ()
     paired: bool = False  # figures two by two where the screen is wide enough
     key: tuple[Key, ...] = ()  # what the colours of the pictures mean

@@ -18,6 +18,7 @@ from surgeval.stats import Difference, Interval, Unit
 
 if TYPE_CHECKING:
     from surgeval.datasets import Dataset
+    from surgeval.pages import Evidence
 
 __all__ = ["Chapter", "Compared", "Comparison", "Demo", "Headline", "RunResult", "by_key", "refuse_dataset"]
 
@@ -66,6 +67,10 @@ class RunResult(Result):
     def headlines(self) -> tuple[Headline, ...]:
         """The numbers to read first, best known first."""
         raise NotImplementedError
+
+    def evidence(self) -> Evidence | None:
+        """Every case as the page's evidence browser shows it; None where a protocol or an older run has none."""
+        return None
 
     def verdict(self) -> Verdict | None:
         """What the numbers say together, by the rules of docs/verdicts.md; None where a protocol judges nothing."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
 
-from surgeval.pages import Fact, Finding, Section, Table, save_figures, save_tables, write_page
+from surgeval.pages import Evidence, Fact, Finding, Section, Table, save_figures, save_tables, write_page
 from surgeval.protocols.contract import Compared, Comparison
+from surgeval.protocols.evidence_page import side_by_side
 from surgeval.protocols.verdict import listed
 from surgeval.stats import number_text
 
@@ -23,8 +25,8 @@ _METHOD = (
 )
 
 
-def write_comparison(comparison: Comparison, out: str | Path) -> Path:
-    """Write page, table and figure below `out`; returns the page's path.
+def write_comparison(comparison: Comparison, out: str | Path, evidence: Sequence[Evidence] = ()) -> Path:
+    """Write page, table and figure below `out`; returns the page's path. `evidence` of both stands side by side.
 
     >>> import tempfile
     >>> from surgeval.stats import paired_difference
@@ -47,6 +49,7 @@ def write_comparison(comparison: Comparison, out: str | Path) -> Path:
     sections = (
         Section("Verdict", f"{_RULE}\n\n{warnings}", findings=findings),
         Section("Overview", facts=_facts(comparison), figures=tuple(plots.values()), tables=tuple(tables)),
+        *((side_by_side(evidence),) if evidence else ()),
         Section("How it was computed", _METHOD),
     )  # fmt: skip
     return write_page(

@@ -13,6 +13,7 @@ from surgeval.files import leads_out
 from surgeval.pages import Link, Section, Table, distinct, write_page
 from surgeval.protocols.contract import Headline, RunResult
 from surgeval.protocols.descriptor import Descriptor
+from surgeval.protocols.evidence_page import evidence_of, side_by_side
 from surgeval.protocols.registry import descriptor_of, descriptors, load_run, runs_in
 from surgeval.stats import number_text
 
@@ -36,7 +37,15 @@ def write_run_pages(folders: Sequence[Path], out: Path | None = None) -> Path:
         return page
     if out is None:
         raise BadInput("several runs: found no folder for their page, expected one")
-    return _index([(folder, one) for folder, one in zip(folders, kinds, strict=True)], out, "report.html", "Runs")
+    runs = [(folder, one) for folder, one in zip(folders, kinds, strict=True)]
+    alike = len({one.name for one in kinds}) == 1
+    return _index(runs, out, "report.html", "Runs", beside=evidence_section(folders) if alike else None)
+
+
+def evidence_section(folders: Sequence[Path]) -> Section | None:
+    """The cases of several runs of one protocol side by side; None unless two of them kept any."""
+    shown = evidence_of([load_run(folder) for folder in folders])
+    return side_by_side(shown) if len(shown) > 1 else None
 
 
 def write_index(
@@ -71,6 +80,7 @@ def write_index(
 def _index(
     runs: Sequence[tuple[Path, Descriptor]], out: Path, file: str, title: str,
     links: Mapping[str, Path] | None = None, lead: str = "", unread: Sequence[str] = (),
+    beside: Section | None = None,
 ) -> Path:  # fmt: skip
     sections = []
     if links:
@@ -79,6 +89,7 @@ def _index(
     for kind in descriptors().values():
         folders = [folder for folder, own in runs if own.name == kind.name]
         sections += [_section(kind, folders, out)] if folders else []
+    sections += [beside] if beside is not None else []
     sections += [Section("Runs that could not be read", "\n\n".join(unread))] if unread else []
     many = f"{len(runs)} run{'s' if len(runs) > 1 else ''}"
     said = lead or f"{many} with their headline numbers; each name opens its page."

@@ -313,7 +313,8 @@ def test_no_mutation_of_a_stored_value_ends_in_a_traceback(stored: Path, tmp_pat
     for key in ("summary", "verdicts", "problems", "buckets", "judge_agreement", "judges"):
         content[key] = content[key][:1]
     content["human"] = {"q1": True}
-    content["results"] = [row for row in content["results"] if row["qID"] == content["verdicts"][0]["qid"]]
+    for key in ("results", "said"):
+        content[key] = [row for row in content[key] if row["qID"] == content["verdicts"][0]["qid"]]
     leaves = list(_leaves(content))
     assert len(leaves) > 120
     loaded = 0

@@ -7,11 +7,13 @@ question whose model failed is not in it: until `retry` has asked it again, scor
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from functools import partial
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property, partial
 from pathlib import Path
 
+import cv2
+import numpy as np
 import polars as pl
 
 from surgeval.asking import (
@@ -27,7 +29,7 @@ from surgeval.asking import (
     question_units,
 )
 from surgeval.engine import Manifest, RunSummary, fingerprint, load_cases, run
-from surgeval.errors import BadInput, printable
+from surgeval.errors import BadInput, DataError, printable
 from surgeval.files import write_atomically
 from surgeval.models.chat import ChatOptions
 from surgeval.protocols.focus._files import as_sources
@@ -35,12 +37,15 @@ from surgeval.protocols.focus._prompt import PROMPT_VERSION, question_messages
 from surgeval.protocols.focus._rules import latency_limit
 from surgeval.protocols.focus._sources import QuestionSet, open_questions
 from surgeval.protocols.focus._stored import SCORES
+from surgeval.protocols.pictures import save_pictures, thumbnail
 from surgeval.qa.chat import Usage, public_name
 from surgeval.qa.formats import formats
 from surgeval.records import Answer, VqaQuestion
 from surgeval.results import Result
 
 __all__ = ["FocusRun", "run_focus"]
+
+_BESIDE = 4  # frames of a question that its kept picture shows
 
 _SCHEMA = {
     "content": pl.String, "latency": pl.Float64, "requests": pl.Int64, "prompt_tokens": pl.Int64,
@@ -62,6 +67,21 @@ class FocusRun(Result):
     summary: RunSummary
     judged: bool
     notes: tuple[str, ...] = ()
+    look: Callable[[str], bytes | None] = field(default=lambda _question: None)
+
+    def pictures(self, count: int, results: pl.DataFrame | None = None) -> dict[str, bytes]:
+        """Small pictures of what the model was shown, frames side by side; with `results`, of wrong answers first."""
+        names = self.answers["qID"]
+        if results is not None:
+            names = results.with_columns(pl.col("correctness").fill_null(False)).sort(
+                "correctness", maintain_order=True
+            )["qID"]
+        made = {question: self.look(question) for question in names.head(count)}
+        return {question: picture for question, picture in made.items() if picture is not None}
+
+    def keep_pictures(self, count: int) -> None:
+        """Store pictures of the first questions, for a page that is made when judges have spoken."""
+        save_pictures(self.folder, self.pictures(count))
 
     @property
     def sources(self) -> tuple[Path, Path, Path]:
@@ -173,8 +193,40 @@ def run_focus(
     name = public_name(model) if isinstance(model, str) else answerer.identity
     return FocusRun(
         folder=folder, model=name, media=seen, answers=answers, summary=summary, judged=judged,
+        look=_Window(eyes, question_set, {question.id: question for question in questions}, shown),
         notes=_notes(answerer, eyes),
     )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Window:
+    """The frames that a question is about, small and side by side, also where the model did not look at them."""
+
+    eyes: Media | None
+    question_set: QuestionSet
+    questions: Mapping[str, VqaQuestion]
+    shown: Shown
+
+    @cached_property
+    def media(self) -> Media | None:
+        """What the model looked through, or the frames of the dataset."""
+        return self.eyes or _frames_of(self.question_set, {question.video for question in self.questions.values()})
+
+    def __call__(self, name: str) -> bytes | None:
+        """Up to `_BESIDE` frames of a question's window in one picture; None where there are none."""
+        if self.media is None or name not in self.questions:
+            return None
+        try:
+            frames = pictures(self.media, self.questions[name], replace(self.shown, frames=_BESIDE))
+        except DataError:
+            return None  # the answer says what was wrong with the frame
+        decoded = (cv2.imdecode(np.frombuffer(frame.jpeg, np.uint8), cv2.IMREAD_COLOR) for frame in frames)
+        images = [image for image in decoded if image is not None]
+        if not images:
+            return None
+        low = min(image.shape[0] for image in images)
+        level = [cv2.resize(image, (max(1, image.shape[1] * low // image.shape[0]), low)) for image in images]
+        return thumbnail(np.hstack(level)[..., ::-1])
 
 
 def _media(
@@ -184,9 +236,14 @@ def _media(
     if folder is not None:
         films = VideoFiles(folder, videos)  # checked also for a model that does not look: it was named for a reason
         return films if answerer.looks else None
-    if answerer.looks and question_set.dataset is not None and question_set.dataset.format != "focus":
-        return DatasetFrames(question_set.dataset, videos)
-    return None
+    return _frames_of(question_set, videos) if answerer.looks else None
+
+
+def _frames_of(question_set: QuestionSet, videos: set[str]) -> Media | None:
+    """The frames of the dataset that the questions are of, where it has any."""
+    if question_set.dataset is None or question_set.dataset.format == "focus":
+        return None
+    return DatasetFrames(question_set.dataset, videos)
 
 
 def _notes(answerer: Answerer[VqaQuestion], eyes: Media | None) -> tuple[str, ...]:

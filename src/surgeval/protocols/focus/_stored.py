@@ -1,7 +1,7 @@
 """`scores.json`: a scored submission in one file, written in one step, and read back as if a stranger had written it.
 
-It holds the numbers (`focus_json`) and what they rest on: the results row by row, every vote, the verdicts of people
-and the prices. What a judge replied in full is not in it; `verdicts.sqlite` keeps that.
+It holds the numbers (`focus_json`) and what they rest on: the results row by row, what was asked and answered, every
+vote, the verdicts of people and the prices. What a judge replied in full is not in it; `verdicts.sqlite` keeps that.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from surgeval.errors import DataError, printable
 from surgeval.files import read_json_object, write_atomically
 from surgeval.protocols.focus._admission import Admission
 from surgeval.protocols.focus._rules import STATUSES
-from surgeval.protocols.focus._summary import RESULTS, SUMMARY, BucketScore
+from surgeval.protocols.focus._summary import RESULTS, SAID, SUMMARY, BucketScore
 from surgeval.protocols.focus.tables import focus_json
 from surgeval.qa.chat import Price
 from surgeval.qa.judging import PanelVerdict
@@ -76,6 +76,7 @@ def write_scores(scores: FocusScores, folder: Path) -> Path:
     content = {
         **focus_json(scores),
         "results": scores.results.to_dicts(),
+        "said": None if scores.said is None else scores.said.to_dicts(),
         "verdicts": verdicts,
         "human": None if scores.human is None else dict(scores.human),
         "prices": {name: asdict(price) for name, price in scores.prices.items()},
@@ -129,6 +130,11 @@ def restored(content: Mapping[str, Any], path: Path) -> dict[str, Any]:
         for place, verdict in enumerate(fields["verdicts"]):
             if verdict.qid not in known:
                 _refuse(f"verdicts[{place}].qid", verdict.qid, "a question of the results")
+        key = "said"
+        said = None if content.get(key) is None else _frame(content[key], SAID, set(SAID), key)
+        if said is not None and said["qID"].to_list() != fields["results"]["qID"].to_list():
+            _refuse(key, f"{said.height} other questions", "those of the results, in their order")
+        fields["said"] = said
         key = "summary"
         fields["summary"] = _frame(content.get(key), SUMMARY, {"level", "name", "count"}, key)
     except _Odd as odd:

@@ -21,7 +21,9 @@ from surgeval.protocols.focus._rules import STATUSES
 from surgeval.stats import Interval, bootstrap_slices, bootstrap_statistic
 from surgeval.vocab import capabilities
 
-__all__ = ["RESULTS", "SUMMARY", "BucketScore", "Numbers", "Scheme", "bucket_mean", "focus_numbers", "with_clusters"]
+__all__ = [
+    "RESULTS", "SAID", "SUMMARY", "BucketScore", "Numbers", "Scheme", "bucket_mean", "focus_numbers", "with_clusters",
+]  # fmt: skip
 
 
 Scheme: TypeAlias = Literal["cluster", "two_level"]
@@ -30,6 +32,10 @@ RESULTS: dict[str, pl.DataType | type[pl.DataType]] = {
     "clinical": pl.Boolean, "answer_format": pl.String, "latency": pl.Float64, "status": pl.String,
     "correctness": pl.Boolean, "reason": pl.String,
 }  # fmt: skip
+# What was asked, when, answered and expected, beside each row of the results.
+SAID: dict[str, pl.DataType | type[pl.DataType]] = dict.fromkeys(
+    ("qID", "when", "question", "answer", "reference"), pl.String
+)
 _FLAT, _MACRO, _SCORE = "flat_accuracy", "accuracy_mean_of_video_means", "mean_of_bucket_accuracies"
 SUMMARY: dict[str, pl.DataType | type[pl.DataType]] = {
     "level": pl.String, "name": pl.String, "parent": pl.String, "count": pl.Int64, "scored": pl.Int64,

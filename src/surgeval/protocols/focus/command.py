@@ -122,6 +122,7 @@ def score(
     from surgeval.protocols.focus.method import score_focus
     from surgeval.protocols.focus.page import write_focus_report
     from surgeval.protocols.focus.result import check_scores_folder
+    from surgeval.protocols.pictures import load_pictures
     from surgeval.qa.judging import read_verdicts
     from surgeval.qa.screening import FlagPolicy
 
@@ -141,6 +142,8 @@ def score(
             scheme=scheme, resamples=resamples, seed=seed, workers=workers,
             progress=bar.reach, name=name or _name(out),
         )  # fmt: skip
+    if (out / "parts").is_dir():  # what the model was shown, from when it was asked in this folder
+        scores = replace(scores, pictures=load_pictures(out)[0])
     scores = replace(scores, human=people, prices=prices, admission=_admission(scores, baseline or []))
     with progress("answers") as bar:
         bar.phase("page")
@@ -184,6 +187,9 @@ def run(
     max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="Longest reply of a chat model.")] = 512,
     timeout: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds to wait for one reply.")] = 120.0,
     judge: JudgeOption = None,
+    pictures: Annotated[
+        int, typer.Option("--pictures", min=0, max=20_000, help="Questions the page keeps a picture of, wrong first.")
+    ] = 120,
     retry: Annotated[bool, typer.Option("--retry", help="Ask again what failed; nothing else.")] = False,
     json: JsonOption = False,
 ) -> int:  # fmt: skip
@@ -211,7 +217,7 @@ def run(
             overlay=overlay_time, track=track, concurrency=concurrency, limit=limit,
             options=ChatOptions(max_tokens=max_tokens, timeout=timeout), retry=retry, progress=not json,
         )  # fmt: skip
-    scores, page = _scored(asked, judge or [], track, json)
+    scores, page = _scored(asked, judge or [], track, json, pictures)
     if json:
         print_json(_json(asked, scores, page, track))
     else:
@@ -281,12 +287,15 @@ def _check_judges(specs: list[str], json: bool) -> None:
     open_judges([spec for spec, kind in zip(specs, kinds, strict=True) if kind == "table"])
 
 
-def _scored(run: FocusRun, judge: list[str], track: Track | None, json: bool) -> tuple[FocusScores | None, Path | None]:
+def _scored(
+    run: FocusRun, judge: list[str], track: Track | None, json: bool, pictures: int
+) -> tuple[FocusScores | None, Path | None]:
     """The scores, unless a failed question would count as wrong or an answer would be left without a verdict."""
     from surgeval.protocols.focus.method import score_focus
     from surgeval.protocols.focus.page import write_focus_report
 
     if run.unasked or (run.judged and not judge):
+        run.keep_pictures(pictures)
         return None, None
     with ExitStack() as stack:
         panel = _panel(stack, judge, run.folder / "verdicts.sqlite", "judge_error", None, False, None, json)
@@ -294,6 +303,7 @@ def _scored(run: FocusRun, judge: list[str], track: Track | None, json: bool) ->
         bar.phase("scoring")
         scores = score_focus(*run.sources, judge=panel, track=track, name=_name(run.folder), progress=bar.reach)
         bar.phase("page")
+        scores = replace(scores, pictures=run.pictures(pictures, scores.results))
         return scores, write_focus_report(scores, run.folder)
 
 

@@ -8,6 +8,8 @@ default repairs it, and every difference shows in the status column. `docs/focus
 from __future__ import annotations
 
 import hashlib
+import json
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -15,9 +17,9 @@ from surgeval.errors import BadInput, printable
 from surgeval.protocols.focus._files import FocusFiles, FocusProblems, Source, read_focus
 from surgeval.protocols.focus._floor import without_looking
 from surgeval.protocols.focus._judge import Judged, Judging, Progress, ask_judges
-from surgeval.protocols.focus._records import FocusQuestion
+from surgeval.protocols.focus._records import FocusQuestion, FocusResponse
 from surgeval.protocols.focus._rules import STATUSES, Outcome, latency_limit, off_track_groups, outcome
-from surgeval.protocols.focus._summary import RESULTS, Scheme, focus_numbers
+from surgeval.protocols.focus._summary import RESULTS, SAID, Scheme, focus_numbers
 from surgeval.protocols.focus.result import FocusScores
 from surgeval.qa.formats import check_compat
 from surgeval.qa.screening import FlagPolicy
@@ -25,6 +27,7 @@ from surgeval.qa.screening import FlagPolicy
 __all__ = ["RESAMPLES", "score_focus"]
 
 RESAMPLES = 2000
+_LONGEST = 2000  # characters of an answer that a run keeps beside its score
 JUDGE_ERRORS = 0.01  # of the judged answers; with more missing verdicts a rank would be an accident
 
 
@@ -81,7 +84,8 @@ def score_focus(
     notes = (f"groups outside the frame track's taxonomy: {', '.join(odd)}",) if odd else ()
     return FocusScores(
         name=printable(name), results=results, summary=made.summary, verdicts=judged.verdicts, buckets=made.buckets,
-        flat=made.flat, video_mean=made.video_mean, pre_evaluation=made.pre_evaluation, counts=counts,
+        said=_said(files.questions), flat=made.flat,
+        video_mean=made.video_mean, pre_evaluation=made.pre_evaluation, counts=counts,
         problems=files.problems, notes=notes, track=track, limit=limit, compat=compat,
         settings={"flags": flags.value if flags else "off", "max_judge_errors": max_judge_errors, "scheme": drawn,
                   "resamples": resamples, "seed": seed},
@@ -107,6 +111,27 @@ def _results(questions: list[FocusQuestion], outcomes: tuple[Outcome, ...]) -> p
         for question, found in zip(questions, outcomes, strict=True)
     ]  # fmt: skip
     return pl.DataFrame(rows, schema=RESULTS, orient="row")
+
+
+def _said(pairs: Sequence[tuple[FocusQuestion, FocusResponse | None]]) -> pl.DataFrame:
+    """Question, answer and reference as text, each cut where nobody would read on."""
+    rows = [
+        (question.id, _when(question), _text(question.text), _text(response.content if response else ""),
+         _text(question.answer))
+        for question, response in pairs
+    ]  # fmt: skip
+    return pl.DataFrame(rows, schema=SAID, orient="row")
+
+
+def _when(question: FocusQuestion) -> str:
+    if question.start is None or question.end is None:
+        return ""
+    return f"{question.start:g} s" if question.start == question.end else f"{question.start:g} to {question.end:g} s"
+
+
+def _text(value: object) -> str:
+    text = printable(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=repr))
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} … ({len(text)} characters)"
 
 
 def _counts(files: FocusFiles, results: pl.DataFrame, judged: Judged) -> dict[str, int]:

@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 
 from surgeval.pages import Fact, Plot, Section, Table, save_figures, save_tables, write_page
+from surgeval.protocols.evidence_page import evidence_of
 from surgeval.protocols.focus.result import FocusScores
 from surgeval.protocols.focus.tables import judge_table
 from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
@@ -87,7 +88,7 @@ def focus_sections(scores: FocusScores, plots: Mapping[str, Plot]) -> tuple[Sect
         _judging(scores),
         _unusual(scores),
         _problems(scores),
-        Section("Each question", "", tables=(
+        Section("Each question", "", evidence=evidence_of([scores]), tables=(
             Table("Every question with its status and reason", scores.results, file="tables/results.csv", folded=True),
         )),
         Section("How it was computed", "\n\n".join(filter(None, (_METHOD, _scheme(scores))))),

@@ -21,14 +21,17 @@ from surgeval.engine import COMPLETE, Manifest, folder_lock, load_record, save_s
 from surgeval.errors import BadInput, DataError, RunError
 from surgeval.figures import Figure
 from surgeval.files import make_folder
+from surgeval.pages import Evidence
 from surgeval.protocols.contract import Headline, RunResult, refuse_dataset
 from surgeval.protocols.focus._admission import Admission, admission_gate
 from surgeval.protocols.focus._agreement import judge_agreement
 from surgeval.protocols.focus._stored import SCORES, read_scores, restored, write_scores
 from surgeval.protocols.focus._summary import BucketScore, with_clusters
+from surgeval.protocols.focus.evidence import focus_evidence
 from surgeval.protocols.focus.figures import focus_figures
 from surgeval.protocols.focus.tables import focus_json, focus_tables
 from surgeval.protocols.focus.verdict import floors_of, judge
+from surgeval.protocols.pictures import load_pictures, save_pictures
 from surgeval.protocols.verdict import Verdict
 from surgeval.qa.chat import Price
 from surgeval.qa.judging import PanelReport, PanelVerdict, summarise_verdicts, vote_table
@@ -48,7 +51,8 @@ class FocusScores(RunResult):
     `flags`, `judged`, and `orphan`, `unreferenced` and `duplicate` records. `flat` and `video_mean` are the two
     accuracies, None when nothing could be scored. `human` are verdicts of people that judges are compared with,
     `prices` what judges' tokens cost, `floor` which questions one who never looked gets right, `admission` whether it
-    passed the gate. `questions` identifies what was asked.
+    passed the gate. `questions` identifies what was asked, `said` has question, answer and reference of each row of the
+    results, `pictures` what the model was shown, by qID.
     """
 
     name: str
@@ -69,6 +73,8 @@ class FocusScores(RunResult):
     settings: Mapping[str, Any] = field(default_factory=dict)
     questions: str = ""
     unrankable: str = ""  # why this submission may not be ranked; empty when it may
+    said: pl.DataFrame | None = None
+    pictures: Mapping[str, bytes] = field(default_factory=dict)
     human: Mapping[str, bool | None] | None = None
     prices: Mapping[str, Price] = field(default_factory=dict)
     admission: Admission | None = None
@@ -149,6 +155,10 @@ class FocusScores(RunResult):
     def _verdict(self) -> Verdict | None:
         return judge(self)
 
+    def evidence(self) -> Evidence | None:
+        """A row per question: what was asked, answered and expected, and what became of it."""
+        return focus_evidence(self)
+
     @property
     def tables(self) -> dict[str, pl.DataFrame]:
         """`summary` and `results`; judges, their verdicts and agreement, and problems where there are any."""
@@ -174,6 +184,7 @@ class FocusScores(RunResult):
                 if not asked:  # run.json comes last: what has one is complete, and all of one scoring
                     (place / "run.json").unlink(missing_ok=True)
                 (place / "report.html").unlink(missing_ok=True)  # it tells of earlier scores
+                save_pictures(place, self.pictures)
                 path = write_scores(self, place)
                 if not asked:
                     save_scored(place, self._manifest(), cases=self.results.height)
@@ -221,7 +232,9 @@ def load_focus(folder: str | Path) -> FocusScores:
             f"{place}: found a run whose answers are not scored ({record.status}), expected scores; finish the run,"
             " then `surgeval score focus` scores its answers into the same folder"
         )
-    return FocusScores(**restored(read_scores(place / SCORES), place / SCORES))
+    pictures, odd = load_pictures(place)
+    fields = restored(read_scores(place / SCORES), place / SCORES)
+    return FocusScores(**{**fields, "notes": (*fields["notes"], *odd)}, pictures=pictures)
 
 
 def check_scores_folder(folder: Path) -> None:

@@ -25,6 +25,7 @@ from surgeval.datasets import (
 from surgeval.engine import Manifest, RunSummary, Unit, run
 from surgeval.errors import DataError
 from surgeval.progress import advance
+from surgeval.protocols.pictures import PICTURES, save_pictures, thumbnail
 from surgeval.protocols.quality.result import MEASURES, drop_table, load_quality
 from surgeval.records import Case
 from surgeval.results import Result
@@ -109,8 +110,21 @@ def run_quality(
         retry=retry,
         progress=progress,
     )
-    return QualityRun(summary, load_quality(out).proposals)
+    proposals = load_quality(out).proposals
+    save_pictures(Path(out), _pictures(dataset, proposals))
+    return QualityRun(summary, proposals)
 
 
 def _frames(dataset: Dataset, video: str) -> int:
     return sum(1 for _ in dataset.frames(video, on_problem=lambda _problem: None))
+
+
+def _pictures(dataset: Dataset, proposals: tuple[Proposal, ...]) -> dict[str, bytes]:
+    """The first frames to drop, small: a person who decides must see them."""
+    wanted = {(one.video, one.name) for one in proposals[:PICTURES]}
+    kept = {}
+    for video in dict.fromkeys(one.video for one in proposals[:PICTURES]):
+        for frame in dataset.frames(video, on_problem=lambda _problem: None):
+            if (frame.video, frame.name) in wanted and frame.image is not None:
+                kept[f"{frame.video}/{frame.name}"] = thumbnail(read_image(frame.image))
+    return kept

@@ -9,6 +9,7 @@ import polars as pl
 
 from surgeval.errors import BadInput
 from surgeval.pages import Fact, Finding, Section, Table, save_figures, save_tables, write_page
+from surgeval.protocols.evidence_page import evidence_of
 from surgeval.protocols.quality.result import QualityScores
 from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
 
@@ -52,6 +53,7 @@ def write_page_of(results: Sequence[QualityScores], out: Path) -> Path:
                               file="tables/videos.csv"),), paired=True),
         Section("Frames to drop", "" if one.proposals else "None.",
                 tables=(Table(_TITLES["drop"], tables["drop"], file="tables/drop.csv"),) if one.proposals else ()),
+        *((Section("Each frame", "", evidence=shown),) if (shown := evidence_of([one])) else ()),
         Section("How it was computed", _METHOD),
     )  # fmt: skip
     lead = verdict_lead({one.name: verdict}) or "No frame could be read."

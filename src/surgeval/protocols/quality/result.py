@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,10 @@ from surgeval.datasets import FrameQuality, Proposal, QualityLimits, propose_dro
 from surgeval.engine import RunRecord, load_cases, load_record
 from surgeval.errors import DataError
 from surgeval.figures import Bars, Figure, Histogram, Series
+from surgeval.pages import Evidence
 from surgeval.protocols.contract import Headline, RunResult
+from surgeval.protocols.pictures import load_pictures
+from surgeval.protocols.quality.evidence import quality_evidence
 from surgeval.protocols.quality.verdict import judge
 from surgeval.protocols.verdict import Verdict
 from surgeval.stats import bootstrap_mean
@@ -54,6 +57,7 @@ class QualityScores(RunResult):
     limits: QualityLimits
     proposals: tuple[Proposal, ...]
     notes: tuple[str, ...] = ()
+    pictures: Mapping[str, bytes] = field(default_factory=dict)  # of frames to drop, by VIDEO/FRAME
 
     protocol = "quality"
 
@@ -68,6 +72,10 @@ class QualityScores(RunResult):
                      higher_is_better=better, unit="share" if key in _SHARES else "score")
             for key, (label, better) in labels.items()
         )  # fmt: skip
+
+    def evidence(self) -> Evidence:
+        """A row per frame with its grades."""
+        return quality_evidence(self)
 
     def verdict(self) -> Verdict | None:
         """Can the frames be used? None without frames."""
@@ -120,10 +128,11 @@ def load_quality(folder: str | Path) -> QualityScores:
     proposals = propose_drops(rows, limits)
     out = pl.DataFrame([(one.video, one.name, True) for one in proposals],
                        schema={"video": pl.String, "name": pl.String, "dropped": pl.Boolean}, orient="row")  # fmt: skip
+    pictures, odd = load_pictures(folder)
     marked = cases.join(out, on=["video", "name"], how="left", maintain_order="left")
     return QualityScores(
         name=folder.resolve().name, record=record, cases=marked.with_columns(pl.col("dropped").fill_null(False)),
-        unreadable=unreadable, limits=limits, proposals=proposals,
+        unreadable=unreadable, limits=limits, proposals=proposals, notes=odd, pictures=pictures,
     )  # fmt: skip
 
 

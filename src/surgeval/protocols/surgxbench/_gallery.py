@@ -36,11 +36,17 @@ __all__ = ["draw_overlay", "gallery", "side_by_side"]
 _WIDTH, _LINE, _LETTERS = 420, 2, 17  # pixels; the page shows a pair at about half its size
 # Right × grounded. "Right but ungrounded" first: of a frame with two predictions, that one is shown.
 _CELLS = ((True, False), (False, True), (True, True), (False, False))
+_FRAME = {"cluster": pl.String, "frame": pl.String}
 
 
 def gallery(look: VideoWorker, scores: SurgXScores, count: int = 36) -> tuple[Item, ...]:
-    """`count` predictions, an equal share of each cell of the right × grounded table, spread over videos."""
-    chosen = _choose(scores.cases, count)
+    """`count` predictions: a third on frames that do not depend on the model, so that runs on the same data show the
+    same frames; of the others an equal share of each cell of the right × grounded table, spread over videos.
+    """
+    chosen = _shared(scores.cases, count // 3)
+    known = pl.DataFrame([(row["cluster"], row["frame"]) for row in chosen], schema=_FRAME, orient="row")
+    others = scores.cases.join(known, on=list(_FRAME), how="anti", maintain_order="left")
+    chosen += _choose(others, count - len(chosen))
     rows: dict[tuple[str, str], dict[str, Any]] = {(row["cluster"], row["frame"]): row for row in chosen}
     items = []
     reader = Reader(look.net.preparation, look.settings, look.flow)
@@ -52,6 +58,13 @@ def gallery(look: VideoWorker, scores: SurgXScores, count: int = 36) -> tuple[It
             if seen:
                 items += _drawn(look, scores, seen, rows, present)
     return tuple(items)
+
+
+def _shared(cases: pl.DataFrame, count: int) -> list[dict[str, Any]]:
+    """The first prompt of frames that show an instrument, one video after the other."""
+    first = cases.filter((pl.col("task") == "instruments") & pl.col("best") & (pl.col("shown") > 0))
+    frames = first.unique(list(_FRAME), keep="first").sort(*_FRAME)
+    return list(islice(_spread(frames), count))
 
 
 def _choose(cases: pl.DataFrame, count: int) -> list[dict[str, Any]]:

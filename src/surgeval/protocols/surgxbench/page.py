@@ -11,6 +11,7 @@ from pathlib import Path
 
 from surgeval.errors import BadInput
 from surgeval.pages import Plot, Section, save_figures, save_tables, write_page
+from surgeval.protocols.evidence_page import evidence_of
 from surgeval.protocols.surgxbench._cards import gallery_cards, hiding_cards
 from surgeval.protocols.surgxbench._legend import picture_keys
 from surgeval.protocols.surgxbench._page_tables import facts, joint, overview, own, tables_to_save
@@ -96,13 +97,14 @@ def surgxbench_sections(scores: Sequence[SurgXScores], figures: Mapping[str, Plo
                   "Left the frame with its annotation, right the map. |A|/HW is the share of what it saw that the "
                   "region takes.", cards=gallery_cards(one),
                   key=picture_keys(motion="triplets" in one.settings["tasks"])) for one in scores if one.items),
+        Section("Each frame", "", evidence=evidence_of(scores)),
         Section("Left out", "Nothing is dropped silently. A case is left out of means where nothing is annotated "
                 "(no_gt) or nothing of it lies in what the model saw (gt_not_visible), where the map has no "
                 "attended pixel (empty_region) or no contrast (constant); of RAS also where no following frame shows "
                 "what moves (no_motion, gap, no_flow). Other flags are warnings: the case counts.",
                 tables=(*joint(scores, "left_out"), *own(scores, "failures", "flags"))),
     ]  # fmt: skip
-    kept = [one for one in sections if one.tables or one.figures or one.cards]
+    kept = [one for one in sections if one.tables or one.figures or one.cards or one.evidence]
     warnings = [note for one in scores for note in one.notes]
     first = verdict_sections({one.name: one.verdict() for one in scores}, warnings)
     return (*first, *kept, Section("How it was computed", _METHOD))

@@ -14,11 +14,13 @@ from surgeval.engine import RunRecord, load_cases, load_record
 from surgeval.errors import BadInput, DataError, printable
 from surgeval.figures import Figure
 from surgeval.metrics.grounding import FLAGS, prediction_sets
+from surgeval.pages import Evidence
 from surgeval.protocols.contract import Headline, RunResult
 from surgeval.protocols.surgxbench import tables
 from surgeval.protocols.surgxbench._item import NO_EXTRAS, Extras, Item
 from surgeval.protocols.surgxbench._numbers import LABELS, headline_numbers, headlines_of
 from surgeval.protocols.surgxbench._stored import load_page
+from surgeval.protocols.surgxbench.evidence import surgxbench_evidence
 from surgeval.protocols.surgxbench.tables import CONTROLS, MOTION_FLAGS
 from surgeval.protocols.surgxbench.verdict import judge
 from surgeval.protocols.verdict import Verdict
@@ -91,6 +93,10 @@ class SurgXScores(RunResult):
 
         every = surgxbench_figures([self])
         return {name: every[name] for name in sorted(every, key=lambda name: name != "four_way")}
+
+    def evidence(self) -> Evidence | None:
+        """A row per frame: what was named, what is labelled, right or not, grounded or not."""
+        return surgxbench_evidence(self)
 
     def headlines(self) -> tuple[Headline, ...]:
         """Right, and right for the right reason, each with what chance reaches."""

@@ -75,6 +75,9 @@ def score(
     seed: SeedOption = 0,
     name: Annotated[str | None, typer.Option("--name", help="What to call the method. Default: the file's.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Folder for report.html, tables, figures, scores.")] = None,
+    pictures: Annotated[
+        int, typer.Option("--pictures", min=0, max=20_000, help="Frames the page keeps a picture of, the worst first.")
+    ] = 120,
     pred_format: Annotated[
         str | None,
         typer.Option("--pred-format", help="table, coco, yolo, cholect50, rows or json. Default: found out."),
@@ -119,6 +122,7 @@ def score(
             labels=labels,
             pred_format=pred_format,
             classes=classes,
+            pictures=pictures if out is not None else 0,
             progress=bar.advance,
         )
     page = None

@@ -8,10 +8,14 @@ with a video-bootstrap interval on every headline number. Boxes are scored under
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from surgeval.arrays import Ints
+import numpy as np
+import polars as pl
+
+from surgeval.arrays import Floats, Ints
 from surgeval.datasets import Dataset
 from surgeval.datasets.predictions import GroundTruth, ground_truth
 from surgeval.errors import BadInput
@@ -28,8 +32,11 @@ from surgeval.protocols.triplets._inputs import (
     truth_fingerprint,
 )
 from surgeval.protocols.triplets._numbers import Progress
+from surgeval.protocols.triplets._objects import box_objects, label_objects
 from surgeval.protocols.triplets._recognition import FrameScores
+from surgeval.protocols.triplets.evidence import kept_pictures
 from surgeval.protocols.triplets.result import TripletScores, load_triplets
+from surgeval.protocols.triplets.tables import class_labels
 
 __all__ = ["DETECTION", "RECOGNITION", "RESAMPLES", "score_triplets"]
 
@@ -58,13 +65,15 @@ def score_triplets(
     labels: str | Path | None = None,
     pred_format: str | None = None,
     classes: Literal["triplet", "instrument"] | None = None,
+    pictures: int = 0,
     progress: Progress | None = None,
 ) -> TripletScores:
     """Score predictions against a dataset; `predictions=None` scores the constant predictor, the floor of any model.
 
     `folds` is a published scheme (`prostatd`, `cholect50-cv`, …), a JSON file or a mapping of folds to test videos.
     `threshold_from` names where the score threshold of P/R/F1 comes from: a scored folder, or a split of the dataset
-    that is not scored. `rare` classes have fewer instances in the whole dataset, or in the training videos.
+    that is not scored. `rare` classes have fewer instances in the whole dataset, or in the training videos. `pictures`
+    of the worst frames are kept for the page.
 
     >>> import polars as pl
     >>> from surgeval.datasets import MemoryDataset
@@ -109,7 +118,9 @@ def score_triplets(
         answers = source.recognition(truth)
         chosen = tuple(components) if components else (RECOGNITION if truth.space.triplets else ("i",))
         frames = FrameScores(answers.targets, answers.scores, answers.video, answers.answered, answers.space, "i")
-        return assemble_recognition(plan(answers.notes(), frames.main, {"components": list(chosen)}), frames, chosen)
+        made = assemble_recognition(plan(answers.notes(), frames.main, {"components": list(chosen)}), frames, chosen)
+        names = class_labels(frames.space, made.main, frames.of(made.main)[0].shape[1])
+        return _with_evidence(made, label_objects(_scored(truth), frames, made.main, names), dataset, pictures)
     joined = source.detections(truth)
     chosen = tuple(components) if components else tuple(c for c in DETECTION if c in joined.components())
     thresholds, origin = _thresholds(threshold_from, source, dataset, scheme, truth, chosen, convention)
@@ -118,9 +129,26 @@ def score_triplets(
     if truth.size_assumed:
         notes += ("no image told the frame size, which was assumed: predictions must use the same",)
     main = "ivt" if "ivt" in chosen else chosen[0]
-    return assemble_detection(
-        plan(notes, main, more), joined.data(chosen), joined.n_classes(chosen), truth.space, convention, thresholds
-    )
+    boxes, sizes = joined.data(chosen), joined.n_classes(chosen)
+    made = assemble_detection(plan(notes, main, more), boxes, sizes, truth.space, convention, thresholds)
+    names = class_labels(truth.space, main, sizes[main])
+    objects = box_objects(_scored(truth), boxes, main, names, _cuts(made, scheme, main))
+    return _with_evidence(made, objects, dataset, pictures)
+
+
+def _scored(truth: GroundTruth) -> pl.DataFrame:
+    return truth.frames.filter(pl.col("number") >= 0)
+
+
+def _cuts(made: TripletScores, scheme: VideoGroups, component: str) -> Floats:
+    """The score threshold of each video: that of its group; NaN where everything counts."""
+    groups = dict(made.sheets["thresholds"].select("group", component).iter_rows())
+    own = {video: groups.get(group.name) for group in scheme.groups for video in group.videos}
+    return np.array([np.nan if own[video] is None else own[video] for video in scheme.videos], dtype=np.float64)
+
+
+def _with_evidence(made: TripletScores, objects: pl.DataFrame, dataset: Dataset, pictures: int) -> TripletScores:
+    return replace(made, objects=objects, pictures=kept_pictures(dataset, objects, pictures))
 
 
 def _title(predictions: Source) -> str:

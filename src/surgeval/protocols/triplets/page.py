@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from surgeval.pages import Fact, Plot, Section, Table, save_figures, save_tables, write_page
+from surgeval.protocols.evidence_page import evidence_of
 from surgeval.protocols.triplets._readable import Readable, readable_scores
 from surgeval.protocols.triplets.figures import MOST_CLASSES, TITLES
 from surgeval.protocols.triplets.result import TripletScores
@@ -82,13 +83,15 @@ def triplet_sections(scores: TripletScores, figures: Mapping[str, Plot]) -> tupl
         Section("Errors", "A column of a matrix says what became of a true class: rows are what was predicted where it "
                 f"is, or that it was missed. Triplets beyond the {MOST_CLASSES} most frequent stand together.",
                 tables=_shown(tables, "association", "cost_aware"), figures=_plots(figures, "confusion_")),
+        Section("Each frame", "Every scored frame: what is labelled, what was said, and what became of each object.",
+                evidence=evidence_of([scores])),
         Section("Convention", "", tables=_shown(tables, "conventions"), figures=_plots(figures, "conventions")),
         Section("Highest scores", "", tables=_shown(tables, "top")),
         Section("Videos", "Where leaving out a video changes the number much, that video carries it. Each group is "
                 "scored on its own videos; std has ddof = 1.",
                 tables=_shown(tables, "videos", "folds", "sources")),
     ]  # fmt: skip
-    kept = [section for section in sections if section.tables or section.figures]
+    kept = [section for section in sections if section.tables or section.figures or section.evidence]
     detected = scores.task == "detection"
     how = f"{_METHOD[scores.settings['convention']]}\n\n{_FLOOR}" if detected else _RECOGNITION
     first = verdict_sections({scores.name: scores.verdict()}, [_sentence(note) for note in scores.notes])

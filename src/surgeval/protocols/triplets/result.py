@@ -29,11 +29,15 @@ from surgeval.files import (
     trust_parquet,
     write_atomically,
 )
+from surgeval.pages import Evidence
 from surgeval.protocols.contract import Headline, RunResult, refuse_dataset
+from surgeval.protocols.pictures import load_pictures, save_pictures
 from surgeval.protocols.triplets._check import check_scores
 from surgeval.protocols.triplets._inputs import Task
 from surgeval.protocols.triplets._numbers import Key, ScoreNumber, StoredReplicates, reading_order
+from surgeval.protocols.triplets._objects import OBJECTS, read_objects, write_objects
 from surgeval.protocols.triplets._stored import Confusions, details_json, read_details
+from surgeval.protocols.triplets.evidence import triplet_evidence
 from surgeval.protocols.triplets.figures import score_figures
 from surgeval.protocols.triplets.tables import confusion_table, headline_table
 from surgeval.protocols.triplets.verdict import floors_of, judge
@@ -54,7 +58,7 @@ class TripletScores(RunResult):
     """Every number, table and curve of one prediction file; nothing in it is rounded.
 
     `thresholds` are the score thresholds of P, R and F1 by component, where one is defined; `folder` is where the
-    scores were loaded from.
+    scores were loaded from. `objects` says what became of every label and prediction, `pictures` are frames by case.
 
     >>> import numpy as np
     >>> from surgeval import score_recognition
@@ -74,6 +78,8 @@ class TripletScores(RunResult):
     sheets: Mapping[str, pl.DataFrame]
     curves: Mapping[str, tuple[Curve, ...]]
     confusions: Confusions
+    objects: pl.DataFrame | None = None
+    pictures: Mapping[str, bytes] = field(default_factory=dict)
     folder: Path | None = None
     protocol: str = field(default="triplets", init=False)
 
@@ -120,6 +126,10 @@ class TripletScores(RunResult):
                  for number in self.numbers if number.key.scope == "global"}  # fmt: skip
         return score_figures(self.task, self.sheets, self.curves, self.confusions, known)
 
+    def evidence(self) -> Evidence | None:
+        """A row per frame: labelled, said, and what became of each."""
+        return triplet_evidence(self)
+
     def plot(self, name: str | None = None) -> MatplotlibFigure:
         """One figure for print, by default precision over recall of the triplets."""
         main = f"curves_{self.main}"
@@ -156,13 +166,17 @@ class TripletScores(RunResult):
 
     def _write(self, out: Path) -> None:
         """run.json goes first and comes last: what has one is complete, and all of one scoring."""
-        for stale in ("run.json", "report.html"):
+        for stale in ("run.json", "report.html", OBJECTS):
             (out / stale).unlink(missing_ok=True)
         with atomic_file(out / REPLICATES) as file:
             self.replicates.to_frame().write_parquet(file)
         trust_parquet(out / REPLICATES)
         _write_json(out / DETAILS, details_json(self.sheets, self.curves, self.confusions))
-        digests = {name: _digest(out / name) for name in (REPLICATES, DETAILS)}
+        if self.objects is not None:
+            write_objects(out / OBJECTS, self.objects)
+        save_pictures(out, self.pictures)
+        kept = (REPLICATES, DETAILS, *((OBJECTS,) if self.objects is not None else ()))
+        digests = {name: _digest(out / name) for name in kept}
         _write_json(out / SCORES, {**self.to_json(), "sha256": digests}, indent=1)
         config = {key: value for key, value in self.settings.items() if key not in ("data", "seed")}
         manifest = Manifest(
@@ -195,8 +209,10 @@ def load_triplets(folder: str | Path) -> TripletScores:
     replicates = StoredReplicates.of_table(read_parquet_file(place / REPLICATES), place / REPLICATES)
     numbers = check_scores(place, data, SCHEMA, sheets, [*curves, *confusions], replicates)
     _require_one_scoring(place, data)
+    pictures, odd = load_pictures(place)
     return TripletScores(
-        name=data["name"], task=data["task"], settings=data["settings"], notes=tuple(data["notes"]),
+        objects=read_objects(place / OBJECTS) if (place / OBJECTS).exists() else None, pictures=pictures,
+        name=data["name"], task=data["task"], settings=data["settings"], notes=(*data["notes"], *odd),
         thresholds=data["thresholds"], numbers=numbers, replicates=replicates, sheets=sheets, curves=curves,
         confusions=confusions, folder=place,
     )  # fmt: skip
@@ -206,7 +222,8 @@ def _require_one_scoring(place: Path, data: Mapping[str, Any]) -> None:
     """Refuse files of two scorings in one folder: an interrupted one, or files copied from elsewhere."""
     record = load_record(place)
     stored = data.get("sha256")
-    for name in (REPLICATES, DETAILS):
+    known = (REPLICATES, DETAILS, *((OBJECTS,) if (place / OBJECTS).exists() else ()))
+    for name in known:
         said = stored.get(name) if isinstance(stored, Mapping) else None
         if not (place / name).is_file() or said != _digest(place / name):
             raise DataError(place / name, found="another scoring's file", expected=f"the one that {SCORES} belongs to")

@@ -1,0 +1,58 @@
+"""The frames of a run as evidence: what the model named, what is labelled, right or not, grounded or not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from surgeval.pages import Evidence, jpeg_bytes
+
+if TYPE_CHECKING:
+    from surgeval.protocols.surgxbench.result import SurgXScores
+
+__all__ = ["surgxbench_evidence"]
+
+_EMPTY = "nothing labelled"
+_STATES = ("grounded", "ungrounded", "no map")
+_NUMBERS = {"ac": "AC", "aa": "AA", "chance": "chance", "score": "score"}
+_NOTE = (
+    "Each labelled frame with the instrument that the model named first. AC is the share of what it looked at that "
+    "lies on any annotated box, AA on boxes of the named instrument, chance what a map without knowledge reaches; a "
+    "map is grounded when its AC is above the stated level and above chance."
+)
+
+
+def surgxbench_evidence(scores: SurgXScores) -> Evidence | None:
+    """A row per frame; None for a run that was not asked for instruments."""
+    asked = scores.cases.filter(pl.col("task") == "instruments")
+    if asked.is_empty():
+        return None
+    keys = ["cluster", "frame"]
+    said = pl.col("class").filter(pl.col("predicted") & ~pl.col("best"))
+    every = asked.group_by(keys, maintain_order=True).agg(
+        pl.col("class").filter(pl.col("present")).alias("labelled"), said.alias("also"))  # fmt: skip
+    best = asked.filter(pl.col("best")).unique(keys, keep="first", maintain_order=True)
+    rows = best.join(every, on=keys, how="left", maintain_order="left")
+    right = pl.when("present").then(pl.lit("right")).otherwise(pl.lit("wrong"))
+    state = pl.when(pl.col("grounded").is_null()).then(pl.lit("no map")).when("grounded").then(
+        pl.lit("grounded")).otherwise(pl.lit("ungrounded"))  # fmt: skip
+    verdict = pl.when(pl.col("labelled").list.len() == 0).then(pl.lit(_EMPTY)).otherwise(
+        pl.concat_str(right, pl.lit(" · "), state))  # fmt: skip
+    also = pl.when(pl.col("also").list.len() > 0).then(pl.format("; also {}", pl.col("also").list.join(", ")))
+    cases = rows.select(
+        pl.concat_str("cluster", pl.lit("/"), "frame").alias("id"), pl.col("cluster").alias("video"), "frame",
+        pl.format("Frame {}: which instrument is there?", "frame").alias("asked"),
+        pl.concat_str(pl.col("class"), also.otherwise(pl.lit(""))).alias("answer"),
+        pl.col("labelled").list.join(", ").replace("", "nothing").alias("reference"), verdict.alias("verdict"),
+        pl.col("flags").fill_null("").alias("reason"), pl.col("class").alias("named"), "labelled", *_NUMBERS,
+    )  # fmt: skip
+    pictures = {
+        f"{item.video}/{item.frame}": item.picture if isinstance(item.picture, bytes) else jpeg_bytes(item.picture)
+        for item in scores.items
+    }
+    return Evidence(
+        model=scores.name, cases=cases, facets={"named": "Named", "labelled": "Labelled", "video": "Video"},
+        own=frozenset({"named"}), numbers=_NUMBERS, right=frozenset(f"right · {state}" for state in _STATES),
+        open=frozenset({_EMPTY}), pictures=pictures, case="frame", note=_NOTE,
+    )  # fmt: skip

@@ -1,0 +1,85 @@
+"""Evidence on the page: joined by case, the same bytes every time, nothing a stranger wrote as markup."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from typing import Any
+
+import polars as pl
+import pytest
+
+from surgeval.errors import BadInput
+from surgeval.pages import Evidence, Section, render_page
+from surgeval.pages._evidence_data import evidence_data
+
+ROW = {"video": "v", "frame": "1", "asked": "?", "reference": "yes", "reason": ""}
+JPEG = b"\xff\xd8\xff one"
+
+
+def _evidence(model: str, verdicts: dict[str, str], **more: Any) -> Evidence:
+    rows = [{"id": case, "answer": f"{model} on {case}", "verdict": said, **ROW} for case, said in verdicts.items()]
+    return Evidence(model=model, cases=pl.DataFrame(rows), **more)
+
+
+def _content(*models: Evidence) -> dict[str, Any]:
+    return dict(json.loads(zlib.decompress(base64.b64decode(evidence_data(models).cases))))
+
+
+def _listed(column: Any) -> list[str | None]:
+    return column if isinstance(column, list) else [column["of"][at] for at in column["at"]]
+
+
+def test_models_are_joined_by_case_and_what_one_was_not_asked_stays_open() -> None:
+    content = _content(_evidence("a", {"q1": "right", "q2": "wrong"}), _evidence("b", {"q2": "right", "q3": "wrong"}))
+    assert _listed(content["id"]) == ["q1", "q2", "q3"]
+    assert [_listed(said["verdict"]) for said in content["said"]] == [
+        ["right", "wrong", None],
+        [None, "right", "wrong"],
+    ]
+    assert _listed(content["asked"]) == ["?", "?", "?"]
+
+
+def test_models_of_one_name_are_told_apart() -> None:
+    content = _content(_evidence("net", {"q": "right"}), _evidence("net", {"q": "wrong"}))
+    assert content["models"] == ["net", "net (2)"]
+
+
+def test_a_picture_of_both_models_is_carried_once() -> None:
+    both = [_evidence(name, {"q": "right"}, pictures={"q": JPEG, "elsewhere": JPEG}) for name in "ab"]
+    data = evidence_data(both)
+    assert data.pictures == (base64.b64encode(JPEG).decode(),)
+    assert _content(*both)["pictures"] == [{"0": 0}, {"0": 0}]
+
+
+def test_the_same_evidence_gives_the_same_bytes() -> None:
+    def page() -> str:
+        shown = _evidence("</script>", {f"q{n}": "right" for n in range(50)})
+        return render_page("t", [Section("s", evidence=(shown,))])
+
+    assert page() == page()
+
+
+def test_a_page_without_evidence_carries_no_browser_for_it() -> None:
+    assert "ev-list" not in render_page("t", [Section("s", "text")])
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda cases: cases.drop("reason"), "no column 'reason'"),
+        (lambda cases: cases.with_columns(answer=pl.lit(None, pl.String)), "answer: found other values"),
+        (lambda cases: pl.concat([cases, cases]), "two cases of one id"),
+    ],
+)
+def test_evidence_that_does_not_fit_is_refused(change: Any, said: str) -> None:
+    cases = change(_evidence("net", {"q": "right"}).cases)
+    with pytest.raises(BadInput, match=said):
+        Evidence(model="net", cases=cases)
+
+
+def test_evidence_stands_in_one_section() -> None:
+    section = Section("s", evidence=(_evidence("net", {"q": "right"}),))
+    with pytest.raises(BadInput, match="evidence in two sections"):
+        render_page("t", [section, section])
