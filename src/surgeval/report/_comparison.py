@@ -12,11 +12,19 @@ from surgeval.protocols.contract import Compared, Comparison
 
 __all__ = ["readable_comparison", "write_comparison"]
 
-_METHOD = (
-    "Both runs are measured on the same resamples of whole videos, so the difficulty of the videos cancels out. A "
-    "difference whose interval holds 0 is not told apart from none. The p-values are two-sided and not adjusted for "
-    "their number; below six videos there is none, because no test could reach 0.05."
+_COMMON = (
+    "Both runs are measured on the same videos, so the difficulty of the videos cancels out. Two runs are told apart when "
+    "p is at most 0.05. The p-values are two-sided and not adjusted for their number; below six videos there is none, "
+    "because no test could reach 0.05."
 )
+_METHOD = {
+    "exchange": "p is that of the exchange test: if the runs were equally good, their results on any video could have "
+    "been swapped, and p is the share of such swaps whose difference is at least as large. The interval leaves out each "
+    "video in turn (t, effective number of videos); its end is moved to 0 where it would contradict the test.",
+    "bootstrap": "p and the interval come from the same resamples of whole videos for both runs (percentile bootstrap). "
+    "With few videos this claims too much: of two equal detectors one was told apart from the other in 13 of 100 "
+    "simulated comparisons over 6 videos, in 9 over 12 and in 7 to 9 over 20.",
+}
 
 
 def write_comparison(comparison: Comparison, out: str | Path) -> Path:
@@ -41,7 +49,7 @@ def write_comparison(comparison: Comparison, out: str | Path) -> Path:
     sections = (
         Section("Overview", "\n\n".join(_sentence(note) for note in comparison.notes), facts=_facts(comparison),
                 figures=tuple(plots.values()), tables=tuple(tables)),
-        Section("How it was computed", _METHOD),
+        Section("How it was computed", "\n\n".join([_COMMON, *_methods(comparison)])),
     )  # fmt: skip
     return write_page(
         out / "report.html", f"{comparison.a} and {comparison.b}", sections, kind=f"{comparison.protocol}, compared",
@@ -58,7 +66,7 @@ def readable_comparison(comparison: Comparison) -> dict[str, pl.DataFrame]:
     >>> gap = paired_difference([1, 1, 1, 0] * 4, [1, 0, 1, 0] * 4, [v for v in "abcdefgh" for _ in range(2)])
     >>> comparison = Comparison(protocol="focus", a="gaze", b="none", numbers=(Compared("accuracy", "accuracy", gap),))
     >>> {title: table.row(0)[:4] for title, table in readable_comparison(comparison).items()}
-    {'gaze − none, paired over 8 videos': ('accuracy', '0.750', '0.500', '0.250 [0.062, 0.438]')}
+    {'gaze − none, paired over 8 videos': ('accuracy', '0.750', '0.500', '0.250 [0.000, 0.473]')}
     """
     rows = [
         (one.label, _number(one.difference.a), _number(one.difference.b), one.difference.interval.cell(),
@@ -71,11 +79,10 @@ def readable_comparison(comparison: Comparison) -> dict[str, pl.DataFrame]:
 
 
 def who(one: Compared, a: str, b: str) -> str:
-    """The better of the two where the interval excludes 0, else nobody."""
-    interval = one.difference.interval
-    if math.isnan(interval.low) or 0 in interval or one.higher_is_better is None or interval.few_clusters:
+    """The better of the two where they are told apart, else nobody."""
+    if not one.difference.told_apart or one.higher_is_better is None:
         return ""
-    return a if (interval.low > 0) == one.higher_is_better else b
+    return a if (one.difference.estimate > 0) == one.higher_is_better else b
 
 
 def verdict(one: Compared, a: str, b: str) -> str:
@@ -84,10 +91,14 @@ def verdict(one: Compared, a: str, b: str) -> str:
     values = f"{one.label}: {_number(one.difference.a)} against {_number(one.difference.b)}"
     if interval.few_clusters:
         return f"{values}; {interval.clusters} videos are too few for a claim about videos in general."
-    if math.isnan(interval.low) or 0 in interval:
-        return f"{values}; the interval of the difference, {interval.cell()}, does not tell them apart."
+    if not one.difference.told_apart:
+        return f"{values}; they are not told apart, difference {interval.cell()}."
     better = who(one, a, b)
     return f"{values}; {f'{better} is better' if better else 'they differ'}, difference {interval.cell()}."
+
+
+def _methods(comparison: Comparison) -> list[str]:
+    return [_METHOD[test] for test in dict.fromkeys(one.difference.test for one in comparison.numbers)]
 
 
 def _facts(comparison: Comparison) -> tuple[Fact, ...]:

@@ -85,8 +85,8 @@ def _number(path: Path, row: Any, settings: Mapping[str, Any]) -> ScoreNumber:
     estimate, low, high = (float("nan") if end is None else float(end) for end in ends)
     key = Key(row["scope"], row["component"], row["metric"])
     interval = Interval(
-        estimate, low, high, method="none" if low != low else "percentile", point="statistic", n=clusters,
-        clusters=clusters, resamples=settings["resamples"] if clusters > 1 else 0, name=key.text, note=row["note"],
+        estimate, low, high, method="none" if low != low else "t", point="statistic", n=clusters,
+        clusters=clusters, name=key.text, note=row["note"],
     )  # fmt: skip
     return ScoreNumber(key, interval)
 

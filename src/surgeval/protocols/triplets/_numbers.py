@@ -171,8 +171,8 @@ def bootstrap(
             progress(1)
         return seen[draw]
 
-    intervals = bootstrap_vector(
-        remembered, videos, [key.text for key in keys], resamples=resamples, seed=seed, name=STREAM
-    )
+    names = [key.text for key in keys]
+    bootstrap_vector(remembered, videos, names, resamples=resamples, seed=seed, name=STREAM, method="percentile")
+    intervals = bootstrap_vector(statistic, videos, names, bounds=(0.0, 1.0))
     numbers = tuple(ScoreNumber(key, interval) for key, interval in zip(keys, intervals, strict=True))
     return numbers, StoredReplicates(tuple(keys), seen)

@@ -49,13 +49,20 @@ def compare_triplets(a: TripletScores | str | Path, b: TripletScores | str | Pat
     leading, others = reading_order(first.replicates.keys, first.main)
     for key in (*leading, *others):
         sides = [_Recalled(one.replicates, key, _where(one)) for one in (first, second)]
-        found = paired_statistic(sides[0], sides[1], videos, resamples=resamples, seed=seed, name=STREAM)
+        found = paired_statistic(
+            _either(sides[0], sides[1], len(videos)), videos, resamples=resamples, seed=seed, name=STREAM,
+            method="percentile",
+        )  # fmt: skip
         numbers.append(Compared(key.text, key.label, found, higher_is_better=key.higher_is_better))
     names = [one.folder.name if one.folder and first.name == second.name else one.name for one in (first, second)]
     return TripletComparison(
         protocol=first.protocol, a=names[0], b=names[1], numbers=tuple(numbers), settings=dict(first.settings),
         notes=few_videos(len(videos)),
     )  # fmt: skip
+
+
+def _either(a: _Recalled, b: _Recalled, videos: int) -> Any:
+    return lambda m: b(m[videos:]) if not m[:videos].any() else a(m[:videos])
 
 
 class _Recalled:
