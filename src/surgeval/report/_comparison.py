@@ -13,17 +13,18 @@ from surgeval.protocols.contract import Compared, Comparison
 __all__ = ["readable_comparison", "write_comparison"]
 
 _COMMON = (
-    "Both runs are measured on the same videos, so the difficulty of the videos cancels out. Two runs are told apart when "
-    "p is at most 0.05. The p-values are two-sided and not adjusted for their number; below six videos there is none, "
-    "because no test could reach 0.05."
+    "Both runs are measured on the same videos, so the difficulty of the videos cancels out. Two runs are told apart "
+    "when p is at most 0.05. The p-values are two-sided and not adjusted for their number; below six videos there is "
+    "none, because no test could reach 0.05."
 )
 _METHOD = {
     "exchange": "p is that of the exchange test: if the runs were equally good, their results on any video could have "
-    "been swapped, and p is the share of such swaps whose difference is at least as large. The interval leaves out each "
-    "video in turn (t, effective number of videos); its end is moved to 0 where it would contradict the test.",
-    "bootstrap": "p and the interval come from the same resamples of whole videos for both runs (percentile bootstrap). "
-    "With few videos this claims too much: of two equal detectors one was told apart from the other in 13 of 100 "
-    "simulated comparisons over 6 videos, in 9 over 12 and in 7 to 9 over 20.",
+    "been swapped, and p is the share of such swaps whose difference is at least as large. The interval leaves out "
+    "each video in turn (t, effective number of videos); its end is moved to 0 where it would contradict the test.",
+    "t": "Each video is left out of both runs in turn; how much the difference moves gives its standard error, and "
+    "interval and p are those of Student's t at the effective number of videos.",
+    "bootstrap": "p and the interval come from the same resamples of whole videos for both runs. With few videos this "
+    "claims too much: two equal detectors were told apart in 13 of 100 simulated comparisons over 6 videos.",
 }
 
 

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtrit
+from scipy.special import stdtr, stdtrit
 
 from surgeval.arrays import Floats
 from surgeval.errors import BadInput, sentence
@@ -28,6 +28,7 @@ __all__ = [
     "jackknife_error",
     "share_ends",
     "t_ends",
+    "t_p",
 ]
 
 Bounds: TypeAlias = tuple[float, float]
@@ -77,6 +78,21 @@ def t_ends(estimate: float, left_out: Floats, sizes: Floats, level: float, bound
     half = 0.0 if half <= 1e-12 * scale else half  # rounding is no uncertainty
     # A bound cannot cut the estimate itself off, which rounding may have put past it.
     return min(max(estimate - half, bounds[0]), estimate), max(min(estimate + half, bounds[1]), estimate)
+
+
+def t_p(estimate: float, left_out: Floats, sizes: Floats, scale: float) -> float:
+    """Two-sided p of the estimate against 0, never below 2^(1−V), what V exchanged clusters could show; NaN if unknown.
+
+    >>> round(t_p(0.2, np.array([0.15, 0.2, 0.25, 0.2]), np.ones(4), 1.0), 3)
+    0.125
+    """
+    if len(left_out) < 2 or math.isnan(estimate):
+        return math.nan
+    if abs(estimate) <= 1e-12 * scale:
+        return 1.0
+    error = jackknife_error(left_out)
+    tail = 2 * stdtr(max(effective_clusters(sizes) - 1, 1.0), -abs(estimate) / error) if error > 1e-12 * scale else 0.0
+    return max(float(tail), 2.0 ** (1 - len(left_out)))
 
 
 def share_ends(estimate: float, left_out: Floats, sizes: Floats, rows: float, level: float) -> Bounds:

@@ -26,7 +26,7 @@ from surgeval.stats._inputs import Scores, finite, same_length
 from surgeval.stats._interval import FEW_CLUSTERS, Interval
 from surgeval.stats._means import Point, Sample, Scheme, jackknife, replicates
 from surgeval.stats._resample import NamedDrawing, Resampling, blocks, interval_ends, snapped, two_sided_p, usable
-from surgeval.stats._student import t_ends
+from surgeval.stats._student import defined_without, t_ends, t_p
 from surgeval.stats.bootstrap import plan_for, read_clusters, sample_of
 from surgeval.stats.statistic import Matrix, Statistic, as_matrix, check_names, codes_of, interval_of, replicate
 
@@ -39,7 +39,7 @@ Progress: TypeAlias = Callable[[int], None]
 class Difference:
     """a − b with its interval; `p` is NaN below six clusters, where no test can reach 0.05.
 
-    `test` names what p comes from: `exchange` of the two models' videos, or `bootstrap`.
+    `test` names what p comes from: `exchange` of the two models' videos, `t` (leaving out videos) or `bootstrap`.
     """
 
     a: float
@@ -129,13 +129,15 @@ def paired_statistic(
     *,
     batched: bool = False,
     sizes: npt.ArrayLike | None = None,
+    mixed: bool = True,
     **drawing: Unpack[NamedDrawing],
 ) -> Difference:
     """The same for any number of two models, such as the mAP of two detectors.
 
     `statistic` gets how often each video of `a` and then each video of `b` counts (twice as many multiplicities as
     `clusters`) and treats all of them as the videos of one model: ones and zeros give `a`, zeros and ones `b`, and a
-    mixture the model that answered some videos as `a` and the others as `b`, which the exchange test needs.
+    mixture the model that answered some videos as `a` and the others as `b`, which the exchange test needs. Where
+    mixtures cannot be computed (`mixed=False`), p is that of Student's t, as the interval is.
 
     >>> import numpy as np
     >>> hits, total = np.array([3, 5, 2, 6, 4, 3, 2, 5, 1, 3, 4, 2]), np.tile([6, 8, 5, 7, 9, 6], 2)
@@ -143,7 +145,7 @@ def paired_statistic(
     0.561 − 0.415 = 0.146 [-0.041, 0.334], p = 0.1250
     """
     label = drawing.get("name", "")
-    return paired_vector(statistic, clusters, [label], batched=batched, sizes=sizes, **drawing)[0]
+    return paired_vector(statistic, clusters, [label], batched=batched, sizes=sizes, mixed=mixed, **drawing)[0]
 
 
 def paired_vector(
@@ -153,6 +155,7 @@ def paired_vector(
     *,
     batched: bool = False,
     sizes: npt.ArrayLike | None = None,
+    mixed: bool = True,
     progress: Progress | None = None,
     **drawing: Unpack[NamedDrawing],
 ) -> tuple[Difference, ...]:
@@ -177,12 +180,17 @@ def paired_vector(
     ones = np.ones((1, len(codes)), dtype=np.int64)
     a, b = (side(ones)[0] for side in sides)
     scale = np.fmax(np.abs(a), np.abs(b))
-    if plan.method == "t":
-        many = len(codes) >= FEW_CLUSTERS
-        p = _exchanged(joint, found.estimate, codes, plan, scale, progress) if many else np.full(len(names), math.nan)
-    else:
+    if len(codes) < FEW_CLUSTERS:
+        p, test = np.full(len(names), math.nan), "none"
+    elif plan.method != "t":
         p = np.array([_drawn_p(found.values[:, column], float(scale[column])) for column in range(len(names))])
-    test = "exchange" if plan.method == "t" else "bootstrap"
+        test = "bootstrap"
+    elif mixed:
+        p, test = _exchanged(joint, found.estimate, codes, plan, scale, progress), "exchange"
+    else:
+        known = [defined_without(found.left_out[:, column], found.sizes) for column in range(len(names))]
+        p = np.array([t_p(float(found.estimate[k]), *one[:2], float(scale[k])) for k, one in enumerate(known)])
+        test = "t"
     return tuple(
         _decided(Difference(float(a[k]), float(b[k]), interval_of(found, k, plan, name), float(p[k]), test))
         for k, name in enumerate(names)

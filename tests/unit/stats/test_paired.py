@@ -105,3 +105,39 @@ def test_a_paired_statistic_of_means_is_the_paired_difference(method: Any) -> No
     other = paired_difference(a, b, VIDEOS, method=method, name="x")
     assert (found.a, found.b, found.p) == pytest.approx((other.a, other.b, other.p))
     assert (found.interval.low, found.interval.high) == pytest.approx((other.interval.low, other.interval.high))
+
+
+def means_of(a: Any, b: Any) -> Any:
+    sums = np.concatenate([[np.sum(side[6 * video : 6 * video + 6]) for video in range(10)] for side in (a, b)])
+    return lambda m: m @ sums / (6 * m.sum(axis=-1))
+
+
+@pytest.mark.parametrize("mixed", [True, False])
+def test_swapping_two_models_negates_the_interval_and_keeps_p(mixed: bool) -> None:
+    a, b = two_models(0.15)
+    names = sorted(set(VIDEOS))
+    forth, back = (paired_statistic(means_of(*sides), names, mixed=mixed) for sides in ((a, b), (b, a)))
+    assert (forth.interval.low, forth.interval.high) == pytest.approx((-back.interval.high, -back.interval.low))
+    assert forth.p == pytest.approx(back.p) and forth.estimate in forth.interval
+    renamed = paired_statistic(means_of(a, b), [f"x{name}" for name in names], mixed=mixed)
+    assert (renamed.interval.low, renamed.p) == pytest.approx((forth.interval.low, forth.p))
+    same = paired_statistic(means_of(a, a), names, mixed=mixed)
+    assert (same.estimate, same.interval.low, same.interval.high, same.p) == (0, 0, 0, 1)
+    assert (forth.test, same.told_apart) == ("exchange" if mixed else "t", False)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_interval_and_test_never_contradict_each_other(seed: int) -> None:
+    a, b = two_models(0.12, seed)
+    found = paired_difference(a, b, VIDEOS)
+    inside = found.interval.low < 0 < found.interval.high
+    assert not (found.told_apart and inside)
+    assert found.told_apart or 0 in found.interval
+
+
+def test_repeating_every_question_changes_no_difference() -> None:
+    a, b = two_models(0.15)
+    once, twice = paired_difference(a, b, VIDEOS), paired_difference([*a, *a], [*b, *b], VIDEOS * 2)
+    assert (twice.p, twice.interval.low, twice.interval.high) == pytest.approx(
+        (once.p, once.interval.low, once.interval.high)
+    )

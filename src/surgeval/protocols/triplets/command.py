@@ -89,8 +89,8 @@ def score(
         claim_folder(out, "scores.json")
     if (pred is None) == (not constant):
         raise BadInput("--pred and --constant: expected one of them")
-    with progress("resamples") as bar:
-        bars = bar.add_task("scoring", total=resamples)
+    with progress("videos left out") as bar:
+        bars = bar.add_task("scoring", total=None)
         scores = score_triplets(
             data,
             pred,
