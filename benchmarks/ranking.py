@@ -1,7 +1,8 @@
 """CPU time and memory of `surgeval.stats.rank` at challenge size, and the simulations of docs/ranking.md.
 
 30 models, 10 buckets, 50 000 questions, 200 videos, 10 000 resamples: under 60 CPU-seconds and 2 GB. `--claims` counts
-false "better" claims under clustering, `--irrelevant` how often an entrant reorders the others, by collapse variant.
+false "better" claims under clustering, `--power` true ones, `--equal` how often challenges of equal models
+separate them, `--irrelevant` how often an entrant reorders the others, by collapse variant.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from typing import Any, get_args
 import numpy as np
 import numpy.typing as npt
 
-from surgeval.stats import Outcomes, leave_one_bucket_out, leave_one_model_out, rank, stability, stream
-from surgeval.stats.ranking._options import Collapse, RankScheme
+from surgeval.stats import Outcomes, calibration, leave_one_bucket_out, leave_one_model_out, rank, stability, stream
+from surgeval.stats.ranking._options import Collapse
 
 MODELS, BUCKETS, QUESTIONS, VIDEOS = 30, 10, 50_000, 200
 MOST_SECONDS, MOST_MEGABYTES = 60, 2048
@@ -49,12 +50,12 @@ def speed(long: bool) -> bool:
     outcomes = Outcomes.of(right, buckets, videos)
     print(f"reading    {time.process_time() - start:6.1f}")
     met = True
-    for scheme in get_args(RankScheme):
+    for name, how in TESTS.items():
         start = time.process_time()
-        ranking = rank(outcomes, scheme=scheme, resolve="all")
+        ranking = rank(outcomes, **how, resolve="all")
         seconds = time.process_time() - start
         met &= seconds < MOST_SECONDS and peak() < MOST_MEGABYTES
-        print(f"{scheme:10s} {seconds:6.1f}  peak {peak():5.0f} MB  {len(ranking.final_order)} places")
+        print(f"{name:10s} {seconds:6.1f}  peak {peak():5.0f} MB  {len(ranking.final_order)} places")
     ranking = rank(outcomes)
     for work in (leave_one_bucket_out, leave_one_model_out):
         start = time.process_time()
@@ -66,6 +67,10 @@ def speed(long: bool) -> bool:
     tau = stability(ranking, outer=outer, n_boot=1000).mean_tau
     seconds = time.process_time() - start
     print(f"stability  {outer} × 1000: {seconds:.1f}  mean tau {tau:.3f}  peak {peak():.0f} MB")
+    start = time.process_time()
+    equal = calibration(ranking, challenges=outer)
+    seconds = time.process_time() - start
+    print(f"calibration {outer} × 999: {seconds:.1f}  false claims {equal.overall:.3f}  peak {peak():.0f} MB")
     print(f"goal: {'met' if met else 'NOT MET'}")
     return met
 
@@ -78,26 +83,88 @@ def answers(rng: np.random.Generator, skill: npt.NDArray[Any], video: npt.NDArra
     return rng.random((len(video), models)) < 1 / (1 + np.exp(-ease))
 
 
+TESTS: dict[str, dict[str, Any]] = {
+    "cluster": {}, "two_level": {"scheme": "two_level"}, "question": {"scheme": "question"},
+    "exchange": {"test": "exchange"},
+}  # fmt: skip
+
+
+def sizes_of(rng: np.random.Generator, videos: int, n: int, unequal: bool) -> npt.NDArray[Any]:
+    """Questions of each video: n, or lognormal around n as real videos are (the longest some ten times the median)."""
+    drawn = n * np.exp(rng.normal(0, 1, videos)) if unequal else np.full(videos, n)
+    return np.maximum(1, np.round(drawn)).astype(np.int64)
+
+
 def claims(simulations: int) -> None:
     """Share of pairs of equally good models that are called different in a bucket, at alpha 0.05."""
     print(
         f"{simulations} simulated buckets per row, 6 equally good models (15 pairs), n questions per video, alpha 0.05"
     )
-    print("videos   n  taste   cluster  two_level  question")
-    for videos, n, taste in ((6, 10, 0.0), (6, 10, 0.5), (10, 10, 0.5), (20, 10, 0.0), (20, 10, 0.5), (20, 10, 1.0),
-                             (50, 10, 0.5), (20, 40, 0.5)):  # fmt: skip
-        rng = stream(5, "claims", videos, n, str(taste))
-        video = np.repeat(np.arange(videos), n)
-        hits: dict[str, list[float]] = {"cluster": [], "two_level": [], "question": []}
+    print("videos   n  sizes      taste " + "  ".join(f"{name:>9s}" for name in (*TESTS, "calibration")))
+    plans = [(v, 10, sizes, 0.5) for v in (6, 12, 20, 30) for sizes in ("equal", "unequal")]
+    plans += [(6, 10, "equal", 0.0), (20, 10, "equal", 0.0), (20, 10, "equal", 1.0), (6, 40, "equal", 1.5),
+              (20, 40, "equal", 0.5), (20, 40, "unequal", 1.5)]  # fmt: skip
+    for videos, n, sizes, taste in plans:
+        rng = stream(5, "claims", videos, n, sizes, str(taste))
+        hits: dict[str, list[float]] = {name: [] for name in (*TESTS, "calibration")}
         for number in range(simulations):
+            video = np.repeat(np.arange(videos), sizes_of(rng, videos, n, sizes == "unequal"))
             right = answers(rng, np.zeros(6), video, taste)
             given = {f"m{m}": right[:, m] for m in range(6)}
-            for scheme, found in hits.items():
-                kind: Any = scheme
-                made = rank(given, ["b"] * len(video), video, scheme=kind, n_boot=999, seed=number, resolve="none")
-                found.append(float(made.better.sum()) / 15)
+            for name, how in TESTS.items():
+                made = rank(given, ["b"] * len(video), video, **how, n_boot=999, seed=number, resolve="none")
+                hits[name].append(float(made.better.sum()) / 15)
+                if name == "cluster" and number % 10 == 0:  # what `calibration` measures from this data alone
+                    hits["calibration"].append(calibration(made, challenges=20).overall)
         shares = "  ".join(f"{np.mean(found):9.3f}" for found in hits.values())
-        print(f"{videos:6d}  {n:2d}  {taste:5.1f} {shares}")
+        print(f"{videos:6d}  {n:2d}  {sizes:9s} {taste:5.1f}  {shares}", flush=True)
+
+
+def power(simulations: int) -> None:
+    """How often a true difference is claimed: the price of a test that keeps its level."""
+    print(f"{simulations} simulated buckets per row, one model 0.6 logits ahead of 5 equal ones, 10 questions a video")
+    print("videos  sizes      " + "  ".join(f"{name:>9s}" for name in ("cluster", "exchange")))
+    for videos in (6, 12, 20, 30):
+        for sizes in ("equal", "unequal"):
+            rng = stream(6, "power", videos, sizes)
+            hits: dict[str, list[float]] = {"cluster": [], "exchange": []}
+            for number in range(simulations):
+                video = np.repeat(np.arange(videos), sizes_of(rng, videos, 10, sizes == "unequal"))
+                right = answers(rng, np.array([0.6, 0, 0, 0, 0, 0]), video, 0.5)
+                given = {f"m{m}": right[:, m] for m in range(6)}
+                for name, found in hits.items():
+                    made = rank(given, ["b"] * len(video), video, **TESTS[name], n_boot=999, seed=number,
+                                resolve="none")  # fmt: skip
+                    found.append(float(made.better[0, 0].sum()) / 5)
+            print(
+                f"{videos:6d}  {sizes:9s}  " + "  ".join(f"{np.mean(found):9.3f}" for found in hits.values()),
+                flush=True,
+            )
+
+
+def equal(simulations: int) -> None:
+    """How often whole challenges separate equal models, and what `calibration` says of it from one challenge."""
+    print(
+        f"{simulations} simulated challenges: 6 equally good models, 10 buckets, n videos with 10 questions per bucket"
+    )
+    print("videos  test        pairs in which one dominates   calibration   sole first place")
+    for videos in (6, 12, 20, 30):
+        # Five groups ask about the same videos, in distribution and out.
+        video = np.tile(np.repeat(np.arange(videos), 10), 10) + np.repeat(np.tile([0, videos], 5), 10 * videos)
+        buckets = np.repeat(NAMES, 10 * videos)
+        for name in ("cluster", "exchange"):
+            rng = stream(7, "equal", videos)
+            dominated, sole, measured = [], [], []
+            for number in range(simulations):
+                right = answers(rng, np.zeros(6), video, 0.3)
+                given = {f"m{m}": right[:, m] for m in range(6)}
+                made = rank(given, buckets, video, **TESTS[name], n_boot=999, seed=number)
+                dominated.append(float((made.wins > made.wins.T).sum()) / 15)
+                sole.append(len(made.final_order[0]) == 1)
+                if number % 20 == 0:
+                    measured.append(calibration(made, challenges=20).dominated)
+            shares = f"{np.mean(dominated):28.3f} {np.mean(measured):13.3f} {np.mean(sole):18.3f}"
+            print(f"{videos:6d}  {name:9s} {shares}", flush=True)
 
 
 def irrelevant(simulations: int) -> None:
@@ -137,13 +204,19 @@ def _places(right: Any, buckets: Any, videos: Any, collapse: Any, seed: int) -> 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--claims", action="store_true", help="false claims of the pairwise test")
+    parser.add_argument("--power", action="store_true", help="true claims of the pairwise test")
+    parser.add_argument("--equal", action="store_true", help="whole challenges of equal models")
     parser.add_argument("--irrelevant", action="store_true", help="entrants that reorder the others")
     parser.add_argument("--simulations", type=int, default=400)
     parser.add_argument("--long", action="store_true", help="stability with all 200 outer resamples")
     options = parser.parse_args()
-    if options.claims or options.irrelevant:
+    if options.claims or options.power or options.equal or options.irrelevant:
         if options.claims:
             claims(options.simulations)
+        if options.power:
+            power(options.simulations)
+        if options.equal:
+            equal(options.simulations)
         if options.irrelevant:
             irrelevant(options.simulations)
         return 0

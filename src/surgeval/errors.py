@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import partial
 
-__all__ = ["BadInput", "DataError", "RunError", "SurgevalError", "bounded", "printable", "visible"]
+__all__ = ["BadInput", "DataError", "MissingExtra", "RunError", "SurgevalError", "bounded", "printable", "visible"]
 
 _LONGEST = 300  # characters of one part of a sentence
 _LONGEST_MESSAGE = 16_000  # of a message that lists problems or names
@@ -26,6 +26,21 @@ class SurgevalError(Exception):
 
 class BadInput(SurgevalError):
     """An argument or option that cannot be used as given."""
+
+
+class MissingExtra(BadInput):
+    """A part of surgeval whose packages the light install leaves out.
+
+    >>> str(MissingExtra("explain", "torch"))
+    "explain: found no torch, expected the models extra: pip install 'surgeval[models]'"
+    """
+
+    def __init__(self, what: str, package: str) -> None:
+        self._given = what, package
+        super().__init__(f"{what}: found no {package}, expected the models extra: pip install 'surgeval[models]'")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return MissingExtra, self._given
 
 
 class DataError(SurgevalError):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure as MatplotlibFigure
 
-__all__ = ["Result"]
+__all__ = ["Result", "percent"]
 
 
 class Result:
@@ -55,6 +55,19 @@ class Result:
 
     def _repr_html_(self) -> str:
         return str(self.to_frame()._repr_html_())
+
+
+def percent(share: float) -> str:
+    """A share in a sentence, rounded from what tables show (92.5 %): who rounds the table gets the same number.
+
+    >>> percent(0.925), percent(0.9246), f"{0.925:.0%}", percent(0.997), percent(1.0), percent(0.001)
+    ('93 %', '93 %', '92%', 'over 99 %', '100 %', 'under 1 %')
+    """
+    tenths = round(10 * float(f"{100 * share:.1f}"))
+    whole = (tenths + 5) // 10  # halves go up
+    if whole == 100 and share < 1:
+        return "over 99 %"
+    return "under 1 %" if whole == 0 and share > 0 else f"{whole} %"
 
 
 def _rows(count: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -77,9 +77,9 @@ def browser() -> Iterator[Browser]:
         chromium.close()
 
 
-@pytest.fixture
-def visit(browser: Browser) -> Iterator[Open]:
-    """Open a file in a fresh window of a given size and colour scheme, and wait until its figures are drawn."""
+@contextmanager
+def _visitor(browser: Browser) -> Iterator[Open]:
+    """What opens a file in a fresh window of a given size and colour scheme, and waits until its figures are drawn."""
     with ExitStack() as stack:
 
         def open_file(path: Path, *, width: int = 1280, height: int = 900, dark: bool = False) -> Opened:
@@ -93,4 +93,18 @@ def visit(browser: Browser) -> Iterator[Open]:
             opened.page.wait_for_selector("html[data-drawn]", timeout=60_000)
             return opened
 
+        yield open_file
+
+
+@pytest.fixture
+def visit(browser: Browser) -> Iterator[Open]:
+    """Open files for one test."""
+    with _visitor(browser) as open_file:
+        yield open_file
+
+
+@pytest.fixture(scope="module")
+def visit_once(browser: Browser) -> Iterator[Open]:
+    """Open files that several tests of a module only look at."""
+    with _visitor(browser) as open_file:
         yield open_file

@@ -227,6 +227,18 @@ def test_names_with_terminal_escapes_are_spelt_out_wherever_they_are_printed(
             assert "V\\x1b[2J\\x9b31m" in done.stdout
 
 
+def test_a_report_on_data_with_errors_is_written_and_says_so(
+    surgeval: Surgeval, small_phantom: Path, tmp_path: Path
+) -> None:
+    done = surgeval("data", "convert", small_phantom, "--to", "labelme", "--out", "copy")
+    assert done.returncode == 0, done.stderr
+    next((tmp_path / "copy").rglob("0*.jpg")).unlink()
+    done = surgeval("report", "copy", "--out", "out")
+    assert done.returncode == 2
+    assert "copy: found 1 error in the data, listed on the page" in done.stderr
+    assert "image-missing" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+
+
 def test_a_report_is_one_page_with_tables(surgeval: Surgeval, small_phantom: Path, tmp_path: Path) -> None:
     done = surgeval("report", small_phantom, "--out", "out")
     assert done.returncode == 0, done.stderr

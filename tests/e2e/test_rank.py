@@ -76,7 +76,8 @@ def test_a_ranking_is_written_with_its_reasons(surgeval: Surgeval, three: list[s
     command = ("rank", *three, "--baseline", "prior", "--baseline", "random", "--stability", 20, "--out", "R")
     done = surgeval(*command)
     assert done.returncode == 0, done.stderr
-    assert "better than every baseline: net" in done.stdout
+    assert "Clearly better than every baseline: net." in done.stdout
+    assert "net is first. On resampled videos it stays there in 100 % of the cases." in done.stdout
     found = json.loads(surgeval(*command, "--json").stdout)
     assert found["final_order"] == [["net"], ["prior"], ["random"]]
     assert found["gate"]["final"] == {"net": True}
@@ -141,7 +142,9 @@ def test_what_score_writes_rank_reads_whatever_the_questions_are_called(surgeval
     assert found["models"] == ["good", "bad"]
     assert found["final_order"] == [["good"], ["bad"]]
     assert sum(found["bucket_questions"].values()) == len(odd) - 1
-    assert found["notes"] == ["1 questions without a verdict for any model are left out"]
+    left_out, few = found["notes"]
+    assert left_out == "1 questions without a verdict for any model are left out"
+    assert few.startswith("fewer than 20 videos in 1 of the 1 buckets")
     foreign = [HEAD, *(f'"{qid.replace(chr(34), 2 * chr(34))}",{"v" + str(k % 8) if k else ""},aggregation,0,0'
                        for k, qid in enumerate(odd))]  # fmt: skip
     (tmp_path / "foreign.csv").write_text("\n".join(foreign) + "\n")
@@ -202,9 +205,32 @@ def test_options_and_names_are_checked_before_anything_is_computed(
         ((*three, "--baseline", "nobody"), "baselines: found 'nobody'"),
         (("net.csv",), "models: found 1, expected at least two"),
         (("net.csv", "absent.csv"), "absent.csv: found no such file"),
-        (("net.csv", "sub"), "results.csv: found no such file"),
+        (("net.csv", "sub"), "sub: found a folder with none of them"),
         (("net.csv", "sub/net.csv"), "models: found the name 'net' twice"),
     ):
         code, out, err = quick("rank", *more)
         assert (code, out) == (2, ""), more
         assert words in err
+
+
+def test_an_exchange_ranking_with_feedback_from_a_folder_of_runs(surgeval: Surgeval, tmp_path: Path) -> None:
+    ids = [f"q{k:02d}" for k in range(64)]
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    for name, wrong in (("net", 9), ("rival", 3), ("prior", 2)):
+        answers = {qid: "4" if (k // 8) % wrong == 0 else "3" for k, qid in enumerate(ids)}
+        _score(surgeval, tmp_path, f"runs/{name}", answers)
+    done = surgeval("rank", "runs", "--test", "exchange", "--baseline", "prior", "--stability", 10,
+                    "--calibration", 200, "--out", "R", "--feedback", "F")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "net is first" in done.stdout
+    assert "The exchange test called" in done.stdout
+    plain = json.loads((tmp_path / "R" / "ranking.json").read_text())
+    assert plain["options"]["test"] == "exchange"
+    assert plain["calibration"]["overall"] < 0.1
+    assert plain["statuses"][0]["late"] == 0
+    assert sorted(path.name for path in (tmp_path / "F").iterdir()) == ["index.html", "net", "rival"]
+    page = (tmp_path / "F" / "rival" / "feedback.html").read_text()
+    assert "Place 2 of 3 entries." in page and ">net<" not in page and "the reference is" not in page
+    refused = surgeval("rank", "runs", "--test", "exchange", "--scheme", "question")
+    assert refused.returncode == 2 and "expected cluster" in refused.stderr

@@ -33,7 +33,8 @@ def _sentence(capsys: pytest.CaptureFixture[str], *args: object, code: int = 2) 
     assert run([str(arg) for arg in args]) == code
     shown = capsys.readouterr()
     assert shown.out == ""
-    (line,) = shown.err.strip().splitlines()
+    *phase, line = shown.err.strip().splitlines()
+    assert len(phase) <= 1  # what was being done
     assert line.startswith("surgeval: ")
     return line
 

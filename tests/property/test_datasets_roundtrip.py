@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -93,6 +94,25 @@ def test_cholect50_holds_triplets_boxes_phases_and_missing_boxes(
             assert (a.box is None) == (b.box is None)
             if a.box and b.box:
                 assert np.allclose(a.box.corners, b.box.corners, rtol=0, atol=1e-9)
+
+
+@given(
+    x=st.floats(0, 639), y=st.floats(0, 479), right=st.floats(1e-3, 640), below=st.floats(1e-3, 480)
+)  # fmt: skip
+def test_voc_holds_corners_to_the_last_bit_and_counts_from_one(x: float, y: float, right: float, below: float) -> None:
+    assume(x < right and y < below and right - x > 0 and below - y > 0)
+    box = Box.from_corners(x, y, right, below)
+    frame = Frame("VID1", "000001", 0, None, None, 640, 480, (Instance(Triplet(2), box),))
+    with tempfile.TemporaryDirectory() as folder:
+        convert(MemoryDataset(SPACE, [frame]), Path(folder) / "out", "voc", images=False)
+        (file,) = (Path(folder) / "out").rglob("*.xml")
+        text = file.read_text()
+        (back,) = next(iter(open_dataset(Path(folder) / "out", labels=SPACE).frames("VID1"))).instances
+    assert back.box is not None
+    assert (back.box.x, back.box.y) == (x, y)
+    assert back.box.corners == pytest.approx(box.corners, rel=1e-15)
+    written = {key: float(value) for key, value in re.findall("<([xy]m[a-z]+)>([^<]+)<", text)}
+    assert written == pytest.approx({"xmin": x + 1, "ymin": y + 1, "xmax": right, "ymax": below}, rel=1e-12)
 
 
 @few

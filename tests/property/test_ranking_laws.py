@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from surgeval.stats import Ranking, kendall_tau, leave_one_bucket_out, leave_one_model_out, rank, stream
-from surgeval.stats.ranking._options import Collapse, Correction, RankScheme, Resolve, Sided, WinTies
+from surgeval.stats.ranking._options import Collapse, Correction, RankScheme, Resolve, Sided, Test, WinTies
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,9 @@ options = st.fixed_dictionaries(
         "min_clusters": st.sampled_from([2, 4]),
         "alpha": st.sampled_from([0.05, 0.3]),
         "seed": st.integers(0, 5),
+        "test": st.sampled_from(get_args(Test)),
     },
-)
+).filter(lambda how: how.get("test") != "exchange" or how.get("scheme", "cluster") == "cluster")
 
 
 def by_model(ranking: Ranking, models: list[str]) -> dict[str, Any]:

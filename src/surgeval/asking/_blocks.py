@@ -16,6 +16,7 @@ from surgeval.asking._question import Asked, Question
 from surgeval.asking._store import AnswerStore
 from surgeval.engine import Unit
 from surgeval.errors import DataError, printable
+from surgeval.progress import advance
 from surgeval.records import Case
 
 __all__ = ["BLOCK", "Asking", "question_units"]
@@ -39,7 +40,14 @@ def question_units(questions: Sequence[Asked]) -> tuple[Unit, ...]:
     for start in range(0, len(ordered), BLOCK):
         block = ordered[start : start + BLOCK]
         cases = tuple((question.id, question.video) for question in block)
-        units.append(Unit(f"questions {start + 1} to {start + len(block)}", [q.id for q in block], cases))
+        units.append(
+            Unit(
+                f"questions {start + 1} to {start + len(block)}",
+                [q.id for q in block],
+                cases,
+                {"questions": len(block)},
+            )
+        )
     return tuple(units)
 
 
@@ -80,7 +88,7 @@ class Asking(Generic[Question]):
         """The cases of one block, in its order."""
         questions = [self._questions[qid] for qid in payload]
         if not self._answerer.costly:
-            return [self._asked(question, ()) for question in questions]
+            return [self._counted(question, ()) for question in questions]
         with ThreadPoolExecutor(self._concurrency, thread_name_prefix="answer") as pool:
             try:
                 begun = [self._begin(question, pool) for question in questions]
@@ -92,12 +100,19 @@ class Asking(Generic[Question]):
     def _begin(self, question: Question, pool: ThreadPoolExecutor) -> Case | Future[Case]:
         stored = self._store.find(question.id) if self._store is not None else None
         if stored is not None:
+            advance("questions")
             return _case(question, stored)
         try:
             seen = self._look(question) if self._look is not None else ()
         except DataError as error:
+            advance("questions")
             return _failed(question, "media_error", str(error))
-        return pool.submit(self._asked, question, seen)
+        return pool.submit(self._counted, question, seen)
+
+    def _counted(self, question: Question, seen: Sequence[ShownFrame]) -> Case:
+        case = self._asked(question, seen)
+        advance("questions")
+        return case
 
     def _asked(self, question: Question, seen: Sequence[ShownFrame]) -> Case:
         try:

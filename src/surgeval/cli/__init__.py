@@ -8,6 +8,8 @@ import sys
 
 __all__ = ["main"]
 
+INTERRUPTED = "interrupted; the same command again does what is left"
+
 
 def main() -> None:
     """Entry point of the installed command; imports happen inside, so that Ctrl-C is answered from the start.
@@ -21,6 +23,6 @@ def main() -> None:
 
         code = run(sys.argv[1:])
     except KeyboardInterrupt:
-        sys.stderr.write("surgeval: interrupted\n")
+        sys.stderr.write(f"surgeval: {INTERRUPTED}\n")
         code = 130
     sys.exit(code)

@@ -8,13 +8,14 @@ from typing import Annotated
 
 import typer
 
-from surgeval.console import JsonOption, claim_folder, console, print_json, print_pieces
+from surgeval.cli._single_file import writes_pages
+from surgeval.console import JsonOption, claim_folder, console, print_json, print_pieces, progress
 from surgeval.errors import BadInput, visible
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command()(compare)
+    app.command()(writes_pages(compare))
 
 
 def compare(
@@ -28,21 +29,26 @@ def compare(
     Example: [bold]surgeval compare runs/mine runs/baseline --out runs/mine-and-baseline[/bold]
     """
     from surgeval.protocols.registry import descriptor_of
-    from surgeval.report import readable_comparison, write_comparison
+    from surgeval.report import readable_comparison, tally, write_comparison
 
     first, second = (descriptor_of(folder) for folder in (a, b))
     if first.name != second.name:
         raise BadInput(f"{a} and {b}: found {first.name} and {second.name}, expected two runs of one protocol")
-    load = first.part("load")
-    found = first.part("compare")(load(a), load(b))
+    with progress("runs") as bar:
+        bar.phase("comparing")
+        load = first.part("load")
+        found = first.part("compare")(load(a), load(b))
     if found.a == found.b:
         found = replace(found, a=str(a), b=str(b))
     if out is not None:
         claim_folder(out, "report.html")
-    page = write_comparison(found, out) if out is not None else None
+    with progress("pages") as bar:
+        bar.phase("page")
+        page = write_comparison(found, out) if out is not None else None
     if json:
-        print_json({**found.to_json(), "report": str(page) if page else None})
+        print_json({**found.to_json(), "verdict": tally(found), "report": str(page) if page else None})
         return
+    console().print(visible(tally(found)))
     for title, frame in readable_comparison(found).items():
         print_pieces(title, frame)
     for note in found.notes:

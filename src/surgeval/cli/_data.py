@@ -14,6 +14,8 @@ import typer
 
 from surgeval.cli._group import command_group
 from surgeval.console import (
+    READING,
+    RUNNING,
     BoxesOption,
     FormatOption,
     JsonOption,
@@ -21,6 +23,7 @@ from surgeval.console import (
     MappingOption,
     claim_folder,
     console,
+    grouped,
     open_named,
     print_frame,
     print_json,
@@ -30,7 +33,7 @@ from surgeval.console import (
 from surgeval.errors import BadInput
 
 if TYPE_CHECKING:
-    from surgeval.datasets import CheckReport, Problem
+    from surgeval.datasets import CheckReport, Dataset, Problem
     from surgeval.protocols.quality import QualityRun
 
 app = command_group("Look at, check, convert and make datasets.", "surgeval data check my_dataset")
@@ -72,6 +75,12 @@ def list_formats(json: JsonOption = False) -> None:
 
 
 @app.command()
+@grouped(
+    {
+        READING: "format labels mapping boxes",
+        RUNNING: "processes retry limit",
+    }
+)
 def check(
     path: Annotated[Path, typer.Argument(help="A dataset folder or file.", show_default=False)],
     format: FormatOption = None,
@@ -92,7 +101,7 @@ def check(
     ] = None,
     processes: Annotated[int, typer.Option("--processes", min=1, help="Processes for --quality.")] = 1,
     retry: Annotated[bool, typer.Option("--retry", help="With --quality: do again only what failed.")] = False,
-    limit: Annotated[int, typer.Option("--limit", min=0, help="Problems to print; all of them are counted.")] = 50,
+    limit: Annotated[int, typer.Option("--limit", min=0, help="Examples to print of equal problems.")] = 3,
     json: JsonOption = False,
 ) -> int:
     """Name every problem in a dataset, with file and record; exit code 2 if there is any.
@@ -113,11 +122,12 @@ def check(
     if out is not None:
         claim_folder(out, "run.json" if quality else "tables/problems.csv")
     accepted = frozenset(allow or ())
-    listing = _Listing(accepted, 0 if json else limit)
+    _check_kinds(accepted, dataset)
+    listing = _Listing(accepted, limit)
     with progress("frames") as bar:
-        task = bar.add_task("checking", total=None)
+        bar.phase("checking")
         report = datasets.check(
-            dataset, images=images, on_problem=listing, progress=lambda _video, done: bar.update(task, completed=done)
+            dataset, images=images, on_problem=listing, progress=lambda _video, done: bar.reach(done)
         )
     drops = _measure(path, format, labels, out, processes, retry, quiet=json) if quality else None
     if out is not None:
@@ -127,7 +137,7 @@ def check(
     if json:
         print_json(_check_json(path, report, listing, drops))
     else:
-        listing.close()
+        listing.show()
         _print_check(report, accepted)
         if drops is not None:
             print_frame(f"{drops.to_frame().height} frames to drop", drops.to_frame())
@@ -136,23 +146,50 @@ def check(
     return drops.summary.exit_code if drops else 0
 
 
+def _check_kinds(accepted: frozenset[str], dataset: Dataset) -> None:
+    """Refuse a misspelt kind before an hour of reading; readers of other packages have kinds of their own."""
+    from difflib import get_close_matches
+
+    from surgeval.datasets import PROBLEM_KINDS
+
+    unknown = sorted(accepted.difference(PROBLEM_KINDS))
+    if unknown and type(dataset).__module__.startswith("surgeval."):
+        near = get_close_matches(unknown[0], PROBLEM_KINDS, 3)
+        known = f"{', '.join(near)} (near it)" if near else f"one of {', '.join(PROBLEM_KINDS)}"
+        raise BadInput(f"--allow: found {unknown[0]!r}, which is no kind of problem, expected {known}")
+
+
 class _Listing:
-    """Prints problems as they are found, and keeps those that were not accepted beforehand."""
+    """Keeps the problems that were not accepted beforehand, and prints equal ones together."""
 
     def __init__(self, accepted: frozenset[str], limit: int) -> None:
         self.found: list[Problem] = []
         self._accepted, self._limit = accepted, limit
 
     def __call__(self, problem: Problem) -> None:
-        if problem.kind in self._accepted:
-            return
-        self.found.append(problem)
-        if len(self.found) <= self._limit:
-            console().print(f"{problem.level}: {problem} ({problem.kind})")
+        if problem.kind not in self._accepted:
+            self.found.append(problem)
 
-    def close(self) -> None:
-        if len(self.found) > self._limit:
-            console().print(f"… and {len(self.found) - self._limit} more: --limit N prints them, --out DIR saves them")
+    def show(self) -> None:
+        """One line for each kind of the same sentence, the most frequent first, with so many examples as wanted."""
+        groups: dict[tuple[str, ...], list[Problem]] = {}
+        for problem in self.found:
+            # Numbers and places differ from one to the next; what is wrong does not.
+            field, expected = (re.sub(r"[0-9]+", "#", text or "") for text in (problem.field, problem.expected))
+            groups.setdefault((problem.level, problem.kind, field, expected), []).append(problem)
+        hidden = 0
+        for (level, kind, _, _), equal in sorted(groups.items(), key=lambda item: (item[0][0], -len(item[1]))):
+            if len(equal) == 1 and self._limit:
+                console().print(f"{level}: {equal[0]} ({kind})")
+                continue
+            files = len({problem.file for problem in equal})
+            where = "1 file" if files == 1 else f"{files:,} files"
+            console().print(f"{level}: {kind}: {len(equal):,} times in {where}" + (", first:" if self._limit else ""))
+            for problem in equal[: self._limit]:
+                console().print(f"  {problem}")
+            hidden += len(equal) - self._limit
+        if hidden > 0:
+            console().print(f"{hidden:,} more like these: --limit N prints N of each, --out DIR saves all")
 
 
 def _measure(
@@ -210,6 +247,11 @@ def _print_check(report: CheckReport, accepted: frozenset[str]) -> None:
 
 
 @app.command()
+@grouped(
+    {
+        READING: "format labels mapping boxes",
+    }
+)
 def convert(
     path: Annotated[Path, typer.Argument(help="A dataset folder or file.", show_default=False)],
     to: Annotated[str, typer.Option("--to", help="The format to write; `surgeval data list` names them.")],
@@ -242,7 +284,7 @@ def convert(
     dataset = open_named(path, format, labels, mapping, boxes)
     rules = datasets.MergeMap.load(merge) if merge else None
     with progress("frames") as bar:
-        task = bar.add_task(f"writing {to}", total=None)
+        bar.phase(f"writing {to}")
         report = datasets.convert(
             dataset,
             out,
@@ -252,7 +294,7 @@ def convert(
             merge=rules,
             min_count=min_count,
             images=images,
-            progress=lambda _video, _frame: bar.advance(task),
+            progress=lambda _video, _frame: bar.advance(),
         )
     if json:
         print_json({**asdict(report), "out": str(report.out)})
@@ -267,6 +309,11 @@ def convert(
 
 
 @app.command("phantom")
+@grouped(
+    {
+        RUNNING: "split mp4 processes",
+    }
+)
 def make_phantom(
     out: Annotated[Path, typer.Option("--out", help="The folder to make; finished videos in it are kept.")],
     seed: Annotated[
@@ -330,13 +377,14 @@ def make_phantom(
 @contextmanager
 def rendering(videos: int) -> Iterator[Callable[[str, int, int], None]]:
     """A progress display for a phantom of so many operations, fed with (operation, frames done, frames)."""
-    with progress("operations") as bar:
-        task = bar.add_task("rendering", total=videos)
-        share: dict[str, float] = {}
+    with progress("frames") as bar:
+        bar.phase("rendering")
+        frames: dict[str, tuple[int, int]] = {}
 
         def show(video: str, done: int, total: int) -> None:
-            share[video] = done / total
-            bar.update(task, completed=int(sum(share.values())))
+            frames[video] = done, total
+            finished, known = (sum(pair[k] for pair in frames.values()) for k in (0, 1))
+            bar.reach(finished, known * videos // len(frames))  # operations are equally long
 
         yield show
 

@@ -6,15 +6,20 @@ import signal
 from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from surgeval.cli._data import rendering
 from surgeval.cli._report import write_checked
+from surgeval.cli._single_file import writes_pages
 from surgeval.console import JsonOption, console, print_frame, print_json, progress
-from surgeval.errors import DataError
+from surgeval.errors import DataError, MissingExtra
 from surgeval.protocols.registry import descriptors
+
+if TYPE_CHECKING:
+    from surgeval.protocols.contract import Chapter, Demo
+    from surgeval.protocols.descriptor import Descriptor
 
 EDITION = "phantom-v1"
 _OTHER = "note: not the pinned edition; numpy, scipy or opencv differ from constraints.txt, so quote no numbers from it"
@@ -22,7 +27,7 @@ _OTHER = "note: not the pinned edition; numpy, scipy or opencv differ from const
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command()(demo)
+    app.command()(writes_pages(demo))
 
 
 def demo(
@@ -34,7 +39,7 @@ def demo(
     Example: [bold]surgeval demo --out demo[/bold]
     """
     from surgeval import datasets, phantom
-    from surgeval.protocols.contract import Chapter, Demo
+    from surgeval.protocols.contract import Demo
     from surgeval.report import write_index
 
     say = _silent if json else console().print
@@ -45,11 +50,11 @@ def demo(
     say("   the very pixels and labels of the pinned edition" if same else f"   {_OTHER}")
     dataset = datasets.open_dataset(data)
     with progress("frames") as bar:
-        task = bar.add_task("checking", total=None)
-        found = datasets.check(dataset, progress=lambda _video, done: bar.update(task, completed=done))
+        bar.phase("checking")
+        found = datasets.check(dataset, progress=lambda _video, done: bar.reach(done))
     say(f"2. {found.summary()}")
-    if found.problems:
-        first = found.problems[0]
+    first = next((problem for problem in found.problems if problem.level == "error"), None)
+    if first is not None:
         raise DataError(first.file, record=first.record, field=first.field, found=first.found, expected=first.expected)
     film = None if json else _filming(out / "operation.mp4")
     page = write_checked(dataset, out / "report", found)
@@ -58,7 +63,11 @@ def demo(
     pages = {"The dataset": page}
     plain: dict[str, Any] = {}
     for one in (one for one in descriptors().values() if one.chapter):
-        chapter: Chapter = one.part("chapter")(Demo(dataset=dataset, edition=EDITION, out=out / one.name))
+        chapter = told_or_left_out(one, Demo(dataset=dataset, edition=EDITION, out=out / one.name))
+        if isinstance(chapter, str):
+            say(f"left out: {chapter}")
+            plain[one.name] = {"left_out": chapter}
+            continue
         chapters[one.name] = chapter
         say(f"{len(chapters) + 3}. {chapter.title}")
         if not json:
@@ -81,6 +90,15 @@ def demo(
     say(f"  {out / 'operation.mp4'}   twelve seconds of an operation with its truth drawn")
     say(f"  {data / 'frames'}   the frames")
     say("\nThen your own data:\n  surgeval data check FOLDER\n  surgeval report FOLDER --out report")
+
+
+def told_or_left_out(protocol: Descriptor, given: Demo) -> Chapter | str:
+    """The protocol's chapter, or what the light install lacks for it."""
+    try:
+        chapter: Chapter = protocol.part("chapter")(given)
+    except MissingExtra as missing:
+        return str(missing)
+    return chapter
 
 
 def _ranking(chapter: Any, out: Path, *, quiet: bool) -> dict[str, Any]:

@@ -7,7 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
-from surgeval.console import JsonOption, console, print_json, print_table
+from surgeval.console import (
+    MAPS,
+    JsonOption,
+    console,
+    grouped,
+    print_json,
+    print_table,
+    progress,
+    require_models,
+)
 from surgeval.errors import BadInput, visible
 from surgeval.protocols.surgxbench.command import MethodName, heatmap_method
 
@@ -17,6 +26,11 @@ def register(app: typer.Typer) -> None:
     app.command()(explain)
 
 
+@grouped(
+    {
+        MAPS: "method order start_layer score_scale keep_top",
+    }
+)
 def explain(
     image: Annotated[Path, typer.Argument(help="An image file.", show_default=False)],
     model: Annotated[str, typer.Option("--model", help="As in `surgeval models list`.", show_default=False)],
@@ -38,7 +52,12 @@ def explain(
 
     Example: [bold]surgeval explain frame.png --model phantom-clip --prompt "The hook is in the image"[/bold]
     """
-    from surgeval.protocols.surgxbench import explain_image
+    require_models("explain")
+    with progress("pictures") as bar:
+        bar.phase(f"loading {model}")
+        from surgeval.protocols.surgxbench import explain_image
+    from surgeval.results import percent
+    from surgeval.stats import number_text
 
     place = out or Path(f"{image.stem}-heatmap.png")
     chosen = heatmap_method(method, order, start_layer, score_scale)
@@ -46,7 +65,9 @@ def explain(
         raise BadInput(f"--out {place}: found {place.suffix or 'no ending'}, expected a file that ends in .png")
     if place.exists() and image.exists() and place.samefile(image):
         raise BadInput(f"--out {place}: found the image itself, expected another file")
-    shown = explain_image(image, model, tuple(prompt), method=chosen, keep_top=keep_top, device=device)
+    with progress("pictures") as bar:
+        bar.phase("looking")
+        shown = explain_image(image, model, tuple(prompt), method=chosen, keep_top=keep_top, device=device)
     _save(shown.picture, place)
     rows = [(one.prompt, one.score, one.area, " ".join(sorted(one.flags))) for one in shown.prompts]
     if json:
@@ -59,9 +80,10 @@ def explain(
         words = ", ".join(visible(repr(word)) for word in shown.unknown)
         note = f"note: {visible(shown.model)} does not know {words} and reads each as the same unknown word"
         typer.echo(note, err=True)
-    print_table("", ["prompt", "score", "attended share", "flags"], rows)
+    told = [(text, number_text(score), number_text(area, "share"), flags) for text, score, area, flags in rows]
+    print_table("", ["prompt", "score", "attended share", "flags"], told)
     say = console().print
-    say(f"{visible(shown.model)} saw {shown.visible:.0%} of the frame; {_spoken(shown.method)}")
+    say(f"{visible(shown.model)} saw {percent(shown.visible)} of the frame; {_spoken(shown.method)}")
     say(f"open {visible(str(place))}")
 
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from surgeval.console import JsonOption, console, print_json, progress
+from surgeval.console import (
+    JsonOption,
+    console,
+    grouped,
+    print_json,
+    progress,
+)
 from surgeval.errors import BadInput
 from surgeval.files import path_inside, safe_name
-
-if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
 
 
 def register(app: typer.Typer) -> None:
@@ -22,6 +24,7 @@ def register(app: typer.Typer) -> None:
     app.command("frames")(frames)
 
 
+@grouped({})
 def frames(
     videos: Annotated[list[Path], typer.Argument(help="Video files.", metavar="VIDEO…", show_default=False)],
     out: Annotated[Path, typer.Option("--out", help="Folder; each video gets one of its own in it.")],
@@ -61,7 +64,7 @@ def frames(
             made[str(clip_video(video, film, window, overlay=overlay_time))] = 1
             continue
         with progress("frames") as bar:
-            show = partial(_show, bar, bar.add_task(video.name, total=None))
+            bar.phase(video.name)
             folder = path_inside(out, stem)
             written = cut_frames(
                 video,
@@ -69,7 +72,7 @@ def frames(
                 every=step,
                 stride=stride or 1,
                 overlay=overlay_time,
-                progress=show,
+                progress=bar.reach,
             )
         made[str(folder)] = len(written)
     if json:
@@ -77,10 +80,6 @@ def frames(
         return
     for place, count in made.items():
         console().print(place if window else f"{place}: {count} frames")
-
-
-def _show(bar: Progress, task: TaskID, done: int, total: int) -> None:
-    bar.update(task, completed=done, total=total)
 
 
 def seconds_of(text: str, option: str) -> float:

@@ -10,9 +10,22 @@ import typer
 from typer.exceptions import Abort, Exit, TyperException
 
 from surgeval import __version__
-from surgeval.cli import _compare, _data, _demo, _explain, _frames, _models, _phantom, _protocols, _rank, _report
-from surgeval.console import standard_streams
-from surgeval.errors import SurgevalError, visible
+from surgeval.cli import (
+    INTERRUPTED,
+    _compare,
+    _data,
+    _demo,
+    _explain,
+    _frames,
+    _models,
+    _phantom,
+    _protocols,
+    _rank,
+    _report,
+)
+from surgeval.console import EXTRA_PACKAGES, standard_streams
+from surgeval.errors import MissingExtra, SurgevalError, visible
+from surgeval.progress import quiet
 from surgeval.protocols.registry import descriptors
 
 app = typer.Typer(
@@ -31,8 +44,22 @@ app = typer.Typer(
 )
 app.add_typer(_data.app, name="data")
 _frames.register(_data.app)
-for _part in (_demo, _protocols, _report, _compare, _rank, _explain, _models, _phantom):
+for _part in (_demo, _protocols, _report, _explain, _compare, _rank, _models, _phantom):
     _part.register(app)
+_PANELS = {
+    "Start here": ("demo",),
+    "Data: what is in it, and is it sound?": ("data", "report"),
+    "A model: how good is it, and for the right reason?": ("run", "score", "explain"),
+    "Several models: which is better, and how sure is that?": ("compare", "rank"),
+    "Tools": ("models", "phantom"),
+}
+for _title, _names in _PANELS.items():
+    for _one in app.registered_commands:
+        if (_one.name or getattr(_one.callback, "__name__", "")) in _names:
+            _one.rich_help_panel = _title
+    for _group in app.registered_groups:
+        if _group.name in _names:
+            _group.rich_help_panel = _title
 
 
 def _version(value: bool) -> None:
@@ -53,7 +80,7 @@ def _root(
 def run(argv: Sequence[str]) -> int:
     """Run one command line and return its exit code."""
     try:
-        with standard_streams():
+        with standard_streams(), quiet("--json" in argv):
             return _exit_code(argv)
     except OSError as error:  # what was printed last could not be stored
         return _complain(_os_sentence(error), 2)
@@ -62,10 +89,15 @@ def run(argv: Sequence[str]) -> int:
 def _exit_code(argv: Sequence[str]) -> int:
     try:
         result = app(args=list(argv), prog_name="surgeval", standalone_mode=False)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRA_PACKAGES:
+            raise
+        return _complain(str(MissingExtra(_command(argv), package)), MissingExtra.exit_code)
     except SurgevalError as error:
         return _complain(str(error), error.exit_code)
     except (Abort, KeyboardInterrupt):
-        return _complain("interrupted", 130)
+        return _complain(INTERRUPTED, 130)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 2
     except TyperException as error:
@@ -75,7 +107,7 @@ def _exit_code(argv: Sequence[str]) -> int:
     except OSError as error:
         return _complain(_os_sentence(error), 2)
     if result == 130:  # Typer's answer to Ctrl-C, without a word
-        return _complain("interrupted", 130)
+        return _complain(INTERRUPTED, 130)
     return result if isinstance(result, int) else 0
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from surgeval.cli._group import command_group
-from surgeval.console import print_json, print_table
+from surgeval.console import print_json, print_table, require_models
 from surgeval.errors import BadInput
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def train(
 
     Example: [bold]surgeval phantom train phantom-clip --out weights --device cuda[/bold]
     """
-    _need_torch()
+    require_models("phantom")
     from surgeval.phantom.training import NAMES, recipe_for, train_embedded
 
     recipes = {
@@ -81,7 +81,7 @@ def examine(
     """
     if workers is not None and workers < 1:
         raise BadInput(f"workers: found {workers}, expected at least 1")
-    _need_torch()
+    require_models("phantom")
     from surgeval.phantom.training import NAMES, examine_embedded
 
     results = examine_embedded(
@@ -106,14 +106,6 @@ def show(results: Sequence[Examined]) -> None:
         for lead in result.leads.values():
             typer.echo(f"accuracy, {lead.interval.name}: {lead}")
         typer.echo("")
-
-
-def _need_torch() -> None:
-    try:
-        import torch  # noqa: F401
-        import transformers  # noqa: F401
-    except ImportError as error:
-        raise BadInput(f"models: found no {error.name} package, expected `pip install 'surgeval[models]'`") from None
 
 
 def _title(result: Examined) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import typer
 
+from surgeval.cli._single_file import writes_pages
 from surgeval.errors import BadInput, visible
 from surgeval.protocols.registry import broken_protocols, descriptors
 
@@ -34,7 +35,7 @@ def _group(kind: str, says: str) -> typer.Typer:
     group = typer.Typer(help=text, no_args_is_help=True, rich_markup_mode="rich")
     group.callback()(_keep_names)
     for name, command in commands.items():
-        group.command(name)(command)
+        group.command(name)(writes_pages(command))
     return group
 
 

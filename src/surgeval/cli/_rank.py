@@ -7,24 +7,48 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from surgeval.console import JsonOption, claim_folder, console, print_frame, print_json, progress
+from surgeval.cli._single_file import writes_pages
+from surgeval.console import (
+    RUNNING,
+    SCORING,
+    JsonOption,
+    claim_folder,
+    console,
+    grouped,
+    print_frame,
+    print_json,
+    progress,
+)
 from surgeval.errors import visible
 
 if TYPE_CHECKING:
     from surgeval.report import RankingStudy
 
+TIES = "Advanced: ties"
+
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("rank")(rank_models)
+    app.command("rank")(writes_pages(rank_models))
 
 
+@grouped(
+    {
+        SCORING: "alpha n_boot scheme sided correction point min_clusters max_unscored seed",
+        TIES: "collapse resolve win_ties",
+        RUNNING: "stability calibration title",
+    }
+)
 def rank_models(
     results: Annotated[
         list[Path],
-        typer.Argument(help="One results file (CSV) or run folder per model.", show_default=False),
+        typer.Argument(help="One results file (CSV) or run folder per model, or a folder of runs.", show_default=False),
     ],
     out: Annotated[Path | None, typer.Option("--out", help="Folder for report.html, tables, figures.")] = None,
+    test: Annotated[
+        str,
+        typer.Option("--test", help="bootstrap (the challenge's rule) or exchange (honest at few videos)."),
+    ] = "bootstrap",
     alpha: Annotated[float, typer.Option("--alpha", help="Level of the tests.")] = 0.05,
     n_boot: Annotated[int, typer.Option("--n-boot", help="Resamples of each test.")] = 10_000,
     scheme: Annotated[str, typer.Option("--scheme", help="cluster (videos), two_level or question.")] = "cluster",
@@ -50,6 +74,15 @@ def rank_models(
     stability: Annotated[
         int, typer.Option("--stability", min=0, help="Resamples of the whole ranking; 0 leaves it out.")
     ] = 200,
+    calibration: Annotated[
+        int, typer.Option("--calibration", min=0, help="Challenges of equal models, for false claims; 0 leaves it out.")
+    ] = 200,
+    feedback: Annotated[
+        Path | None, typer.Option("--feedback", help="Folder for a page per team with its own answers.")
+    ] = None,
+    feedback_references: Annotated[
+        bool, typer.Option("--feedback-references", help="Show reference answers to the teams.")
+    ] = False,
     title: Annotated[str, typer.Option("--title", help="The page's title.")] = "Ranking",
     json: JsonOption = False,
 ) -> None:
@@ -60,46 +93,59 @@ def rank_models(
 
     Example: [bold]surgeval rank runs/net runs/twin prior.csv --baseline prior --out runs/ranking[/bold]
     """
-    from surgeval.report import rank_runs, study_ranking, write_ranking_report
-    from surgeval.stats import RankOptions
+    from surgeval.report import read_outcomes_of, study_ranking, write_feedback, write_ranking_report
+    from surgeval.stats import Outcomes, RankOptions, rank
 
     options: dict[str, Any] = {
         "alpha": alpha, "n_boot": n_boot, "scheme": scheme, "sided": sided, "correction": correction,
         "collapse": collapse, "resolve": resolve, "win_ties": win_ties, "point": point,
-        "min_clusters": min_clusters, "seed": seed,
+        "min_clusters": min_clusters, "seed": seed, "test": test,
     }  # fmt: skip
     RankOptions(**options)  # a misspelt option is told before files are read
     if out is not None:
         claim_folder(out, "report.html")
-    with progress("steps") as bar:
-        task = bar.add_task("ranking", total=None)
-        ranking = rank_runs(results, max_unscored=max_unscored, **options, baselines=baseline or ())
-        bar.update(task, description="resampling the ranking")
-        study = study_ranking(ranking, outer=stability)
-        bar.update(task, description="writing")
+    if feedback is not None:
+        claim_folder(feedback, "index.html")
+    with progress("pages") as bar:
+        bar.phase("ranking")
+        tables = read_outcomes_of(results)
+        outcomes = Outcomes.from_tables(tables, max_unscored=max_unscored)
+        ranking = rank(outcomes, **options, baselines=baseline or ())
+        bar.phase("resampling the ranking")
+        study = study_ranking(ranking, outer=stability, challenges=calibration, tables=tables)
+        bar.phase("writing the page")
         page = write_ranking_report(study, out, title=title) if out is not None else None
+        index = None
+        if feedback is not None:
+            bar.phase("writing the teams' pages")
+            index = write_feedback(study, tables, feedback, references=feedback_references, progress=bar.reach)
     if json:
-        print_json({**study.to_json(), "report": str(page) if page else None})
+        told = {"report": str(page) if page else None, "feedback": str(index) if index else None}
+        print_json({**study.to_json(), **told})
     else:
-        _print(study, page)
+        _print(study, page, index)
 
 
-def _print(study: RankingStudy, page: Path | None) -> None:
+def _print(study: RankingStudy, page: Path | None, index: Path | None) -> None:
+    from surgeval.report import findings, leading
+
     say = console().print
-    heads = {"win_rate": "win rate", "mean_accuracy": "accuracy", "beats_baselines": "beats baselines"}
+    heads = {"win_rate": "win rate", "mean_accuracy": "accuracy", "against_baselines": "against baselines"}
+    for text in (leading(study), *findings(study)):
+        say(visible(text.replace("\u00a0", " ")))
+    say()
     print_frame("ranking", study.ranking.to_frame().drop("win_rate_error").rename(heads, strict=False))
     say()
     if study.places is not None:
         print_frame("places on resampled videos", study.places.to_frame())
         say()
-    if study.ranking.gate is not None:
-        admitted = [name for name, passed in study.ranking.gate.final.items() if passed]
-        say(f"better than every baseline: {', '.join(map(visible, admitted)) or 'none'}")
+    if study.statuses is not None:
+        print_frame("answers that were not in order", study.statuses)
+        say()
     for part in (study.without_bucket, study.without_model):
         if part is not None:
             turned = [name for name, pairs in zip(part.left_out, part.swaps, strict=True) if pairs]
             say(f"order turns round without the {part.kind}: {', '.join(map(visible, turned)) or 'none'}")
-    for note in study.ranking.notes:
-        say(f"note: {visible(note)}")
-    if page is not None:
-        say(f"open {page}")
+    for path in (page, index):
+        if path is not None:
+            say(f"open {path}")

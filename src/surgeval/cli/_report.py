@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from surgeval.cli._single_file import writes_pages
 from surgeval.console import (
+    READING,
     FormatOption,
     JsonOption,
     LabelsOption,
     claim_folder,
     console,
+    grouped,
     open_named,
     print_json,
     progress,
@@ -25,9 +28,14 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command()(report)
+    app.command()(writes_pages(report))
 
 
+@grouped(
+    {
+        READING: "format labels",
+    }
+)
 def report(
     paths: Annotated[
         list[Path],
@@ -40,8 +48,10 @@ def report(
     format: FormatOption = None,
     labels: LabelsOption = None,
     json: JsonOption = False,
-) -> None:
+) -> int:
     """Write one offline page: about a dataset, about a run from what it stored, or an index of several runs.
+
+    A dataset with errors gets its page too, with the errors on it, and exit code 2.
 
     Example: [bold]surgeval report my_dataset --out my_report[/bold]
 
@@ -51,6 +61,7 @@ def report(
 
     Example: [bold]surgeval report runs[/bold]
     """
+    from surgeval.datasets import is_dataset
     from surgeval.protocols.registry import is_run, runs_in
 
     for path in paths:
@@ -64,21 +75,29 @@ def report(
         raise BadInput(f"{paths[1]}: found a second dataset, expected one dataset or several run folders")
     if runs:
         page = _of_runs(runs, out)
-    elif format is None and paths[0].is_dir() and runs_in(paths[0]) and not _is_dataset(paths[0]):
+    elif format is None and paths[0].is_dir() and runs_in(paths[0]) and not is_dataset(paths[0]):
         page = _of_folder(paths[0], out)
     else:
-        page = write_report(paths[0], _needed(out), format, labels)
+        return _of_dataset(paths[0], _needed(out), format, labels, json)
+    _tell(page, json)
+    return 0
+
+
+def _of_dataset(path: Path, out: Path, format: str | None, labels: str | None, json: bool) -> int:
+    """The page about a dataset, and 2 when the data has errors: what it counts is then not all there is."""
+    page, errors = write_report(path, out, format, labels)
+    _tell(page, json, **({"errors": errors} if errors else {}))
+    if errors:
+        what = f"{errors} error{'s' if errors > 1 else ''} in the data"
+        typer.echo(f"surgeval: {visible(str(path))}: found {what}, listed on the page", err=True)
+    return 2 if errors else 0
+
+
+def _tell(page: Path, json: bool, **more: int) -> None:
     if json:
-        print_json({"report": str(page)})
+        print_json({"report": str(page), **more})
     else:
         console().print(f"open {visible(str(page))}")
-
-
-def _is_dataset(path: Path) -> bool:
-    """A dataset may well hold a folder of runs."""
-    from surgeval.datasets import dataset_formats
-
-    return any(known.detect(path) for known in dataset_formats().values())
 
 
 def _needed(out: Path | None) -> Path:
@@ -96,7 +115,9 @@ def _of_runs(folders: list[Path], out: Path | None) -> Path:
         raise BadInput(f"--out {out}: found one of the run folders, expected another folder")
     if out is not None:
         claim_folder(out, "report.html")
-    return write_run_pages(folders, out)
+    with progress("pages") as bar:
+        bar.phase("reading the run and writing its page")
+        return write_run_pages(folders, out)
 
 
 def _of_folder(folder: Path, out: Path | None) -> Path:
@@ -104,28 +125,37 @@ def _of_folder(folder: Path, out: Path | None) -> Path:
 
     if out is not None and out.resolve() != folder.resolve():
         claim_folder(out, "index.html")
-    return write_index(folder, out)
+    with progress("pages") as bar:
+        bar.phase("reading the runs and writing their pages")
+        return write_index(folder, out)
 
 
-def write_report(path: Path, out: Path, format: str | None, labels: str | None) -> Path:
-    """Check the dataset, draw a contact sheet and write the page: problems are reported there, not raised."""
+def write_report(path: Path, out: Path, format: str | None, labels: str | None) -> tuple[Path, int]:
+    """Check the dataset, draw a contact sheet and write the page: errors are reported there, and counted here."""
     claim_folder(out, "report.html")
-    return write_checked(open_named(path, format, labels), out)
+    dataset = open_named(path, format, labels)
+    checked = check_dataset(dataset)
+    return write_checked(dataset, out, checked), checked.errors
 
 
-def write_checked(dataset: Dataset, out: Path, found: CheckReport | None = None) -> Path:
-    """The page about an opened dataset; `found` is what an earlier check said."""
+def check_dataset(dataset: Dataset) -> CheckReport:
+    """Every problem of a dataset, with a progress line."""
+    from surgeval import datasets
+
+    with progress("frames") as bar:
+        bar.phase("reading")
+        return datasets.check(dataset, images=False, progress=lambda _video, done: bar.reach(done))
+
+
+def write_checked(dataset: Dataset, out: Path, checked: CheckReport) -> Path:
+    """The page about an opened dataset and what its check said."""
     from surgeval import datasets
     from surgeval.report import write_dataset_report
 
     with progress("frames") as bar:
-        task = bar.add_task("reading", total=None)
-        found = found or datasets.check(
-            dataset, images=False, progress=lambda _video, done: bar.update(task, completed=done)
-        )
-        bar.update(task, description="drawing")
-        sheet = datasets.contact_sheet(dataset, on_problem=_ignore) if found.images else None
-        return write_dataset_report(dataset, out, check=found, sheet=sheet, on_problem=_ignore)
+        bar.phase("drawing and writing the page")
+        sheet = datasets.contact_sheet(dataset, on_problem=_ignore) if checked.images else None
+        return write_dataset_report(dataset, out, check=checked, sheet=sheet, on_problem=_ignore)
 
 
 def _ignore(problem: object) -> None:

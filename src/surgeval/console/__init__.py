@@ -3,6 +3,8 @@
 Protocols bring their own commands, so this lies below them; the tree of commands is `surgeval.cli`.
 """
 
+from surgeval.console._extras import EXTRA_PACKAGES, models_missing, require_models
+from surgeval.console._help import JUDGING, MAPS, MOTION, READING, RUNNING, SCORING, grouped
 from surgeval.console._options import (
     BoxesOption,
     FormatOption,
@@ -14,31 +16,43 @@ from surgeval.console._options import (
     claim_folder,
     open_named,
 )
+from surgeval.console._progress import Progress, progress, say_times
 from surgeval.console._screen import (
     console,
     print_frame,
     print_json,
     print_pieces,
     print_table,
-    progress,
     standard_streams,
 )
 
 __all__ = [
+    "EXTRA_PACKAGES",
+    "JUDGING",
+    "MAPS",
+    "MOTION",
+    "READING",
+    "RUNNING",
+    "SCORING",
     "BoxesOption",
     "FormatOption",
     "JsonOption",
     "LabelsOption",
     "MappingOption",
+    "Progress",
     "ResamplesOption",
     "SeedOption",
     "claim_folder",
     "console",
+    "grouped",
+    "models_missing",
     "open_named",
     "print_frame",
     "print_json",
     "print_pieces",
     "print_table",
     "progress",
+    "require_models",
+    "say_times",
     "standard_streams",
 ]

@@ -1,4 +1,4 @@
-"""How the command line looks: one console, aligned tables, progress with rate and remaining time.
+"""How the command line looks: one console, and aligned tables.
 
 Whatever is printed may hold names from files, and a terminal obeys the control characters it is sent: both consoles
 spell them out themselves, so no command has to think of it.
@@ -26,7 +26,6 @@ from surgeval.errors import visible
 
 if TYPE_CHECKING:
     import polars as pl
-    from rich.progress import Progress
 
 
 @contextmanager
@@ -165,24 +164,3 @@ def print_json(value: Any) -> None:
     """
     text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
     sys.stdout.write("".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text) + "\n")
-
-
-def progress(unit: str) -> Progress:
-    """A progress bar on standard error with rate and remaining time; silent when that is not a terminal.
-
-    >>> with progress("frames") as bar:
-    ...     bar.advance(bar.add_task("VID01", total=2))
-    """
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    screen = _Screen(stderr=True, markup=False)
-    return Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn(unit),
-        TimeRemainingColumn(),
-        console=screen,
-        disable=not screen.is_terminal,
-        transient=True,
-    )

@@ -5,8 +5,9 @@
 """
 
 from surgeval.datasets._base import Dataset, Format, OnProblem, Problem, raise_errors
+from surgeval.datasets._kinds import PROBLEM_KINDS
 from surgeval.datasets._memory import MemoryDataset
-from surgeval.datasets._registry import dataset_formats, open_dataset, open_video, writers
+from surgeval.datasets._registry import dataset_formats, is_dataset, open_dataset, open_video, writers
 from surgeval.datasets.formats._focus import focus_rows, has_focus_columns, read_focus_pair
 from surgeval.datasets.formats._intent import media_paths
 from surgeval.datasets.formats._mapping import BoxMap
@@ -25,6 +26,7 @@ from surgeval.datasets.tools._merge import Merge, MergeMap, merged
 from surgeval.datasets.tools._quality import FrameQuality, Proposal, QualityLimits, frame_quality, propose_drops
 
 __all__ = [
+    "PROBLEM_KINDS",
     "BoxMap",
     "CheckReport",
     "ConvertReport",
@@ -58,6 +60,7 @@ __all__ = [
     "has_focus_columns",
     "image_size",
     "instance_mask",
+    "is_dataset",
     "join_boxes",
     "media_paths",
     "merged",

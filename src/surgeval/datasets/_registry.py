@@ -61,6 +61,15 @@ def dataset_formats() -> dict[str, Format]:
     return result
 
 
+def is_dataset(path: str | Path) -> bool:
+    """Whether a known format recognises this folder or file, without reading it.
+
+    >>> is_dataset("nowhere")
+    False
+    """
+    return any(format.detect(Path(path)) for format in dataset_formats().values())
+
+
 def writers() -> dict[str, Writer]:
     """The formats that can be written, by name.
 

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from surgeval.engine._parts import encode
 from surgeval.engine._units import Job, Unit
 from surgeval.errors import BadInput, RunError
+from surgeval.progress import restart_clock
 from surgeval.records import Case
 
 __all__ = ["Worker", "describe", "evaluate_unit", "failed_part", "set_up"]
@@ -44,6 +45,7 @@ def set_up(worker: Worker) -> None:
 def evaluate_unit(worker: Worker, job: Job) -> bytes:
     """The part of this unit."""
     start = time.perf_counter()
+    restart_clock()
     try:
         cases = _with_missing(job.unit, [_checked(case) for case in worker(job.unit.payload)])
         return encode(job.name, job.unit.key, cases, time.perf_counter() - start)

@@ -56,9 +56,23 @@ class Manifest:
     seeds: Mapping[str, int] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=library_versions)
 
-    def identity(self) -> dict[str, Any]:
-        """The manifest as one map: what unit names hash and what a folder met again must agree with."""
+    def stored(self) -> dict[str, Any]:
+        """The manifest as one map: what run.json holds."""
         return {key: plain(getattr(self, key), key) for key in _IDENTITY}
+
+    def identity(self) -> dict[str, Any]:
+        """What unit names hash and what a folder met again must agree with.
+
+        A model that states its `identity`, a hash of its weights, is that whatever it is called and wherever it lies.
+
+        >>> one, other = (Manifest("surgxbench", model={"name": name, "identity": "5f"}) for name in ("clip", "copy"))
+        >>> one.identity() == other.identity(), one.stored() == other.stored()
+        (True, False)
+        """
+        manifest = self.stored()
+        if isinstance(manifest["model"], dict) and manifest["model"].get("identity"):
+            manifest["model"] = {"identity": manifest["model"]["identity"]}
+        return manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +98,7 @@ class RunRecord:
 def save_record(folder: Path, record: RunRecord) -> None:
     """Write run.json in one step."""
     state = {key: getattr(record, key) for key in _STATE}
-    text = json.dumps({"format": FORMAT, **record.manifest.identity(), **state}, indent=2, allow_nan=False)
+    text = json.dumps({"format": FORMAT, **record.manifest.stored(), **state}, indent=2, allow_nan=False)
     write_atomically(folder / "run.json", (text + "\n").encode())
 
 

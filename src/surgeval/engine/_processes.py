@@ -22,6 +22,7 @@ from surgeval.engine._evaluate import Worker, describe, failed_part
 from surgeval.engine._serve import serve
 from surgeval.engine._units import Job
 from surgeval.errors import BadInput, RunError
+from surgeval.progress import advance
 
 __all__ = ["processes"]
 
@@ -141,9 +142,11 @@ class _Member:
 
     def _answer(self) -> tuple[str, bytes] | None:
         try:
-            if self._connection.poll():
+            while self._connection.poll():
                 kind, data = self._connection.recv()
-                return kind, data
+                if kind != "step":
+                    return kind, data
+                advance(*data)
         except (EOFError, ConnectionResetError):
             self._lost = True
             self._process.join(5.0)  # the pipe closes a moment before the process is gone

@@ -21,13 +21,14 @@ from surgeval.engine._folder import open_folder
 from surgeval.engine._manifest import Manifest, RunRecord, save_record
 from surgeval.engine._parts import Damaged, PartInfo, inspect, part_path, read_part, read_schema
 from surgeval.engine._processes import processes as processes_executor
-from surgeval.engine._progress import Progress
+from surgeval.engine._progress import show_steps
 from surgeval.engine._signals import Stop, graceful_stop
 from surgeval.engine._summary import RunInterrupted, RunSummary
 from surgeval.engine._tally import RunTally
 from surgeval.engine._units import Job, Unit, name_jobs
 from surgeval.errors import BadInput, RunError
 from surgeval.files import NO_ROOM, write_atomically
+from surgeval.progress import Display, advance, phases
 
 __all__ = ["run"]
 
@@ -71,7 +72,7 @@ def run(
             open_folder(folder, manifest),
             graceful_stop(announce=progress) as stop,
             _Record(folder, manifest, tally) as record,
-            Progress(folder.name, show=progress) as shown,
+            phases(show=progress, eager=True) as shown,
         ):
             _compute(jobs, worker, execute, folder, tally, retry, shown, stop)
             if tally.finished < tally.units:
@@ -95,29 +96,31 @@ def _compute(
     folder: Path,
     tally: RunTally,
     retry: bool,
-    shown: Progress,
+    shown: Display,
     stop: Stop,
 ) -> None:
     """Check the parts that are there, then do the rest, or as much of it as can be done before being asked to stop."""
-    schema, todo, computed = RunSchema(), [], 0
+    schema, todo = RunSchema(), []
     for job in jobs:
         info = _found(folder, job, schema, tally, shown)
         if info is None or (retry and info.failures):
             todo.append(job)
         else:
             tally.add(info, resumed=True)
-    shown.begin(tally)
+    kinds = show_steps(shown, folder.name, todo, resumed=tally.resumed)
+    if not todo:
+        return
     with closing(execute(worker, todo, stop)) as finished:
         for job, data in finished:
             info = inspect(data, job.name)
             schema.add(job.unit.key, read_schema(data))
             write_atomically(part_path(folder, job.name), data)
             tally.add(info, resumed=False)
-            computed += info.cases
-            shown.update(tally, computed)
+            if not kinds:
+                advance("units")
 
 
-def _found(folder: Path, job: Job, schema: RunSchema, tally: RunTally, shown: Progress) -> PartInfo | None:
+def _found(folder: Path, job: Job, schema: RunSchema, tally: RunTally, shown: Display) -> PartInfo | None:
     """What the unit's part says, or None when there is none that can be trusted."""
     try:
         data = read_part(part_path(folder, job.name))

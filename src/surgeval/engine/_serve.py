@@ -20,6 +20,7 @@ from types import FrameType
 from surgeval.engine._evaluate import describe, evaluate_unit, set_up
 from surgeval.engine._executors import SLOT
 from surgeval.errors import RunError
+from surgeval.progress import forwarded
 
 __all__ = ["serve"]
 
@@ -41,10 +42,19 @@ def serve(connection: Connection, pickled: bytes, slot: int, parent: int) -> Non
     except BaseException as error:  # noqa: BLE001 - reported to the run, which ends with it
         connection.send(("broken", f"the worker could not be loaded ({describe(error)}); {_ADVICE}".encode()))
         return
-    with suppress(EOFError, BrokenPipeError, ConnectionResetError):  # the run is over
-        connection.send(("ready", b""))
+    sending = threading.Lock()  # a worker's threads report as well
+
+    def send(kind: str, data: object) -> None:
+        with sending:
+            connection.send((kind, data))
+
+    with (
+        suppress(EOFError, BrokenPipeError, ConnectionResetError),  # the run is over
+        forwarded(lambda *step: send("step", step)),
+    ):
+        send("ready", b"")
         while True:
-            connection.send(("part", evaluate_unit(worker, connection.recv())))
+            send("part", evaluate_unit(worker, connection.recv()))
 
 
 def _ignore_interrupts() -> None:

@@ -6,8 +6,8 @@ so a part found on disk is the right one or has another name; no clock and no ma
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from surgeval.engine._canonical import fingerprint
@@ -23,12 +23,15 @@ class Unit:
 
     `key` is its readable, unique name; `payload` is the JSON-like value its worker receives. `cases` names the cases
     it is expected to yield, as `(id, cluster)`: then a unit that fails, or forgets one, keeps every case in its place
-    with the reason. Without it a failed unit is stored as one case that has the unit's key as id.
+    with the reason. Without it a failed unit is stored as one case that has the unit's key as id. `steps` says how
+    many things of each kind (`{"frames": 90}`) its worker will report by `surgeval.progress.advance`; it is for the
+    eyes only and no part of the unit's identity.
     """
 
     key: str
     payload: Any = None
     cases: tuple[tuple[str, str], ...] = ()
+    steps: Mapping[str, int] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

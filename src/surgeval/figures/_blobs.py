@@ -101,6 +101,7 @@ class RankBlobs:
                     "marker": {"symbol": "x-thin", "size": 9, "line": {"width": 2, "color": "#1c2430"}},
                     "hoverinfo": "skip",
                     "showlegend": False,
+                    "meta": "ink",  # drawn in the page's own ink, whatever its light
                 },
             ]
         count = max(len(self.models), 1)

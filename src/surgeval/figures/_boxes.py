@@ -78,6 +78,12 @@ class BoxPlot:
             text += f" {plain(group.name)}: {'; '.join(parts)}."
         return text
 
+    @property
+    def reading(self) -> str:
+        """What the marks mean."""
+        marked = f"; grey dash: {self.mark}" if self._marks() else ""
+        return f"Box: the middle half of the cases; large point: their median; small points: single cases{marked}."
+
     def to_plotly(self) -> dict[str, Any]:
         """Boxes and points; hovering tells the numbers."""
         traces: list[dict[str, Any]] = []
@@ -122,7 +128,7 @@ class BoxPlot:
         angle = {"textangle": -90} if len(self.groups) > 1 else {}
         notes = [
             {"text": _NONE, "x": place, "y": 0, "yref": "paper", "xanchor": "center", "yanchor": "bottom",
-             "showarrow": False, "font": {"size": 10, "color": "#8c8c8c"}, **angle}
+             "showarrow": False, "font": {"size": 10}, **angle}
             for place in self._empty()
         ]  # fmt: skip
         layout = {"xaxis": classes, "yaxis": values_axis, "height": self.height, "margin": margin, "annotations": notes}
@@ -157,7 +163,7 @@ class BoxPlot:
                 names.append(self.mark)
             foot = axes.get_xaxis_transform()
             for place in self._empty():
-                axes.text(place, 0.01, _NONE, transform=foot, ha="center", va="bottom", fontsize=6, color="#8c8c8c",
+                axes.text(place, 0.01, _NONE, transform=foot, ha="center", va="bottom", fontsize=6, color="#767676",
                           rotation=90 if len(self.groups) > 1 else 0)  # fmt: skip
             axes.set_xlim(-0.5, max(count, 1) - 0.5)
             if self.span:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 UNDEFINED = "undefined"
 _PALE = 0.4
-_QUIET = "#8c8c8c"
+_QUIET = "#767676"
 _TALL = 300  # pixels of a figure with upright bars, unless it is given another height
 
 
@@ -86,6 +86,12 @@ class EstimateBars:
             for group in self.groups
         ]  # fmt: skip
         return f"Bars with intervals: {plain(self.title)} ({plain(self.unit)}). {'; '.join(rows)}."
+
+    @property
+    def reading(self) -> str:
+        """What the marks mean."""
+        known = any(one.low is not None for group in self.groups for one in group.values)
+        return f"Pale bar and point: the number{'; line: its 95 % interval' if known else ''}."
 
     def to_plotly(self) -> dict[str, Any]:
         """Bars, then lines and points of each group; undefined numbers (null: plotly draws nothing) are remarks."""
@@ -190,7 +196,7 @@ class EstimateBars:
 
     def _note(self, place: float) -> dict[str, Any]:
         """The word at the foot of a bar that is not there."""
-        common = {"text": UNDEFINED, "showarrow": False, "font": {"size": 10, "color": _QUIET}}
+        common = {"text": UNDEFINED, "showarrow": False, "font": {"size": 10}}
         if self.horizontal:
             return common | {"x": 0, "y": place, "xanchor": "left", "yanchor": "middle"}
         return common | {"x": place, "y": 0, "xanchor": "center", "yanchor": "bottom", "textangle": -90}

@@ -87,10 +87,13 @@ class FlowPipeline:
         height, width = self.mask.shape
         pictures = list(self.panels())
         pictures[1] = _with_wheel(pictures[1])
-        data = [
-            {"type": "image", "source": _png(panel), "x0": k * width * 1.04, "y0": 0, "hoverinfo": "skip"}
+        # Not traces of kind "image": plotly.js gives those a style attribute, which the page's policy refuses.
+        images = [
+            {"source": _png(panel), "xref": "x", "yref": "y", "x": k * width * 1.04, "y": 0, "sizex": width,
+             "sizey": height, "sizing": "stretch", "yanchor": "top", "layer": "above"}
             for k, panel in enumerate(pictures)
-        ]
+        ]  # fmt: skip
+        nothing = {"type": "scatter", "hoverinfo": "skip", "showlegend": False}
         notes = [
             {"text": literal(name), "x": (k * 1.04 + 0.5) * width, "y": 0, "yshift": 12, "showarrow": False}
             for k, name in enumerate(_NAMES)
@@ -98,7 +101,8 @@ class FlowPipeline:
         hidden = {"visible": False, "fixedrange": True}
         xaxis = hidden | {"range": [0, 5.16 * width], "constrain": "domain"}
         yaxis = hidden | {"range": [height, -0.12 * height], "scaleanchor": "x"}
-        return {"data": data, "layout": {"xaxis": xaxis, "yaxis": yaxis, "annotations": notes, "height": 220}}
+        layout = {"xaxis": xaxis, "yaxis": yaxis, "images": images, "annotations": notes, "height": 220}
+        return {"data": [nothing], "layout": layout}
 
     def to_matplotlib(self) -> MatplotlibFigure:
         """The same for print, with the wheel and its scale."""

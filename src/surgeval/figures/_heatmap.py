@@ -91,6 +91,7 @@ class Heatmap:
             "zmax": self._darkest(),
             "colorscale": [[k / steps, shade] for k, shade in enumerate(SEQUENTIAL)],
             "showscale": False,
+            "meta": "amounts",  # the page turns the scale round on a dark screen
             "xgap": 2,
             "ygap": 2,
             "hoverinfo": "text",
@@ -99,12 +100,13 @@ class Heatmap:
         if len(self.columns) <= _MOST_NUMBERS:
             trace |= {"text": texts, "texttemplate": "%{text}", "textfont": {"size": 11}}
         xaxis = category_axis(self.columns, length=22) | {
+            "range": [-0.5, len(self.columns) - 0.5],
             "side": "top",
             "tickangle": -45,
             "ticks": "",
             "ticklabeloverflow": "allow",
         }
-        yaxis = category_axis(self.rows, length=22) | {"autorange": "reversed", "ticks": ""}
+        yaxis = category_axis(self.rows, length=22) | {"range": [len(self.rows) - 0.5, -0.5], "ticks": ""}
         layout: dict[str, Any] = {"xaxis": xaxis, "yaxis": yaxis, "height": 130 + 30 * len(self.rows)}
         if self.columns:  # the last slanted name reaches past the matrix
             layout["margin"] = {"r": 10 + 5 * len(shorten(self.columns[-1], 22))}

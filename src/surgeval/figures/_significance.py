@@ -97,6 +97,7 @@ class SignificanceMap:
             "zmax": 1,
             "colorscale": [[k / steps, shade] for k, shade in enumerate(_DIVERGING)],
             "showscale": False,
+            "meta": "balance",  # its colours mean something: the same in every light
             "xgap": 2,
             "ygap": 2,
             "hoverinfo": "text",
@@ -105,8 +106,9 @@ class SignificanceMap:
         if count <= _MOST_NUMBERS:
             texts = [[literal(self._text(i, j)) for j in range(count)] for i in range(count)]
             trace |= {"text": texts, "texttemplate": "%{text}", "textfont": {"size": 11}}
-        xaxis = category_axis(self.models, length=22) | {"side": "top", "tickangle": -45, "ticks": ""}
-        yaxis = category_axis(self.models, length=22) | {"autorange": "reversed", "ticks": ""}
+        xaxis = category_axis(self.models, length=22) | {"range": [-0.5, count - 0.5], "side": "top", "tickangle": -45}
+        xaxis["ticks"] = ""
+        yaxis = category_axis(self.models, length=22) | {"range": [len(self.models) - 0.5, -0.5], "ticks": ""}
         layout: dict[str, Any] = {"xaxis": xaxis, "yaxis": yaxis, "height": 140 + 30 * count}
         if self.models:  # the last slanted name reaches past the matrix
             layout["margin"] = {"r": 10 + 5 * len(shorten(self.models[-1], 22))}

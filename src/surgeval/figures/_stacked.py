@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from surgeval.figures._base import Series, require, require_amounts, require_series
 from surgeval.figures._labels import literal, number, plain, shorten
-from surgeval.figures._palette import colour
+from surgeval.figures._palette import colour, ink_on
 from surgeval.figures._print import drawing, hatched, legend, name_axis, tick_names
 from surgeval.figures._web import ROW_HEIGHT, category_axis, fill, value_axis
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
 
 _READABLE = 6.0  # per cent: narrower parts have no room for their number
-_DARK = frozenset({"#0072b2", "#009e73", "#d55e00", "#8c8c8c"})  # colours on which white can be read
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +69,8 @@ class StackedBars:
             traces.append({
                 "type": "bar", "orientation": "h", "name": literal(part.name), "x": shares,
                 "y": list(range(len(shares))), "marker": fill(k), "hoverinfo": "text", "textposition": "inside",
-                "insidetextanchor": "middle", "textangle": 0, "showlegend": True, "textfont": {"color": _ink(k)},
+                "insidetextanchor": "middle", "textangle": 0, "showlegend": True,
+                "textfont": {"color": ink_on(colour(k))},
                 "text": [f"{share:.0f} %" if share >= _READABLE else "" for share in shares],
                 "hovertext": [
                     f"{literal(label)} · {literal(part.name)}<br>{share:.1f} %{self._ends(k, bar)}, "
@@ -106,7 +106,7 @@ class StackedBars:
                             f"{share:.0f}",
                             ha="center",
                             va="center",
-                            color=_ink(k),
+                            color=ink_on(colour(k)),
                             fontsize=7,
                         )
                 base = [start + share for start, share in zip(base, shares, strict=True)]
@@ -130,7 +130,3 @@ class StackedBars:
             f"{shorten(label, 26)} (n = {number(total)})"
             for label, total in zip(self.labels, self._totals(), strict=True)
         )
-
-
-def _ink(k: int) -> str:
-    return "#ffffff" if colour(k) in _DARK else "#1b1f24"

@@ -15,7 +15,7 @@ from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
-from surgeval.errors import BadInput, DataError
+from surgeval.errors import BadInput, DataError, MissingExtra
 from surgeval.models._embedded import EMBEDDED, embedded_folder
 from surgeval.models.contrastive import Contrastive
 
@@ -86,7 +86,7 @@ def require_torch() -> None:
         try:
             importlib.import_module(name)
         except ImportError as error:
-            raise BadInput(f"models: found no {name}, expected it installed: pip install 'surgeval[models]'") from error
+            raise MissingExtra("models", name) from error
 
 
 def open_contrastive(spec: str | Path, device: str = "cpu", dtype: str = "float32") -> Contrastive:

@@ -1,4 +1,4 @@
-"""The page kit: one self-contained HTML file from sections, and the CSV files beside it.
+"""The page kit: one HTML file from sections, the CSV files beside it, and the library that draws its figures.
 
 `write_page` makes the file from `Section`s; `save_tables` writes the tables. Text is always shown literally, whatever a
 data file calls its classes. Nothing here knows a protocol.
@@ -6,24 +6,32 @@ data file calls its classes. Nothing here knows a protocol.
 
 from surgeval.pages._csv import distinct, save_tables, unguarded
 from surgeval.pages._figures import save_figures
+from surgeval.pages._glossary import glossary, glossary_page
+from surgeval.pages._library import single_file
 from surgeval.pages._page import jpeg_bytes, render_page, write_page
-from surgeval.pages._parts import Card, Fact, Link, Picture, Plot, Section, Table
+from surgeval.pages._parts import Card, Fact, Finding, Key, Link, Picture, Plot, Section, Table, Term
 from surgeval.pages._safety import script_data
 
 __all__ = [
     "Card",
     "Fact",
+    "Finding",
+    "Key",
     "Link",
     "Picture",
     "Plot",
     "Section",
     "Table",
+    "Term",
     "distinct",
+    "glossary",
+    "glossary_page",
     "jpeg_bytes",
     "render_page",
     "save_figures",
     "save_tables",
     "script_data",
+    "single_file",
     "unguarded",
     "write_page",
 ]

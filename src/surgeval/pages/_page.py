@@ -1,13 +1,12 @@
-"""One self-contained HTML page: opens from a disk, needs no network, runs nothing but its own two scripts.
+"""One HTML page: opens from a disk, needs no network, runs nothing but its own two scripts.
 
-plotly.js is embedded once, and only where a figure needs it. The same sections give the same bytes.
+plotly.js lies beside the page, or inside it, and only where a figure needs it. The same sections give the same bytes.
 """
 
 from __future__ import annotations
 
 import base64
 import io
-import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -19,16 +18,17 @@ from urllib.parse import quote
 import jinja2
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 from markupsafe import Markup
 
 from surgeval._version import __version__
 from surgeval.errors import BadInput
 from surgeval.files import make_folder, write_atomically
-from surgeval.pages._parts import Picture, Section, Table
-from surgeval.pages._safety import inline, policy, script_data
+from surgeval.pages._cells import cells
+from surgeval.pages._glossary import Terms, with_glossary
+from surgeval.pages._library import library, library_inside, library_name, put_library
+from surgeval.pages._parts import Picture, Section
+from surgeval.pages._safety import inline, nonce, policy, script_data
 
-_MOST_ROWS = 1000  # of a table on the page; the CSV has them all
 _JPEG_QUALITY = 85
 # plotly.js carries the style sheet of its maps and adds it unless an element of this id exists; the page has no maps
 # and its policy would refuse the sheet, so the page holds an empty element of that id.
@@ -52,29 +52,44 @@ def write_page(path: Path, title: str, sections: Sequence[Section], **head: Unpa
     ...     "A &lt;model&gt;" in page.read_text()
     True
     """
-    html = render_page(title, sections, **head)
+    inside = library_inside()
+    html, drawn = _rendered(title, sections, inside, head)
     # A file name that is not UTF-8 reaches us with lone surrogates; the page shows a replacement sign.
     data = html.encode("utf-8", "replace")
     try:
         make_folder(path.parent)
+        if drawn and not inside:
+            put_library(path.parent)
         write_atomically(path, data)
     except OSError as error:
         raise BadInput(f"{path}: the page cannot be written: {error.strerror or error}") from error
     return path
 
 
-def render_page(title: str, sections: Sequence[Section], **head: Unpack[Head]) -> str:
-    """The page as text.
+def render_page(title: str, sections: Sequence[Section], *, inside: bool = True, **head: Unpack[Head]) -> str:
+    """The page as text; unless plotly.js is `inside`, its file must be put beside it.
 
     >>> html = render_page("Two models", [Section("Result", "Neither is better.")])
     >>> html.startswith("<!"), "Neither is better." in html
     (True, True)
     """
-    drawn = any(section.figures for section in sections)
-    style, script = inline(_source("page.css"), "style"), inline(_source("page.js"), "script")
-    plotly = _plotly() if drawn else ""
-    figures = [[script_data(plot.figure.to_plotly()) for plot in section.plots] for section in sections]
-    return (
+    return _rendered(title, sections, inside, head)[0]
+
+
+def _rendered(title: str, sections: Sequence[Section], inside: bool, head: Head) -> tuple[str, bool]:
+    """The page, and whether plotly.js draws in it."""
+    sections, terms = with_glossary(sections, head.get("lead", "")), Terms()
+    specs = [[plot.figure.to_plotly() for plot in section.plots] for section in sections]
+    drawn = not all(_nothing_drawn(spec) for row in specs for spec in row)
+    style, script = (
+        inline(_source("page.css") + _source("terms.css"), "style"),
+        inline(_source("page.js") + _source("terms.js"), "script"),
+    )
+    plotly = library() if drawn else ""
+    beside = library_name() if plotly and not inside else ""
+    rules = policy([script, plotly] if plotly and not beside else [script], [style], open=bool(beside))
+    figures = [["" if _nothing_drawn(spec) else script_data(spec) for spec in row] for row in specs]
+    html = (
         _environment()
         .get_template("page.html.j2")
         .render(
@@ -84,17 +99,20 @@ def render_page(title: str, sections: Sequence[Section], **head: Unpack[Head]) -
             details=head.get("details") or {},
             sections=sections,
             figures=[[Markup(data) for data in row] for row in figures],  # noqa: S704 - escaped by script_data
-            tables=[[_cells(table) for table in section.tables] for section in sections],
+            tables=[[cells(table, terms) for table in section.tables] for section in sections],
+            explain=terms.mark,
             images=[[_data_uri(picture) for picture in section.images] for section in sections],
             cards=[[_data_uri(card.picture) for card in section.cards] for section in sections],
-            policy=policy([script, plotly] if drawn else [script], [style]),
+            policy=Markup(rules),  # noqa: S704 - ours: hashes and keywords
             style=Markup(style),  # noqa: S704 - ours
             script=Markup(script),  # noqa: S704 - ours
-            plotly=Markup(plotly),  # noqa: S704 - the library's
+            plotly="" if beside else Markup(plotly),  # noqa: S704 - the library's
+            beside=beside,
             unwanted=_STYLE_ID.findall(plotly),
             version=__version__,
         )
     )
+    return (nonce(html) if beside else html), drawn
 
 
 @cache
@@ -115,47 +133,18 @@ def _source(name: str) -> str:
     return (files("surgeval.pages") / "templates" / name).read_text(encoding="utf-8")
 
 
-@cache
-def _plotly() -> str:
-    from plotly.offline import get_plotlyjs
-
-    return inline(get_plotlyjs(), "script")
+def _nothing_drawn(figure: Mapping[str, Any]) -> bool:
+    """Whether a plotly figure shows no value: every trace is empty, or bars and cells of 0 only."""
+    return not any(_shows(trace) for trace in figure["data"])
 
 
-def _cells(table: Table) -> dict[str, Any]:
-    """Column heads and rows as text, with what numbers sort by."""
-    frame = table.frame.head(_MOST_ROWS)
-    floats = [value for column in frame.get_columns() if column.dtype.is_float() for value in column.to_list()]
-    places = max((_decimals(value) for value in floats if value is not None and math.isfinite(value)), default=0)
-    columns = [_column(column, places) for column in frame.get_columns()]
-    heads = [(column.name, column.dtype.is_numeric()) for column in frame.get_columns()]
-    return {
-        "heads": heads,
-        "rows": list(zip(*columns, strict=True)),
-        "hidden": table.frame.height - frame.height,
-        "total": table.frame.height,
-    }
-
-
-def _column(column: pl.Series, places: int) -> list[tuple[str, str, bool]]:
-    """Cells as (text, sort key, is a number); fractions have as many decimals as the table needs."""
-    values = column.to_list()
-    if not column.dtype.is_numeric():
-        return [("–", "", False) if value is None else (str(value), "", False) for value in values]
-    places = places if column.dtype.is_float() else 0
-    cells = []
-    for value in values:
-        if value is None or math.isnan(value):
-            cells.append(("–", "", True))
-        elif math.isinf(value):
-            cells.append(("∞" if value > 0 else "−∞", "Infinity" if value > 0 else "-Infinity", True))
-        else:
-            cells.append((f"{value:,.{places}f}".replace(",", "\u202f"), repr(value), True))
-    return cells
-
-
-def _decimals(value: float) -> int:
-    return next((places for places in range(2) if abs(value - round(value, places)) < 1e-9), 2)
+def _shows(trace: Mapping[str, Any]) -> bool:
+    if trace["type"] == "bar":
+        return any(trace["x" if trace.get("orientation") == "h" else "y"])
+    if trace["type"] == "heatmap":
+        return any(value is not None for row in trace["z"] for value in row)
+    values = trace.get("q1", trace.get("y"))
+    return values is None or any(value is not None for value in values)
 
 
 def jpeg_bytes(image: npt.NDArray[np.uint8]) -> bytes:

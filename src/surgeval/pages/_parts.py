@@ -6,6 +6,7 @@ All text is plain text: whatever a data file calls a class, the page shows those
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -17,7 +18,7 @@ import polars as pl
 from surgeval.errors import BadInput
 from surgeval.figures import Figure
 
-__all__ = ["Card", "Fact", "Link", "Picture", "Plot", "Section", "Table"]
+__all__ = ["Card", "Fact", "Finding", "Key", "Link", "Picture", "Plot", "Section", "Table", "Term"]
 
 _JPEG = b"\xff\xd8\xff"
 
@@ -29,6 +30,25 @@ class Fact:
     label: str
     value: str
     note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A sentence that a rule made of numbers, whether it speaks for or against (None: neither), and the rule."""
+
+    text: str
+    holds: bool | None = None
+    rule: str = ""
+
+    @property
+    def mark(self) -> str:
+        """A sign, beside a class for its colour and words for those who do not see either."""
+        return {True: "✓", False: "✗", None: "·"}[self.holds]
+
+    @property
+    def meaning(self) -> str:
+        """The sign in a word; also the name of its class."""
+        return {True: "for", False: "against", None: "neither"}[self.holds]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +73,7 @@ class Table:
     note: str = ""
     file: str = ""
     folded: bool = False  # closed until the reader opens it
+    explained: bool = False  # the first column holds our own words: its terms are explained
 
     def __post_init__(self) -> None:
         _require_relative(self.file)
@@ -70,6 +91,11 @@ class Plot:
     def __post_init__(self) -> None:
         for file in self.files:
             _require_relative(file)
+
+    @property
+    def reading(self) -> str:
+        """What its marks and lines mean, where the figure says it."""
+        return str(getattr(self.figure, "reading", ""))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,6 +144,35 @@ class Picture:
             raise BadInput(f"picture {self.alt!r}: found a damaged JPEG, expected a whole one") from error
 
 
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A word of the field, and what it says in one plain sentence.
+
+    >>> Term("|A|/HW", "Attended share.").key
+    'a-hw'
+    """
+
+    name: str
+    says: str
+
+    @property
+    def key(self) -> str:
+        """The name as an anchor."""
+        return "-".join(re.findall(r"[a-z0-9]+", self.name.casefold()))
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What a colour of the pictures means: a line of one colour, or a scale from the first colour to the last."""
+
+    text: str
+    colours: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not self.colours or not all(re.fullmatch("#[0-9a-f]{6}", colour) for colour in self.colours):
+            raise BadInput(f"key {self.text!r}: found {self.colours}, expected colours such as #009e73")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Card:
     """A picture of a gallery with what is known about it; `keys` are the numbers by which the reader can sort.
@@ -133,7 +188,7 @@ class Card:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Section:
-    """A chapter: text (blank lines part paragraphs), then facts, pictures, figures and tables."""
+    """A chapter: text (blank lines part paragraphs), then findings, facts, pictures, figures and tables."""
 
     title: str
     text: str = ""
@@ -143,7 +198,10 @@ class Section:
     facts: tuple[Fact, ...] = ()
     cards: tuple[Card, ...] = ()
     links: tuple[Link, ...] = ()
+    findings: tuple[Finding, ...] = ()
     paired: bool = False  # figures two by two where the screen is wide enough
+    key: tuple[Key, ...] = ()  # what the colours of the pictures mean
+    terms: tuple[Term, ...] = ()  # a glossary
 
     @property
     def plots(self) -> tuple[Plot, ...]:

@@ -3,6 +3,10 @@ r"""What keeps a page of foreign names harmless: a policy that names every scrip
 The policy (a `<meta>`, because the page is opened from a disk) allows exactly the scripts and the style sheet whose
 SHA-256 it lists, pictures that are inside the page, and nothing from any network. No 'unsafe-inline': plotly.js adds
 its rules through the object model to a `<style>` that it creates *empty*, so the hash of nothing is enough for it.
+
+A script in a file beside the page cannot be named by its hash: on `file:` browsers refuse `integrity`, because every
+file is an origin of its own. It is named by a nonce, which is a hash of the page's whole content: the same page has the
+same one, and no text in the page can contain it.
 """
 
 from __future__ import annotations
@@ -45,12 +49,28 @@ def digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode('utf-8')).digest()).decode('ascii')}'"
 
 
-def policy(scripts: Iterable[str], styles: Iterable[str]) -> str:
-    """The content security policy of a page with these inline scripts and style sheets."""
+_POLICY_NONCE, _SCRIPT_NONCE = "'nonce-'", '<script nonce="'
+
+
+def nonce(html: str) -> str:
+    """The page with its nonce in the policy, which stands before all content, and in the script, after all content.
+
+    >>> page = nonce("'nonce-' " '<script nonce="" src=a></script>')
+    >>> page.count(page[7:51])
+    2
+    """
+    value = base64.b64encode(hashlib.sha256(html.encode("utf-8", "replace")).digest()).decode("ascii")
+    html = html.replace(_POLICY_NONCE, f"'nonce-{value}'", 1)
+    before, after = html.rsplit(_SCRIPT_NONCE, 1)
+    return f"{before}{_SCRIPT_NONCE}{value}{after}"
+
+
+def policy(scripts: Iterable[str], styles: Iterable[str], *, open: bool = False) -> str:
+    """The policy of a page with these inline scripts and style sheets; `open` for a nonce that is put in later."""
     return "; ".join(
         (
             "default-src 'none'",
-            f"script-src {' '.join(digest(script) for script in scripts)}",
+            f"script-src {' '.join([*map(digest, scripts), *([_POLICY_NONCE] if open else [])])}",
             f"style-src {' '.join(digest(style) for style in (*styles, ''))}",
             "img-src data:",
             "base-uri 'none'",

@@ -12,14 +12,15 @@ import polars as pl
 
 from surgeval.errors import BadInput
 from surgeval.figures import Estimate, EstimateBars, EstimateGroup
+from surgeval.protocols.verdict import Verdict
 from surgeval.results import Result
-from surgeval.stats import FEW_CLUSTERS, Difference, Interval
+from surgeval.stats import FEW_CLUSTERS, Difference, Interval, Unit
 
 if TYPE_CHECKING:
     from surgeval.datasets import Dataset
 
-__all__ = ["Chapter", "Compared", "Comparison", "Demo", "Headline", "RunResult", "by_key",
-           "few_video_notes"]  # fmt: skip
+__all__ = ["Chapter", "Compared", "Comparison", "Demo", "Headline", "RunResult", "by_key", "few_video_notes",
+           "refuse_dataset"]  # fmt: skip
 
 Part = TypeVar("Part")
 _MOST_BARS = 24
@@ -60,6 +61,23 @@ class Headline:
     _: KW_ONLY
     chance: float | None = None
     higher_is_better: bool | None = True
+    unit: Unit = "score"
+
+    @property
+    def cell(self) -> str:
+        """Number and ends as tables show them."""
+        return self.interval.cell(self.unit)
+
+
+def refuse_dataset(out: Path) -> None:
+    """Refuse to write a result into a folder that holds a dataset: its files would become part of the data.
+
+    >>> refuse_dataset(Path("a new folder"))
+    """
+    from surgeval.datasets import is_dataset
+
+    if out.is_dir() and is_dataset(out):
+        raise BadInput(f"{out}: found a dataset, expected a new folder or one of an earlier result")
 
 
 class RunResult(Result):
@@ -75,9 +93,14 @@ class RunResult(Result):
         """The numbers to read first, best known first."""
         raise NotImplementedError
 
+    def verdict(self) -> Verdict | None:
+        """What the numbers say together, by the rules of docs/verdicts.md; None where a protocol judges nothing."""
+        return None
+
     def __repr__(self) -> str:
-        said = "; ".join(f"{one.label} {one.interval}" for one in self.headlines()[:3])
-        return f"{type(self).__name__} {self.name!r}: {said or 'no number'}"
+        said = "; ".join(f"{one.label} {one.cell}" for one in self.headlines()[:3])
+        verdict = self.verdict()
+        return f"{type(self).__name__} {self.name!r}: {f'{verdict.grade}; ' if verdict else ''}{said or 'no number'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +112,7 @@ class Compared:
     difference: Difference
     _: KW_ONLY
     higher_is_better: bool | None = True
+    unit: Unit = "score"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -121,18 +145,19 @@ class Comparison(Result):
 
     @property
     def figures(self) -> dict[str, EstimateBars]:
-        """`differences`: bars with their intervals; the table has also those that do not fit."""
-        drawn = [one for one in self.numbers if math.isfinite(one.difference.estimate)][:_MOST_BARS]
-        if not drawn:
-            return {}
-        estimates = tuple(
-            Estimate(d.estimate)
-            if math.isnan(d.interval.low)
-            else Estimate(d.estimate, d.interval.low, d.interval.high)
-            for d in (one.difference for one in drawn)
-        )
-        bars = (EstimateGroup("A − B", estimates),)
-        return {"differences": EstimateBars("Differences A − B", tuple(one.label for one in drawn), bars, "difference")}
+        """`differences` of scores, `differences_shares` in per cent: bars with intervals, the first of each unit."""
+        made = {}
+        for unit, name, axis in (
+            ("share", "differences_shares", "difference, %"),
+            ("score", "differences", "difference"),
+        ):
+            drawn = [one for one in self.numbers if one.unit == unit and math.isfinite(one.difference.estimate)]
+            if drawn:
+                labels = tuple(one.label for one in drawn[:_MOST_BARS])
+                bars = (EstimateGroup("A − B", tuple(_bar(one) for one in drawn[:_MOST_BARS])),)
+                title = "Differences A − B" if unit == "score" else "Differences A − B of shares"
+                made[name] = EstimateBars(title, labels, bars, axis)
+        return made
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -147,6 +172,13 @@ class Comparison(Result):
     def __repr__(self) -> str:
         first = f": {self.numbers[0].label} {self.numbers[0].difference}" if self.numbers else ""
         return f"{self.a} − {self.b}{first}"
+
+
+def _bar(one: Compared) -> Estimate:
+    scale, interval = (100 if one.unit == "share" else 1), one.difference.interval
+    if math.isnan(interval.low):
+        return Estimate(scale * interval.estimate)
+    return Estimate(scale * interval.estimate, scale * interval.low, scale * interval.high)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from surgeval.errors import BadInput
+from surgeval.errors import BadInput, MissingExtra
 
 __all__ = ["Descriptor"]
 
@@ -73,6 +73,10 @@ class Descriptor:
             raise BadInput(f"protocol {self.name}: {name}: found {place!r}, expected MODULE:FUNCTION")
         try:
             function: Callable[..., Any] = getattr(import_module(module), attribute)
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] in ("torch", "transformers", "safetensors", "tokenizers"):
+                raise MissingExtra(f"protocol {self.name}", error.name or "") from error
+            raise BadInput(f"protocol {self.name}: {name} = {place!r}: {error}") from error
         except (ImportError, AttributeError) as error:
             raise BadInput(f"protocol {self.name}: {name} = {place!r}: {error}") from error
         if not callable(function):

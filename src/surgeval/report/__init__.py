@@ -3,7 +3,7 @@
 The page of one run belongs to its protocol, the page kit to `surgeval.pages`.
 """
 
-from surgeval.report._comparison import readable_comparison, write_comparison
+from surgeval.report._comparison import readable_comparison, tally, write_comparison
 from surgeval.report._index import write_index, write_run_pages
 from surgeval.report.dataset import (
     DatasetStatistics,
@@ -15,11 +15,15 @@ from surgeval.report.dataset import (
 )
 from surgeval.report.ranking import (
     RankingStudy,
+    findings,
+    leading,
     rank,
     rank_runs,
     ranking_sections,
     read_outcomes_of,
+    read_results,
     study_ranking,
+    write_feedback,
     write_ranking_report,
 )
 
@@ -30,14 +34,19 @@ __all__ = [
     "VideoCounts",
     "dataset_sections",
     "dataset_statistics",
+    "findings",
+    "leading",
     "rank",
     "rank_runs",
     "ranking_sections",
     "read_outcomes_of",
+    "read_results",
     "readable_comparison",
     "study_ranking",
+    "tally",
     "write_comparison",
     "write_dataset_report",
+    "write_feedback",
     "write_index",
     "write_ranking_report",
     "write_run_pages",

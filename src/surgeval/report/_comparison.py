@@ -7,15 +7,18 @@ from pathlib import Path
 
 import polars as pl
 
-from surgeval.pages import Fact, Section, Table, save_figures, save_tables, write_page
+from surgeval.pages import Fact, Finding, Section, Table, save_figures, save_tables, write_page
 from surgeval.protocols.contract import Compared, Comparison
+from surgeval.protocols.verdict import listed
+from surgeval.stats import number_text
 
-__all__ = ["readable_comparison", "write_comparison"]
+__all__ = ["readable_comparison", "tally", "write_comparison"]
 
+_FIRST = 6  # numbers that get a sentence; the table has them all
+_RULE = "Rule: better where p is at most 0.05, over six videos or more."
 _COMMON = (
-    "Both runs are measured on the same videos, so the difficulty of the videos cancels out. Two runs are told apart "
-    "when p is at most 0.05. The p-values are two-sided and not adjusted for their number; below six videos there is "
-    "none, because no test could reach 0.05."
+    "Both runs are measured on the same videos, so the difficulty of the videos cancels out. The p-values are "
+    "two-sided and not adjusted for their number; below six videos there is none, because no test could reach 0.05."
 )
 _METHOD = {
     "exchange": "p is that of the exchange test: if the runs were equally good, their results on any video could have "
@@ -37,8 +40,8 @@ def write_comparison(comparison: Comparison, out: str | Path) -> Path:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     numbers = (Compared("accuracy", "accuracy", gap),)
     ...     page = write_comparison(Comparison(protocol="focus", a="gaze", b="none", numbers=numbers), Path(folder))
-    ...     page.name, sorted(path.name for path in Path(folder).iterdir())
-    ('report.html', ['figures', 'report.html', 'tables'])
+    ...     page.name, sorted(path.name for path in Path(folder).iterdir() if path.is_dir())
+    ('report.html', ['figures', 'tables'])
     """
     out = Path(out)
     save_tables(comparison.tables, out / "tables")
@@ -46,15 +49,17 @@ def write_comparison(comparison: Comparison, out: str | Path) -> Path:
     tables = [
         Table(title, frame, file="tables/differences.csv") for title, frame in readable_comparison(comparison).items()
     ]
-    first = comparison.numbers[0] if comparison.numbers else None
+    warnings = "\n\n".join(_sentence(note) for note in comparison.notes)
+    findings = tuple(Finding(verdict(one, comparison.a, comparison.b))
+                     for one in comparison.numbers[:_FIRST])  # fmt: skip
     sections = (
-        Section("Overview", "\n\n".join(_sentence(note) for note in comparison.notes), facts=_facts(comparison),
-                figures=tuple(plots.values()), tables=tuple(tables)),
+        Section("Verdict", f"{_RULE}\n\n{warnings}", findings=findings),
+        Section("Overview", facts=_facts(comparison), figures=tuple(plots.values()), tables=tuple(tables)),
         Section("How it was computed", "\n\n".join([_COMMON, *_methods(comparison)])),
     )  # fmt: skip
     return write_page(
         out / "report.html", f"{comparison.a} and {comparison.b}", sections, kind=f"{comparison.protocol}, compared",
-        lead=verdict(first, comparison.a, comparison.b) if first else "The runs share no number.",
+        lead=tally(comparison),
         details={"Protocol": comparison.protocol, "A": comparison.a, "B": comparison.b,
                  "Videos": str(comparison.clusters)},
     )  # fmt: skip
@@ -70,13 +75,34 @@ def readable_comparison(comparison: Comparison) -> dict[str, pl.DataFrame]:
     {'gaze − none, paired over 8 videos': ('accuracy', '0.750', '0.500', '0.250 [0.000, 0.473]')}
     """
     rows = [
-        (one.label, _number(one.difference.a), _number(one.difference.b), one.difference.interval.cell(),
+        (one.label, number_text(one.difference.a, one.unit), number_text(one.difference.b, one.unit),
+         one.difference.interval.cell(one.unit),
          "" if math.isnan(one.difference.p) else f"{one.difference.p:.4f}", who(one, comparison.a, comparison.b))
         for one in comparison.numbers
     ]  # fmt: skip
     heads = ["number", f"A: {comparison.a}", f"B: {comparison.b}", "A − B", "p", "better"]
     title = f"{comparison.a} − {comparison.b}, paired over {comparison.clusters} videos"
     return {title: pl.DataFrame(rows, schema=dict.fromkeys(heads, pl.String), orient="row")}
+
+
+def tally(comparison: Comparison) -> str:
+    """One sentence on all numbers: how many say that one of them is better.
+
+    >>> tally(Comparison(protocol="focus", a="gaze", b="none", numbers=()))
+    'The runs share no number.'
+    """
+    judged = [one for one in comparison.numbers if one.higher_is_better is not None]
+    if not judged:
+        return "None of the numbers says which is better." if comparison.numbers else "The runs share no number."
+    a, b = comparison.a, comparison.b
+    if all(one.difference.interval.few_clusters for one in judged):
+        return f"Not told apart: {comparison.clusters} videos are too few for a claim about videos in general."
+    wins = {name: [one.label for one in judged if who(one, a, b) == name] for name in (a, b)}
+    total, ahead = len(judged), [name for name in (a, b) if wins[name]]
+    if not ahead:
+        return f"Not told apart: of {total} number{'s' * (total > 1)} none says that {a} or {b} is better."
+    said = [f"{name} is better in {len(wins[name])} of {total} numbers ({listed(wins[name])})" for name in ahead]
+    return f"{'; '.join(said)}."
 
 
 def who(one: Compared, a: str, b: str) -> str:
@@ -89,29 +115,32 @@ def who(one: Compared, a: str, b: str) -> str:
 def verdict(one: Compared, a: str, b: str) -> str:
     """One sentence on one number."""
     interval = one.difference.interval
-    values = f"{one.label}: {_number(one.difference.a)} against {_number(one.difference.b)}"
+    values = f"{one.label}: {number_text(one.difference.a, one.unit)} against {number_text(one.difference.b, one.unit)}"
+    gap = interval.cell(one.unit)
     if interval.few_clusters:
         return f"{values}; {interval.clusters} videos are too few for a claim about videos in general."
     if not one.difference.told_apart:
-        return f"{values}; they are not told apart, difference {interval.cell()}."
+        return f"{values}; they are not told apart, difference {gap}."
     better = who(one, a, b)
-    return f"{values}; {f'{better} is better' if better else 'they differ'}, difference {interval.cell()}."
+    return f"{values}; {f'{better} is better' if better else 'they differ'}, difference {gap}."
 
 
 def _methods(comparison: Comparison) -> list[str]:
-    return [_METHOD[test] for test in dict.fromkeys(one.difference.test for one in comparison.numbers)]
+    used = dict.fromkeys(one.difference.test for one in comparison.numbers)
+    return [_METHOD[test] for test in used if test in _METHOD]
 
 
 def _facts(comparison: Comparison) -> tuple[Fact, ...]:
     return tuple(
-        Fact(one.label, f"{one.difference.estimate:+.3f}", one.difference.interval.ends())
+        Fact(one.label, _signed(one), one.difference.interval.ends(one.unit))
         for one in comparison.numbers[:3]
         if math.isfinite(one.difference.estimate)
     )
 
 
-def _number(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.3f}"
+def _signed(one: Compared) -> str:
+    text = number_text(one.difference.estimate, one.unit)
+    return text if text.startswith("-") or not one.difference.estimate else f"+{text}"
 
 
 def _sentence(note: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -14,9 +14,11 @@ from surgeval.pages import Link, Section, Table, distinct, write_page
 from surgeval.protocols.contract import Headline, RunResult
 from surgeval.protocols.descriptor import Descriptor
 from surgeval.protocols.registry import descriptor_of, descriptors, load_run, runs_in
+from surgeval.stats import number_text
 
 __all__ = ["write_index", "write_run_pages"]
 
+_OPEN = 12  # runs whose verdicts stand open
 _FIRST = 4  # numbers beside each run; the folded table has them all
 
 
@@ -105,11 +107,17 @@ def _tables(runs: Sequence[RunResult]) -> tuple[Table, ...]:
     """A row per run with the first numbers and what chance reaches; every number is folded below."""
     numbers = _by_number(runs)
     first, names = list(numbers)[:_FIRST], distinct(run.name for run in runs)
-    rows = [[name, *(_cell(numbers[label], n) for label in first)] for n, name in enumerate(names)]
-    chance = {label: {one.chance for one in numbers[label].values()} - {None} for label in first}
-    if any(chance.values()):
-        rows.append(["chance", *(_range(levels) for levels in chance.values())])
-    tables = [Table("Headline numbers", _frame(distinct(["run", *first]), rows))]
+    verdicts = [run.verdict() for run in runs]
+    judged = any(verdicts)
+    said = [[one.grade if one else "–"] if judged else [] for one in verdicts]
+    rows = [[name, *said[n], *(_cell(numbers[label], n) for label in first)] for n, name in enumerate(names)]
+    if any(one.chance is not None for label in first for one in numbers[label].values()):
+        rows.append(["chance", *[""] * judged, *(_range(numbers[label].values()) for label in first)])
+    heads = distinct(["run", *["verdict"] * judged, *first])
+    tables = [Table("Verdicts and headline numbers" if judged else "Headline numbers", _frame(heads, rows))]
+    if judged:
+        because = [[name, one.sentence if one else "–"] for name, one in zip(names, verdicts, strict=True)]
+        tables.append(Table("Why", _frame(["run", "verdict"], because), folded=len(runs) > _OPEN))
     if len(numbers) > _FIRST:
         every = [[label, *(_cell(known, n) for n in range(len(runs)))] for label, known in numbers.items()]
         tables.append(Table("All headline numbers", _frame(distinct(["number", *names]), every), folded=True))
@@ -126,12 +134,13 @@ def _by_number(runs: Sequence[RunResult]) -> dict[str, dict[int, Headline]]:
 
 
 def _cell(known: Mapping[int, Headline], run: int) -> str:
-    return known[run].interval.cell() if run in known else "–"
+    return known[run].cell if run in known else "–"
 
 
-def _range(levels: set[float | None]) -> str:
+def _range(headlines: Collection[Headline]) -> str:
     """One level, or from the lowest to the highest where runs differ."""
-    texts = [f"{level:.3f}" for level in sorted(level for level in levels if level is not None)]
+    known = sorted((one.chance, one.unit) for one in headlines if one.chance is not None)
+    texts = [number_text(level, unit) for level, unit in known]
     return "" if not texts else texts[0] if texts[0] == texts[-1] else f"{texts[0]} to {texts[-1]}"
 
 

@@ -11,6 +11,7 @@ from surgeval.stats._inputs import slices_by
 from surgeval.stats._interval import FEW_CLUSTERS, Interval, Intervals, wilson
 from surgeval.stats._resample import multiplicities, two_sided_p
 from surgeval.stats._streams import stream
+from surgeval.stats._wording import NOTHING, Unit, number_text, with_ends
 from surgeval.stats.agreement import cohen_kappa, count_ratings, fleiss_kappa
 from surgeval.stats.bootstrap import bootstrap_mean, bootstrap_slices, share_interval
 from surgeval.stats.krippendorff import krippendorff_alpha
@@ -20,10 +21,12 @@ from surgeval.stats.statistic import bootstrap_statistic, bootstrap_vector
 
 __all__ = [
     "FEW_CLUSTERS",
+    "NOTHING",
     "Agreement",
     "Difference",
     "Interval",
     "Intervals",
+    "Unit",
     "bootstrap_mean",
     "bootstrap_slices",
     "bootstrap_statistic",
@@ -35,6 +38,7 @@ __all__ = [
     "fleiss_kappa",
     "krippendorff_alpha",
     "multiplicities",
+    "number_text",
     "paired_difference",
     "paired_statistic",
     "paired_vector",
@@ -43,5 +47,6 @@ __all__ = [
     "stream",
     "two_sided_p",
     "wilson",
+    "with_ends",
 ]
 __all__ += ranking.__all__

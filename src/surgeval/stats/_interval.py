@@ -14,6 +14,7 @@ import polars as pl
 from scipy.special import ndtri
 
 from surgeval.errors import BadInput, sentence
+from surgeval.stats._wording import Unit, number_text, with_ends
 
 __all__ = ["FEW_CLUSTERS", "Interval", "Intervals", "wilson"]
 
@@ -60,22 +61,20 @@ class Interval:
         flag = f" (few clusters: {self.clusters})" if self.few_clusters else ""
         return f"{self.estimate:.3f} [{ends}]{flag}"
 
-    def cell(self, places: int = 3) -> str:
+    def cell(self, unit: Unit = "score") -> str:
         """For a table: number and ends in one cell, a dash where there is no number.
 
-        >>> Interval(0.5124, 0.43, 0.601).cell(), Interval(-0.0001, math.nan, math.nan).cell(2)
-        ('0.512 [0.430, 0.601]', '0.00')
+        >>> Interval(0.5124, 0.43, 0.601).cell(), Interval(0.5124, 0.43, 0.601).cell("share")
+        ('0.512 [0.430, 0.601]', '51.2 % [43.0, 60.1]')
         """
-        if math.isnan(self.estimate):
-            return "–"
-        low, high, estimate = (_fixed(value, places) for value in (self.low, self.high, self.estimate))
-        return estimate if math.isnan(self.low) else f"{estimate} [{low}, {high}]"
+        return with_ends(self.estimate, self.low, self.high, unit)
 
-    def ends(self, places: int = 3) -> str:
+    def ends(self, unit: Unit = "score") -> str:
         """The ends in words, for the remark under a number: `95 % interval 0.430 to 0.601`."""
         if math.isnan(self.low):
             return "no interval"
-        return f"{100 * self.level:g} % interval {self.low:.{places}f} to {self.high:.{places}f}"
+        low, high = (number_text(end, unit) for end in (self.low, self.high))
+        return f"{100 * self.level:g} % interval {low} to {high}"
 
     def to_json(self) -> dict[str, float | int | None]:
         """Plain values; NaN, which is no JSON, as null."""
@@ -118,12 +117,6 @@ class Intervals:
 
     def _repr_html_(self) -> str:
         return str(self.to_frame()._repr_html_())
-
-
-def _fixed(value: float, places: int) -> str:
-    """The number with so many decimals; what rounds to nothing has no sign."""
-    text = f"{value:.{places}f}"
-    return text.removeprefix("-") if float(text) == 0 else text
 
 
 def _table(items: list[Interval]) -> pl.DataFrame:

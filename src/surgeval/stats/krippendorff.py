@@ -99,7 +99,7 @@ def _places(known: tuple[Any, ...], metric: Metric, given: bool) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class _Pairs:
+class _RatingPairs:
     """Every unordered pair of ratings of one unit; `weight` = 2 / (m − 1) for a unit of m ratings."""
 
     unit: Ints
@@ -108,14 +108,14 @@ class _Pairs:
     weight: Floats
 
 
-def _pairs(codes: Ints) -> _Pairs:
+def _pairs(codes: Ints) -> _RatingPairs:
     ratings = (codes >= 0).sum(axis=1)
     parts = []
     for left, right in combinations(range(codes.shape[1]), 2):
         unit = np.flatnonzero((codes[:, left] >= 0) & (codes[:, right] >= 0))
         parts.append((unit, codes[unit, left], codes[unit, right]))
     unit, first, second = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return _Pairs(unit, np.minimum(first, second), np.maximum(first, second), 2 / (ratings[unit] - 1))
+    return _RatingPairs(unit, np.minimum(first, second), np.maximum(first, second), 2 / (ratings[unit] - 1))
 
 
 def _marginals(codes: Ints, size: int) -> csr_array:
@@ -123,7 +123,7 @@ def _marginals(codes: Ints, size: int) -> csr_array:
     return csr_array((np.ones(len(unit)), (unit, codes[unit, rater])), shape=(len(codes), size))
 
 
-def _joined(marginals: csr_array, column: Ints, pairs: _Pairs, worth: Floats, columns: int) -> csr_array:
+def _joined(marginals: csr_array, column: Ints, pairs: _RatingPairs, worth: Floats, columns: int) -> csr_array:
     units, size = marginals.shape
     left = marginals.tocoo()
     data = np.concatenate([left.data, worth])
@@ -131,7 +131,7 @@ def _joined(marginals: csr_array, column: Ints, pairs: _Pairs, worth: Floats, co
     return csr_array((data, at), shape=(units, size + columns))
 
 
-def _fixed(pairs: _Pairs, marginals: csr_array, place: Floats, metric: Metric) -> tuple[csr_array, Disagreement]:
+def _fixed(pairs: _RatingPairs, marginals: csr_array, place: Floats, metric: Metric) -> tuple[csr_array, Disagreement]:
     """Metrics whose distances do not depend on the data: a unit's disagreement is one number."""
     size = len(place)
     worth = pairs.weight * _squared(place[pairs.low], place[pairs.high], metric)
@@ -169,7 +169,7 @@ def _squared(x: Floats, y: Floats, metric: Metric) -> Floats:
     return np.asarray(gap**2)
 
 
-def _ordinal(pairs: _Pairs, marginals: csr_array) -> tuple[csr_array, Disagreement]:
+def _ordinal(pairs: _RatingPairs, marginals: csr_array) -> tuple[csr_array, Disagreement]:
     """The ordinal distance is that of mid-ranks, which change with each resample: keep every pair of categories."""
     size = marginals.shape[1]
     kinds, column = np.unique(pairs.low * size + pairs.high, return_inverse=True)

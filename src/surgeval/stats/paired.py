@@ -26,7 +26,7 @@ from surgeval.stats._inputs import Scores, finite, same_length
 from surgeval.stats._interval import FEW_CLUSTERS, Interval
 from surgeval.stats._means import Point, Sample, Scheme, jackknife, replicates
 from surgeval.stats._resample import NamedDrawing, Resampling, blocks, interval_ends, snapped, two_sided_p, usable
-from surgeval.stats._student import defined_without, t_ends, t_p
+from surgeval.stats._student import UNBOUNDED, defined_without, t_ends, t_p
 from surgeval.stats.bootstrap import plan_for, read_clusters, sample_of
 from surgeval.stats.statistic import Matrix, Statistic, as_matrix, check_names, codes_of, interval_of, replicate
 
@@ -112,7 +112,9 @@ def paired_difference(
     note, ends = "all differences are equal" if sample.constant else "", (estimate, estimate)
     if plan.method == "t":
         if not sample.constant:
-            ends = t_ends(estimate, jackknife(sample, point)[0], sample.terms(point)[1], plan.level)
+            fractions = all(bool((side >= 0).all() and (side <= 1).all()) for side in (first, second))
+            bounds = (-1.0, 1.0) if fractions else UNBOUNDED
+            ends = t_ends(estimate, jackknife(sample, point)[0], sample.terms(point)[1], plan.level, bounds)
         p, used, test = _exchanged_mean(sample, point, plan, scale), 0, "exchange"
     else:
         drawn = snapped(replicates(sample, scheme, point, plan), scale)

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from rich.text import Text
 
-from surgeval.console import console, print_frame, print_json, print_pieces, print_table, progress
+from surgeval.console import console, print_frame, print_json, print_pieces, print_table
 
 CLEAR = "hook\x1b[2J\x9b31m\u202e"
 SPELT = "hook\\x1b[2J\\x9b31m\\u202e"
@@ -43,22 +43,6 @@ def test_colours_of_our_own_still_reach_a_terminal(monkeypatch: pytest.MonkeyPat
     assert "\x1b[1m" in said  # the bold head
     assert "\x1b[2J" not in said
     assert "\x9b" not in said
-
-
-def test_a_progress_bar_takes_names_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    monkeypatch.setenv("TERM", "xterm-256color")
-    screen = Terminal()
-    monkeypatch.setattr(sys, "stderr", screen)
-    with progress("frames") as bar:
-        bar.add_task(f"[red]{CLEAR}", total=2)
-        bar.refresh()
-    said = screen.getvalue()
-    assert "[red]hook\\x1b" in said
-    assert "\x1b[2J" not in said
 
 
 def test_json_is_the_same_value_without_control_characters(capsys: pytest.CaptureFixture[str]) -> None:

@@ -117,7 +117,7 @@ def test_no_image_is_looked_for_outside_the_folder(tmp_path: Path) -> None:
     image(tmp_path / "secret.png")
     root = write_bbox(tmp_path / "bbox")
     path = root / "ROI_Labels.csv"
-    path.write_text(path.read_text() + "41;D;../../../secret.png;3;Grasper;1;2;3;4\n")
+    path.write_text(path.read_text() + "41;D;../../../secret.png;3;Grasper;1;2;30;40\n")
     found = problems(open_dataset(root))
     assert [problem.kind for problem in found] == ["path-escape"]
     assert all(frame.image is None or frame.image.path.is_relative_to(root)

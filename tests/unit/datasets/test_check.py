@@ -5,6 +5,7 @@ import shutil
 import struct
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from PIL import Image
 
 from surgeval.datasets import MemoryDataset, Problem, check, dataset_fingerprint, open_dataset, read_image
 from surgeval.errors import DataError
-from surgeval.records import Frame, ImageRef
+from surgeval.records import Box, Frame, ImageRef, Instance, Triplet
 from surgeval.vocab import load_labels
 
 Export = Callable[[str], Path]
@@ -144,3 +145,14 @@ def test_a_picture_of_hundreds_of_megapixels_is_called_too_large(exported: Expor
     report = check(open_dataset(root), images=False)
     assert report.counts == {"image-broken": 1}
     assert "found a picture that is too large, expected at most 20000 a side" in str(report.problems[0])
+
+
+def test_boxes_of_a_few_pixels_are_counted_in_one_warning_per_video() -> None:
+    sides = [(3.9, 40), (40, 4), (9.9, 40), (10, 5.5), (40, 40)]  # of 2000 × 1000: 10 and 5 pixels are 0.5 %
+    boxes = tuple(Instance(Triplet(0), Box(10, 10, w, h)) for w, h in sides)
+    frame = Frame("VID01", "000007", 7, None, None, 2000, 1000, boxes)
+    report = check(MemoryDataset(load_labels("cholec80"), [frame, replace(frame, name="000008")]))
+    (problem,) = report.problems
+    assert (problem.kind, problem.level, report.ok) == ("box-tiny", "warning", True)
+    assert "video VID01" in str(problem)
+    assert "6 tiny of 10 boxes, the first 3.9 × 40 pixels in frame 000007" in str(problem)

@@ -39,7 +39,19 @@ def test_pixels_count_from_one(tmp_path: Path) -> None:
     assert dataset.space.name == "cholec80"
 
 
-def test_our_own_files_hold_the_corners_as_they_are(tmp_path: Path) -> None:
+def test_our_own_files_count_to_the_last_pixel_inside(tmp_path: Path) -> None:
+    text = page(1, 1, 80, 40).replace("<size>", "<source><database>surgeval</database></source><size>")
+    assert next(iter(open_dataset(put(tmp_path, text)).frames("v01"))).instances[0].box == Box(0, 0, 80, 40)
+
+
+@pytest.mark.parametrize("written", ["nan", "1e400", "sNaN", "-1e999999999", "x"])
+def test_a_corner_of_our_own_that_is_no_number_is_named(tmp_path: Path, heard: Any, written: str) -> None:
+    text = page(written, 1, 80, 40).replace("<size>", "<source><database>surgeval</database></source><size>")
+    assert not next(iter(open_dataset(put(tmp_path, text)).frames("v01", heard))).instances
+    assert heard
+
+
+def test_our_first_files_hold_the_corners_as_they_are(tmp_path: Path) -> None:
     text = page(0, 0, 80, 40).replace("<size>", "<origin>0</origin><size>")
     assert next(iter(open_dataset(put(tmp_path, text)).frames("v01"))).instances[0].box == Box(0, 0, 80, 40)
 

@@ -1,15 +1,14 @@
 from __future__ import annotations
 
-import io
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
-from surgeval.engine import Manifest, RunSummary, Unit, run
+from surgeval.engine import Manifest, RunSummary, Unit, run, unit_name
 from surgeval.engine._parts import Failure, PartInfo
-from surgeval.engine._progress import Progress, rates
 from surgeval.engine._tally import RunTally
+from surgeval.progress import Display, advance
 from surgeval.records import Case
 
 
@@ -22,31 +21,33 @@ def test_a_silent_run_prints_nothing(tmp_path: Path, capfd: pytest.CaptureFixtur
     assert capfd.readouterr() == ("", "")
 
 
+def counting(payload: int) -> Iterator[Case]:
+    for number in range(payload):
+        yield Case(f"{payload}/{number}", "VID01")
+        advance("frames")
+
+
 def test_a_run_without_a_terminal_prints_plain_lines_on_standard_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run([Unit("u")], worker, folder=tmp_path / "demo", manifest=Manifest("demo"))
+    run([Unit("u"), Unit("v")], worker, folder=tmp_path / "demo", manifest=Manifest("demo"))
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err == "demo: 1 units, 0 of them finished before\n"
+    assert captured.err == "units 0/1\ndemo: 1 of 2 units were finished before\nunits 0/1\n"
 
 
-def test_a_terminal_shows_units_rates_and_the_remaining_time() -> None:
-    screen = io.StringIO()
-    console = Console(file=screen, force_terminal=True, width=120)
-    tally = RunTally(units=4, resumed=1)
-    with Progress("demo", show=True, console=console) as shown:
-        shown.begin(tally)
-        tally.add(PartInfo("n", "u", 5, (Failure("error", "no [answer]", 2),), 0.1), resumed=False)
-        shown.note("the part of unit [u] is damaged")
-        shown.update(tally, 5)
-    text = screen.getvalue()
-    assert "2/4" in text and "cases/s" in text and "left, 1 failed" in text and "unit [u]" in text
+@pytest.mark.parametrize("executor", ["serial", "processes"])
+def test_workers_report_frames_wherever_they_run(tmp_path: Path, executor: str) -> None:
+    units = [Unit(f"u{n}", n, steps={"frames": n}) for n in (3, 4)]
+    with Display(show=False) as shown:
+        run(units, counting, folder=tmp_path / "demo", manifest=Manifest("demo"), executor=executor, processes=2)
+        assert shown.line().startswith("frames 7/7 · ")
+        assert set(shown.times) == {"frames"}
 
 
-def test_units_found_finished_do_not_flatter_the_rate() -> None:
-    assert rates(RunTally(units=100, done=0, resumed=50), 0, 10.0).startswith("0 units/s")
-    assert rates(RunTally(units=100, done=10, resumed=80), 10, 10.0) == "1 units/s, 1 cases/s, 0:00:10 left"
+def test_steps_do_not_change_the_name_of_a_unit() -> None:
+    assert unit_name(Manifest("demo"), Unit("u", 1)) == unit_name(Manifest("demo"), Unit("u", 1, steps={"frames": 9}))
 
 
 def test_reasons_are_bounded_and_sorted_by_their_number() -> None:

@@ -82,6 +82,19 @@ def test_only_absent_units_are_computed(tmp_path: Path) -> None:
     assert load_cases(tmp_path).collect()["unit"].to_list() == ["a", "b", "c"]
 
 
+def test_the_same_weights_by_another_name_resume_the_run(tmp_path: Path) -> None:
+    first = Manifest("surgxbench", model={"name": "clip", "family": "clip", "identity": "5f"})
+    moved = Manifest("surgxbench", model={"name": "copies/clip", "family": "clip", "identity": "5f"})
+    go(tmp_path / "r", abc(), Counting(), manifest=first)
+    again = Counting()
+    go(tmp_path / "r", abc(), again, manifest=moved)
+    assert again.seen == []
+    assert load_record(tmp_path / "r").manifest.model["name"] == "copies/clip"
+    other = Manifest("surgxbench", model={"name": "clip", "family": "clip", "identity": "60"})
+    with pytest.raises(RunError, match=r"model\.identity"):
+        go(tmp_path / "r", abc(), Counting(), manifest=other)
+
+
 def test_other_settings_are_refused_by_key_and_change_nothing(tmp_path: Path) -> None:
     go(tmp_path, abc(), Counting())
     before = {path: path.read_bytes() for path in tmp_path.rglob("*.parquet")}

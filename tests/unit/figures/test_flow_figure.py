@@ -39,8 +39,9 @@ def test_the_panels_show_frame_flows_and_mask() -> None:
 
 def test_both_drawings_are_made_and_the_file_is_the_same_each_time(tmp_path: Path) -> None:
     drawing = pipeline("<b>hook</b> $x$").to_plotly()
-    assert len(drawing["data"]) == 5
-    assert all(trace["source"].startswith("data:image/png;base64,") for trace in drawing["data"])
+    pictures = drawing["layout"]["images"]
+    assert len(pictures) == 5
+    assert all(picture["source"].startswith("data:image/png;base64,") for picture in pictures)
     first, second = (save_figure(pipeline(), tmp_path / name) for name in ("a", "b"))
     assert [p.read_bytes() for p in first] == [p.read_bytes() for p in second]
 

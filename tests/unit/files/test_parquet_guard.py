@@ -183,3 +183,15 @@ def test_no_damaged_byte_is_a_traceback_in_the_child(tmp_path: Path, long: bool)
     assert done.returncode == 0, done.stderr.decode()[-500:]
     said = json.loads(done.stdout)
     assert 0.4 * len(paths) < sum(map(bool, said)) < len(paths)  # some bytes do not matter, most do
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limits")
+def test_the_child_may_take_no_more_memory_than_it_is_told(tmp_path: Path) -> None:
+    table().write_parquet(tmp_path / "t.parquet")
+    code = (
+        "import resource, sys; from surgeval.files._parquet_child import main;"
+        "print(repr(main(sys.argv[1], 6 << 30, 1 << 30)));"
+        "print(resource.getrlimit(resource.RLIMIT_AS)[0] == 6 << 30, resource.getrlimit(resource.RLIMIT_CORE)[0])"
+    )
+    done = subprocess.run([sys.executable, "-c", code, tmp_path / "t.parquet"], capture_output=True, text=True)
+    assert done.stdout.split() == ["''", "True", "0"], done.stderr

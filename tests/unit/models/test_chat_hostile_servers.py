@@ -18,7 +18,7 @@ from tests.unit.models.wire import ASKED, Wire, reply, response
 
 from surgeval.errors import BadInput
 from surgeval.models.chat import OpenAIChat
-from surgeval.models.chat._replies import Failure, error_of, read_reply, retry_after
+from surgeval.models.chat._replies import FailedReply, error_of, read_reply, retry_after
 from surgeval.qa.chat import Reply
 from surgeval.qa.judging import ChatJudge, JudgeItem
 
@@ -241,7 +241,7 @@ JSON = st.recursive(
 def test_reading_a_body_never_raises(body: object) -> None:
     data = json.dumps(body).encode()
     got = read_reply(data)
-    assert isinstance(got, Reply | Failure)
+    assert isinstance(got, Reply | FailedReply)
     assert isinstance(error_of(data), dict)
 
 

@@ -138,3 +138,11 @@ def test_a_text_without_the_secret_stays_as_it_is(secret: str, text: str) -> Non
     assert secret not in hidden or secret in HIDDEN
     assert Secrets([]).hide(text) == text
     assert re.escape(HIDDEN)
+
+
+def test_the_url_safe_spelling_of_base64_is_hidden_too() -> None:
+    secret = ">>>???~~~"
+    assert base64.b64encode(secret.encode()) == b"Pj4+Pz8/fn5+"
+    for echoed in ("Pj4+Pz8/fn5+", "Pj4-Pz8_fn5-", base64.urlsafe_b64encode(b"k=" + secret.encode()).decode()):
+        hidden = Secrets([secret]).hide(f"got {echoed}")
+        assert HIDDEN in hidden and "z8" not in hidden

@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from tests.unit.models.conftest import TEXT, WORDS
 
 from surgeval.errors import BadInput, DataError
-from surgeval.models import check_model, open_contrastive
+from surgeval.models import check_model, open_contrastive, usable_device
 
 
 def reconfigure(folder: Path, change: Callable[[dict[str, Any]], object], file: str = "config.json") -> None:
@@ -107,7 +107,7 @@ def test_a_tokenizer_whose_rust_part_panics_is_one_sentence(clip_folder: Path) -
 
 @pytest.mark.parametrize("device", ["meta", "foo", "hpu", "cuda:99", "cpu:-1", ""])
 def test_a_device_that_cannot_compute_is_refused(clip_folder: Path, device: str) -> None:
-    with pytest.raises(BadInput, match=f"device: found '{device}', which torch does not offer here"):
+    with pytest.raises(BadInput, match=f"device: found '{device}', .*, expected cpu"):
         open_contrastive(clip_folder, device=device)
 
 
@@ -121,3 +121,28 @@ def test_a_prompt_too_long_is_not_repeated_in_full(clip_folder: Path) -> None:
     with pytest.raises(BadInput, match="found 5002 tokens, expected at most 12") as caught:
         open_contrastive(clip_folder).texts(["hook " * 5000])
     assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize(
+    ("built", "there", "device", "why"),
+    [
+        (None, 0, "cuda", "is built without CUDA"),
+        ("13.0", 0, "cuda", "finds no GPU or no driver"),
+        ("13.0", 1, "cuda:4", "this machine has 1 of them, counted from 0"),
+        (None, 0, "mps", "no Apple GPU"),
+    ],
+)
+def test_why_a_device_is_not_there(
+    monkeypatch: pytest.MonkeyPatch, built: str | None, there: int, device: str, why: str
+) -> None:
+    def absent(*_: object, **__: object) -> None:
+        raise RuntimeError("no such device")
+
+    monkeypatch.setattr("torch.version.cuda", built)
+    monkeypatch.setattr("torch.version.hip", None)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: bool(there))
+    monkeypatch.setattr("torch.cuda.device_count", lambda: there)
+    monkeypatch.setattr("torch.backends.mps.is_available", lambda: False)
+    monkeypatch.setattr("torch.ones", absent)
+    with pytest.raises(BadInput, match=f"device: found '{device}', but .*{why}.*, expected cpu"):
+        usable_device(device)

@@ -207,7 +207,7 @@ def test_without_torch_one_sentence_says_how_to_get_it(clip_folder: Path) -> Non
         f"print(check_model({str(clip_folder)!r}).problems[0])"
     )
     out = subprocess.run([sys.executable, "-c", code], check=True, timeout=120, capture_output=True, text=True)
-    assert out.stdout.strip().endswith("found no torch, expected it installed: pip install 'surgeval[models]'")
+    assert out.stdout.strip().endswith("found no torch, expected the models extra: pip install 'surgeval[models]'")
 
 
 @pytest.fixture

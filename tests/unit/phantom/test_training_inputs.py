@@ -129,7 +129,7 @@ def test_an_empty_file_of_frames_is_bad_input_and_no_interruption(
     ("recipe", "options", "words"),
     [
         ({}, {"device": "foo"}, "device: found 'foo', which torch does not offer here"),
-        ({}, {"device": "meta"}, "device: found 'meta', which torch does not offer here"),
+        ({}, {"device": "meta"}, "device: found 'meta', which keeps no numbers"),
         ({"seed": 10**30}, {}, "seed: found 1000000000000000000000000000000, expected a whole number"),
         ({"seed": -1}, {}, "seed: found -1"),
         ({"batch": 10**30}, {}, "batch: found 1000000000000000000000000000000, expected at most 65536"),

@@ -176,8 +176,7 @@ def test_a_box_beyond_any_edge_of_the_frame_is_told(
         ("17 0.5\n", "line 1: found 2 fields, expected 6 fields"),
         ("17 0.5 0.25 0.1 0.2 0.9\n\n17 0 1 0 0.5 0.2 0.1 0.2 0.9", "line 3: found 9 fields after lines of 6"),
         ("17 0.5 0.25 nan 0.2 0.9", "line 1 (VID68 000012): w: found 'nan', expected a finite number"),
-        ("17 0.5 1.25 0.1 0.2 0.9", "cy: found '1.25', expected a fraction of the frame, from 0 to 1"),
-        ("17 427 120 85 96 0.9", "cx: found '427', expected a fraction of the frame, from 0 to 1"),
+        ("17 427 120 85 96 0.9", "here 427, 120, 85, 96, expected fractions of the frame, not pixels"),
         ("17 0.5 0.25 0.1 0.2 12", "score: found '12', expected a score from 0 to 1 as the last field (a track id"),
         ("grasper 0.5 0.25 0.1 0.2 0.9", "triplet: found 'grasper', expected a class id from 0 to 99"),
         ("100 0.5 0.25 0.1 0.2 0.9", "triplet: found '100', expected a class id from 0 to 99"),
@@ -189,6 +188,26 @@ def test_a_bad_yolo_line_is_named(truth: GroundTruth, lines: Lines, text: str, s
         read_detections(folder, truth)
     assert str(error.value).startswith(str(folder / "VID68_000012.txt"))
     assert sentence in str(error.value)
+
+
+def test_a_box_outside_the_frame_is_kept_and_told_in_yolo_as_in_csv(
+    truth: GroundTruth, lines: Lines, tmp_path: Path
+) -> None:
+    """Its centre lies outside: to the right, above, and far out among boxes that are where they should be."""
+    boxes = [(1.25, 0.5, 0.1, 0.2), (0.5, -0.2, 0.1, 0.6), (2.5, 0.5, 0.1, 0.2), (0.5, 0.5, 0.1, 0.2)]
+    folder = lines(VID68_000012="".join(f"17 {cx} {cy} {w} {h} 0.9\n" for cx, cy, w, h in boxes))
+    rows = [
+        f"VID68,000012,17,0.9,{(cx - w / 2) * 854},{(cy - h / 2) * 480},{w * 854},{h * 480}" for cx, cy, w, h in boxes
+    ]
+    table = tmp_path / "same.csv"
+    table.write_text("\n".join(["video,frame,triplet,score,x,y,w,h", *rows]))
+    told: dict[str, list[Problem]] = {"yolo": [], "csv": []}
+    yolo = read_detections(folder, truth, on_problem=told["yolo"].append).table
+    csv = read_detections(table, truth, on_problem=told["csv"].append).table
+    assert len(yolo) == len(csv) == 4
+    np.testing.assert_allclose(yolo.select("x", "y", "w", "h"), csv.select("x", "y", "w", "h"), atol=1e-9)
+    assert [p.kind for p in told["yolo"]] == [p.kind for p in told["csv"]]
+    assert {p.kind for p in told["yolo"]} == {"box-off-frame"}
 
 
 def test_a_yolo_file_of_an_unknown_frame_is_named_even_when_it_is_empty(truth: GroundTruth, lines: Lines) -> None:

@@ -53,6 +53,67 @@ def test_a_right_and_a_wrong_answer_say_why() -> None:
     assert wrong["reason"] == "answered 4, the reference is 3"
 
 
+MANY = [f"q{k}" for k in range(4)]
+
+
+def test_responses_that_all_lack_their_field_stop_the_run_and_are_shown_how() -> None:
+    rows = [{"qID": q, "answer": "3"} for q in MANY]
+    with pytest.raises(BadInput) as error:
+        score([request(q) for q in MANY], [reference(q) for q in MANY], rows)
+    assert str(error.value) == (
+        "responses: content: found in none of 4 records, which have 'qID', 'answer', "
+        'expected records like {"qID": "q0", "content": "yes", "latency": 1.5}'
+    )
+    rows[2] = response("q2")  # one that is right: the others are their own fault
+    statuses = score([request(q) for q in MANY], [reference(q) for q in MANY], rows).results["status"].to_list()
+    assert statuses == ["invalid", "invalid", "ok", "invalid"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        ([{"id": q, "content": "3"} for q in MANY], r"responses: qID: found no usable id in 4 records"),
+        ([response(q, None) for q in MANY], r"content: found nothing and 3 more that are no text, expected .*\"q0\""),
+        ([response(f"case {q}") for q in MANY], r"qID: found 'case q0' and 3 more that no question has, .*'q0'"),
+    ],
+    ids=["no id", "no text", "other ids"],
+)
+def test_responses_that_all_fail_alike_stop_the_run(rows: Rows, sentence: str) -> None:
+    asked, truth = [request(q) for q in MANY], [reference(q) for q in MANY]
+    with pytest.raises(BadInput, match=sentence):
+        score(asked, truth, rows)
+    assert score(asked, truth, rows, compat=ORENA_FOCUS).results.height == 4  # which never stops
+
+
+@pytest.mark.parametrize(("file", "lost"), [("requests", "question"), ("references", "format")])
+def test_a_file_of_questions_in_another_layout_stops_the_run(file: str, lost: str) -> None:
+    files = {"requests": [request(q) for q in MANY], "references": [reference(q) for q in MANY]}
+    for row in files[file]:
+        del row[lost]
+    with pytest.raises(BadInput, match=f"{file}: {lost}: found in none of 4 records, .* expected records like"):
+        score(files["requests"], files["references"], [response(q) for q in MANY])
+
+
+def test_compat_leaves_alone_what_the_original_does_not_look_at() -> None:
+    """Missing and late answers are wrong there before format or options are met."""
+    odd = reference("q", format="essay")
+    assert one(None, odd, compat=ORENA_FOCUS)["status"] == "missing"
+    assert one(response("q", latency=9.0), odd, compat=ORENA_FOCUS, max_latency=5)["status"] == "late"
+    assert one(response("q", 3, latency=9.0), compat=ORENA_FOCUS, max_latency=5)["correctness"] is None
+    assert one(response("q"), odd, compat=ORENA_FOCUS)["correctness"] is None
+
+
+def test_scores_are_not_written_into_a_dataset(tmp_path: Path) -> None:
+    scores = score([request("q")], [reference("q")], [response("q")])
+    (tmp_path / "VID01.json").write_text("{}")
+    scores.save(tmp_path / "new")
+    (tmp_path / "labels").mkdir()
+    (tmp_path / "labels" / "VID01_000001.xml").write_text("<annotation></annotation>")
+    with pytest.raises(BadInput, match="found a dataset, expected a new folder"):
+        scores.save(tmp_path)
+    assert not (tmp_path / "scores.json").exists()
+
+
 def test_the_results_have_the_columns_that_are_written() -> None:
     assert list(one(response("q"))) == [
         "qID", "video", "group", "primary", "ood", "clinical", "answer_format", "latency", "status", "correctness",

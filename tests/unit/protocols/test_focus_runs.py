@@ -101,10 +101,11 @@ def test_what_is_loaded_is_what_was_saved(scores: FocusScores, tmp_path: Path) -
     said = [replace(one, votes=tuple(replace(vote, text=None) for vote in one.votes)) for one in scores.verdicts]
     assert list(back.verdicts) == said  # a judge's full reply stays in the cache of verdicts
     for name in ("flat", "video_mean", "pre_evaluation", "buckets", "counts", "problems", "notes", "track", "limit",
-                 "compat", "settings", "questions", "unrankable", "human", "prices", "admission", "name"):  # fmt: skip
+                 "compat", "settings", "questions", "unrankable", "human", "prices", "admission", "floor",
+                 "name"):  # fmt: skip
         assert getattr(back, name) == getattr(scores, name), name
     assert repr(back) == repr(scores)
-    assert repr(back).startswith("FocusScores 'net <b>': pre-evaluation score 0.")
+    assert repr(back).startswith("FocusScores 'net <b>': contradicted; pre-evaluation score 0.")
 
 
 def test_one_video_without_an_interval_survives_storing(tmp_path: Path) -> None:

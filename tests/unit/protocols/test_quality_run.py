@@ -89,17 +89,23 @@ def test_a_loaded_run_tells_shares_and_means(runs: tuple[Path, Path]) -> None:
     assert found.to_frame()["frame"].to_list() == ["000025", "000050"]
     assert found.tables["videos"]["to drop"].to_list() == [2, 0]
     assert sum(found.figures["brightness"].counts) == 15  # type: ignore[attr-defined]
-    assert repr(found).startswith("QualityScores 'spoiled': frames proposed to drop, share 0.133")
+    assert repr(found).startswith("QualityScores 'spoiled': not shown; frames proposed to drop, share 13.3 %")
 
 
 def test_the_page_is_made_from_the_folder_alone(runs: tuple[Path, Path], tmp_path: Path) -> None:
     page = write_run_pages([runs[1]], tmp_path).read_text("utf-8")
-    assert "2 of 15 frames are proposed to drop." in page
+    assert "frames (" in page and "are unreadable or proposed to drop." in page
     assert "000025" in page and "Frames that could not be read" in page
     assert (tmp_path / "tables" / "drop.csv").is_file() and (tmp_path / "figures" / "sharpness.svg").is_file()
     write_run_pages([runs[0]], tmp_path / "clean")
     with pytest.raises(BadInput, match="expected one"):
         write_page_of([load_quality(run) for run in runs], tmp_path)
+
+
+def test_runs_of_a_protocol_without_a_page_for_several_get_an_index(runs: tuple[Path, Path], tmp_path: Path) -> None:
+    assert "clean" in write_run_pages([*runs], tmp_path / "both").read_text("utf-8")
+    with pytest.raises(BadInput, match="found no folder for their page"):
+        write_run_pages([*runs])
 
 
 def test_before_and_after_are_compared_video_by_video(runs: tuple[Path, Path]) -> None:
@@ -109,6 +115,8 @@ def test_before_and_after_are_compared_video_by_video(runs: tuple[Path, Path]) -
     assert (dropped.interval.low, dropped.interval.high) == (-2 / 8, 0)  # only the first video drawn; only the second
     for compared in compare_quality(runs[0], runs[0]).numbers:
         assert compared.difference.estimate == 0 == compared.difference.interval.high
+    assert compare_quality(runs[0], runs[0]).notes == ()
+    assert found.notes == ("the runs are of different data: videos are paired by their names alone",)
     other = replace(load_quality(runs[1]), limits=QualityLimits(black=10))
     with pytest.raises(BadInput, match="different limits"):
         compare_quality(runs[0], other)
@@ -143,7 +151,9 @@ def test_the_folder_of_the_quality_check_is_reported_and_compared(
     for name in ("before", "after"):
         assert command(["data", "check", str(data), "--quality", "--out", str(tmp_path / name), "--json"]) == 0
     assert command(["report", str(tmp_path / "before")]) == 0
-    assert "0 of 8 frames are proposed to drop" in (tmp_path / "before" / "report.html").read_text("utf-8")
+    assert "0 of 8 frames (0\u00a0%) are unreadable or proposed to drop" in (
+        tmp_path / "before" / "report.html"
+    ).read_text("utf-8")
     capsys.readouterr()
     assert command(["compare", str(tmp_path / "before"), str(tmp_path / "after"), "--json"]) == 0
     said = json.loads(capsys.readouterr().out)

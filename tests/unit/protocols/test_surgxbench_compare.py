@@ -32,9 +32,18 @@ def _model(name: str, seen: tuple[tuple[Any, ...], ...], tasks: tuple[str, ...] 
     config = {**profile_settings("surgxbench", tasks=tasks).record(), "classes": list(CLASSES), "motion": {}}
     data = {"name": "films", "format": "phantom", "content": "ab"}
     manifest = Manifest("surgxbench", config=config, dataset=data,
-                        model={"name": name, "family": "clip", "identity": "0123456789ab"})  # fmt: skip
+                        model={"name": name, "family": "clip", "identity": f"hash of {name.split()[-1]}"})  # fmt: skip
     record = RunRecord(manifest, "done", 1, 1, 0, len(rows), "", "", 0.0)
     return _scores(name, record, _complete(pl.DataFrame(rows)), 200, 0)
+
+
+def test_the_same_weights_under_two_names_are_told() -> None:
+    good, copy = _model("good", GOOD), _model("copy of good", GOOD)
+    assert compare_surgxbench(good, copy).notes == (
+        "both runs are of the same model (weights hash of good), whatever it is called",
+    )
+    manifest = replace(copy.record.manifest, model={"name": "good", "family": "clip", "identity": "ff"})
+    assert compare_surgxbench(good, replace(copy, record=replace(copy.record, manifest=manifest))).notes == ()
 
 
 def _with(one: SurgXScores, **config: Any) -> SurgXScores:
@@ -116,7 +125,7 @@ def test_headlines_tell_chance_and_direction() -> None:
     assert said["tp_lift"].chance == 1 and said["tp_lift"].interval.estimate == pytest.approx(3.5)
     assert said["area"].higher_is_better is None
     assert next(iter(said)) == "accuracy"
-    assert repr(one).startswith("SurgXScores 'good': top-1 right 0.750")
+    assert "; top-1 right 75.0 %" in repr(one)
     assert "<table" in one._repr_html_() and one.to_frame()["number"][0] == "accuracy"
     assert next(iter(one.figures)) == "four_way" and one.plot().axes
     assert {"headline", "classes", "four_way"} <= set(one.tables)

@@ -21,6 +21,7 @@ from surgeval.protocols.surgxbench import explain_image
 from surgeval.protocols.surgxbench._frames import PreparedFrame
 from surgeval.protocols.surgxbench._gallery import _choose, side_by_side
 from surgeval.protocols.surgxbench._labels import _font, fold, line_height, name_patches
+from surgeval.protocols.surgxbench._legend import legend_band
 from surgeval.records import Box, Frame, Instance, Triplet
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -190,8 +191,9 @@ def test_a_thumbnail_is_enlarged_until_its_caption_fits(picture: Any) -> None:
     assert _ink(found.picture, 240, 360)[1] > 150  # score and prompt
     assert found.prompts[0].area == pytest.approx(0.2, abs=0.01)  # measured in the image, not in the picture
     tall = explain_image(picture(20, 3000), "phantom-clip", [PROMPT]).picture
-    assert tall.shape[1] == 720 and tall.shape[0] < 3100
-    assert (tall[-100:, 20:360] == 255).all()
+    legend = legend_band(720, 14).shape[0]
+    assert tall.shape[1] == 720 and tall.shape[0] < 3100 + legend
+    assert (tall[-100 - legend : -legend, 20:360] == 255).all()
 
 
 def test_a_long_prompt_takes_lines_and_the_score_stays(picture: Any) -> None:
@@ -213,7 +215,9 @@ def test_five_prompts_stand_in_two_rows_each_with_its_own_band(picture: Any) -> 
     path = picture(400, 200)
     prompts = [PROMPT, "the grasper", "the bipolar", "the clipper", "the scissors"]
     shown = explain_image(path, "phantom-clip", prompts).picture
-    assert shown.shape == (2 * (200 + 7 + line_height(14)), 1200, 3)
+    legend = legend_band(1200, 14)
+    assert shown.shape == (2 * (200 + 7 + line_height(14)) + legend.shape[0], 1200, 3)
+    assert (shown[-legend.shape[0] :] == legend).all()
 
 
 def test_an_array_is_explained_as_the_file_is_and_one_prompt_needs_no_list(picture: Any) -> None:
@@ -273,3 +277,13 @@ def test_explain_refuses_prompts_that_the_model_reads_alike(
     (line,) = capsys.readouterr().err.splitlines()
     assert "'a zebra' and 'a lion'" in line and "has no 'zebra', 'lion'" in line
     assert [path.name for path in tmp_path.iterdir()] == ["frame.png"]
+
+
+def test_a_pil_image_is_explained_like_its_array() -> None:
+    pixels = np.random.default_rng(0).integers(0, 255, (48, 64, 3), dtype=np.uint8)
+    shown = [explain_image(picture, "phantom-clip", "The hook is in the image")
+             for picture in (pixels, Image.fromarray(pixels), Image.fromarray(pixels).convert("RGBA"))]  # fmt: skip
+    assert np.array_equal(shown[0].heatmap, shown[1].heatmap, equal_nan=True)
+    assert np.array_equal(shown[0].heatmap, shown[2].heatmap, equal_nan=True)
+    with pytest.raises(BadInput, match="image: found dict, expected a file, an RGB array or a PIL image"):
+        explain_image({}, "phantom-clip", "The hook is in the image")  # type: ignore[arg-type]

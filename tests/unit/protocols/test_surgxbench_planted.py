@@ -122,3 +122,16 @@ def test_the_run_says_which_model_and_which_data(looks: dict[tuple[str, str], Su
     for (model, _), look in looks.items():
         assert look.record.manifest.model["name"] == model
         assert look.cases["cluster"].n_unique() >= 5
+
+
+def test_the_verdict_believes_the_honest_model_and_not_the_shortcut(
+    looks: dict[tuple[str, str], SurgXScores],
+) -> None:
+    clip, shortcut = (looks[model, "by_instrument"].verdict() for model in (CLIP, SHORTCUT))
+    assert clip is not None and shortcut is not None
+    assert clip.grade == "supported"
+    assert shortcut.grade == "contradicted"
+    held = {reason.rule.name: reason.holds for reason in shortcut.reasons}
+    assert held["right"] is not False  # it is right, and that is not enough
+    assert held["looks"] is False
+    assert held["depends"] is not True

@@ -29,7 +29,7 @@ def test_what_is_not_exactly_yes_or_no_is_no_answer(said: str) -> None:
     assert "expected yes or no" in found.reason
 
 
-@pytest.mark.parametrize(("said", "count"), [("3", 3), ("03.", 3), ("３", 3), ("٣", 3), ("²", 2)])
+@pytest.mark.parametrize(("said", "count"), [("3", 3), ("03.", 3), ("３", 3), ("٣", 3), ("𝟑", 3)])
 def test_digits_of_any_script_count(said: str, count: int) -> None:
     assert verdict("number", str(count), said).response == count
 
@@ -37,6 +37,17 @@ def test_digits_of_any_script_count(said: str, count: int) -> None:
 def test_a_power_is_not_read_as_one_long_number() -> None:
     assert verdict("number", "105", "10⁵").state == "invalid"
     assert verdict("percentage", "52", "5²").state == "invalid"
+
+
+@pytest.mark.parametrize("said", ["3①", "10₀", "①②", "②", "²", "½", "⒊"])
+def test_raised_lowered_and_circled_digits_are_no_count(said: str) -> None:
+    assert verdict("number", "31", said).state == "invalid"
+    assert verdict("percentage", "31", said).state == "invalid"
+
+
+@pytest.mark.parametrize("said", ["№", "nº", "ⓝⓞ"])
+def test_an_abbreviation_of_number_is_no_no(said: str) -> None:
+    assert verdict("binary", "no", said).state == "invalid"
 
 
 def test_a_number_of_thousands_of_digits_is_refused_not_computed() -> None:
@@ -56,9 +67,18 @@ def test_a_hair_beyond_the_tolerance_is_wrong_at_any_precision() -> None:
 
 
 def test_a_percentage_outside_its_range_is_no_answer_unless_the_question_widens_it() -> None:
-    assert verdict("percentage", "98", "103%").state == "invalid"
-    assert verdict("percentage", "98", "103%", range=[0, 200]).correct
+    assert verdict("percentage", "98", "150%").state == "invalid"
+    assert verdict("percentage", "98", "150%", range=[0, 200]).state == "mismatch"
     assert verdict("percentage", "120", "100").state == "reference_invalid"
+
+
+def test_an_answer_above_a_hundred_is_right_within_the_tolerance_but_no_reference() -> None:
+    assert verdict("percentage", "98", "103%").correct
+    assert verdict("percentage", "97", "103%").state == "mismatch"
+    assert verdict("percentage", "100", "105").correct
+    assert verdict("percentage", "100", "105.1").state == "invalid"
+    assert verdict("percentage", "103", "103").state == "reference_invalid"
+    assert check_reference("percentage", {}, "103") != ""
 
 
 def test_classes_are_a_set_with_single_spaces_in_any_case() -> None:
@@ -97,6 +117,13 @@ def test_open_answers_keep_their_full_stop_and_have_a_length() -> None:
     assert verdict("open_ended", "the clip", "x" * 301).state == "invalid"
 
 
+@pytest.mark.parametrize("end", ["…", "ﬃ", "㎏", "e\u0301"])
+def test_an_open_answer_is_as_long_as_it_was_typed(end: str) -> None:
+    assert verdict("open_ended", "a", "x" * (300 - len(end)) + end).state == "judge"
+    assert verdict("open_ended", "a", "x" * (301 - len(end)) + end).state == "invalid"
+    assert verdict("matching", "xx", "x" * 299 + "…", pattern="(?s).*").state == "judge"
+
+
 def test_matching_forgives_a_final_full_stop_and_full_width_letters_but_not_case() -> None:
     pattern = "[A-D]-[1-4]"
     assert verdict("matching", "A-1", "A-1.", pattern=pattern).response == "A-1"
@@ -120,6 +147,7 @@ def test_a_pattern_that_wants_a_full_stop_gets_it() -> None:
         ("percentage", {"threshold_pp": float("nan")}),
         ("percentage", {"threshold_pp": "5"}),
         ("percentage", {"threshold_pp": True}),
+        ("time", {"threshold_seconds": 10**400}),
         ("percentage", {"range": [0]}),
         ("time", {"threshold_seconds": float("inf")}),
         ("fo_class", {"valid_names": "Clip"}),
@@ -147,15 +175,47 @@ def test_content_that_is_no_text_is_invalid_and_stops_the_original(content: Any)
 
 
 @pytest.mark.parametrize(
-    ("format", "kwargs"),
-    [("essay", {}), ("binary", {"x": 1}), ("matching", {}), ("matching", {"pattern": "("}), ("binary", None),
-     ("time", {"threshold_seconds": "5"}), ("fo_class", {"valid_names": 3}), ("open_ended", {"pattern": "a"})],
+    ("format", "kwargs", "text"),
+    [("essay", {}, "yes"), ("binary", {"x": 1}, "yes"), ("matching", {}, "x"), ("matching", {"pattern": "("}, "x"),
+     ("matching", {"pattern": 3}, "x"), ("binary", None, "yes"), ("time", {"threshold_seconds": "5"}, "00:00:01"),
+     ("percentage", {"threshold_pp": "five"}, "5"), ("percentage", {"threshold_pp": None}, "5"),
+     ("fo_class", {"valid_names": 3}, "Clip"), ("fo_class", {"valid_names": [3]}, "Clip"),
+     ("open_ended", {"pattern": "a"}, "x"), ("open_ended", {"max_length": "5"}, "x")],
 )  # fmt: skip
-def test_compat_names_what_aborts_the_original(format: str, kwargs: Any) -> None:
-    found = judge_format(format, kwargs, "yes", "yes", compat=ORENA_FOCUS)
+def test_compat_names_what_aborts_the_original(format: str, kwargs: Any, text: str) -> None:
+    found = judge_format(format, kwargs, text, text, compat=ORENA_FOCUS)
     assert (found.state, found.correct) == ("crash", None)
     assert "aborts" in found.reason
-    assert check_reference(format, kwargs, "yes", compat=ORENA_FOCUS) == found.reason
+    assert check_reference(format, kwargs, text, compat=ORENA_FOCUS) == found.reason
+
+
+@pytest.mark.parametrize(
+    ("format", "kwargs", "reference", "response", "state"),
+    [
+        # Each seen with orena-focus 0.4.0.
+        ("percentage", {"threshold_pp": "5"}, "50", "55", "match"),
+        ("percentage", {"threshold_pp": " 2.5 "}, "50", "53", "mismatch"),
+        ("percentage", {"threshold_pp": True}, "50", "51", "match"),
+        ("percentage", {"threshold_pp": "five"}, "50", "about 50", "invalid"),
+        ("percentage", {"threshold_pp": None}, "half", "50", "reference_invalid"),
+        ("time", {"threshold_seconds": "5"}, "00:00:01", "noon", "invalid"),
+        ("time", {"threshold_seconds": "5"}, "00:00:01", "00:00:01, 00:00:02", "mismatch"),
+        ("time", {"threshold_seconds": 10**400}, "00:00:01", "09:00:02", "match"),
+        ("time", {"threshold_seconds": True}, "00:00:01", "00:00:02", "match"),
+        ("fo_class", {"valid_names": "Clip"}, "C, p", "P,c", "match"),
+        ("fo_class", {"valid_names": "Clip"}, "C", "Clip", "invalid"),
+        ("fo_class", {"valid_names": []}, "none", "None.", "match"),
+        ("fo_class", {"valid_names": ""}, "none", "Clip", "invalid"),
+        ("fo_class", {"valid_names": {"Clip": 1}}, "clip", "Clip", "match"),
+        ("fo_class", {"valid_names": 3}, "", "Clip", "reference_invalid"),
+        ("open_ended", {"max_length": 0}, "", "", "judge"),
+        ("matching", {"pattern": "(", "max_length": 2}, "long", "x", "reference_invalid"),
+    ],
+)
+def test_compat_looks_at_options_where_the_original_does(
+    format: str, kwargs: Any, reference: str, response: str, state: str
+) -> None:
+    assert judge_format(format, kwargs, reference, response, compat=ORENA_FOCUS).state == state
 
 
 def test_two_infinite_percentages_are_not_equal_to_the_original() -> None:

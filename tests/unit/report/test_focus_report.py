@@ -14,13 +14,13 @@ import pytest
 
 from surgeval.errors import BadInput, DataError
 from surgeval.pages import render_page, save_tables
-from surgeval.protocols.focus import FocusScores, read_results, score_focus
+from surgeval.protocols.focus import FocusScores, score_focus
 from surgeval.protocols.focus.page import focus_sections, write_focus_report
 from surgeval.protocols.focus.tables import judge_table
 from surgeval.qa.chat import Price
 from surgeval.qa.judging import Panel, PanelVerdict, TableJudge, Vote, summarise_verdicts
-from surgeval.report import ranking_sections, read_outcomes_of, study_ranking, write_ranking_report
-from surgeval.report.ranking._page import _lead as _ranking_lead
+from surgeval.report import ranking_sections, read_outcomes_of, read_results, study_ranking, write_ranking_report
+from surgeval.report.ranking import leading
 from surgeval.stats import rank, stream
 
 HOSTILE = "</script><b>=1+1"
@@ -97,7 +97,7 @@ def test_a_shared_first_place_is_said_to_be_shared() -> None:
     ranking = rank({"a": same, "b": same, "c": [0] * 80}, ["x|id"] * 80, [k // 10 for k in range(80)], n_boot=200)
     study = study_ranking(ranking, outer=5, n_boot=50)
     table = ranking_sections(study)[0].tables[0].frame
-    assert table["place"].to_list() == [1, 1, 3]
+    assert table["place"].to_list() == ["1–2", "1–2", "3"]
     assert study.variants["mean accuracy"] == (1, 1, 3)
     assert np.array_equal(study.variants["pairwise"], ranking.final_rank)
 
@@ -146,8 +146,7 @@ def _lead(skill: dict[str, float], videos: int) -> str:
     where = [f"v{k:02d}" for k in rng.integers(0, videos, 400)]
     study = study_ranking(rank({name: rng.random(400) < rate for name, rate in skill.items()}, ["b"] * 400, where,
                                n_boot=200), outer=5, n_boot=50)  # fmt: skip
-    page = render_page("x", ranking_sections(study), lead=_ranking_lead(study))
-    return page.split('class="lead"', 1)[1].split("</p>", 1)[0]
+    return leading(study)
 
 
 def test_the_first_sentence_says_what_the_first_place_rests_on() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
@@ -12,7 +13,7 @@ from surgeval.engine import Manifest, save_scored
 from surgeval.errors import BadInput
 from surgeval.protocols.contract import Compared, Comparison, Headline, RunResult
 from surgeval.protocols.registry import runs_in
-from surgeval.report import readable_comparison, write_comparison, write_index
+from surgeval.report import read_outcomes_of, readable_comparison, write_comparison, write_index
 from surgeval.report._comparison import verdict, who
 from surgeval.report._index import _range, _tables
 from surgeval.stats import Difference, Interval
@@ -88,7 +89,7 @@ def test_runs_are_rows_chance_is_the_last_and_the_rest_is_folded() -> None:
     assert first.frame.row(1)[2] == "–"
     assert first.frame.row(2)[1] == "0.200 to 0.250"
     assert every.folded and every.frame.height == 5
-    assert _range({10.25, 9.5}) == "9.500 to 10.250"
+    assert _range([headline("lift", 1, 10.25), headline("lift", 1, 9.5)]) == "9.500 to 10.250"
 
 
 def test_runs_that_cannot_be_read_do_not_hide_the_others(tmp_path: Path) -> None:
@@ -114,3 +115,23 @@ def test_a_record_of_impossible_state_is_refused(tmp_path: Path) -> None:
         (tmp_path / "run.json").write_text(json.dumps({**good, key: value}))
         with pytest.raises(DataError, match=key):
             load_record(tmp_path)
+
+
+def test_runs_of_two_protocols_are_not_ranked_against_each_other(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Both have right and wrong answers, but not to the same questions."""
+    table = pl.DataFrame({"qID": ["q1"], "video": ["v"], "group": ["g"], "ood": [False], "correctness": [True]})
+    for name in ("focus", "surgxbench"):
+        (tmp_path / name).mkdir()
+    kind = {
+        name: SimpleNamespace(name=name, outcomes="outcomes", part=lambda _: lambda _: table)
+        for name in ("focus", "surgxbench")
+    }
+    monkeypatch.setattr("surgeval.report.ranking._runs.is_run", lambda path: True)
+    monkeypatch.setattr("surgeval.report.ranking._runs.descriptor_of", lambda path: kind[path.name])
+    monkeypatch.setattr("surgeval.report.ranking._runs.load_run", lambda path: path)
+    paths = [tmp_path / "focus", tmp_path / "surgxbench"]
+    assert list(read_outcomes_of(paths[:1])) == ["focus"]
+    with pytest.raises(BadInput, match="found runs of focus and of surgxbench, expected runs of one protocol"):
+        read_outcomes_of(paths)

@@ -177,28 +177,28 @@ def test_table_1_stands_on_the_page_and_beside_it_in_the_papers_layout(early: tu
     # clip in A: (0.6 + 0.2) / 2 and 0.5 / 2; in B only what is visible counts.
     assert first == [
         "clip",
-        "0.400",
-        "0.250",
-        "0.800",
-        "0.800",
-        "0.533 [0.400,\u00a00.800]",
-        "0.433 [0.250,\u00a00.800]",
+        "40.0 %",
+        "25.0 %",
+        "80.0 %",
+        "80.0 %",
+        "53.3\u00a0% [40.0,\u00a080.0]",
+        "43.3\u00a0% [25.0,\u00a080.0]",
     ]
-    assert second[:5] == ["blip", "0.100", "0.000", "0.400", "0.200"]
+    assert second[:5] == ["blip", "10.0 %", "0.0 %", "40.0 %", "20.0 %"]
     assert [row[0] for row in chance] == ["chance (clip)", "chance (blip)"]  # not the same predictions
     saved = pl.read_csv(folder / "tables" / "paper_table1.csv")
     assert saved.row(0, named=True)["all videos τ-AC"] == pytest.approx(1.6 / 3)
     assert saved.row(0, named=True)["all videos τ-AC_low"] == pytest.approx(0.4)
 
 
-def test_table_2_prints_per_cent_where_the_paper_does(early: tuple[Path, _Reader]) -> None:
+def test_table_2_prints_every_share_in_per_cent(early: tuple[Path, _Reader]) -> None:
     folder, page = early
     (title,) = (title for title in page.tables if title.startswith("Table 2"))
     head, a, _, total = page.tables[title]
-    assert head == ["video", "clip ARS", "clip V/T (%)", "clip Z/V (%)", "blip ARS", "blip V/T (%)", "blip Z/V (%)"]
-    assert [text.strip() for text in a] == ["A", "0.500", "50.0", "0.0", "0.500", "50.0", "0.0"]
+    assert head == ["video", "clip ARS", "clip V/T", "clip Z/V", "blip ARS", "blip V/T", "blip Z/V"]
+    assert [text.strip() for text in a] == ["A", "50.0 %", "50.0 %", "0.0 %", "50.0 %", "50.0 %", "0.0 %"]
     assert total[0] == "all videos"
-    assert total[2].strip().startswith("50.0 [")  # an aggregate has an interval
+    assert total[2].strip().startswith("50.0\u00a0% [")  # an aggregate has an interval
     saved = pl.read_csv(folder / "tables" / "paper_table2.csv")
     assert saved["clip V/T (%)"].to_list() == pytest.approx([50, 50, 50])
 
@@ -228,7 +228,7 @@ def test_what_could_not_be_hidden_has_no_bar(one: tuple[Path, _Reader, SurgXScor
     spec = page.figures["Right predictions lost by hiding …"]
     (lost,) = _bars(spec)
     # attended (2 of 3 lost), elsewhere (none lost), least, boxes, the boxes' shape elsewhere
-    assert lost["x"] == [pytest.approx(2 / 3), 0.0, None, None, None]
+    assert lost["x"] == [pytest.approx(200 / 3), 0.0, None, None, None]
     assert _undefined(spec) == [(0, place) for place in lost["y"][2:]]
 
 
@@ -272,7 +272,7 @@ def test_each_instrument_has_its_scores_beside_its_boxes(tmp_path: Path) -> None
     assert blip["y"] == [None, 0.0, 0.0]  # never said: no precision; shown once and missed
     assert looked["layout"]["xaxis"]["ticktext"] == ["TP-AA", "TP-AC", "FP-AC"]
     box = next(trace for trace in looked["data"] if trace["type"] == "box" and trace["name"] == "clip")
-    assert box["median"] == [pytest.approx(0.65), pytest.approx(0.7), pytest.approx(0.2)]
+    assert box["median"] == [pytest.approx(65), pytest.approx(70), pytest.approx(20)]
     nothing = [note for note in looked["layout"]["annotations"] if note["text"] == "none"]
     assert len(nothing) == 3  # blip said it never
     # hook; the one with a hostile name; bag, which blip said though no frame shows it
@@ -285,7 +285,7 @@ def test_each_instrument_has_its_scores_beside_its_boxes(tmp_path: Path) -> None
 def test_a_card_of_the_gallery_tells_the_attended_share(one: tuple[Path, _Reader, SurgXScores]) -> None:
     _, page, _ = one
     (card,) = (card for card in page.cards if card[0] == "hook: right · grounded")
-    assert card[1] == "AC 0.60, chance 0.10, AA 0.50, |A|/HW 0.25, score 0.300"
+    assert card[1] == "AC 60.0 %, chance 10.0 %, AA 50.0 %, |A|/HW 25.0 %, score 0.300"
 
 
 def test_figure_6_lists_prompts_by_rank_and_marks_each_by_its_match(one: tuple[Path, _Reader, SurgXScores]) -> None:
@@ -309,10 +309,11 @@ def test_figure_6_lists_prompts_by_rank_and_marks_each_by_its_match(one: tuple[P
 def test_the_page_says_how_many_predictions_were_left_out_and_why(one: tuple[Path, _Reader, SurgXScores]) -> None:
     folder, page, _ = one
     rows = page.tables["What was measured, and what was left out of means"]
-    assert ["instrument predictions (AC, AA)", "left out: gt_not_visible", "1", "4", "25"] in [row[:5] for row in rows]
+    left = ["instrument predictions (AC, AA)", "left out: gt_not_visible", "1", "4", "25.0 %"]
+    assert left in [row[:5] for row in rows]
     numbers = dict(row[:2] for row in page.tables["The numbers to read first, with 95 % intervals over videos"])
     assert numbers["cases left out of means"] == "1 of 7 (14.3 %)"  # 4 predictions and 3 triplets
-    assert numbers["attended share of its view, |A|/HW"].startswith("0.25")
+    assert numbers["attended share of its view,|A|/HW"].startswith("25.0\u00a0%")  # |A|/HW is a link
     assert pl.read_csv(folder / "tables" / "left_out.csv")["cases"].sum() == 7
 
 
@@ -337,7 +338,7 @@ def test_markup_in_a_class_name_is_shown_and_not_obeyed(
         assert not [link for link in outside if link.startswith(("http:", "https:", "//"))]
     assert BAD in [row[0] for row in one[1].tables["Each instrument"]]
     assert BAD in "".join(one[1].cards[0])
-    assert f"{BAD}: where it looks" in one[1].figures
+    assert f"{BAD}: how well it is named" in one[1].figures
 
 
 # what was not measured, and what cannot be compared

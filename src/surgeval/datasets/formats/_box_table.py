@@ -43,7 +43,7 @@ class _Row:
 
 
 @dataclass(slots=True)
-class _Entry:
+class _TableFrame:
     name: str
     number: int
     values: dict[str, object]  # what the templates ask for
@@ -68,7 +68,7 @@ class BoxTable:
         self._table = root if root.is_file() else named
         if self._table is None and not boxes.table:
             raise BadInput(f"{root}: found a mapping without a table, expected the key `table` with its file name")
-        self._videos: dict[str, dict[str, _Entry]] = {}
+        self._videos: dict[str, dict[str, _TableFrame]] = {}
         self._templates: dict[str, str | None] = {}
         if self._table is not None:
             self._read(self._table)
@@ -94,7 +94,7 @@ class BoxTable:
         entry = group.get(stem)
         if entry is None:
             count = number_of(stem, len(group))
-            entry = group[stem] = _Entry(stem, count, values | {"number": count})
+            entry = group[stem] = _TableFrame(stem, count, values | {"number": count})
         cells = [row.get(key) for key in columns.box]
         if len(cells) == 1:
             cells = _four(cells[0])
@@ -158,7 +158,7 @@ class BoxTable:
             return float(SOURCE_FPS), min(starts)
         return 1.0, int(min((n for group in numbers for n in group), default=0) == 1)
 
-    def _entries(self, video: str, tell: OnProblem) -> list[_Entry]:
+    def _entries(self, video: str, tell: OnProblem) -> list[_TableFrame]:
         entries = list(self._videos[video].values())
         template = self._template(video)
         if self._map.unlisted != "skip" and template and fields(template.rpartition("/")[0]):
@@ -171,7 +171,7 @@ class BoxTable:
                 if is_odd(stem):
                     Place(str(folder / file), tell).warn("file-odd-name", "the name of a copy", "one file per frame")
                 else:
-                    entries.append(_Entry(stem, number_of(stem, len(entries)), {}, [], folder / file))
+                    entries.append(_TableFrame(stem, number_of(stem, len(entries)), {}, [], folder / file))
         return sorted(entries, key=lambda entry: (entry.number, natural(entry.name)))
 
     def _template(self, video: str) -> str | None:
@@ -183,11 +183,11 @@ class BoxTable:
             self._templates[video] = next((template for template, path in paths if path and is_file(path)), None)
         return self._templates[video]
 
-    def _image(self, video: str, entry: _Entry, place: Place) -> Path | None:
+    def _image(self, video: str, entry: _TableFrame, place: Place) -> Path | None:
         template = self._template(video)
         return self._path(template, entry, place) if template else None
 
-    def _path(self, template: str, entry: _Entry, place: Place) -> Path | None:
+    def _path(self, template: str, entry: _TableFrame, place: Place) -> Path | None:
         return inside(self._folder, self._folder, filled(template, entry.values), place, "image")
 
     def _instance(self, row: _Row, place: Place, size: tuple[int, int]) -> Instance | None:

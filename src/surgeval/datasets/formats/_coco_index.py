@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from surgeval.datasets._base import OnProblem, Problem
 from surgeval.datasets.io._json import Members
-from surgeval.datasets.io._layout import SPLITS, is_file, natural, printable
+from surgeval.datasets.io._layout import SPLITS, is_file, is_printable, natural
 from surgeval.datasets.io._values import Place, shown
 from surgeval.files import open_regular
 
@@ -149,7 +149,7 @@ class CocoIndex:
         for base in dict.fromkeys(bases):
             if base.is_relative_to(self.folder):
                 for file in wanted:
-                    if "\0" not in file and printable(file) and ".." not in file and is_file(base / file):
+                    if "\0" not in file and is_printable(file) and ".." not in file and is_file(base / file):
                         return base
         return None
 

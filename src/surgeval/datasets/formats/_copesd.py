@@ -33,7 +33,7 @@ _BOXED = re.compile(r"([A-Za-z][A-Za-z_-]{0,60}) ?\[([^\[\]]{1,200})\]")
 
 
 @dataclass(slots=True)
-class _Entry:
+class _ImageEntry:
     name: str
     tail: str  # VIDEO/FILE
     splits: set[str] = field(default_factory=set)
@@ -50,7 +50,7 @@ class Copesd:
         self._folder = root if root.is_dir() else root.parent
         self._early: list[Problem] = []
         self._files = files
-        self._videos: dict[str, dict[str, _Entry]] = {}
+        self._videos: dict[str, dict[str, _ImageEntry]] = {}
         for file in files:
             self._read(file)
         self._images: dict[str, Path | None] = {}
@@ -71,7 +71,7 @@ class Copesd:
                 here.report("video-name", shown(path), "a path that ends with VIDEO/FRAME", "image")
                 continue
             video, name = parts[0], parts[1].rpartition(".")[0] or parts[1]
-            entry = self._videos.setdefault(video, {}).setdefault(name, _Entry(name, "/".join(parts)))
+            entry = self._videos.setdefault(video, {}).setdefault(name, _ImageEntry(name, "/".join(parts)))
             entry.splits.add(split_of(file))
             entry.texts.append((number, _said(talk, "human"), _said(talk, "gpt")))
 
@@ -116,7 +116,7 @@ class Copesd:
             yield Frame(video, entry.name, number_of(entry.name, ordinal), None, ImageRef(image) if image else None,
                         *size, self._instances(entry, place, size))  # fmt: skip
 
-    def _instances(self, entry: _Entry, place: Place, size: tuple[int, int]) -> tuple[Instance, ...]:
+    def _instances(self, entry: _ImageEntry, place: Place, size: tuple[int, int]) -> tuple[Instance, ...]:
         """Each instrument with its box once, although several sentences speak of the same image."""
         found: dict[tuple[str, str], Instance] = {}
         for record, instruction, answer in entry.texts:

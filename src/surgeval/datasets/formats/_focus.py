@@ -18,7 +18,7 @@ import polars as pl
 from surgeval.datasets._base import OnProblem, raise_errors
 from surgeval.datasets.formats._writing import Output
 from surgeval.datasets.io._files import ends, is_there
-from surgeval.datasets.io._json import NOTHING, parse_json, read_json, read_lines
+from surgeval.datasets.io._json import NOTHING, read_json, read_lines, told_json
 from surgeval.datasets.io._layout import names
 from surgeval.datasets.io._values import Place, shown
 from surgeval.errors import BadInput, DataError
@@ -198,7 +198,7 @@ def _rows(path: Path, tell: OnProblem) -> Iterator[Any]:
             yield from frame.slice(start, _BATCH).collect().iter_rows(named=True)
     elif path.suffix == ".jsonl":
         for number, line in read_lines(path, tell):
-            value = parse_json(line, place.at(f"line {number}"))
+            value = told_json(line, place.at(f"line {number}"))
             if value is not NOTHING:
                 yield value
     else:

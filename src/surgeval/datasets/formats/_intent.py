@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal
 from surgeval.datasets._base import Dataset, OnProblem, raise_errors
 from surgeval.datasets.formats._writing import Output
 from surgeval.datasets.io._files import ends, is_there
-from surgeval.datasets.io._json import NOTHING, parse_json, read_lines
+from surgeval.datasets.io._json import NOTHING, read_lines, told_json
 from surgeval.datasets.io._layout import inside, is_file
 from surgeval.datasets.io._values import Place, shown
 from surgeval.errors import DataError
@@ -36,7 +36,7 @@ def read_items(path: Path, tell: OnProblem, root: Path | None = None) -> Iterato
     home = root or media_home(path)
     for number, line in read_lines(path, tell):
         here = place.at(f"line {number}")
-        value = parse_json(line, here)
+        value = told_json(line, here)
         record = here.mapping(value) if value is not NOTHING else None
         item = _item(record, here, path.parent, home) if record is not None else None
         if item and item.id in seen:

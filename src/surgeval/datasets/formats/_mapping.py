@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from surgeval.datasets._base import raise_errors
-from surgeval.datasets.io._json import NOTHING, parse_json, read_text
+from surgeval.datasets.io._json import NOTHING, read_text, told_json
 from surgeval.datasets.io._values import MAX_SIDE, Place, as_float, shown
 from surgeval.errors import DataError
 
@@ -140,7 +140,7 @@ def parsed(path: Path) -> dict[str, Any] | None:
     text = read_text(path, raise_errors, MAX_BYTES) or ""
     data: Any = None
     if path.suffix.lower() == ".json":
-        data = parse_json(text, Place(str(path), lambda _: None))
+        data = told_json(text, Place(str(path), lambda _: None))
     else:
         try:
             data = tomllib.loads(text)

@@ -1,8 +1,10 @@
 """PASCAL VOC XML boxes: m2cai16-tool-locations and the like.
 
-Coordinates count pixels from 1, so a box starts at `xmin − 1`; its width is `xmax − xmin` (no +1), which is also how
-the YOLO files of m2cai16 were made. Our own files say `<origin>0</origin>` and hold the corners as they are, without
-loss. A document with DOCTYPE or ENTITY declarations is refused unread.
+Coordinates count pixels from 1, so a box starts at `xmin − 1`. Files differ in what `xmax` is. PASCAL's own is the last
+pixel inside, so that 1…width is the whole frame: that is what is written here, with `surgeval` as the database, and
+read back without loss. In the files of others the width is `xmax − xmin` (no +1), which is how the YOLO files of
+m2cai16 were made. Our first files said `<origin>0</origin>` and held corners as they are. A document with DOCTYPE or
+ENTITY declarations is refused unread.
 """
 
 from __future__ import annotations
@@ -11,8 +13,9 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal, TypeAlias
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
@@ -32,6 +35,10 @@ from surgeval.vocab import LabelSpace
 MAX_BYTES = 1 << 24
 _PEEK = 200
 _ILLEGAL = re.compile("[^\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # also tabs and line ends, which XML changes
+_KEYS = ("xmin", "ymin", "xmax", "ymax")
+_OURS = "surgeval"  # as <source><database>: a place that every VOC file has and no reader takes numbers from
+_EXACT = 1e9  # corners up to here are moved in decimals, farther ones are no pixels
+_DIGITS = 400  # more than any float below has
 _FLAGS = ("difficult", "truncated", "occluded", "pose")
 
 
@@ -42,6 +49,9 @@ class _DoctypeError(Exception):
 class _Refuse(ElementTree.TreeBuilder):
     def doctype(self, name: str, pubid: str | None, system: str | None) -> None:
         raise _DoctypeError(name)
+
+
+_Corners: TypeAlias = Literal["inclusive", "others", "zero"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +65,7 @@ class _Object:
 class _Document:
     width: str | None
     height: str | None
-    origin: int
+    corners: _Corners
     objects: tuple[_Object, ...]
 
 
@@ -82,14 +92,16 @@ def _parse(path: Path, tell: OnProblem) -> _Document | None:
     if root.tag != "annotation":
         place.report("wrong-shape", f"<{root.tag}>"[:80], "<annotation>")
         return None
-    origin = 0 if (root.findtext("origin") or "").strip() == "0" else 1
+    convention: _Corners = "inclusive" if (root.findtext("source/database") or "").strip() == _OURS else "others"
+    if (root.findtext("origin") or "").strip() == "0":
+        convention = "zero"
     objects = []
     for item in root.iter("object"):
-        corners = tuple(item.findtext(f"bndbox/{key}") for key in ("xmin", "ymin", "xmax", "ymax"))
+        corners = tuple(item.findtext(f"bndbox/{key}") for key in _KEYS)
         flags: dict[str, object] = {key: value.strip() for key in _FLAGS
                  if (value := item.findtext(key)) and value.strip() not in ("0", "Unspecified")}  # fmt: skip
         objects.append(_Object(item.findtext("name"), corners, flags))
-    return _Document(root.findtext("size/width"), root.findtext("size/height"), origin, tuple(objects))
+    return _Document(root.findtext("size/width"), root.findtext("size/height"), convention, tuple(objects))
 
 
 class Voc(FlatReader):
@@ -147,14 +159,15 @@ class Voc(FlatReader):
 
     def _instances(self, document: _Document, place: Place, size: tuple[int, int]) -> Iterator[Instance]:
         for number, item in enumerate(document.objects):
-            instance = self._instance(item, document.origin, place.at(f"object {number}"), size)
+            instance = self._instance(item, document.corners, place.at(f"object {number}"), size)
             if instance:
                 yield instance
 
-    def _instance(self, item: _Object, origin: int, place: Place, size: tuple[int, int]) -> Instance | None:
+    def _instance(self, item: _Object, convention: _Corners, place: Place, size: tuple[int, int]) -> Instance | None:
         number = place.named(self.space, "instrument", item.name.strip() if item.name else item.name)
-        values = [place.number(_number(text), key)
-                  for text, key in zip(item.corners, ("xmin", "ymin", "xmax", "ymax"), strict=True)]  # fmt: skip
+        less = (1, 1, 0, 0) if convention == "inclusive" else (0, 0, 0, 0)
+        values = [place.number(_number(text, shift), key)
+                  for text, key, shift in zip(item.corners, _KEYS, less, strict=True)]  # fmt: skip
         corners = [value for value in values if value is not None]
         if number is None or len(corners) < 4:
             return None
@@ -163,6 +176,7 @@ class Voc(FlatReader):
         if xmax <= xmin or ymax <= ymin:
             place.report("box-degenerate", written, "xmin < xmax and ymin < ymax", "bndbox")
             return None
+        origin = 1 if convention == "others" else 0
         # Counted from 1, pixels 1…width are legal: check that extent, keep the box without the +1.
         if place.placed(Box.from_corners(xmin - origin, ymin - origin, xmax, ymax), *size, "bndbox", written) is None:
             return None
@@ -174,13 +188,17 @@ class Voc(FlatReader):
         return iter(())
 
 
-def _number(text: str | None) -> object:
-    """The number a text spells, else what `Place` will name as wrong."""
+def _number(text: str | None, less: int = 0) -> object:
+    """The number a text spells, less 0 or 1, else what `Place` will name as wrong."""
     if text is None:
         return None
     try:
-        return float(text)
-    except ValueError:
+        number = float(text)
+        if not less or not abs(number) < _EXACT:
+            return number - less
+        with localcontext(prec=_DIGITS):
+            return float(Decimal(text.strip()) - less)
+    except (ValueError, ArithmeticError):
         return text.strip()[:40]
 
 
@@ -240,25 +258,28 @@ def _xml(frame: Frame, picture: str, out: Output) -> str:
     lines = [
         "<annotation>",
         f"\t<filename>{_escaped(picture, out)}</filename>",
-        "\t<origin>0</origin>",
+        f"\t<source><database>{_OURS}</database></source>",
         f"\t<size><width>{frame.width}</width><height>{frame.height}</height><depth>3</depth></size>",
     ]
     for instance in frame.instances:
         if instance.box is None or instance.triplet.instrument == UNKNOWN:
             out.lost("{n} instances without box or instrument were left out")
             continue
-        corners = zip(("xmin", "ymin", "xmax", "ymax"), instance.box.corners, strict=True)
+        corners = zip(_KEYS, instance.box.corners, (1, 1, 0, 0), strict=True)
         flags = "".join(f"<{key}>{_escaped(str(value), out)}</{key}>" for key, value in instance.attributes.items()
                         if key in _FLAGS)  # fmt: skip
         lines.append(
             f"\t<object><name>{escape(out.space.instruments[instance.triplet.instrument])}</name>{flags}<bndbox>"
-            + "".join(f"<{key}>{_spelled(value)}</{key}>" for key, value in corners)
+            + "".join(f"<{key}>{_spelled(value, more)}</{key}>" for key, value, more in corners)
             + "</bndbox></object>"
         )
         out.kept()
     return "\n".join([*lines, "</annotation>", ""])
 
 
-def _spelled(value: float) -> str:
-    """Whole numbers without a point: many readers of VOC files call `int`."""
-    return str(int(value)) if value == int(value) else repr(float(value))
+def _spelled(value: float, more: int) -> str:
+    """A corner moved by 0 or 1, in decimals, which lose nothing; whole numbers without a point, for `int`."""
+    if value == int(value):
+        return str(int(value) + more)
+    with localcontext(prec=_DIGITS):
+        return format(Decimal(repr(float(value))) + more, "f")

@@ -17,8 +17,7 @@ from typing import Any
 from surgeval.datasets._base import OnProblem
 from surgeval.datasets.io._files import tell_unreadable
 from surgeval.datasets.io._values import Place, shown
-from surgeval.files import BrokenJson, open_regular, too_deep
-from surgeval.files import parse_json as parse_bounded
+from surgeval.files import BrokenJson, open_regular, parse_json, too_deep
 
 MAX_BYTES = 1 << 30  # of a file that is held whole; COCO files are walked and may be larger
 NOTHING = object()  # returned instead of a value after a problem was told (null is a value)
@@ -86,14 +85,14 @@ def read_json(path: Path, tell: OnProblem) -> Any:
     (True, 'json-broken')
     """
     text = read_text(path, tell)
-    return NOTHING if text is None else parse_json(text, Place(str(path), tell))
+    return NOTHING if text is None else told_json(text, Place(str(path), tell))
 
 
-def parse_json(text: str, place: Place) -> Any:
+def told_json(text: str, place: Place) -> Any:
     """The parsed text, or `NOTHING` after telling what is wrong with it."""
-    pairs = _Pairs()
+    pairs = _ObjectMaker()
     try:
-        value = parse_bounded(text, pairs, lenient=True)
+        value = parse_json(text, pairs, lenient=True)
     except BrokenJson as error:
         place.report("json-broken", str(error), "complete JSON")
         return NOTHING
@@ -101,7 +100,7 @@ def parse_json(text: str, place: Place) -> Any:
     return value
 
 
-class _Pairs:
+class _ObjectMaker:
     """Makes the objects of a JSON text and notes the keys that one of them has twice: the last value counts."""
 
     def __init__(self) -> None:
@@ -176,7 +175,7 @@ class Members:
         self._line, self._column = 1, 0  # of the window's first character (from 1; from 0)
         self._raw = b""  # the first bytes of a character that was cut in two
         self._stream: BufferedReader
-        self._pairs, self._told = _Pairs(), set[str]()
+        self._pairs, self._told = _ObjectMaker(), set[str]()
         self._decoder = json.JSONDecoder(object_pairs_hook=self._pairs)
         self.empty: set[str] = set()  # the keys of the empty lists met: they yield no entry
 

@@ -34,7 +34,7 @@ def names(folder: Path) -> list[str]:
     """
     try:
         with os.scandir(folder) as entries:
-            found = [entry.name for entry in entries if not entry.name.startswith(".") and printable(entry.name)]
+            found = [entry.name for entry in entries if not entry.name.startswith(".") and is_printable(entry.name)]
     except (OSError, ValueError):
         return []
     return sorted(found, key=natural)
@@ -53,7 +53,7 @@ def folders(folder: Path) -> list[Path]:
     return [folder / name for name in names(folder) if os.path.isdir(folder / name)]  # noqa: PTH112 (`Path.is_dir` may raise)
 
 
-def printable(name: str) -> bool:
+def is_printable(name: str) -> bool:
     """Whether a name is proper text (a file system may hold bytes that are not)."""
     return not any("\ud800" <= character <= "\udfff" for character in name)
 
@@ -105,7 +105,7 @@ def find_image(folder: Path, stem: str) -> Path:
 def inside(root: Path, base: Path, relative: str, place: Place, field_name: str, level: Level = "error") -> Path | None:
     """The path that a file names relative to `base`, or None (told) when it would leave `root`."""
     text = relative.replace("\\", "/")
-    broken = "\0" in text or not printable(text) or not text
+    broken = "\0" in text or not is_printable(text) or not text
     target = Path(os.path.abspath(base / text)) if not broken else root  # noqa: PTH100 (`resolve` follows links)
     home = Path(os.path.abspath(root))  # noqa: PTH100
     if broken or Path(text).is_absolute() or re.match(r"[A-Za-z]:", text) or not target.is_relative_to(home):

@@ -60,7 +60,7 @@ class VideoIndex:
         return (len(self) - 1) / float(self.times[-1]) if len(self) > 1 else None
 
 
-class _Reader:
+class _FrameReader:
     """One open video: its index, and a decoder that knows which frame comes next."""
 
     def __init__(self, path: Path) -> None:
@@ -136,8 +136,8 @@ class _Reader:
 _local = threading.local()
 
 
-def _reader(path: Path) -> _Reader:
-    readers: OrderedDict[Path, tuple[tuple[int, int, int], _Reader]] | None = getattr(_local, "readers", None)
+def _reader(path: Path) -> _FrameReader:
+    readers: OrderedDict[Path, tuple[tuple[int, int, int], _FrameReader]] | None = getattr(_local, "readers", None)
     if readers is None or _local.process != os.getpid():  # a decoder does not survive a fork
         readers = _local.readers = OrderedDict()
         _local.process = os.getpid()
@@ -152,7 +152,7 @@ def _reader(path: Path) -> _Reader:
     if kept is not None and kept[0] != stamp:
         kept[1].close()
         kept = None
-    readers[path] = kept or (stamp, _Reader(path))
+    readers[path] = kept or (stamp, _FrameReader(path))
     while len(readers) > _OPEN:
         readers.popitem(last=False)[1][1].close()
     return readers[path][1]

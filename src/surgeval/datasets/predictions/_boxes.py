@@ -13,7 +13,7 @@ from surgeval.arrays import Floats, Ints
 from surgeval.datasets.predictions._raw import RawTable
 from surgeval.datasets.predictions._truth import GroundTruth
 
-__all__ = ["box_columns", "looks_normalised"]
+__all__ = ["NORMALISED_TO", "box_columns", "looks_normalised"]
 
 MAX_PIXELS = 1e6  # no box is that large, and products of such numbers stay finite
 NORMALISED_TO = 1.5  # boxes that all end below this are fractions of the frame (detectors pass the edge a little)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from surgeval.datasets.io._json import read_mapping
-from surgeval.datasets.io._layout import names, printable
+from surgeval.datasets.io._layout import is_printable, names
 from surgeval.datasets.io._values import Place, shown
 from surgeval.datasets.predictions._raw import RawTable, RowProblems
 from surgeval.datasets.predictions._rows import RowCollector
@@ -54,7 +54,7 @@ def read_cholect50(path: Path, truth: GroundTruth, tally: RowProblems) -> RawTab
         # CholecT50 itself has numbers there; only a name of the dataset overrules the file's.
         video = video if isinstance(video, str) and video in (*truth.videos, *truth.others) else file.stem
         for key, rows in frames.items():
-            if not printable(key):
+            if not is_printable(key):
                 place.report("not-text", shown(key), "a frame number", "annotations")
                 continue
             name = frame_name(truth, video, key)

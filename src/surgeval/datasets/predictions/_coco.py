@@ -18,7 +18,7 @@ from surgeval.datasets.formats._coco import Coco
 from surgeval.datasets.formats._coco_index import id_of
 from surgeval.datasets.formats._labels import _key
 from surgeval.datasets.io._json import Members
-from surgeval.datasets.io._layout import printable
+from surgeval.datasets.io._layout import is_printable
 from surgeval.datasets.io._values import Place, shown
 from surgeval.datasets.predictions._names import FrameNames
 from surgeval.datasets.predictions._raw import Column, RawTable, RowProblems, Source
@@ -69,7 +69,7 @@ def read_coco(path: Path, truth: GroundTruth, tally: RowProblems, *, lone: str =
         else:
             names = images if key == "images" else categories
             own, name = id_of(value.get("id")), value.get("file_name" if key == "images" else "name")
-            if own is None or not isinstance(name, str) or not printable(name) or own in names:
+            if own is None or not isinstance(name, str) or not is_printable(name) or own in names:
                 place.at(f"{key}[{number}]").report("id-broken", shown(value), "an id of its own and a name", key)
             else:
                 names[own] = name

@@ -20,7 +20,7 @@ from surgeval.arrays import Floats
 from surgeval.datasets._base import OnProblem, raise_errors
 from surgeval.datasets.io._files import existing
 from surgeval.datasets.io._json import Members, read_mapping
-from surgeval.datasets.io._layout import printable
+from surgeval.datasets.io._layout import is_printable
 from surgeval.datasets.io._values import Place, shown
 from surgeval.datasets.predictions._cholect50 import frame_name, json_files
 from surgeval.datasets.predictions._locate import ELSEWHERE, locate
@@ -200,7 +200,7 @@ def _from_json(path: Path, truth: GroundTruth, n_classes: int, tally: RowProblem
         for video, entries in _videos(file, tally, whole=path.is_file()):
             for key, values in entries.items():
                 place = Place(str(file), tally, f"{video[:60]} {key[:60]}")
-                if not printable(key) or not isinstance(values, list) or len(values) != n_classes:
+                if not is_printable(key) or not isinstance(values, list) or len(values) != n_classes:
                     found = f"{len(values)} scores" if isinstance(values, list) else shown(values)
                     place.report("row-length", found, f"{n_classes} scores", "scores")
                     continue
@@ -221,7 +221,7 @@ def _videos(file: Path, tally: RowProblems, whole: bool) -> Iterator[tuple[str, 
             if number >= 0:
                 break  # lists at the top: frames, so the file is a video's
             entries = place.at(f"video {key[:60]}").mapping(value)
-            if not printable(key):
+            if not is_printable(key):
                 place.report("not-text", shown(key), "the name of a video", "video")
             elif entries is not None:
                 yield key, entries

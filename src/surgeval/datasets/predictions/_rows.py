@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from surgeval.datasets.io._json import read_mapping
-from surgeval.datasets.io._layout import printable
+from surgeval.datasets.io._layout import is_printable
 from surgeval.datasets.io._values import Place, shown
 from surgeval.datasets.predictions._raw import Column, RawTable, RowProblems, Source
 from surgeval.datasets.predictions._truth import GroundTruth
@@ -89,7 +89,7 @@ def _videos(data: dict[str, Any], place: Place) -> Iterator[tuple[str, Any]]:
                 yield name, [frame.get("pd") if isinstance(frame, dict) else frame for frame in frames]
         return
     for name, frames in data.items():
-        if printable(name):
+        if is_printable(name):
             yield name, frames
         else:
             place.report("not-text", shown(name), "the name of a video", "video")
@@ -98,7 +98,7 @@ def _videos(data: dict[str, Any], place: Place) -> Iterator[tuple[str, Any]]:
 def _frames(frames: Any, video: str, truth: GroundTruth, place: Place) -> Iterator[tuple[str, Any]]:
     if isinstance(frames, dict):
         for name, rows in frames.items():
-            if printable(name):
+            if is_printable(name):
                 yield name, rows
             else:
                 place.report("not-text", shown(name), "the name of a frame", "frame")

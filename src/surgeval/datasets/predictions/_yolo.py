@@ -2,7 +2,8 @@
 
 Six fields are `class cx cy w h score` (as detectors write them), nine are ProstaTD's eight and a score: `triplet
 instrument verb target cx cy w h score`. Five and eight fields are labels. The number of fields is the only mark a line
-has, so all lines of a folder must have the same.
+has, so all lines of a folder must have the same. A box outside the frame is treated as in every format: kept, because
+the detector that says it must pay for it, and told.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import polars as pl
 from surgeval.datasets.io._json import read_text
 from surgeval.datasets.io._layout import names
 from surgeval.datasets.io._values import Place
+from surgeval.datasets.predictions._boxes import NORMALISED_TO
 from surgeval.datasets.predictions._names import FrameNames
 from surgeval.datasets.predictions._raw import Column, RawTable, RowProblems, Source
 from surgeval.datasets.predictions._truth import GroundTruth
@@ -23,7 +25,6 @@ from surgeval.datasets.predictions._truth import GroundTruth
 __all__ = ["read_yolo", "text_files", "yolo_lines"]
 
 MAX_BYTES = 1 << 22
-SLACK = 1e-4  # what four decimals of a fraction can lose
 _IDS = ("triplet", "instrument", "verb", "target")
 _BOX = ("cx", "cy", "w", "h")
 _NO_FRAMES = frozenset({"classes.txt", "names.txt", "train.txt", "val.txt", "test.txt", "README.txt"})
@@ -107,9 +108,10 @@ def _corners(raw: RawTable, named: dict[str, list[str]]) -> RawTable:
     """The same rows with normalised `x`, `y`, `w`, `h` (top-left corner and size)."""
     raw.columns = {**named, **raw.columns}
     cx, cy, w, h = (raw.floats(name) for name in _BOX)
-    for name, values in zip(_BOX, (cx, cy, w, h), strict=True):
-        outside = (values < -SLACK) | (values > 1 + SLACK)
-        raw.refuse(outside, "box-not-normalised", name, "a fraction of the frame, from 0 to 1")
+    large = np.max(np.abs([cx, cy, w, h]), axis=0) > NORMALISED_TO
+    if np.count_nonzero(large & raw.alive) > np.count_nonzero(~large & raw.alive):
+        # A box or two may lie outside, as in any format; where most do, these are no fractions.
+        _tell_pixels(raw, int(np.flatnonzero(large & raw.alive)[0]))
     score = raw.floats("score")
     raw.refuse((score < 0) | (score > 1), "score-outside", "score", "a score from 0 to 1 as the last field (a track id "
                "may stand there)")  # fmt: skip
@@ -121,6 +123,14 @@ def _corners(raw: RawTable, named: dict[str, list[str]]) -> RawTable:
     }  # fmt: skip
     columns |= {"x": (cx - w / 2)[keep], "y": (cy - h / 2)[keep], "w": w[keep], "h": h[keep], "score": score[keep]}
     return RawTable(columns, raw.source.take(keep), raw.tally, raw.scale, raw.mentioned)
+
+
+def _tell_pixels(raw: RawTable, first: int) -> None:
+    found = (
+        f"boxes that mostly reach beyond {NORMALISED_TO:g}, here {', '.join(str(raw.columns[n][first]) for n in _BOX)}"
+    )
+    raw.place(first).report("boxes-not-normalised", found, "fractions of the frame, not pixels", "cx, cy, w, h")
+    raw.alive[:] = False
 
 
 def yolo_lines(table: pl.DataFrame, nine: bool, lone: str) -> Iterator[tuple[str, str, str]]:

@@ -1,7 +1,8 @@
 """`check`: read everything, believe nothing, name every problem.
 
 The readers tell what is wrong with the labels; this adds what only a look at the whole can tell: images that are
-missing, damaged or of another size, frames met twice, media of questions that are not there.
+missing, damaged or of another size, frames met twice, boxes too small to be meant, media of questions that are not
+there.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from surgeval.files import NOT_REGULAR, leads_out, safe_name
 from surgeval.records import Frame, ImageRef, IntentQuestion, Video
 
 __all__ = ["CheckReport", "check"]
+
+TINY_PIXELS, TINY_SHARE = 4, 0.005  # a box with a side below either is too small to show an instrument
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +115,14 @@ def check(
     _check_names(dataset, videos, tell)
     for video in videos:
         seen: set[str] = set()
+        tiny = _TinyBoxes()
         for frame in dataset.frames(video.name, tell):
             counts["frames"] += 1
             counts["unlabelled"] += not frame.labelled
             counts["instances"] += len(frame.instances)
             counts["boxes"] += sum(instance.box is not None for instance in frame.instances)
             counts["masks"] += sum(instance.mask is not None or bool(instance.polygon) for instance in frame.instances)
+            tiny.look(frame)
             if frame.name in seen:
                 place = Place(str(dataset.root), tell, f"{video.name} frame {frame.name}")
                 place.report("frame-duplicate", "a frame met before", "each frame once")
@@ -125,6 +130,7 @@ def check(
             counts["images"] += _check_images(frame, dataset.root, tell, images)
             if progress:
                 progress(video, counts["frames"])
+        tiny.tell(Place(str(dataset.root), tell, f"video {video.name}"))
     for question in dataset.questions(tell):
         counts["questions"] += 1
         if isinstance(question, IntentQuestion):
@@ -141,6 +147,32 @@ def check(
         counts["boxes"], counts["masks"], counts["images"], counts["questions"], tell.levels["error"],
         tell.levels["warning"], MappingProxyType(dict(tell.kinds)), tuple(tell.kept),
     )  # fmt: skip
+
+
+class _TinyBoxes:
+    """Boxes of a few pixels, counted per video: slips of the mouse, or sizes in the wrong unit."""
+
+    def __init__(self) -> None:
+        self._boxes, self._tiny, self._first = 0, 0, ""
+
+    def look(self, frame: Frame) -> None:
+        """Count the boxes of a frame."""
+        for instance in frame.instances:
+            if instance.box is None:
+                continue
+            self._boxes += 1
+            w, h = instance.box.w, instance.box.h
+            if min(w, h) < TINY_PIXELS or w < TINY_SHARE * frame.width or h < TINY_SHARE * frame.height:
+                self._first = self._first or f"{w:.3g} × {h:.3g} pixels in frame {frame.name}"
+                self._tiny += 1
+
+    def tell(self, place: Place) -> None:
+        """One sentence, where there are any."""
+        if self._tiny:
+            expected = f"sides of at least {TINY_PIXELS} pixels and {TINY_SHARE:.1%} of the frame's"
+            place.warn(
+                "box-tiny", f"{self._tiny} tiny of {self._boxes} boxes, the first {self._first}", expected, "box"
+            )
 
 
 def _check_names(dataset: Dataset, videos: tuple[Video, ...], tell: OnProblem) -> None:

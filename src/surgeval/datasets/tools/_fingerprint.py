@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from surgeval.datasets._base import Dataset
-from surgeval.datasets.io._layout import names, printable
+from surgeval.datasets.io._layout import is_printable, names
 from surgeval.errors import DataError
 from surgeval.files import open_regular
 
@@ -53,7 +53,7 @@ def _files(folder: Path) -> list[Path]:
     result = []
     for place, inner, _ in os.walk(folder):
         # A run written into the dataset's folder is no part of the dataset.
-        inner[:] = sorted(name for name in inner if not name.startswith(".") and printable(name)
+        inner[:] = sorted(name for name in inner if not name.startswith(".") and is_printable(name)
                           and not (Path(place) / name / "run.json").exists())  # fmt: skip
         result += [path for name in names(Path(place)) if (path := Path(place) / name).is_file()]
     return result

@@ -1,4 +1,4 @@
-"""From the values of single maps to the papers' tables: ARS rows, right × grounded, F1 per class.
+"""From the values of single maps to the columns of the papers' tables: ARS, right × grounded, F1 per class.
 
 None (or nan in arrays) means undefined and is counted, never read as 0. Intervals are not made here: they resample
 videos, and these functions work on any selection of frames.
@@ -6,32 +6,22 @@ videos, and these functions work on any selection of frames.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from surgeval.arrays import Bools, Floats, Ints
+from surgeval.arrays import Bools, Floats
 from surgeval.errors import BadInput
-from surgeval.metrics._mean import mean_of
 
 __all__ = [
     "FOUR_WAY",
-    "ArsRow",
-    "ArsTable",
-    "Classification",
-    "FourWay",
     "ars_columns",
-    "ars_table",
-    "classification",
     "f1_parts",
-    "four_way",
     "four_way_cells",
     "grounded",
     "lift",
-    "precision_recall_f1",
     "prediction_sets",
 ]  # fmt: skip
 
@@ -61,40 +51,6 @@ def grounded(AC: float | None, chance: float, level: float = 0.5) -> bool | None
 FOUR_WAY = ("right_grounded", "right_ungrounded", "wrong_grounded", "wrong_ungrounded")
 
 
-@dataclass(frozen=True, slots=True)
-class FourWay:
-    """Right or wrong × grounded or not, and the cases whose map says nothing."""
-
-    right_grounded: int
-    right_ungrounded: int  # right for the wrong reason
-    wrong_grounded: int  # sees it, cannot name it
-    wrong_ungrounded: int
-    right_undefined: int
-    wrong_undefined: int
-
-    @property
-    def defined(self) -> int:
-        """Cases in the four cells."""
-        return self.right_grounded + self.right_ungrounded + self.wrong_grounded + self.wrong_ungrounded
-
-    def shares(self) -> dict[str, float | None]:
-        """The four cells as shares of the defined cases; None without any."""
-        return {name: getattr(self, name) / self.defined if self.defined else None for name in FOUR_WAY}
-
-
-def four_way(correct: Sequence[bool], grounded: Sequence[bool | None]) -> FourWay:
-    """Count the cells; `grounded` is None where the map is undefined.
-
-    >>> table = four_way([True, True, False, True], [True, False, True, None])
-    >>> table.right_grounded, table.right_ungrounded, table.wrong_grounded, table.right_undefined
-    (1, 1, 1, 1)
-    """
-    if len(correct) != len(grounded):
-        raise BadInput(f"grounded: found {len(grounded)} values, expected {len(correct)} as in correct")
-    cells = four_way_cells(correct, grounded)
-    return FourWay(*(cells.count(name) for name in (*FOUR_WAY, "right_undefined", "wrong_undefined")))
-
-
 def four_way_cells(correct: Iterable[bool], grounded: Iterable[bool | None]) -> list[str]:
     """The cell of each prediction: one of `FOUR_WAY`, or `right_undefined` and `wrong_undefined` without a map.
 
@@ -105,57 +61,6 @@ def four_way_cells(correct: Iterable[bool], grounded: Iterable[bool | None]) -> 
         f"{'right' if right else 'wrong'}_{'undefined' if seen is None else 'grounded' if seen else 'ungrounded'}"
         for right, seen in zip(correct, grounded, strict=True)
     ]
-
-
-@dataclass(frozen=True, slots=True)
-class ArsRow:
-    """ARS of one video or of all (`video` None), R9."""
-
-    video: str | None
-    total: int  # T: frames
-    valid: int  # V: frames whose instrument and verb were named right
-    zeros: int  # Z: valid frames whose ARS is exactly 0
-    undefined: int  # valid frames without a region: in V, not in the mean
-    mean: float | None  # over valid frames
-    mean_all: float | None  # the rest counted as 0
-
-    @property
-    def valid_share(self) -> float | None:
-        """V/T."""
-        return self.valid / self.total if self.total else None
-
-    @property
-    def zero_share(self) -> float | None:
-        """Z/V."""
-        return self.zeros / self.valid if self.valid else None
-
-
-@dataclass(frozen=True, slots=True)
-class ArsTable:
-    """A row per video in the order of first appearance, and one for all frames together."""
-
-    videos: tuple[ArsRow, ...]
-    overall: ArsRow
-
-
-def ars_table(video: Sequence[str], valid: Sequence[bool], value: Sequence[float | None]) -> ArsTable:
-    """Mean ARS over valid frames, V/T and Z/V; `value` is read only where `valid`.
-
-    >>> t = ars_table(["A", "A", "A"], [True, True, False], [0.5, 0.0, 0.9]).overall
-    >>> t.mean, t.valid, t.total, t.zero_share
-    (0.25, 2, 3, 0.5)
-    """
-    if not len(video) == len(valid) == len(value):
-        raise BadInput(f"frames: found {len(video)}, {len(valid)} and {len(value)} values, expected equal numbers")
-    for name, right, number in zip(video, valid, value, strict=True):
-        if right and number is not None and not 0 <= number <= 1:
-            raise BadInput(f"ARS: video {name}: found {number}, expected a number from 0 to 1")
-    columns = ars_columns(valid, value)
-    places: dict[str, list[int]] = {}
-    for place, name in enumerate(video):
-        places.setdefault(name, []).append(place)
-    rows = tuple(_ars_row(name, columns, own) for name, own in places.items())
-    return ArsTable(rows, _ars_row(None, columns, list(range(len(video)))))
 
 
 def ars_columns(valid: Iterable[bool], value: Iterable[float | None]) -> dict[str, Floats]:
@@ -171,86 +76,6 @@ def ars_columns(valid: Iterable[bool], value: Iterable[float | None]) -> dict[st
     return {name: column.astype(np.float64) for name, column in columns.items()}
 
 
-def _ars_row(video: str | None, columns: Mapping[str, Floats], own: list[int]) -> ArsRow:
-    valid, zeros, known, total = (float(columns[name][own].sum()) for name in ("V", "Z", "known", "ARS"))
-    undefined = round(valid - known)
-    counted = len(own) - undefined
-    return ArsRow(
-        video,
-        total=len(own),
-        valid=round(valid),
-        zeros=round(zeros),
-        undefined=undefined,
-        mean=total / known if known else None,
-        mean_all=total / counted if counted else None,
-    )
-
-
-@dataclass(frozen=True)
-class Classification:
-    """Per class, in the order of `classes`; nan where a ratio has no denominator."""
-
-    classes: tuple[str | int, ...]
-    tp: Ints
-    fp: Ints
-    fn: Ints
-    precision: Floats
-    recall: Floats
-    f1: Floats
-
-    @property
-    def support(self) -> Ints:
-        """Frames that show the class."""
-        return self.tp + self.fn
-
-    def macro(self) -> float:
-        """Mean F1 over the classes that occur; nan when none does."""
-        return mean_of(self.f1[self.support > 0])
-
-    def micro(self) -> tuple[float, float, float]:
-        """Precision, recall and F1 of the counts of all classes together."""
-        p, r, f1 = precision_recall_f1(self.tp.sum(), self.fp.sum(), self.fn.sum())
-        return float(p), float(r), float(f1)
-
-
-def classification(
-    predicted: Sequence[Collection[str | int]],
-    present: Sequence[Collection[str | int]],
-    classes: Sequence[str | int],
-) -> Classification:
-    """Precision, recall and F1 of the set of classes said for each frame against the set it shows.
-
-    >>> c = classification([{"hook"}, {"bag"}], [{"hook"}, {"hook"}], ["hook", "bag", "clipper"])
-    >>> c.f1.round(3).tolist(), c.support.tolist()
-    ([0.667, 0.0, nan], [2, 0, 0])
-    """
-    if len(predicted) != len(present):
-        raise BadInput(f"predicted: found {len(predicted)} frames, expected {len(present)} as in present")
-    place = {name: k for k, name in enumerate(classes)}
-    if len(place) != len(classes):
-        raise BadInput("classes: found a class twice, expected each once")
-    said, true = (np.zeros((len(present), len(classes)), dtype=bool) for _ in range(2))
-    for name, sets, array in (("predicted", predicted, said), ("present", present, true)):
-        for frame, members in enumerate(sets):
-            for member in members:
-                if member not in place:
-                    raise BadInput(f"{name}: frame {frame}: found class {member!r}, expected one of the given classes")
-                array[frame, place[member]] = True
-    tp, fp, fn = ((a & b).sum(axis=0, dtype=np.int64) for a, b in ((said, true), (said, ~true), (~said, true)))
-    return Classification(tuple(classes), tp, fp, fn, *precision_recall_f1(tp, fp, fn))
-
-
-def precision_recall_f1(tp: npt.ArrayLike, fp: npt.ArrayLike, fn: npt.ArrayLike) -> tuple[Floats, Floats, Floats]:
-    """From counts of any shape (also weighted ones, for resampled videos); nan where a denominator is 0.
-
-    >>> [round(float(x), 3) for x in precision_recall_f1(3, 1, 2)]
-    [0.75, 0.6, 0.667]
-    """
-    parts = f1_parts(*(np.asarray(x, dtype=np.float64) for x in (tp, fp, fn)))
-    precision, recall, f1 = (_divide(*pair) for pair in parts.values())
-    return precision, recall, f1
-
-
 def f1_parts(tp: Any, fp: Any, fn: Any) -> dict[str, tuple[Any, Any]]:
     """Numerator and denominator of precision, recall and F1: of numbers, arrays or a table's expressions.
 
@@ -258,10 +83,6 @@ def f1_parts(tp: Any, fp: Any, fn: Any) -> dict[str, tuple[Any, Any]]:
     {'precision': (3, 4), 'recall': (3, 5), 'f1': (6, 9)}
     """
     return {"precision": (tp, tp + fp), "recall": (tp, tp + fn), "f1": (2 * tp, 2 * tp + fp + fn)}
-
-
-def _divide(a: Floats, b: Floats) -> Floats:
-    return np.asarray(np.where(b > 0, a / np.where(b > 0, b, 1.0), np.nan), dtype=np.float64)
 
 
 def prediction_sets(

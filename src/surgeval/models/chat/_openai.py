@@ -19,7 +19,7 @@ from urllib.parse import urljoin, urlsplit
 from surgeval._version import __version__
 from surgeval.errors import BadInput
 from surgeval.models.chat._http import HttpError, HttpReply, post, proxy_of
-from surgeval.models.chat._replies import Failure, error_of, read_reply, retry_after
+from surgeval.models.chat._replies import FailedReply, error_of, read_reply, retry_after
 from surgeval.models.chat._secrets import read_key, secrets_of
 from surgeval.qa.chat import ChatError, Message, Reply, SeeingChat, parse_server, public_name
 
@@ -131,28 +131,30 @@ class OpenAIChat:
             requests=requests,
         )
 
-    def _once(self, messages: Sequence[Message]) -> Reply | Failure:
+    def _once(self, messages: Sequence[Message]) -> Reply | FailedReply:
         asked = {"model": self._model, "messages": [dict(message) for message in messages], **self._decoding}
         try:
             reply = post(self._endpoint, json.dumps(asked).encode(), self._headers, self._options.timeout)
         except HttpError as error:
-            return Failure(str(error), error.again)
+            return FailedReply(str(error), error.again)
         if 200 <= reply.status < 300:
             return read_reply(reply.body)
         return self._refused(reply)
 
-    def _refused(self, reply: HttpReply) -> Reply | Failure:
+    def _refused(self, reply: HttpReply) -> Reply | FailedReply:
         code, detail = reply.status, error_of(reply.body)
         if 300 <= code < 400 and "location" in reply.headers:
             place = _place(self._endpoint, self._secrets.hide(reply.headers["location"]))
-            return Failure(f"HTTP {code}, a redirect to {place}, expected the server that was named", transient=False)
+            return FailedReply(
+                f"HTTP {code}, a redirect to {place}, expected the server that was named", transient=False
+            )
         if code == 400 and detail.get("code") == "content_filter":
             return Reply(None, finish="content_filter")
         if code == 400 and self._adapt(detail):
-            return Failure(f"HTTP {code}", wait=0.0)
+            return FailedReply(f"HTTP {code}", wait=0.0)
         said = detail.get("message") or reply.body.decode(errors="replace") or "no text"
         transient = code in _TRANSIENT or code >= 500
-        return Failure(f"HTTP {code} ({said})", transient, retry_after(reply.headers))
+        return FailedReply(f"HTTP {code} ({said})", transient, retry_after(reply.headers))
 
     def _adapt(self, detail: Mapping[str, Any]) -> bool:
         """Drop or rename the decoding parameter that the server names as unsupported."""

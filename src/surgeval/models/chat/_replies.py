@@ -11,14 +11,14 @@ from typing import Any, Literal
 
 from surgeval.qa.chat import Reply
 
-__all__ = ["Failure", "error_of", "read_reply", "retry_after"]
+__all__ = ["FailedReply", "error_of", "read_reply", "retry_after"]
 
 _MOST_TOKENS = 10**9  # more is no count, and sums of a run must stay numbers that tables can hold
 _SHOWN = 1 << 16  # characters of an unreadable body that are looked at
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class FailedReply:
     """Why there is no reply, whether asking again may help, and how long the server wants to be left alone."""
 
     problem: str
@@ -26,7 +26,7 @@ class Failure:
     wait: float | None = None
 
 
-def read_reply(body: bytes) -> Reply | Failure:
+def read_reply(body: bytes) -> Reply | FailedReply:
     """The reply in a response body that HTTP called a success.
 
     >>> read_reply(b'{"choices": [{"message": {"content": "yes"}}]}').text
@@ -37,20 +37,20 @@ def read_reply(body: bytes) -> Reply | Failure:
     try:
         data = json.loads(body)
     except (ValueError, RecursionError):
-        return Failure(f"a body that is no JSON ({body[:_SHOWN].decode(errors='replace')})")
+        return FailedReply(f"a body that is no JSON ({body[:_SHOWN].decode(errors='replace')})")
     if not isinstance(data, dict):
-        return Failure("a body that is no JSON object")
+        return FailedReply("a body that is no JSON object")
     if data.get("error"):
-        return Failure(f"an error in place of a reply ({error_of(data).get('message') or data['error']})")
+        return FailedReply(f"an error in place of a reply ({error_of(data).get('message') or data['error']})")
     choices = data.get("choices")
     if not isinstance(choices, list) or not choices:
-        return Failure("a reply without choices")
+        return FailedReply("a reply without choices")
     message = choices[0].get("message") if isinstance(choices[0], dict) else None
     if not isinstance(message, dict):
-        return Failure("a choice without a message")
+        return FailedReply("a choice without a message")
     content = message.get("content")
     if content is not None and not isinstance(content, str):
-        return Failure("a message whose content is no text")
+        return FailedReply("a message whose content is no text")
     usage = data.get("usage")
     return Reply(
         content,

@@ -12,7 +12,7 @@ from surgeval.phantom.questions._focus_scene import (
     CLASSES,
     NONE,
     QUADRANTS,
-    Asked,
+    AskedQuestion,
     QuestionScene,
     class_list,
     clock_of,
@@ -26,7 +26,7 @@ from surgeval.phantom.script._foreign import STAYS_IN
 # ── 1 object recognition ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _identify(s: QuestionScene) -> Iterator[Asked]:
+def _identify(s: QuestionScene) -> Iterator[AskedQuestion]:
     views = s.views()
     some = next((view for view in views if view.visible()), None)
     none = next((view for view in views if not view.visible()), None)
@@ -36,7 +36,7 @@ def _identify(s: QuestionScene) -> Iterator[Asked]:
         yield s.at(none.time, "identify", "object_identification", "fo_class", NONE)
 
 
-def _visible(s: QuestionScene) -> Iterator[Asked]:
+def _visible(s: QuestionScene) -> Iterator[AskedQuestion]:
     ever = sorted({thing.slug for thing in s.graph.things})
     for view in s.views():
         there = sorted(s.seen_slugs(view))
@@ -48,7 +48,7 @@ def _visible(s: QuestionScene) -> Iterator[Asked]:
             return
 
 
-def _match_class(s: QuestionScene) -> Iterator[Asked]:
+def _match_class(s: QuestionScene) -> Iterator[AskedQuestion]:
     for view in s.views():
         placed = [(thing, quadrant(thing.x, thing.y)) for thing in s.single(view)]
         for a, where_a in placed:
@@ -69,7 +69,7 @@ def _match_class(s: QuestionScene) -> Iterator[Asked]:
                     return
 
 
-def _held(s: QuestionScene) -> Iterator[Asked]:
+def _held(s: QuestionScene) -> Iterator[AskedQuestion]:
     for view in s.views():
         for thing in s.single(view):
             span = s.graph.thing(thing.key).at(view.time)
@@ -88,7 +88,7 @@ _CONDITIONS = {
 }
 
 
-def _condition(s: QuestionScene) -> Iterator[Asked]:
+def _condition(s: QuestionScene) -> Iterator[AskedQuestion]:
     found: dict[str, tuple[Visibility, str]] = {}  # condition → a moment of it
     for view in s.views():
         slugs = [s.slug(thing) for thing in view.things]
@@ -105,7 +105,7 @@ def _condition(s: QuestionScene) -> Iterator[Asked]:
         yield s.at(view.time, "condition", "object_attributes", "multiple_choice", answer, slots=slots)
 
 
-def _quadrant(s: QuestionScene) -> Iterator[Asked]:
+def _quadrant(s: QuestionScene) -> Iterator[AskedQuestion]:
     for view in s.views():
         for thing in s.single(view):
             where = quadrant(thing.x, thing.y)
@@ -116,7 +116,7 @@ def _quadrant(s: QuestionScene) -> Iterator[Asked]:
                 return
 
 
-def _situs(s: QuestionScene) -> Iterator[Asked]:
+def _situs(s: QuestionScene) -> Iterator[AskedQuestion]:
     organs = ("liver", "omentum", "gut", "peritoneum", "gallbladder", "abdominal_wall_cavity")
     for view in s.views():
         for seen in s.single(view):
@@ -133,7 +133,7 @@ def _situs(s: QuestionScene) -> Iterator[Asked]:
 # ── 2 temporal grounding ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _first_seen(s: QuestionScene) -> Iterator[Asked]:
+def _first_seen(s: QuestionScene) -> Iterator[AskedQuestion]:
     firsts: dict[str, float] = {}
     for view in s.graph.views:
         for slug in s.seen_slugs(view):
@@ -145,7 +145,7 @@ def _first_seen(s: QuestionScene) -> Iterator[Asked]:
         yield s.whole("first_seen", "temporal_localization", "time", clock_of(time), slots=slots, options=options)
 
 
-def _clip_times(s: QuestionScene) -> Iterator[Asked]:
+def _clip_times(s: QuestionScene) -> Iterator[AskedQuestion]:
     times = [clock_of(moment) for moment in _moments(s, "clip")]
     if times:
         options = {"threshold_seconds": tolerance(0, s.end)}
@@ -153,7 +153,7 @@ def _clip_times(s: QuestionScene) -> Iterator[Asked]:
         yield s.whole("clip_times", "temporal_localization", "time", ", ".join(times), **more)
 
 
-def _share(s: QuestionScene) -> Iterator[Asked]:
+def _share(s: QuestionScene) -> Iterator[AskedQuestion]:
     slugs = sorted({slug for view in s.graph.views for slug in s.seen_slugs(view)})
     for slug in s.dice.sample(slugs, 1):
         seen = sum(slug in s.seen_slugs(view) for view in s.graph.views)
@@ -165,7 +165,7 @@ def _share(s: QuestionScene) -> Iterator[Asked]:
 # ── 3 aggregation ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _counts(s: QuestionScene) -> Iterator[Asked]:
+def _counts(s: QuestionScene) -> Iterator[AskedQuestion]:
     seen = {thing.key for view in s.graph.views for thing in view.visible()}
     slugs = [s.graph.thing(key).slug for key in sorted(seen)]
     plurals = {"clip": "clips", "sponge": "sponges", "needle": "needles"}  # stones are spilled in groups
@@ -177,7 +177,7 @@ def _counts(s: QuestionScene) -> Iterator[Asked]:
     yield s.whole("most_at_once", "object_aggregation", "number", str(most), secondaries=("temporal_localization",))
 
 
-def _count_events(s: QuestionScene) -> Iterator[Asked]:
+def _count_events(s: QuestionScene) -> Iterator[AskedQuestion]:
     pairs = (("clipper", "clip"), ("scissors", "cut"), ("bipolar", "coagulate"), ("irrigator", "aspirate"))
     done = [(i, v) for i, v in pairs if any((e.instrument, e.verb) == (i, v) for e in s.events())]
     for instrument, verb in s.dice.sample(done or list(pairs), 2):
@@ -191,7 +191,7 @@ def _count_events(s: QuestionScene) -> Iterator[Asked]:
 _HANDLING = ("it is being brought in", "it is being taken out", "it lies untouched", "it is being cut in two")
 
 
-def _interaction(s: QuestionScene) -> Iterator[Asked]:
+def _interaction(s: QuestionScene) -> Iterator[AskedQuestion]:
     handled = s.dice.chance(0.7)
     for view in s.views():
         for seen in s.single(view):
@@ -209,7 +209,7 @@ def _interaction(s: QuestionScene) -> Iterator[Asked]:
             return
 
 
-def _applying(s: QuestionScene) -> Iterator[Asked]:
+def _applying(s: QuestionScene) -> Iterator[AskedQuestion]:
     moments = _moments(s, "clip")
     if not moments:
         return
@@ -233,7 +233,7 @@ def _located(s: QuestionScene, among: Mapping[str, str]) -> tuple[Visibility, st
     return None
 
 
-def _purpose(s: QuestionScene) -> Iterator[Asked]:
+def _purpose(s: QuestionScene) -> Iterator[AskedQuestion]:
     found = _located(s, PURPOSE)
     if found:
         view, where, slug = found
@@ -247,7 +247,7 @@ def _unique_events(s: QuestionScene) -> list[Event]:
     return s.dice.shuffled([e for e, name in zip(s.events(), names, strict=True) if names.count(name) == 1])
 
 
-def _order(s: QuestionScene) -> Iterator[Asked]:
+def _order(s: QuestionScene) -> Iterator[AskedQuestion]:
     events = _unique_events(s)
     pairs = [(a, b) for a in events for b in events if a.end + 1 < b.start]
     if pairs:
@@ -258,7 +258,7 @@ def _order(s: QuestionScene) -> Iterator[Asked]:
         yield s.whole("order", "temporal_ordering", "binary", _yn(s.yes), slots=slots)
 
 
-def _sequence(s: QuestionScene) -> Iterator[Asked]:
+def _sequence(s: QuestionScene) -> Iterator[AskedQuestion]:
     events = _unique_events(s)
     chosen: list[Event] = []
     for event in events:
@@ -277,7 +277,7 @@ def _sequence(s: QuestionScene) -> Iterator[Asked]:
 # ── 5 complex reasoning ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _why(s: QuestionScene) -> Iterator[Asked]:
+def _why(s: QuestionScene) -> Iterator[AskedQuestion]:
     for view in s.views():
         tool = view.tool(view.working)
         names = [other.instrument for other in view.tools]
@@ -290,7 +290,7 @@ def _why(s: QuestionScene) -> Iterator[Asked]:
             return
 
 
-def _consequence(s: QuestionScene) -> Iterator[Asked]:
+def _consequence(s: QuestionScene) -> Iterator[AskedQuestion]:
     found = _located(s, HARM)
     if found:
         view, where, slug = found
@@ -300,7 +300,7 @@ def _consequence(s: QuestionScene) -> Iterator[Asked]:
         yield s.at(view.time, "consequence", "causal_consequence_reasoning", "multiple_choice", answer, **more)
 
 
-def _left_behind(s: QuestionScene) -> Iterator[Asked]:
+def _left_behind(s: QuestionScene) -> Iterator[AskedQuestion]:
     """Yes: something that should come out is inside. No: it was there and has been taken out."""
     # Applied clips stay and the bag is in somebody's hand: neither is forgotten.
     counted = [t for t in s.graph.things if t.slug not in (*STAYS_IN, "clip", "specimen_bag") and t.origin != "freed"]
@@ -310,26 +310,28 @@ def _left_behind(s: QuestionScene) -> Iterator[Asked]:
         pool = sorted(inside if s.yes else known - inside)
         if pool:
             slots = {"a_object": with_article(lower(s.dice.choice(pool))), "t": clock_of(time)}
-            asked = Asked("left_behind", "causal_consequence_reasoning", "binary", _yn(s.yes), 0.0, float(time), slots)
+            asked = AskedQuestion(
+                "left_behind", "causal_consequence_reasoning", "binary", _yn(s.yes), 0.0, float(time), slots
+            )
             yield asked
             return
 
 
-def _inside(s: QuestionScene) -> Iterator[Asked]:
+def _inside(s: QuestionScene) -> Iterator[AskedQuestion]:
     time = s.end - s.dice.below(max(s.end // 2, 1)) - 1
     count = sum(thing.at(time) is not None for thing in s.graph.things)
     slots = {"t": clock_of(time)}
-    yield Asked("inside", "multi_step_reasoning", "number", str(count), 0.0, float(time), slots, clinical=True)
+    yield AskedQuestion("inside", "multi_step_reasoning", "number", str(count), 0.0, float(time), slots, clinical=True)
 
 
-def _out_of_sight(s: QuestionScene) -> Iterator[Asked]:
+def _out_of_sight(s: QuestionScene) -> Iterator[AskedQuestion]:
     for view in s.views():
         before = {slug for other in s.graph.views if other.time < view.time for slug in s.seen_slugs(other)}
         inside = {t.slug for t in s.graph.things if t.at(view.time) is not None}
         gone = (before & inside) - s.seen_slugs(view)
         if gone:
             slots = {"t": clock_of(view.time)}
-            yield Asked(
+            yield AskedQuestion(
                 "out_of_sight",
                 "multi_step_reasoning",
                 "fo_class",
@@ -359,7 +361,7 @@ def _yn(yes: bool) -> str:
     return "Yes" if yes else "No"
 
 
-Maker = Callable[[QuestionScene], Iterator[Asked]]
+Maker = Callable[[QuestionScene], Iterator[AskedQuestion]]
 MAKERS: tuple[Maker, ...] = (
     _identify, _visible, _visible, _match_class, _held, _condition, _quadrant, _situs, _first_seen, _clip_times, _share,
     _counts, _count_events, _interaction, _applying, _purpose, _order, _order, _sequence, _why, _consequence,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from surgeval.phantom.dataset._graph import SceneGraph
 from surgeval.phantom.questions._focus_makers import MAKERS, Maker
-from surgeval.phantom.questions._focus_scene import Asked, QuestionScene
+from surgeval.phantom.questions._focus_scene import AskedQuestion, QuestionScene
 from surgeval.phantom.questions._phrases import PHRASES
 from surgeval.phantom.script._dice import Dice
 from surgeval.records import VqaQuestion
@@ -56,7 +56,7 @@ def make_focus_questions(graph: SceneGraph, *, prefix: str, held_out: float, ood
     return questions
 
 
-def _ask(maker: Maker, graph: SceneGraph, yes: bool, place: int, stream: tuple[object, ...]) -> list[Asked]:
+def _ask(maker: Maker, graph: SceneGraph, yes: bool, place: int, stream: tuple[object, ...]) -> list[AskedQuestion]:
     """A maker's questions; a yes/no question only where this video could have had either answer."""
     asked = list(maker(QuestionScene(graph, Dice("focus", graph.video, *stream), yes, place)))
     if all(question.format != "binary" for question in asked):

@@ -17,7 +17,7 @@ _CLEAR = 0.07  # distance from the middle lines within which "left" or "upper" w
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedQuestion:
     """A question before it is worded."""
 
     kind: str
@@ -76,14 +76,14 @@ class QuestionScene:
         slugs = [self.slug(thing) for thing in visible]
         return self.dice.shuffled([thing for thing, slug in zip(visible, slugs, strict=True) if slugs.count(slug) == 1])
 
-    def whole(self, kind: str, primary: str, form: str, answer: str, **more: object) -> Asked:
+    def whole(self, kind: str, primary: str, form: str, answer: str, **more: object) -> AskedQuestion:
         """A question about the whole video."""
-        return Asked(kind, primary, form, answer, 0.0, float(self.end), **more)  # type: ignore[arg-type]
+        return AskedQuestion(kind, primary, form, answer, 0.0, float(self.end), **more)  # type: ignore[arg-type]
 
-    def at(self, view_time: float, kind: str, primary: str, form: str, answer: str, **more: object) -> Asked:
+    def at(self, view_time: float, kind: str, primary: str, form: str, answer: str, **more: object) -> AskedQuestion:
         """A question about one moment."""
         slots = {"t": clock_of(view_time), **more.pop("slots", {})}  # type: ignore[dict-item]
-        return Asked(kind, primary, form, answer, view_time, view_time, slots, **more)  # type: ignore[arg-type]
+        return AskedQuestion(kind, primary, form, answer, view_time, view_time, slots, **more)  # type: ignore[arg-type]
 
 
 def clock_of(seconds: float) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from surgeval.phantom.script._anatomy import Anatomy, visible_organ
 from surgeval.phantom.script._dice import Dice
-from surgeval.phantom.script._history import History, Span
+from surgeval.phantom.script._history import History, Stretch
 from surgeval.phantom.script._motion import distance, ramp, rounded
 from surgeval.phantom.script._plan import ProcedurePlan
 from surgeval.phantom.script._schedule import Booking, Draft, entry_point, parked
@@ -28,7 +28,7 @@ _COVER = 0.7  # seconds in which an object slips under tissue
 
 
 @dataclass(frozen=True, slots=True)
-class Leg(Span):
+class Leg(Stretch):
     """A stretch of an object's history: held by a carrier (`carrier` names it), lying, or hidden at a place."""
 
     kind: str  # "held", "lying" or "hidden"

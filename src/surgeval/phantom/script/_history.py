@@ -8,7 +8,7 @@ from typing import Generic, Protocol, TypeVar
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class Stretch:
     """A stretch of time, as the first fields of what happens in it."""
 
     start: float

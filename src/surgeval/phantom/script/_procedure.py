@@ -16,9 +16,9 @@ from surgeval.phantom.script._anatomy import Anatomy, build_anatomy
 from surgeval.phantom.script._camera import CameraPath, follow
 from surgeval.phantom.script._dice import Dice
 from surgeval.phantom.script._foreign import ObjectPlan, plan_objects, with_tracks
-from surgeval.phantom.script._history import Span, stretch_at
+from surgeval.phantom.script._history import Stretch, stretch_at
 from surgeval.phantom.script._procedures import CHOLECYSTECTOMY, PROCEDURES
-from surgeval.phantom.script._schedule import PhaseSpan, Places, book, drafts, finish, gallbladder_swing, phase_spans
+from surgeval.phantom.script._schedule import PhaseSpan, Places, book, drafts, finish, phase_spans, swing_action
 from surgeval.phantom.script._state import Corruption, SceneState
 from surgeval.phantom.script._tools import Tool, pulls_at
 from surgeval.phantom.script._traces import Bleed
@@ -31,7 +31,7 @@ _PRIORITY = {"right": 0, "extra": 1, "third": 2, "left": 3, "assist": 4, "bag": 
 
 
 @dataclass(frozen=True, slots=True)
-class CorruptedStretch(Span):
+class CorruptedStretch(Stretch):
     """From–to in seconds of the video, and what is wrong with the image."""
 
     corruption: Corruption
@@ -151,7 +151,7 @@ def make_procedure(seed: int, seconds: float = 60.0, procedure: str = CHOLECYSTE
     for stay in stays:
         if stay.instrument == "specimen_bag" and pack is not None:
             stay.grips = ((pack.start, pack.end + 0.6),)
-    swing = gallbladder_swing(anatomy, spans, bookings)
+    swing = swing_action(anatomy, spans, bookings)
     tools = finish([*stays, *carriers], Places(anatomy, bag, swing, dice["places"]), dice["places"])
     actions = tuple(sorted((a for tool in tools for a in tool.actions), key=lambda a: (a.start, a.track)))
     dissection = next((s for s in spans if s.name == "GallbladderDissection"), None)

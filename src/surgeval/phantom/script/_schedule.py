@@ -225,7 +225,7 @@ def gallbladder_centre(anatomy: Anatomy) -> Point:
     return rounded(((min(xs) + max(xs)) / 2, (min(ys) + max(ys)) / 2))
 
 
-def gallbladder_swing(anatomy: Anatomy, spans: Sequence[PhaseSpan], bookings: Sequence[Booking]) -> Swing | None:
+def swing_action(anatomy: Anatomy, spans: Sequence[PhaseSpan], bookings: Sequence[Booking]) -> Swing | None:
     """From the start of the dissection until nothing holds the gallbladder to its bed any more."""
     span = next((s for s in spans if s.name == "GallbladderDissection"), None)
     pack = next((b for b in bookings if b.verb == "pack"), None)

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from surgeval.protocols.focus._agreement import judge_agreement
     from surgeval.protocols.focus._files import FocusProblems, as_sources
     from surgeval.protocols.focus._judge import Judging
-    from surgeval.protocols.focus._results_file import read_results
     from surgeval.protocols.focus._run import FocusRun, run_focus
     from surgeval.protocols.focus._summary import BucketScore
     from surgeval.protocols.focus.compare import compare_focus
@@ -26,7 +25,6 @@ DESCRIPTOR = Descriptor.of_rooms(
 )
 
 _HOMES = {
-    "_results_file": ("read_results",),
     "_agreement": ("judge_agreement",),
     "_files": (
         "FocusProblems",
@@ -67,7 +65,6 @@ __all__ = [
     "judge_agreement",
     "load_focus",
     "outcomes",
-    "read_results",
     "run_focus",
     "score_focus",
 ]

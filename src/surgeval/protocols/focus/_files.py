@@ -20,6 +20,8 @@ from surgeval.protocols.focus._records import (
     FocusQuestion,
     FocusResponse,
     Here,
+    check_shape,
+    example,
     read_question,
     read_response,
 )
@@ -29,6 +31,7 @@ from surgeval.records import Answer, VqaQuestion
 __all__ = ["FocusFiles", "FocusProblems", "Source", "as_sources", "read_focus"]
 
 Source: TypeAlias = str | Path | Sequence[Mapping[str, Any]]
+_ALL = 3  # responses that must all fail alike before the file is blamed and not the answers
 _LISTED = 20  # problems that the message of an exception spells out; the exception holds all
 
 
@@ -65,6 +68,8 @@ def read_focus(
 ) -> FocusFiles:
     """Read and join the files; one that is missing, broken or no list stops here, with all such problems at once.
 
+    So does one in which every record fails alike, because it has another layout; not with `compat`, which never stops.
+
     `timed` says that a latency limit applies, so that a response without a usable latency is a problem.
     """
     with _collector_paused():
@@ -83,6 +88,10 @@ def _read_focus(requests: Source, references: Source, responses: Source, timed: 
     if not known:
         raise FocusProblems([*problems, Problem("empty", _label(references, "references"), "no questions", "some")])
     answers, repeated = _responses(lists["responses"] or [], timed)
+    if not original:
+        for name, rows in lists.items():
+            check_shape(name, [record for _, (_, record) in rows or []], _label(sources[name], name))
+        _require_usable(answers, known, _label(responses, "responses"))
     questions = []
     for key, (place, record) in known.items():
         question = read_question(printable(str(key)), place, record, asked.get(key), compat)
@@ -98,6 +107,25 @@ def _read_focus(requests: Source, references: Source, responses: Source, timed: 
     return FocusFiles(
         tuple(questions), tuple(problems), len(orphans), len(unreferenced), copies + more_copies + repeated
     )
+
+
+def _require_usable(answers: Mapping[Hashable, FocusResponse], known: Mapping[Hashable, Record], file: str) -> None:
+    """Stop where not one answer can count and the file is to blame: a score of 0 would be about the file."""
+    if len(answers) < _ALL:
+        return
+    strangers = [key for key in answers if key not in known]
+    if len(strangers) == len(answers):
+        raise BadInput(
+            f"{file}: qID: found {shown(strangers[0])} and {len(strangers) - 1} more that no question has, "
+            f"expected qIDs such as {shown(next(iter(known)))}"
+        )
+    reasons = {type(answer.content) for answer in answers.values() if answer.unusable}
+    if len(reasons) == 1 and all(answer.unusable for answer in answers.values()):
+        key, answer = next(iter(answers.items()))
+        raise BadInput(
+            f"{file}: content: found {shown(answer.content)} and {len(answers) - 1} more that are no text, "
+            f"expected records like {example('responses', key)}"
+        )
 
 
 def as_sources(
@@ -161,6 +189,9 @@ def _records(source: Source, name: str, tell: OnProblem, compat: bool) -> list[t
         key = _key(place, number, row.get("qID"), compat)
         if key is not None:
             result.append((key, (Here(place.file, tell, key), row)))
+    if data and not result and not compat:
+        found = f"found no usable id in {len(data)} records"
+        raise BadInput(f"{place.file}: qID: {found}, expected records like {example(name, 'q1')}")
     return result
 
 

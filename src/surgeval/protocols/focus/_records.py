@@ -6,18 +6,20 @@ mode, why the challenge's own package stops at it.
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
 from surgeval.datasets import OnProblem, Problem
 from surgeval.datasets.io import as_float, shown
-from surgeval.errors import printable
+from surgeval.errors import BadInput, printable
 from surgeval.qa.formats import check_reference
 from surgeval.vocab import capabilities
 
-__all__ = ["FocusQuestion", "FocusResponse", "Here", "read_question", "read_response"]
+__all__ = ["FocusQuestion", "FocusResponse", "Here", "check_shape", "example", "read_question", "read_response"]
 
 REQUEST = ("qID", "videoID", "start_time", "end_time", "procedure_type", "question")
 REFERENCE = ("qID", "primary", "format", "answer")
@@ -174,6 +176,35 @@ def read_response(place: Here, record: dict[str, Any], timed: bool) -> FocusResp
         if stated or timed:
             place.report("latency-unusable", shown(raw), "seconds, finite and at least 0", "latency")
     return FocusResponse(content, latency, stated, untimed, unusable, "; ".join(aborts))
+
+
+_EXAMPLES: dict[str, dict[str, Any]] = {
+    "requests": {"qID": "q1", "videoID": "VID01", "start_time": 12, "end_time": 12,
+                 "procedure_type": "cholecystectomy", "question": "Is a clip visible?"},
+    "references": {"qID": "q1", "primary": "1a", "format": "binary", "answer": "yes"},
+    "responses": {"qID": "q1", "content": "yes", "latency": 1.5},
+}  # fmt: skip
+_SHAPES = {"requests": REQUEST, "references": REFERENCE, "responses": RESPONSE[:2]}
+
+
+def example(file: str, key: object) -> str:
+    """A record as one of the three files should hold it, with this qID.
+
+    >>> example("responses", "case 7")
+    '{"qID": "case 7", "content": "yes", "latency": 1.5}'
+    """
+    return json.dumps({**_EXAMPLES[file], "qID": key if isinstance(key, str | int) else str(key)}, ensure_ascii=False)
+
+
+def check_shape(file: str, records: Sequence[Mapping[str, Any]], label: str) -> None:
+    """Refuse a file whose records all lack a field: it has another layout, and every number would be about that."""
+    lacking = [key for key in _SHAPES[file] if records and not any(key in record for record in records)]
+    if lacking:
+        keys = ", ".join(shown(key) for key in records[0])
+        raise BadInput(
+            f"{label}: {', '.join(lacking)}: found in none of {len(records)} records, which have {keys:.200}, "
+            f"expected records like {example(file, records[0]['qID'])}"
+        )
 
 
 def _absent(record: dict[str, Any], keys: tuple[str, ...]) -> list[str]:

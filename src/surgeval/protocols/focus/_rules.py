@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from surgeval.datasets.io import shown
 from surgeval.errors import BadInput
 from surgeval.protocols.focus._records import FocusQuestion, FocusResponse
 from surgeval.qa.formats import Verdict, judge_format
@@ -88,18 +89,21 @@ def _compat(
     question: FocusQuestion, response: FocusResponse | None, limit: float | None, compat: str | None
 ) -> Outcome:
     latency = response.latency if response and response.stated else 0.0
-    content = response.content if response else ""
-    verdict = judge_format(question.format, question.options, question.answer, content, compat)
     aborts = question.aborts or (response.aborts if response else "")
-    if not aborts and limit is not None and latency is None:
-        aborts = "a latency that is no number"
-    if aborts or verdict.state == "crash":
-        reason = f"orena-focus 0.4.0 aborts here: {aborts}" if aborts else verdict.reason
-        return Outcome("invalid", None, reason, latency)
-    if response is None:
+    if not aborts and response is not None:
+        if limit is not None and latency is None:
+            aborts = "a latency that is no number"
+        elif not isinstance(response.content, str):
+            aborts = f"the answer is {shown(response.content)}, not text"
+    if aborts:
+        return Outcome("invalid", None, f"orena-focus 0.4.0 aborts here: {aborts}", latency)
+    if response is None:  # the original looks at neither format nor options of what is not answered in time
         return Outcome("missing", False, "no response was given", 0.0)
     if limit is not None and latency is not None and latency > limit:
         return Outcome("late", False, _late(latency, limit), latency)
+    verdict = judge_format(question.format, question.options, question.answer, response.content, compat)
+    if verdict.state == "crash":
+        return Outcome("invalid", None, verdict.reason, latency)
     return _of_format(verdict, response, latency)
 
 

@@ -57,6 +57,7 @@ _PARTS: dict[str, tuple[str, Any]] = {  # of FocusScores: its key in the file, a
     "verdicts": ("verdicts", tuple[PanelVerdict, ...]),
     "human": ("human", Mapping[str, bool | None] | None),
     "prices": ("prices", Mapping[str, Price]),
+    "floor": ("floor", Mapping[str, bool] | None),
 }
 
 
@@ -78,6 +79,7 @@ def write_scores(scores: FocusScores, folder: Path) -> Path:
         "verdicts": verdicts,
         "human": None if scores.human is None else dict(scores.human),
         "prices": {name: asdict(price) for name, price in scores.prices.items()},
+        "floor": None if scores.floor is None else dict(scores.floor),
     }
     lines = ",\n".join(f"{json.dumps(key)}: {_lines(value)}" for key, value in content.items())
     # A lone surrogate becomes its escape, which inside a JSON text is what it was.

@@ -14,16 +14,24 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 import typer
 
 from surgeval.console import (
+    JUDGING,
+    READING,
+    RUNNING,
+    SCORING,
     JsonOption,
     ResamplesOption,
     SeedOption,
     console,
+    grouped,
     print_frame,
     print_json,
     print_table,
     progress,
+    require_models,
+    say_times,
 )
 from surgeval.errors import BadInput, visible
+from surgeval.progress import phases
 
 if TYPE_CHECKING:
     from surgeval.protocols.focus._run import FocusRun
@@ -53,6 +61,12 @@ JudgeOption = Annotated[
 ]  # fmt: skip
 
 
+@grouped(
+    {
+        JUDGING: "flags max_judge_errors tie quorum ask_all human price cache workers",
+        SCORING: "max_latency compat strict scheme resamples seed name",
+    }
+)
 def score(
     requests: Annotated[Path, typer.Option("--requests", help="The questions (JSON list).", show_default=False)],
     references: Annotated[Path, typer.Option("--references", help="Their references.", show_default=False)],
@@ -118,19 +132,19 @@ def score(
     with ExitStack() as stack:
         panel = _panel(stack, judge or [], cache or out / "verdicts.sqlite", tie, quorum, ask_all, compat, json)
         prices = _prices(price or [], [one.name for one in panel.judges] if panel else [])
-        bar = progress("answers")
-        bar.disable = bar.disable or _interactive(panel)  # a person needs the screen
-        stack.enter_context(bar)
-        task = bar.add_task("judging", total=None)
+        bar = stack.enter_context(progress("answers", show=not _interactive(panel)))  # a person needs the screen
+        bar.phase("reading")
         scores = score_focus(
             requests, references, responses, judge=panel, track=track,
             max_latency=max_latency, compat=compat, strict=strict,
             flags=None if flags == "off" else FlagPolicy(flags), max_judge_errors=max_judge_errors,
             scheme=scheme, resamples=resamples, seed=seed, workers=workers,
-            progress=lambda done, total: bar.update(task, completed=done, total=total), name=name or _name(out),
+            progress=bar.reach, name=name or _name(out),
         )  # fmt: skip
     scores = replace(scores, human=people, prices=prices, admission=_admission(scores, baseline or []))
-    page = write_focus_report(scores, out)
+    with progress("answers") as bar:
+        bar.phase("page")
+        page = write_focus_report(scores, out)
     if json:
         print_json({**scores.to_json(), "results": scores.results.to_dicts(), "report": str(page)})
     else:
@@ -138,6 +152,12 @@ def score(
     return 1 if scores.counts["judge_error"] else 0
 
 
+@grouped(
+    {
+        READING: "requests references",
+        RUNNING: "frames overlay_time concurrency max_tokens timeout",
+    }
+)
 def run(
     model: Annotated[
         str,
@@ -176,22 +196,27 @@ def run(
 
     Example: [bold]surgeval run focus --data phantom --model prior --judge exact --out runs/prior[/bold]
     """
-    from surgeval.models.chat import ChatOptions
-    from surgeval.protocols.focus._run import run_focus
-
     if retry and not (out / "run.json").is_file():
         raise BadInput(f"--retry: {out}: found no run.json, expected the folder of a run")
-    _check_judges(judge or [], json)  # before hours of asking
-    asked = run_focus(
-        data, model, out, requests=requests, references=references, media=media, frames=frames, overlay=overlay_time,
-        track=track, concurrency=concurrency, limit=limit,
-        options=ChatOptions(max_tokens=max_tokens, timeout=timeout), retry=retry, progress=not json,
-    )  # fmt: skip
+    if model.startswith("hf:"):
+        require_models("--model hf:…")
+    with phases(show=not json) as shown:
+        shown.phase("reading questions")
+        from surgeval.models.chat import ChatOptions
+        from surgeval.protocols.focus._run import run_focus
+
+        _check_judges(judge or [], json)  # before hours of asking
+        asked = run_focus(
+            data, model, out, requests=requests, references=references, media=media, frames=frames,
+            overlay=overlay_time, track=track, concurrency=concurrency, limit=limit,
+            options=ChatOptions(max_tokens=max_tokens, timeout=timeout), retry=retry, progress=not json,
+        )  # fmt: skip
     scores, page = _scored(asked, judge or [], track, json)
     if json:
         print_json(_json(asked, scores, page, track))
     else:
         _say(asked, scores, page, track)
+        say_times(shown.times, out)
     return 1 if asked.summary.failed or (scores and scores.counts["judge_error"]) else 0
 
 
@@ -265,8 +290,11 @@ def _scored(run: FocusRun, judge: list[str], track: Track | None, json: bool) ->
         return None, None
     with ExitStack() as stack:
         panel = _panel(stack, judge, run.folder / "verdicts.sqlite", "judge_error", None, False, None, json)
-        scores = score_focus(*run.sources, judge=panel, track=track, name=_name(run.folder))
-    return scores, write_focus_report(scores, run.folder)
+        bar = stack.enter_context(progress("answers", show=not _interactive(panel)))
+        bar.phase("scoring")
+        scores = score_focus(*run.sources, judge=panel, track=track, name=_name(run.folder), progress=bar.reach)
+        bar.phase("page")
+        return scores, write_focus_report(scores, run.folder)
 
 
 def _command(run: FocusRun, track: Track | None) -> str:

@@ -29,7 +29,7 @@ _COLUMNS = ("video", "group", "ood", "answer_format")
 def compare_focus(
     a: FocusScores | str | Path, b: FocusScores | str | Path, *, resamples: int = RESAMPLES, seed: int = 0
 ) -> Comparison:
-    """Differences a − b of flat accuracy, pre-evaluation score, mean of video means and every bucket.
+    """Differences a − b of pre-evaluation score, flat accuracy, mean of video means and every bucket.
 
     Both are results or run folders. Intervals leave out each video in turn; p-values exchange the runs' videos.
 
@@ -41,7 +41,7 @@ def compare_focus(
     >>> good, poor = (score_focus(ask, truth, said(right), name=name, resamples=100)
     ...               for name, right in (("good", lambda k: k > 0), ("poor", lambda k: k % 2)))
     >>> compare_focus(good, poor)
-    good − poor: flat accuracy 0.917 − 0.500 = 0.417 [0.000, 0.631], p = 0.0625
+    good − poor: pre-evaluation score 0.917 − 0.500 = 0.417 [0.000, 0.631], p = 0.0625
     """
     first, second = (side if isinstance(side, FocusScores) else load_focus(side) for side in (a, b))
     _same_rules(first, second)
@@ -73,8 +73,8 @@ def _numbers(rows: pl.DataFrame, resamples: int, seed: int) -> tuple[Compared, .
     )  # fmt: skip
     every, filmed = np.ones(rows.height, dtype=bool), rows["filmed"].to_numpy()
     numbers = [
-        Compared("flat_accuracy", "flat accuracy", mean(every, "overall/MEAN")),
         Compared("pre_evaluation_score", "pre-evaluation score", score),
+        Compared("flat_accuracy", "flat accuracy", mean(every, "overall/MEAN")),
     ]
     if filmed.any():
         key = "accuracy_mean_of_video_means"

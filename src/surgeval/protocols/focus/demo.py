@@ -92,8 +92,9 @@ def chapter(demo: Demo) -> Chapter:
     scored: dict[str, FocusScores] = {}
     pages: dict[str, Path] = {}
     judge = Panel([ExactJudge()])
+    answerers = _answerers(questions)
     with progress("answerers") as bar:
-        for name, one in bar.track(_answerers(questions).items(), description="answering"):
+        for name, one in bar.track(answerers.items(), "answering", len(answerers)):
             given = [(question, one.answer(question)) for question in questions]
             answers = [Answer(question.id, said.content, said.latency) for question, said in given]
             scored[name] = score_focus(

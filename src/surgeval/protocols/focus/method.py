@@ -13,6 +13,7 @@ import polars as pl
 
 from surgeval.errors import BadInput, printable
 from surgeval.protocols.focus._files import FocusFiles, FocusProblems, Source, read_focus
+from surgeval.protocols.focus._floor import without_looking
 from surgeval.protocols.focus._judge import Judged, Judging, Progress, ask_judges
 from surgeval.protocols.focus._records import FocusQuestion
 from surgeval.protocols.focus._rules import STATUSES, Outcome, latency_limit, off_track_groups, outcome
@@ -84,7 +85,8 @@ def score_focus(
         problems=files.problems, notes=notes, track=track, limit=limit, compat=compat,
         settings={"flags": flags.value if flags else "off", "max_judge_errors": max_judge_errors, "scheme": drawn,
                   "resamples": resamples, "seed": seed},
-        questions=_fingerprint(questions), unrankable=_unrankable(counts, judged, flags, max_judge_errors),
+        floor=without_looking(questions), questions=_fingerprint(questions),
+        unrankable=_unrankable(counts, judged, flags, max_judge_errors),
     )  # fmt: skip
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ import polars as pl
 from surgeval.pages import Fact, Plot, Section, Table, save_figures, save_tables, write_page
 from surgeval.protocols.focus.result import FocusScores
 from surgeval.protocols.focus.tables import judge_table
+from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
+from surgeval.stats import number_text, with_ends
 
 __all__ = ["focus_sections", "write_focus_report", "write_page_of"]
 
@@ -30,7 +33,9 @@ _STATUS = {
 _METHOD = (
     "Flat accuracy counts every question the same, the mean of video means every video. The pre-evaluation score is "
     "the plain mean of the flat accuracies of the buckets; a bucket is a capability group, in or out of distribution. "
-    "A question without correctness (bad reference, no verdict) takes part in no accuracy."
+    "A question without correctness (bad reference, no verdict) takes part in no accuracy.\n\n"
+    "One who never looked gives the commonest answer of other videos to questions of the same wording; where judges "
+    "decide, that counts as right only when the texts are equal."
 )
 _SCHEMES = {
     "cluster": "Intervals (95 %): whole videos are drawn with replacement, because questions of one video are not "
@@ -66,8 +71,10 @@ def write_page_of(results: Sequence[FocusScores], out: Path) -> Path:
 def focus_sections(scores: FocusScores, plots: Mapping[str, Plot]) -> tuple[Section, ...]:
     """The chapters, with the plots of the figures `buckets` and `leaves` where there are any."""
     sections = [
-        Section("Overview", _warnings(scores), facts=_facts(scores), tables=(_statuses(scores),)),
-        Section("Buckets", "Each capability group in and out of distribution: the units of the ranking.",
+        *verdict_sections({scores.name: scores.verdict()}, _warnings(scores)),
+        Section("Overview", facts=_facts(scores), tables=(_statuses(scores),)),
+        Section("Buckets", "Each capability group in and out of distribution: the units of the ranking. "
+                "Here and below the weakest stand first.",
                 tables=_level(scores, "bucket", "Buckets"),
                 figures=tuple(plots[name] for name in ("buckets",) if name in plots)),
         Section("Capabilities", "",
@@ -85,11 +92,11 @@ def focus_sections(scores: FocusScores, plots: Mapping[str, Plot]) -> tuple[Sect
         )),
         Section("How it was computed", "\n\n".join(filter(None, (_METHOD, _scheme(scores))))),
     ]  # fmt: skip
-    return tuple(one for one in sections if one is not None and (one.text or one.tables or one.figures))
+    return tuple(one for one in sections if one is not None and (one.text or one.findings or one.tables or one.figures))
 
 
 _REMARK = {
-    "buckets": "Where a bar is missing there is no question, or no right answer: the table says which.",
+    "buckets": "Undefined: no question of that kind could be scored.",
     "leaves": "Rows are groups, columns how the answer is given; a blank cell has no questions.",
 }
 
@@ -97,21 +104,20 @@ _REMARK = {
 def _lead(scores: FocusScores) -> str:
     if scores.flat is None:
         return "No question could be scored."
-    score = f"Pre-evaluation score {scores.pre_evaluation.cell()}. " if scores.pre_evaluation else ""
-    counts = scores.counts
-    return f"{score}{counts['scored']} of {counts['questions']} questions scored, {scores.flat.clusters} videos."
+    return verdict_lead({scores.name: scores.verdict()})
 
 
 def _facts(scores: FocusScores) -> tuple[Fact, ...]:
     facts = [
-        Fact(number.label, f"{number.interval.estimate:.3f}", number.interval.ends()) for number in scores.headlines()
+        Fact(number.label, number_text(number.interval.estimate), number.interval.ends())
+        for number in scores.headlines()
     ]
     counts = scores.counts
     videos = f" in {scores.flat.clusters} videos" if scores.flat is not None else ""
     return (*facts, Fact("questions scored", str(counts["scored"]), f"of {counts['questions']}{videos}"))
 
 
-def _warnings(scores: FocusScores) -> str:
+def _warnings(scores: FocusScores) -> list[str]:
     gate = scores.admission
     said = (
         []
@@ -121,9 +127,17 @@ def _warnings(scores: FocusScores) -> str:
     said += [f"Not to be ranked: {scores.unrankable}."] if scores.unrankable else []
     if scores.counts["judge_error"]:
         said.append(f"{scores.counts['judge_error']} answers have no verdict; the same command asks again.")
-    if scores.flat is not None and scores.flat.few_clusters:
-        said.append(f"Only {scores.flat.clusters} videos: too few for a claim about videos in general.")
-    return "\n\n".join([*said, *(f"{note[:1].upper()}{note[1:]}." for note in scores.notes)])
+    said += [_problems_told(scores)] if scores.problems else []
+    return [*said, *(f"{note[:1].upper()}{note[1:]}." for note in scores.notes)]
+
+
+def _problems_told(scores: FocusScores) -> str:
+    """How many of which kind, and the first in full."""
+    kinds = Counter(problem.kind for problem in scores.problems).most_common()
+    named = ", ".join(f"{kind} ({count})" for kind, count in kinds[:3])
+    rest = f" and {len(kinds) - 3} other kinds" if len(kinds) > 3 else ""
+    many = f"{len(scores.problems)} problem{'s' if len(scores.problems) > 1 else ''}"
+    return f"{many} in the files: {named}{rest}. The first: {scores.problems[0]}."
 
 
 def _statuses(scores: FocusScores) -> Table:
@@ -133,7 +147,7 @@ def _statuses(scores: FocusScores) -> Table:
 
 
 def _level(scores: FocusScores, level: str, title: str) -> tuple[Table, ...]:
-    chosen = scores.summary.filter(pl.col("level") == level)
+    chosen = scores.summary.filter(pl.col("level") == level).sort(_FLAT, nulls_last=True, maintain_order=True)
     rows = [
         (row["name"].replace("_", " "), row["count"], row["scored"], row["videos"], _cell(row, _FLAT),
          _cell(row, _MACRO), "too few videos" if row["few_videos"] else "")
@@ -190,11 +204,13 @@ def _problems(scores: FocusScores) -> Section | None:
     if not scores.problems:
         return None
     frame = scores.tables["problems"]
+    listed = frame.select("kind", "level", "record", "field", "found", "expected", "file")
     kinds = frame.group_by("kind", "level").len("problems").sort("problems", "kind", descending=[True, False])
     return Section(
         "Problems in the files", "All three files are checked before the first answer is read.",
         tables=(Table("By kind", kinds),
-                Table("Each problem", frame.select("kind", "level", "record", "field", "found", "expected", "file"),
+                Table("The first of each kind", listed.filter(pl.int_range(pl.len()).over("kind") < 3)),
+                Table("Each problem", listed,
                       file="tables/problems.csv", folded=True)),
     )  # fmt: skip
 
@@ -204,8 +220,4 @@ def _scheme(scores: FocusScores) -> str:
 
 
 def _cell(row: Mapping[str, Any], column: str) -> str:
-    if row[column] is None:
-        return "–"
-    if row[f"{column}_low"] is None:
-        return f"{row[column]:.3f} [no\u00a0interval]"
-    return f"{row[column]:.3f} [{row[f'{column}_low']:.3f},\u00a0{row[f'{column}_high']:.3f}]"
+    return with_ends(*(row[f"{column}{end}"] for end in ("", "_low", "_high")))

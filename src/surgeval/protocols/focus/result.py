@@ -21,18 +21,22 @@ from surgeval.engine import COMPLETE, Manifest, folder_lock, load_record, save_s
 from surgeval.errors import BadInput, DataError, RunError
 from surgeval.figures import Figure
 from surgeval.files import make_folder
-from surgeval.protocols.contract import Headline, RunResult
+from surgeval.protocols.contract import Headline, RunResult, refuse_dataset
 from surgeval.protocols.focus._admission import Admission, admission_gate
 from surgeval.protocols.focus._agreement import judge_agreement
 from surgeval.protocols.focus._stored import SCORES, read_scores, restored, write_scores
 from surgeval.protocols.focus._summary import BucketScore, with_clusters
 from surgeval.protocols.focus.figures import focus_figures
 from surgeval.protocols.focus.tables import focus_json, focus_tables
+from surgeval.protocols.focus.verdict import floors_of, judge
+from surgeval.protocols.verdict import Verdict
 from surgeval.qa.chat import Price
 from surgeval.qa.judging import PanelReport, PanelVerdict, summarise_verdicts, vote_table
 from surgeval.stats import Interval
 
 __all__ = ["Admission", "FocusScores", "admission_gate", "check_scores_folder", "load_focus", "outcomes"]
+
+ANSWERS = ("answer_format", "latency", "question", "answer", "reference")  # what a team is shown of its answers
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -43,7 +47,8 @@ class FocusScores(RunResult):
     `verdicts` holds what every judge said (`votes()`, `judges`). `counts` has `questions`, `scored`, every status,
     `flags`, `judged`, and `orphan`, `unreferenced` and `duplicate` records. `flat` and `video_mean` are the two
     accuracies, None when nothing could be scored. `human` are verdicts of people that judges are compared with,
-    `prices` what judges' tokens cost, `admission` whether it passed the gate. `questions` identifies what was asked.
+    `prices` what judges' tokens cost, `floor` which questions one who never looked gets right, `admission` whether it
+    passed the gate. `questions` identifies what was asked.
     """
 
     name: str
@@ -67,6 +72,7 @@ class FocusScores(RunResult):
     human: Mapping[str, bool | None] | None = None
     prices: Mapping[str, Price] = field(default_factory=dict)
     admission: Admission | None = None
+    floor: Mapping[str, bool] | None = None
 
     @property
     def flat_accuracy(self) -> float:
@@ -119,13 +125,29 @@ class FocusScores(RunResult):
         return vote_table(self.verdicts)
 
     def headlines(self) -> tuple[Headline, ...]:
-        """The pre-evaluation score and the two accuracies, as far as anything could be scored."""
+        """The pre-evaluation score and the two accuracies, as far as anything could be scored.
+
+        Chance is what one reaches who never looked: the commonest answer of other videos to the same wording.
+        """
         known = (
             ("pre_evaluation_score", "pre-evaluation score", self.pre_evaluation),
             ("flat_accuracy", "flat accuracy", self.flat),
             ("accuracy_mean_of_video_means", "mean of video means", self.video_mean),
         )
-        return tuple(Headline(key, label, interval) for key, label, interval in known if interval is not None)
+        floors = floors_of(self)
+        return tuple(
+            Headline(key, label, interval, chance=floors.get(key))
+            for key, label, interval in known
+            if interval is not None
+        )
+
+    def verdict(self) -> Verdict | None:
+        """Does it answer better than one who never looked? None where nothing could be scored."""
+        return self._verdict
+
+    @cached_property
+    def _verdict(self) -> Verdict | None:
+        return judge(self)
 
     @property
     def tables(self) -> dict[str, pl.DataFrame]:
@@ -165,20 +187,19 @@ class FocusScores(RunResult):
         return Manifest("focus", {**rules, **self.settings, "judges": judges}, self.questions, self.name)
 
     def __str__(self) -> str:
-        lines = [f"{self.counts['scored']} of {self.counts['questions']} questions scored"]
-        for label, interval in (
-            ("flat accuracy", self.flat),
-            ("mean of video means", self.video_mean),
-            ("pre-evaluation score", self.pre_evaluation),
-        ):
-            if interval:
-                lines.append(f"{label} {interval}")
+        lines = [str(self._verdict)] if self._verdict else []
+        lines.append(f"{self.counts['scored']} of {self.counts['questions']} questions scored")
+        lines += [f"{one.label} {one.interval}" for one in self.headlines()]
         shown = ("missing", "late", "invalid", "bad_reference", "flagged", "judge_error")
         odd = {name: self.counts[name] for name in shown}
         lines.append(", ".join(f"{count} {name}" for name, count in odd.items() if count) or "every answer was usable")
         if self.unrankable:
             lines.append(f"not to be ranked: {self.unrankable}")
         return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        waiting = self.counts["judge_error"]
+        return f"{super().__repr__()}{f'; {waiting} answers have no verdict of a judge' if waiting else ''}"
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>{self.summary._repr_html_()}"
@@ -209,6 +230,8 @@ def check_scores_folder(folder: Path) -> None:
         protocol = load_record(folder).manifest.protocol
         if protocol != "focus":
             raise BadInput(f"{folder}: found a run of {protocol}, expected a new folder or one of focus")
+    elif not (folder / "scores.json").exists():
+        refuse_dataset(folder)
 
 
 def outcomes(result: FocusScores) -> pl.DataFrame:
@@ -218,13 +241,14 @@ def outcomes(result: FocusScores) -> pl.DataFrame:
     >>> ask = [{"qID": "q1", "videoID": "v", "start_time": 0, "end_time": 0, "procedure_type": "", "question": "?"}]
     >>> truth = [{"qID": "q1", "primary": "3a", "format": "number", "answer": "3"}]
     >>> outcomes(score_focus(ask, truth, [{"qID": "q1", "content": "3"}])).row(0)
-    ('q1', 'v', 'aggregation', False, 'ok', True)
+    ('q1', 'v', 'aggregation', False, 'ok', True, 'answered 3, the reference is 3', 'number', None)
     """
     if result.unrankable:
         found = f"a submission that is not to be ranked: {result.unrankable}"
         raise DataError(result.name, found=found, expected="one that is")
-    columns = ("qID", "video", "group", "ood", "status", "correctness")
-    return with_clusters(result.results).select(columns)
+    columns = ("qID", "video", "group", "ood", "status", "correctness", "reason")
+    table = with_clusters(result.results)
+    return table.select(*columns, *(name for name in ANSWERS if name in table.columns))
 
 
 def _asked(folder: Path) -> bool:

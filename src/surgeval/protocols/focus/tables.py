@@ -34,10 +34,11 @@ def focus_tables(scores: FocusScores) -> dict[str, pl.DataFrame]:
 
 def focus_json(scores: FocusScores) -> dict[str, Any]:
     """Every number as plain values; the rows of the results are left out."""
-    judges = scores.judges
+    judges, verdict = scores.judges, scores.verdict()
     return {
         "protocol": "focus",
         "name": scores.name,
+        "verdict": None if verdict is None else verdict.to_json(),
         "track": scores.track,
         "max_latency": scores.limit,
         "compat": scores.compat,

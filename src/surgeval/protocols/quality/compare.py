@@ -5,17 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from surgeval.arrays import Floats
 from surgeval.errors import BadInput
 from surgeval.protocols.contract import Compared, Comparison, few_video_notes
 from surgeval.protocols.quality.result import QualityScores, load_quality
 from surgeval.stats import Difference, paired_statistic
 
 __all__ = ["compare_quality"]
-
-Floats = npt.NDArray[np.float64]
 
 
 def compare_quality(a: QualityScores | str | Path, b: QualityScores | str | Path) -> Comparison:
@@ -33,18 +31,23 @@ def compare_quality(a: QualityScores | str | Path, b: QualityScores | str | Path
     videos = sorted(known[0] & known[1])
     if not videos:
         raise BadInput(f"{names}: found no video in both, expected runs over the same videos")
-    alone = len(known[0] ^ known[1])
-    left_out = (f"{alone} video{'s are' if alone > 1 else ' is'} in one run only and left out",) if alone else ()
     return Comparison(
         protocol="quality", a=first.name, b=second.name,
         numbers=tuple(
             Compared(one.key, one.label, _difference(first, second, one.key, videos),
-                     higher_is_better=one.higher_is_better)
+                     higher_is_better=one.higher_is_better, unit=one.unit)
             for one in first.headlines()
         ),
         settings={"videos": videos},
-        notes=(*few_video_notes(len(videos)), *left_out),
+        notes=(*few_video_notes(len(videos)), *_notes(first, second, len(known[0] ^ known[1]))),
     )  # fmt: skip
+
+
+def _notes(first: QualityScores, second: QualityScores, alone: int) -> tuple[str, ...]:
+    notes = [f"{alone} video{'s are' if alone > 1 else ' is'} in one run only and left out"] if alone else []
+    if first.record.manifest.dataset != second.record.manifest.dataset:
+        notes.append("the runs are of different data: videos are paired by their names alone")
+    return tuple(notes)
 
 
 def _difference(first: QualityScores, second: QualityScores, measure: str, videos: list[str]) -> Difference:

@@ -24,6 +24,7 @@ from surgeval.datasets import (
 )
 from surgeval.engine import Manifest, RunSummary, Unit, run
 from surgeval.errors import DataError
+from surgeval.progress import advance
 from surgeval.protocols.quality.result import MEASURES, drop_table, load_quality
 from surgeval.records import Case
 from surgeval.results import Result
@@ -58,6 +59,7 @@ class _Measure:
 
     def __call__(self, payload: Any) -> Iterator[Case]:
         for frame in self._dataset.frames(payload["video"], on_problem=lambda _problem: None):
+            advance("frames")
             if frame.image is None:
                 continue
             case = f"{frame.video}/{frame.name}"
@@ -98,7 +100,7 @@ def run_quality(
     config = {"limits": asdict(limits or QualityLimits())}
     manifest = Manifest("quality", config=config, dataset=dataset_fingerprint(dataset))
     summary = run(
-        [Unit(video.name, {"video": video.name}) for video in videos],
+        [Unit(video.name, {"video": video.name}, steps={"frames": _frames(dataset, video.name)}) for video in videos],
         _Measure(str(path), dataset.format, labels),
         folder=out,
         manifest=manifest,
@@ -108,3 +110,7 @@ def run_quality(
         progress=progress,
     )
     return QualityRun(summary, load_quality(out).proposals)
+
+
+def _frames(dataset: Dataset, video: str) -> int:
+    return sum(1 for _ in dataset.frames(video, on_problem=lambda _problem: None))

@@ -8,8 +8,9 @@ from pathlib import Path
 import polars as pl
 
 from surgeval.errors import BadInput
-from surgeval.pages import Fact, Section, Table, save_figures, save_tables, write_page
+from surgeval.pages import Fact, Finding, Section, Table, save_figures, save_tables, write_page
 from surgeval.protocols.quality.result import QualityScores
+from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
 
 __all__ = ["write_page_of"]
 
@@ -35,23 +36,25 @@ def write_page_of(results: Sequence[QualityScores], out: Path) -> Path:
     save_tables(tables, out / "tables")
     plots = save_figures(one.figures, out)
     numbers = pl.DataFrame(
-        [(headline.label, headline.interval.cell()) for headline in one.headlines()],
+        [(headline.label, headline.cell) for headline in one.headlines()],
         schema={"number": pl.String, "value": pl.String}, orient="row",
     )  # fmt: skip
     bare = [name for name in ("reasons", "unreadable") if name in tables and tables[name].height]
+    verdict = one.verdict()
     sections = (
-        Section("Overview", "\n\n".join(one.notes), facts=_facts(one),
-                tables=(Table("Numbers, with 95 % intervals over videos", numbers),
-                        *(Table(_TITLES[name], tables[name], file=f"tables/{name}.csv") for name in bare)),
+        *verdict_sections({one.name: verdict}, one.notes, _findings(one)),
+        Section("Overview", facts=_facts(one),
+                tables=(*(Table(_TITLES[name], tables[name], file=f"tables/{name}.csv") for name in bare),
+                        Table("Numbers, with 95 % intervals over videos", numbers)),
                 figures=tuple(plot for name, plot in plots.items() if name == "reasons")),
         Section("Measures", "", figures=tuple(plot for name, plot in plots.items() if name != "reasons"),
-                tables=(Table(_TITLES["videos"], tables["videos"], file="tables/videos.csv"),), paired=True),
+                tables=(Table(_TITLES["videos"], tables["videos"].sort("to drop", descending=True, maintain_order=True),
+                              file="tables/videos.csv"),), paired=True),
         Section("Frames to drop", "" if one.proposals else "None.",
                 tables=(Table(_TITLES["drop"], tables["drop"], file="tables/drop.csv"),) if one.proposals else ()),
         Section("How it was computed", _METHOD),
     )  # fmt: skip
-    frames, many = one.cases.height, len(one.proposals)
-    lead = f"{many} of {frames} frames are proposed to drop." if frames else "No frame could be read."
+    lead = verdict_lead({one.name: verdict}) or "No frame could be read."
     details = {name: f"{value:g}" for name, value in _limits(one).items()}
     return write_page(out / "report.html", one.name, sections, kind="quality", lead=lead, details=details)
 
@@ -62,6 +65,21 @@ _TITLES = {
     "videos": "Each video: frames, how many to drop, and the mean of each measure",
     "drop": "The frames to drop, with the measure that speaks against each and its limit",
 }
+
+
+def _findings(one: QualityScores) -> tuple[Finding, ...]:
+    """Why frames go, and what could not be read at all."""
+    tables, said = one.tables, []
+    reasons = ", ".join(f"{count} {reason}" for reason, count in tables["reasons"].iter_rows())
+    if reasons:
+        said.append(Finding(f"Proposed to drop: {reasons}. These are proposals: a person decides.", False))
+    elif one.cases.height:
+        said.append(Finding("No frame is proposed to drop.", True))
+    if one.unreadable.height:
+        video, frame, reason = one.unreadable.row(0)
+        many = f"{one.unreadable.height} frame{'s' if one.unreadable.height > 1 else ''}"
+        said.append(Finding(f"{many} could not be read; the first: {video} / {frame}: {reason}.", False))
+    return tuple(said)
 
 
 def _limits(one: QualityScores) -> dict[str, float]:

@@ -19,11 +19,14 @@ from surgeval.engine import RunRecord, load_cases, load_record
 from surgeval.errors import DataError
 from surgeval.figures import Bars, Figure, Histogram, Series
 from surgeval.protocols.contract import Headline, RunResult
+from surgeval.protocols.quality.verdict import judge
+from surgeval.protocols.verdict import Verdict
 from surgeval.stats import bootstrap_mean
 
 __all__ = ["MEASURES", "QualityScores", "drop_table", "load_quality"]
 
 # Measure, what it is in words, and whether more of it is better (None: neither).
+_SHARES = ("dropped", "tissue", "saturated", "dark")
 MEASURES: Mapping[str, tuple[str, bool | None]] = {
     "brightness": ("brightness (95th percentile, 0–255)", None),
     "sharpness": ("sharpness (variance of the Laplacian)", True),
@@ -62,9 +65,13 @@ class QualityScores(RunResult):
         videos = self.cases["video"].to_list()
         return tuple(
             Headline(key, label, bootstrap_mean(self.cases[key].cast(pl.Float64).to_numpy(), videos, name=key),
-                     higher_is_better=better)
+                     higher_is_better=better, unit="share" if key in _SHARES else "score")
             for key, (label, better) in labels.items()
         )  # fmt: skip
+
+    def verdict(self) -> Verdict | None:
+        """Can the frames be used? None without frames."""
+        return judge(self)
 
     @property
     def tables(self) -> Mapping[str, pl.DataFrame]:

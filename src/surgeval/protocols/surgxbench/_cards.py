@@ -13,6 +13,7 @@ from surgeval.pages import Card, Picture
 from surgeval.protocols.surgxbench._item import Hiding, Item
 from surgeval.protocols.surgxbench._prompts import spoken
 from surgeval.protocols.surgxbench.result import SurgXScores
+from surgeval.stats import number_text
 
 __all__ = ["gallery_cards", "hiding_cards", "match_level"]
 
@@ -28,9 +29,9 @@ def gallery_cards(one: SurgXScores) -> tuple[Card, ...]:
 
 
 def _card(item: Item, area: float | None) -> Card:
-    numbers = [f"AC {'–' if item.ac is None else f'{item.ac:.2f}'}"]
+    numbers = [f"AC {number_text(item.ac, 'share')}"]
     for name, value in (("chance", item.chance), ("AA", item.aa), ("|A|/HW", area)):
-        numbers += [] if value is None else [f"{name} {value:.2f}"]
+        numbers += [] if value is None else [f"{name} {number_text(value, 'share')}"]
     keys = {
         # All right ones, the least grounded first; one below chance is ungrounded however high its AC.
         "right but ungrounded": None if item.ac is None or not item.right else 1 - item.ac + (not item.grounded),

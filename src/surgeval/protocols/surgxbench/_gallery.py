@@ -22,6 +22,7 @@ from surgeval.protocols.surgxbench._frames import PreparedFrame, Reader, batches
 from surgeval.protocols.surgxbench._instruments import to_device
 from surgeval.protocols.surgxbench._item import Item
 from surgeval.protocols.surgxbench._labels import line_height, name_patches
+from surgeval.protocols.surgxbench._legend import CYAN, GREEN, WHITE
 from surgeval.protocols.surgxbench._measure import regions_of
 from surgeval.protocols.surgxbench._worker import VideoWorker
 from surgeval.protocols.surgxbench.result import SurgXScores
@@ -35,7 +36,6 @@ __all__ = ["draw_overlay", "gallery", "side_by_side"]
 _WIDTH, _LINE, _LETTERS = 420, 2, 17  # pixels; the page shows a pair at about half its size
 # Right × grounded. "Right but ungrounded" first: of a frame with two predictions, that one is shown.
 _CELLS = ((True, False), (False, True), (True, True), (False, False))
-_GREEN, _WHITE, _CYAN = (70, 220, 90), (255, 255, 255), (60, 220, 255)
 
 
 def gallery(look: VideoWorker, scores: SurgXScores, count: int = 36) -> tuple[Item, ...]:
@@ -132,11 +132,11 @@ def side_by_side(one: PreparedFrame, images: tuple[Image, Image], classes: Seque
         if instance.box is not None:
             x1, y1, x2, y2 = (value * scale for value in instance.box.corners)
             for image in drawn:
-                cv2.rectangle(image, (round(x1), round(y1)), (round(x2), round(y2)), _GREEN, _LINE)
+                cv2.rectangle(image, (round(x1), round(y1)), (round(x2), round(y2)), GREEN, _LINE)
             number = instance.triplet.instrument
             names.append(classes[number] if 0 <= number < len(classes) else "?")
             corners.append((x1, _above(y1, y2)))
-    name_patches(drawn[0], names, corners, _LETTERS, _GREEN)
+    name_patches(drawn[0], names, corners, _LETTERS, GREEN)
     return np.hstack(drawn)
 
 
@@ -164,9 +164,9 @@ def draw_overlay(
     result[rows, columns] = (inside * (1 - weight) + colours * weight).astype(np.uint8)
     thick = max(1, image.shape[1] // 400)
     outline, _ = cv2.findContours(region.astype(np.uint8), cv2.RETR_LIST, cv2.CHAIN_APPROX_NONE)
-    cv2.drawContours(result, outline, -1, _WHITE, thick, offset=(columns.start, rows.start))
+    cv2.drawContours(result, outline, -1, WHITE, thick, offset=(columns.start, rows.start))
     if motion is not None:
         moving, _ = cv2.findContours(motion.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
         large = [contour for contour in moving if cv2.contourArea(contour) >= 1e-4 * motion.size]
-        cv2.drawContours(result, large, -1, _CYAN, thick)
+        cv2.drawContours(result, large, -1, CYAN, thick)
     return result

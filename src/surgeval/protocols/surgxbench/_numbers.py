@@ -14,9 +14,9 @@ import polars as pl
 from surgeval.protocols.contract import Headline
 from surgeval.protocols.surgxbench._ratios import Ratio, ratio_of_sums, ratios, share_of
 from surgeval.protocols.surgxbench.tables import CONTROLS, RIGHT, USED, count_of, grounding_ratios, masked
-from surgeval.stats import Interval
+from surgeval.stats import Interval, Unit
 
-__all__ = ["LABELS", "NUMBERS", "Number", "headline_numbers", "headlines_of", "task_cases", "wanted_of"]
+__all__ = ["LABELS", "NUMBERS", "Number", "guessing", "headline_numbers", "headlines_of", "task_cases", "wanted_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,7 @@ class Number:
     higher_is_better: bool | None = True
     chance: str | float | None = None
     first: bool = True  # among the headlines; the others are chance levels and details
+    unit: Unit = "share"
 
 
 def _effects() -> dict[str, Ratio]:
@@ -54,7 +55,7 @@ def _numbers() -> dict[str, Number]:
         "accuracy": Number("top-1 right", task, share_of(pl.col("present"), there)),
         "tp_ac": Number("TP-AC, on instruments when right", task, looks["tp_ac"], chance="tp_chance"),
         "tp_chance": Number("chance (of TP-AC)", task, looks["tp_chance"], None, first=False),
-        "tp_lift": Number("lift, TP-AC in times chance", task, looks["tp_lift"], chance=1.0),
+        "tp_lift": Number("lift, TP-AC in times chance", task, looks["tp_lift"], chance=1.0, unit="score"),
         "grounded_when_right": Number("grounded when right", task, share_of(pl.col("grounded"), RIGHT & USED)),
         "lost_boxes_minus_moved": Number("instrument hidden: lost − elsewhere", task,
                                          effects["lost_boxes_minus_moved"], chance=0.0),
@@ -114,8 +115,9 @@ def headlines_of(numbers: Mapping[str, Interval], cases: pl.DataFrame, classes: 
     for key, one in NUMBERS.items():
         if one.first and key in numbers:
             chance = one.chance if not isinstance(one.chance, str) else _estimate(numbers.get(one.chance))
-            chance = _guessing(cases, classes) if key == "accuracy" else chance
-            made.append(Headline(key, one.label, numbers[key], chance=chance, higher_is_better=one.higher_is_better))
+            chance = guessing(cases, classes) if key == "accuracy" else chance
+            made.append(Headline(key, one.label, numbers[key], chance=chance, higher_is_better=one.higher_is_better,
+                                 unit=one.unit))  # fmt: skip
     return tuple(made)
 
 
@@ -123,7 +125,7 @@ def _estimate(interval: Interval | None) -> float | None:
     return None if interval is None else interval.estimate
 
 
-def _guessing(cases: pl.DataFrame, classes: int) -> float | None:
+def guessing(cases: pl.DataFrame, classes: int) -> float | None:
     """How often a guess among the instruments names one that is there, over frames that show any."""
     shown = cases.filter((pl.col("task") == "instruments") & pl.col("best") & (pl.col("shown") > 0))["shown"].mean()
     return float(shown) / classes if isinstance(shown, float) and classes else None

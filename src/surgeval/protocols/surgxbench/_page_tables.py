@@ -10,12 +10,12 @@ from collections.abc import Sequence
 import polars as pl
 
 from surgeval.pages import Fact, Table, distinct
-from surgeval.protocols.surgxbench._numbers import LABELS
+from surgeval.protocols.surgxbench._numbers import LABELS, NUMBERS
 from surgeval.protocols.surgxbench._papers import left_out, paper_table_1, paper_table_2
 from surgeval.protocols.surgxbench.result import SurgXScores
-from surgeval.stats import Interval
+from surgeval.stats import Unit, number_text, with_ends
 
-__all__ = ["cell", "facts", "joint", "layer", "overview", "own", "percent", "tables_to_save"]
+__all__ = ["facts", "joint", "layer", "overview", "own", "readable_table", "tables_to_save"]
 
 _TITLES = {
     "classes": "Each instrument",
@@ -52,6 +52,8 @@ _JOINT = {
 _OVERVIEW = ("accuracy", "tp_ac", "tp_chance", "tp_lift", "tp_aa", "tp_aa_chance", "fp_ac", "area",
              "grounded_when_right", "lost_attended_minus_random", "lost_boxes_minus_moved", "triplet_named",
              "triplet_ras", "triplet_ras_chance", "ars", "ars_valid")  # fmt: skip
+_SCORES = ("precision", "recall", "f1", "lift", "tp_lift", "fp_lift", "correlation", "change", "change_if_kept",
+           "deletion", "insertion", "deletion_random", "insertion_random")  # fmt: skip
 _HEADINGS = {
     "valid": "V/T", "zero": "Z/V", "ras_is": "RAS is", "area": "|A|/HW", "ras_chance": "chance (RAS)",
 }  # fmt: skip
@@ -61,14 +63,19 @@ def facts(one: SurgXScores) -> tuple[Fact, ...]:
     """The four numbers to see first."""
     found = {key: one.numbers[key] for key in ("accuracy", "tp_ac", "tp_chance", "tp_lift") if key in one.numbers}
     return tuple(
-        Fact(LABELS[key].partition(",")[0], f"{number.estimate:.2f}", number.ends(2)) for key, number in found.items()
+        Fact(
+            LABELS[key].partition(",")[0],
+            number_text(number.estimate, NUMBERS[key].unit),
+            number.ends(NUMBERS[key].unit),
+        )
+        for key, number in found.items()
     )
 
 
 def overview(scores: Sequence[SurgXScores]) -> Table:
     """The headline numbers, a column per model, and how much each of them left out."""
     rows = [
-        [LABELS[key], *(_headline(one.numbers.get(key)) for one in scores)]
+        [LABELS[key], *(_headline(one, key) for one in scores)]
         for key in _OVERVIEW
         if any(key in one.numbers for one in scores)
     ]
@@ -84,14 +91,14 @@ def overview(scores: Sequence[SurgXScores]) -> Table:
     note = "Over fewer than six videos an interval is the least that one must allow for."
     few = any(interval.few_clusters for one in scores for interval in one.numbers.values())
     title = "The numbers to read first, with 95 % intervals over videos"
-    return Table(title, pl.DataFrame(columns), note if few else "")
+    return Table(title, pl.DataFrame(columns), note if few else "", explained=True)
 
 
-def _headline(found: Interval | None) -> str:
+def _headline(one: SurgXScores, key: str) -> str:
+    found = one.numbers.get(key)
     if found is None:
-        return "–"
-    known = found.low == found.low
-    shown = cell(found.estimate, found.low if known else None, found.high if known else None, places=2)
+        return number_text(None)
+    shown = found.cell(NUMBERS[key].unit)
     return f"{shown} ({found.clusters} video{'s' * (found.clusters != 1)})" if found.few_clusters else shown
 
 
@@ -99,7 +106,7 @@ def _left(rows: pl.DataFrame) -> str:
     """`3 of 40 (7.5 %)`."""
     total = int(rows.unique(["what"])["of"].sum())
     gone = int(rows.filter(pl.col("became").str.starts_with("left out"))["cases"].sum())
-    return f"{gone} of {total} ({100 * gone / total:.1f} %)" if total else "–"
+    return f"{gone} of {total} ({number_text(gone / total, 'share')})" if total else number_text(None)
 
 
 def joint(scores: Sequence[SurgXScores], name: str) -> tuple[Table, ...]:
@@ -108,10 +115,11 @@ def joint(scores: Sequence[SurgXScores], name: str) -> tuple[Table, ...]:
     if frame.is_empty():
         return ()
     title, note = _JOINT[name]
-    shown = frame if name == "left_out" else _paper(frame)
     if name == "left_out":
-        shown = shown.drop("model") if len(scores) == 1 else shown
-        shown = shown.with_columns(pl.col("percent").round(1))
+        shares = pl.Series("share", [number_text(value / 100, "share") for value in frame["percent"]])
+        shown = frame.drop("percent", *(["model"] if len(scores) == 1 else [])).with_columns(shares)
+    else:
+        shown = _paper(frame)
     return (Table(title, shown, note, f"tables/{name}.csv"),)
 
 
@@ -122,9 +130,9 @@ def own(scores: Sequence[SurgXScores], *names: str) -> tuple[Table, ...]:
         for one in scores:
             if name in one.made:
                 whose = "" if len(scores) == 1 else f": {one.name}"
+                file, folded = f"tables/{_file(scores, one, name)}.csv", name in _FOLDED or len(scores) > 1
                 for title, table in _parted(name, one.made[name]).items():
-                    made.append(Table(title + whose, _readable(table), file=f"tables/{_file(scores, one, name)}.csv",
-                                      folded=name in _FOLDED or len(scores) > 1))  # fmt: skip
+                    made.append(Table(title + whose, readable_table(table), file=file, folded=folded))
     return tuple(made)
 
 
@@ -160,6 +168,8 @@ def _parted(name: str, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
         return found | ({f"{_TITLES[name]}: with what moves (RAS)": table.drop(*boxed)} if known else {})
     if name != "classes":
         return {_TITLES[name]: table}
+    frequent_first = table.head(-1).sort("frames", descending=True, maintain_order=True)
+    table = pl.concat([frequent_first, table.tail(1)])  # the mean stays last
     looked = [column for column in table.columns if column.startswith(("tp_", "fp_", "area"))]
     told = [column for column in table.columns if column.startswith(("precision", "recall", "f1"))]
     return {
@@ -178,20 +188,15 @@ def layer(step: str) -> str:
     return f"{number}{dot}{'.'.join(name.split('.')[-2:])}" if dot else step
 
 
-def _readable(table: pl.DataFrame) -> pl.DataFrame:
+def readable_table(table: pl.DataFrame) -> pl.DataFrame:
     """A number and its interval in one cell, headings in the papers' words."""
     return pl.DataFrame([column.alias(_heading(column.name)) for column in _joined(table)])
 
 
 def _paper(table: pl.DataFrame) -> pl.DataFrame:
-    """The same with all numbers as text: three decimals, and one where the paper prints per cent."""
-    made = []
-    for column in _joined(table):
-        if column.dtype.is_float():
-            places = _places(column.name)
-            column = pl.Series(column.name, [cell(value, places=places) for value in column.to_list()])
-        made.append(column.alias(column.name.replace("τ-A", "τ\u2011A")))  # a head must not break within its symbol
-    return pl.DataFrame(made)
+    """The same; a head must not break within its symbol, and its unit stands in the cells."""
+    heads = {name: name.replace("τ-A", "τ\u2011A").removesuffix(" (%)") for name in table.columns}
+    return pl.DataFrame([column.alias(heads[column.name]) for column in _joined(table)])
 
 
 def _joined(table: pl.DataFrame) -> list[pl.Series]:
@@ -200,41 +205,34 @@ def _joined(table: pl.DataFrame) -> list[pl.Series]:
     for name, values in columns.items():
         if f"{name}_low" in columns:
             ends = zip(values, columns[f"{name}_low"], columns[f"{name}_high"], strict=True)
-            cells = [cell(value, low, high, _places(name)) for value, low, high in ends]
+            told = [[_fraction(name, value) for value in three] for three in ends]
+            cells = [with_ends(value, low, high, _unit(name)) for value, low, high in told]
+            made.append(pl.Series(name, cells, dtype=pl.String))
+        elif table.schema[name].is_float() and not name.endswith(("_low", "_high")):
+            cells = [number_text(_fraction(name, value), _unit(name)) for value in values]
             made.append(pl.Series(name, cells, dtype=pl.String))
         elif not name.endswith(("_low", "_high")):
             made.append(table.get_column(name))
     return made
 
 
-def cell(value: float | None, low: float | None = None, high: float | None = None, places: int = 3) -> str:
-    """A number with its interval, or a dash."""
-    if value is None:
-        return "–"
-    # Per cent have one to three digits before the point: figure spaces keep the points below each other.
-    shown = f"{value:{5 if places == 1 else 0}.{places}f}".replace(" ", "\u2007")
-    ends = 0 if places == 1 else places  # a tenth of a per cent says nothing about an interval's end
-    return shown if low is None or high is None else f"{shown} [{low:.{ends}f},\u00a0{high:.{ends}f}]"
+def _unit(column: str) -> Unit:
+    """Where the model looks and how often are shares; how well it names and what its score does are scores."""
+    return "score" if column in _SCORES else "share"
 
 
-def percent(share: float) -> str:
-    """A share as per cent of what tables show with two decimals: 0.925 is 0.93 there and must not be 92 % here.
-
-    >>> percent(0.925), f"{0.925:.2f}", f"{0.925:.0%}"
-    ('93%', '0.93', '92%')
-    """
-    return f"{float(f'{share:.2f}'):.0%}"
-
-
-def _places(name: str) -> int:
-    return 1 if name.endswith("(%)") else 3
+def _fraction(column: str, value: float | None) -> float | None:
+    """Columns that a paper prints in per cent hold per cent already."""
+    return value if value is None or not column.endswith("(%)") else value / 100
 
 
 def _heading(column: str) -> str:
     """`tp_ac` as the papers write it."""
     kind, _, rest = column.partition("_")
     if kind in ("tp", "fp"):
-        return f"{kind.upper()}-{rest.upper()}" if rest in ("ac", "aa") else f"{rest} ({kind.upper()})"
+        measure = "AA" if rest.startswith("aa") else "AC"
+        what = {"ac": "", "aa": "", "aa_chance": "chance of "}.get(rest, f"{rest} of ")
+        return f"{what}{kind.upper()}-{measure}"
     if column in ("ac", "aa", "ars", "ras", "f1"):
         return column.upper()
     return _HEADINGS.get(column, column.replace("_", " "))

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 import torch
+from PIL.Image import Image as Picture
 
 from surgeval.arrays import Image
 from surgeval.datasets import read_image
@@ -24,6 +25,7 @@ from surgeval.models import Contrastive, open_contrastive
 from surgeval.pages import jpeg_bytes
 from surgeval.protocols.surgxbench._gallery import draw_overlay
 from surgeval.protocols.surgxbench._labels import fold, line_height, write
+from surgeval.protocols.surgxbench._legend import legend_band
 from surgeval.records import ImageRef
 from surgeval.results import Result
 
@@ -96,10 +98,10 @@ class Explained(Result):
 
 
 def explain_image(
-    image: str | Path | Image, model: str, prompts: str | Sequence[str], *, method: Method | None = None,
+    image: str | Path | Image | Picture, model: str, prompts: str | Sequence[str], *, method: Method | None = None,
     keep_top: float = 0.2, device: str = "cpu",
 ) -> Explained:  # fmt: skip
-    """Score prompts on an image (a file, or an RGB array of uint8) and draw where the model looks for each.
+    """Score prompts on an image (a file, an RGB array of uint8, a PIL image) and draw where the model looks for each.
 
     >>> found = explain_image(np.zeros((64, 96, 3), np.uint8), "phantom-clip", "The hook is in the image")
     >>> found.heatmap.shape, found.to_frame().columns
@@ -132,9 +134,13 @@ def explain_image(
     )
 
 
-def _pixels(image: str | Path | Image) -> Image:
-    if not isinstance(image, np.ndarray):
+def _pixels(image: str | Path | Image | Picture) -> Image:
+    if isinstance(image, str | Path):
         return read_image(ImageRef(Path(image)))
+    if isinstance(image, Picture):
+        image = np.asarray(image.convert("RGB"))
+    if not isinstance(image, np.ndarray):
+        raise BadInput(f"image: found {type(image).__name__}, expected a file, an RGB array or a PIL image")
     if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3 or not image.size:
         raise BadInput(f"image: found {image.dtype} of shape {image.shape}, expected uint8 of (height, width, 3), RGB")
     if max(image.shape) > _LARGEST:
@@ -171,7 +177,10 @@ def _enlarged(frame: Image) -> Image:
 
 
 def _panels(images: Sequence[Image], captions: Sequence[str]) -> Image:
-    """The pictures, at most three in a row, each below its caption; letters grow with the picture."""
+    """The pictures, at most three in a row, each below its caption, and what their colours mean.
+
+    Letters grow with the picture.
+    """
     width = max(_NARROWEST, images[0].shape[1])
     size = min(max(14, width // 44), 96)
     step = line_height(size)
@@ -186,4 +195,4 @@ def _panels(images: Sequence[Image], captions: Sequence[str]) -> Image:
                 write(row, line, (left + size // 2, size // 4 + number * step), size, (30, 30, 30))
             row[band:, left : left + image.shape[1]] = image
         rows.append(row)
-    return np.vstack(rows)
+    return np.vstack([*rows, legend_band(rows[0].shape[1], size)])

@@ -107,7 +107,7 @@ def load_page(folder: Path) -> StoredPage:
             notes.append(f"{error}: left out of the page")
             return []
 
-    reader = _Reader(folder, content["sha256"])
+    reader = _StoredFiles(folder, content["sha256"])
     items = [item for number, row in enumerate(content["items"])
              for item in usable(lambda n=number, row=row: reader.item(n, row))]  # type: ignore[misc]  # fmt: skip
     hidings = [hiding for number, row in enumerate(content["hidings"])
@@ -165,7 +165,7 @@ def _png(array: npt.NDArray[Any]) -> bytes:
 
 
 def _content(path: Path) -> dict[str, Any]:
-    """page.json, checked as far as `_Reader` does not."""
+    """page.json, checked as far as `_StoredFiles` does not."""
     _refuse_link(path)
     content = read_json_object(path, expected="the page's choices of a run", limit=_JSON_BYTES, names=True)
     if content.get("format") != _FORMAT:
@@ -195,7 +195,7 @@ def _refuse_link(path: Path) -> None:
 
 
 @dataclass(frozen=True)
-class _Reader:
+class _StoredFiles:
     """Reads single pictures of a run; what is wrong with one is a DataError."""
 
     folder: Path

@@ -18,6 +18,7 @@ from surgeval.explain.heatmaps import heatmaps
 from surgeval.explain.occlusion import curves
 from surgeval.explain.sanity import prompt_randomisation, weight_randomisation
 from surgeval.models import open_contrastive
+from surgeval.progress import advance
 from surgeval.protocols.surgxbench._frames import PreparedFrame, Reader, Unseen, batches
 from surgeval.protocols.surgxbench._instruments import instrument_cases, reference_cases, to_device
 from surgeval.protocols.surgxbench._measure import classes_present
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from surgeval.models.contrastive import Contrastive, TextBank
     from surgeval.protocols.surgxbench._prompts import TripletPrompts
 
-__all__ = ["VideoWorker", "boxed_frames"]
+__all__ = ["VideoWorker", "boxed_frames", "labelled_frames", "with_boxes"]
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,7 @@ class VideoWorker:
                 names.add(one.frame.name)
             if seen:
                 yield from _by_frame(self._batch(seen))
+            advance("frames", len(batch))
         for number, problem in enumerate(one for one in problems if one.level == "error"):
             yield Case(f"{video}/record {number}", video, "unreadable", str(problem), {"task": "unreadable"})
         sampled = max(payload["curves"], payload["sanity"])
@@ -161,6 +163,7 @@ class VideoWorker:
             seen = [one for one in batch if isinstance(one, PreparedFrame)]
             curves, sanity = ([one for one in seen if one.frame.name in names] for names in (curve, sane))
             yield from _by_frame([*self._curves(curves), *self._sanity(sanity)])
+            advance("checks", len(batch))
 
     def _explained(self, seen: Sequence[PreparedFrame]) -> tuple[torch.Tensor, torch.Tensor]:
         """Pixels, and the first labelled instrument of each frame: the prompt whose map is checked."""
@@ -215,13 +218,21 @@ def _by_frame(cases: Iterable[Case]) -> Iterator[Case]:
         yield from own
 
 
+def labelled_frames(dataset: Dataset, video: str, every: int = 1) -> list[Frame]:
+    """The labelled frames of a video, `every` n-th of them."""
+    return [frame for frame in dataset.frames(video, on_problem=lambda _problem: None) if frame.labelled][::every]
+
+
 def boxed_frames(dataset: Dataset, video: str, every: int = 1) -> list[Frame]:
-    """The labelled frames of a video, `every` n-th of them, that show an instrument with a box."""
-    classes = len(dataset.space.instruments)
-    labelled = [frame for frame in dataset.frames(video, on_problem=lambda _problem: None) if frame.labelled]
+    """Those of them that show an instrument with a box."""
+    return with_boxes(labelled_frames(dataset, video, every), len(dataset.space.instruments))
+
+
+def with_boxes(frames: Sequence[Frame], classes: int) -> list[Frame]:
+    """The frames with a picture and an instrument that has a box: the ones whose maps can be checked."""
     return [
         frame
-        for frame in labelled[::every]
+        for frame in frames
         if frame.image is not None and classes_present(frame, classes)
         and any(one.box is not None for one in frame.instances)
     ]  # fmt: skip

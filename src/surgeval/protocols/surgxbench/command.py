@@ -8,16 +8,25 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast
 import typer
 
 from surgeval.console import (
+    MAPS,
+    MOTION,
+    READING,
+    RUNNING,
+    SCORING,
     FormatOption,
     JsonOption,
     LabelsOption,
     ResamplesOption,
     SeedOption,
     console,
+    grouped,
     print_frame,
     print_json,
+    require_models,
+    say_times,
 )
 from surgeval.errors import BadInput, visible
+from surgeval.progress import phases
 
 if TYPE_CHECKING:
     from surgeval.protocols.surgxbench._settings import SurgXSettings
@@ -29,6 +38,15 @@ ProfileName: TypeAlias = Literal["surgxbench", "early"]  # whose prompts, thresh
 MethodName: TypeAlias = Literal["auto", "rollout", "gradcam", "cross"]
 
 
+@grouped(
+    {
+        MAPS: "method order start_layer score_scale geometry keep_top literal grounded_at",
+        SCORING: "profile delta over pool top_k curves sanity occlusion resamples seed",
+        MOTION: "flow flow_gap flow_source fit",
+        READING: "video boxes mapping format labels",
+        RUNNING: "batch threads dtype gallery name",
+    }
+)
 def run(
     data: Annotated[Path, typer.Option("--data", help="A dataset folder or file.", show_default=False)],
     model: Annotated[
@@ -108,27 +126,34 @@ def run(
     Example: [bold]surgeval run surgxbench --data demo/phantom-v1 --split test --model phantom-clip
     --out runs/clip[/bold]
     """
-    from surgeval.protocols.surgxbench.method import run_surgxbench
-    from surgeval.protocols.surgxbench.page import write_page_of
-
     given: dict[str, Any] = {
         "keep_top": keep_top, "delta": delta, "over": over, "pool": pool, "top_k": top_k, "flow": flow, "fit": fit,
         "flow_source": str(flow_source) if flow_source else None, "flow_gap": flow_gap, "grounded_at": grounded_at,
         "curves": curves, "sanity": sanity, "occlusion": occlusion, "tasks": tuple(task) if task else None,
     }  # fmt: skip
-    settings = _settings(profile, method, order, start_layer, score_scale, given, {
-        "geometry": geometry, "positive": not literal, "seed": seed, "batch": batch, "threads": threads, "every": every,
-    })  # fmt: skip
-    done = run_surgxbench(
-        data, model, out=out, settings=settings, split=split, videos=tuple(video or ()), format=format,
-        labels=labels, boxes=boxes, mapping=mapping, device=device, dtype=dtype, processes=processes,
-        retry=retry, progress=not json,
-    )  # fmt: skip
-    if done.unknown_words:
-        listed = ", ".join(done.unknown_words[:12]) + (", …" if len(done.unknown_words) > 12 else "")
-        typer.echo(f"note: this model has no word for {visible(listed)}: prompts with it say less to it", err=True)
-    scores = done.result(gallery=gallery, name=name, resamples=resamples, seed=seed)
-    page = write_page_of([scores], out)
+    require_models("run surgxbench")
+    with phases(show=not json, eager=True) as shown:
+        shown.phase(f"loading {model}")
+        from surgeval.protocols.surgxbench.method import run_surgxbench
+        from surgeval.protocols.surgxbench.page import write_page_of
+
+        _few_threads(model)
+        settings = _settings(profile, method, order, start_layer, score_scale, given, {
+            "geometry": geometry, "positive": not literal, "seed": seed, "batch": batch, "threads": threads,
+            "every": every,
+        })  # fmt: skip
+        done = run_surgxbench(
+            data, model, out=out, settings=settings, split=split, videos=tuple(video or ()), format=format,
+            labels=labels, boxes=boxes, mapping=mapping, device=device, dtype=dtype, processes=processes,
+            retry=retry, progress=not json,
+        )  # fmt: skip
+        if done.unknown_words:
+            listed = ", ".join(done.unknown_words[:12]) + (", …" if len(done.unknown_words) > 12 else "")
+            shown.note(f"note: this model has no word for {listed}: prompts with it say less to it")
+        shown.phase("pictures")
+        scores = done.result(gallery=gallery, name=name, resamples=resamples, seed=seed)
+        shown.phase("page")
+        page = write_page_of([scores], out)
     if json:
         print_json({**surgx_json(scores), "failed": done.summary.failed_cases,
                     "failures": done.summary.to_frame().to_dicts(), "report": str(page)})  # fmt: skip
@@ -136,7 +161,18 @@ def run(
         if done.summary.failed:
             console().print(visible_lines(str(done.summary)))
         _print(scores, page)
+        say_times(shown.times, out)
     return done.summary.exit_code
+
+
+def _few_threads(model: str) -> None:
+    """The embedded networks are so small that a second thread doubles their time (measured on two cores)."""
+    import torch
+
+    from surgeval.models import EMBEDDED
+
+    if model in EMBEDDED:
+        torch.set_num_threads(1)
 
 
 def _settings(
@@ -168,8 +204,10 @@ def surgx_json(scores: SurgXScores) -> dict[str, Any]:
         key: {"estimate": one.estimate, "low": _plain(one.low), "high": _plain(one.high), "videos": one.clusters}
         for key, one in scores.numbers.items()
     }
+    verdict = scores.verdict()
     return {
         "model": scores.name,
+        "verdict": None if verdict is None else verdict.to_json(),
         "settings": dict(scores.settings),
         "headline": numbers,
         "tables": {key: table.to_dicts() for key, table in scores.made.items()},
@@ -186,16 +224,23 @@ def _plain(value: float) -> float | None:
 
 
 def _print(scores: SurgXScores, page: Path) -> None:
+    from surgeval.protocols.surgxbench._numbers import NUMBERS
+    from surgeval.protocols.surgxbench._page_tables import readable_table
+
     say = console().print
     say(visible(scores.name))
+    verdict = scores.verdict()
+    if verdict is not None:
+        say(visible(str(verdict)))
     for key, one in scores.numbers.items():
-        say(f"  {key.replace('_', ' ')}: {one}")  # our own words and numbers
+        few = f" (few videos: {one.clusters})" if one.few_clusters else ""
+        say(f"  {NUMBERS[key].label}: {one.cell(NUMBERS[key].unit)}{few}")  # our own words and numbers
     say()
     for key, columns in (("classes", ("class", "frames", "predicted", "f1", "tp_ac", "tp_chance", "tp_lift", "fp_ac")),
                          ("matches", ("match", "triplets", "share", "ras", "chance")),
                          ("table1", ("video", "frames", "ac", "aa", "chance")),
                          ("table2", ("video", "frames", "ars", "valid", "zero"))):  # fmt: skip
         if key in scores.tables:
-            print_frame("", scores.tables[key].select(columns))
+            print_frame("", readable_table(scores.tables[key].select(columns)))
             say()
     say(f"open {visible(str(page))}")

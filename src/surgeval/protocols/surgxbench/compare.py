@@ -43,11 +43,12 @@ def compare_surgxbench(a: SurgXScores | str | Path, b: SurgXScores | str | Path)
         sums = [VideoSums.of(cases[task], wanted_of(task)) for cases in (parts, others)]
         numbers += [
             Compared(
-                key, NUMBERS[key].label, _difference(sums, place, first), higher_is_better=NUMBERS[key].higher_is_better
+                key, NUMBERS[key].label, _difference(sums, place, first),
+                higher_is_better=NUMBERS[key].higher_is_better, unit=NUMBERS[key].unit,
             )
             for place, key in enumerate(sums[0].names)
             if key in first.numbers and key in second.numbers and NUMBERS[key].first
-        ]
+        ]  # fmt: skip
     if not numbers:
         raise BadInput(
             f"{first.name} and {second.name}: found no number that both have, expected runs of the same task"
@@ -109,8 +110,12 @@ def _require_same_frames(task: str, first: SurgXScores, second: SurgXScores) -> 
 
 
 def _notes(first: SurgXScores, second: SurgXScores) -> tuple[str, ...]:
-    methods = [one.settings["method"] for one in (first, second)]
-    if methods[0] == methods[1]:
-        return ()
-    said = " and ".join(str(one["name"]) for one in methods)
-    return (f"the maps are of different kinds ({said}): differences in where the models look include theirs",)
+    notes = []
+    methods = [run.settings["method"] for run in (first, second)]
+    if methods[0] != methods[1]:
+        said = " and ".join(str(method["name"]) for method in methods)
+        notes.append(f"the maps are of different kinds ({said}): differences in where the models look include theirs")
+    weights = [run.record.manifest.model["identity"] for run in (first, second)]
+    if weights[0] == weights[1]:
+        notes.append(f"both runs are of the same model (weights {str(weights[0])[:12]}), whatever it is called")
+    return tuple(notes)

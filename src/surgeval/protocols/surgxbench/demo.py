@@ -7,14 +7,20 @@ The six test operations are filmed again with a tint of the tissue that betrays 
 from __future__ import annotations
 
 import os
+import threading
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from multiprocessing import get_context
+from multiprocessing.context import BaseContext
+from multiprocessing.queues import SimpleQueue
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from surgeval.console import progress
+from surgeval.console import require_models
 from surgeval.errors import RunError
+from surgeval.progress import advance, forwarded, phases
 from surgeval.protocols.contract import Chapter, Demo
 
 if TYPE_CHECKING:
@@ -26,6 +32,7 @@ MODELS = ("phantom-clip", "phantom-clip-resnet", "phantom-shortcut")
 EVERY = 4  # one labelled frame in four: enough to tell the models apart; a study of your own deserves them all
 CHECKED = 3  # frames for the curves and the randomised weights, which take longest
 RESAMPLES = 1000
+_STEPS: SimpleQueue[Any] | None = None  # of a process that looks, to the one that shows
 _ROWS = {
     "accuracy": "names an instrument that is there",
     "tp_ac": "of what it looks at when right, is an instrument",
@@ -37,6 +44,7 @@ _ROWS = {
 
 def chapter(demo: Demo) -> Chapter:
     """Film the test operations with the betraying tint, look at them with three models, and write one page."""
+    require_models("surgxbench")
     from surgeval import phantom
     from surgeval.protocols.surgxbench.page import write_page_of
     from surgeval.protocols.surgxbench.result import load_surgxbench
@@ -46,13 +54,16 @@ def chapter(demo: Demo) -> Chapter:
     data = phantom.write_edition(demo.edition, out / "tinted", tint="by_instrument", split="test")
     # Opening torch twice costs less than the small networks gain from a second thread.
     workers = min(2, os.cpu_count() or 1)
+    context = get_context("spawn")
     with (
-        progress("models") as bar,
-        ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool,
+        phases() as shown,
+        _heard(context) as steps,
+        ProcessPoolExecutor(workers, mp_context=context, initializer=_report_to, initargs=(steps,)) as pool,
     ):
+        shown.phase("looking", frames=_frames(data) * len(MODELS), checks=CHECKED * len(MODELS))
         asked = [pool.submit(look, data, name, out / name) for name in MODELS]
         try:
-            for finished in bar.track(as_completed(asked), total=len(asked), description="looking"):
+            for finished in as_completed(asked):
                 finished.result()
         except BrokenProcessPool as error:
             raise RunError(f"{out}: a process that looked at frames died; the same command does the rest") from error
@@ -67,6 +78,39 @@ def chapter(demo: Demo) -> Chapter:
     )
 
 
+def _frames(data: Path) -> int:
+    """The frames that each model looks at."""
+    from surgeval.datasets import open_dataset
+    from surgeval.protocols.surgxbench._worker import labelled_frames
+
+    dataset = open_dataset(data)
+    return sum(len(labelled_frames(dataset, video.name, EVERY)) for video in dataset.videos())
+
+
+@contextmanager
+def _heard(context: BaseContext) -> Iterator[SimpleQueue[Any]]:
+    """A queue whose steps reach the open display."""
+    steps: SimpleQueue[Any] = context.SimpleQueue()
+
+    def listen() -> None:
+        while (step := steps.get()) is not None:
+            advance(*step)
+
+    listener = threading.Thread(target=listen, name="surgeval-demo", daemon=True)
+    listener.start()
+    try:
+        yield steps
+    finally:
+        steps.put(None)
+        listener.join(5.0)
+
+
+def _report_to(steps: SimpleQueue[Any]) -> None:
+    """In a new process: whatever is done there is told through the queue."""
+    global _STEPS
+    _STEPS = steps
+
+
 def look(data: Path, name: str, out: Path) -> None:
     """One model's run with its own page; in a process of its own."""
     import torch
@@ -78,7 +122,8 @@ def look(data: Path, name: str, out: Path) -> None:
     torch.set_num_threads(1)
     tasks = ("instruments", "triplets") if name == MODELS[0] else ("instruments",)
     settings = profile_settings("surgxbench", tasks=tasks, every=EVERY, curves=CHECKED, sanity=CHECKED)
-    run = run_surgxbench(data, name, out=out, settings=settings, progress=False)
+    with forwarded((lambda *step: _STEPS.put(step)) if _STEPS is not None else None):
+        run = run_surgxbench(data, name, out=out, settings=settings, progress=False)
     write_page_of([run.result(gallery=12, resamples=RESAMPLES)], out)
 
 
@@ -93,12 +138,14 @@ def _table(scores: list[SurgXScores]) -> pl.DataFrame:
 
 
 def _shown(one: SurgXScores, key: str) -> str:
+    from surgeval.protocols.surgxbench._numbers import NUMBERS
+
     found = one.numbers.get(key)
-    return "" if found is None else found.cell(2)
+    return "" if found is None else found.cell(NUMBERS[key].unit)
 
 
 def _sentences(scores: list[SurgXScores]) -> tuple[str, ...]:
-    from surgeval.protocols.surgxbench._page_tables import percent
+    from surgeval.results import percent
 
     honest, shortcut = (next(one for one in scores if one.name == name) for name in (MODELS[0], MODELS[2]))
     a, b = (one.numbers["tp_lift"] for one in (honest, shortcut))

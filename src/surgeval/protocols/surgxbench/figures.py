@@ -23,9 +23,10 @@ from surgeval.figures import (
     StackedBars,
 )
 from surgeval.metrics.grounding import MATCH_LEVELS
-from surgeval.protocols.surgxbench._page_tables import cell, layer
+from surgeval.protocols.surgxbench._page_tables import layer
 from surgeval.protocols.surgxbench.result import SurgXScores
 from surgeval.protocols.surgxbench.tables import FOUR
+from surgeval.stats import with_ends
 
 __all__ = ["surgxbench_figures"]
 
@@ -40,7 +41,8 @@ _MEANING = {
     "TP-AC": "right, on any instrument",
     "FP-AC": "wrong, on any instrument",
 }
-_SHARE = "share of the attended region"
+_SHARE = "% of the attended region"
+_WHOLE = (0.0, 100.0)
 _PANEL = 300  # pixels, so that the two panels of an instrument are of one height
 _LEVEL_NAMES = {"I": "I only"}
 
@@ -89,7 +91,7 @@ def _recognition(scores: Sequence[SurgXScores], classes: tuple[str, ...]) -> dic
         boxes = tuple(_boxes(one, [(name, key) for name in classes]) for one in scores)
         if any(any(group.values) for group in boxes):
             file = f"grounding_{key.lower().replace('-', '_')}"
-            made[file] = BoxPlot(f"{key}: {_MEANING[key]}", classes, boxes, _SHARE)
+            made[file] = BoxPlot(f"{key}: {_MEANING[key]}", classes, boxes, _SHARE, span=_WHOLE)
     return made
 
 
@@ -112,7 +114,7 @@ def _instruments(scores: Sequence[SurgXScores], classes: tuple[str, ...]) -> dic
         )
         boxes = tuple(_boxes(one, [(name, key) for key in _LOOKED]) for one in scores)
         made[f"instrument_{number}_looked"] = BoxPlot(
-            f"{name}: where it looks", tuple(_LOOKED), boxes, _SHARE, height=_PANEL
+            f"{name}: where it looks", tuple(_LOOKED), boxes, _SHARE, span=_WHOLE, height=_PANEL
         )
     return made
 
@@ -124,8 +126,8 @@ def _boxes(one: SurgXScores, places: Iterable[tuple[str, str]]) -> BoxGroup:
     for name, key in places:
         column, right = _LOOKED[key]
         part = rows.filter((pl.col("class") == name) & (pl.col("present") == right) & pl.col(column).is_not_null())
-        values.append(tuple(part[column].to_list()))
-        marks.append(_mean(part["chance" if column == "ac" else "chance_class"]))
+        values.append(tuple((100 * part[column]).to_list()))
+        marks.append(_mean(100 * part["chance" if column == "ac" else "chance_class"]))
     return BoxGroup(one.name, tuple(values), tuple(marks))
 
 
@@ -153,8 +155,8 @@ def _occlusion(scores: Sequence[SurgXScores], name: str, title: str) -> dict[str
     if not scores:
         return {}
     hidden = tuple(scores[0].made[name]["hidden"].to_list())
-    groups = tuple(_group(one.name, _by(one.made[name], "hidden"), hidden, "lost") for one in scores)
-    return {name: EstimateBars(title, hidden, groups, "share lost", span=(0, 1))}
+    groups = tuple(_group(one.name, _by(one.made[name], "hidden"), hidden, "lost", 100) for one in scores)
+    return {name: EstimateBars(title, hidden, groups, "% lost", span=(0, 100))}
 
 
 def _triplets(scores: Sequence[SurgXScores]) -> dict[str, Figure]:
@@ -175,13 +177,13 @@ def _triplets(scores: Sequence[SurgXScores]) -> dict[str, Figure]:
             (pl.col("task") == "triplets") & (pl.col("excluded") == "") & pl.col("ras").is_not_null()
         )
         split = [rows.filter(pl.col("level") == level) for level in MATCH_LEVELS]
-        groups.append(BoxGroup(one.name, tuple(tuple(part["ras"].to_list()) for part in split),
-                               tuple(_mean(part["chance"]) for part in split)))  # fmt: skip
+        groups.append(BoxGroup(one.name, tuple(tuple((100 * part["ras"]).to_list()) for part in split),
+                               tuple(_mean(100 * part["chance"]) for part in split)))  # fmt: skip
     if any(any(group.values) for group in groups):
         labels = tuple(
             f"{_LEVEL_NAMES.get(level, level)} ({'global' if level == 'missed' else 'local'})" for level in MATCH_LEVELS
         )
-        made["ras"] = BoxPlot("RAS by match", labels, tuple(groups), _SHARE)
+        made["ras"] = BoxPlot("RAS by match", labels, tuple(groups), _SHARE, span=_WHOLE)
     return made
 
 
@@ -211,7 +213,7 @@ def _curves(one: SurgXScores, name: str, whose: str) -> dict[str, Figure]:
 
 def _area(areas: dict[str, Any], kind: str) -> str:
     found = _estimate(areas, kind)
-    return f"(area {cell(found.value, found.low, found.high)})" if found.value is not None else ""
+    return f"(area {with_ends(found.value, found.low, found.high)})" if found.value is not None else ""
 
 
 def _sanity(one: SurgXScores, name: str, whose: str) -> dict[str, Figure]:
@@ -223,27 +225,29 @@ def _sanity(one: SurgXScores, name: str, whose: str) -> dict[str, Figure]:
     return {name: EstimateBars(f"Rank correlation after randomising{whose}", labels, (group,), "correlation")}
 
 
-def _group(name: str, rows: dict[str, dict[str, Any]], labels: Sequence[str], column: str) -> EstimateGroup:
-    return EstimateGroup(name, tuple(_estimate(rows.get(label, {}), column) for label in labels))
+def _group(
+    name: str, rows: dict[str, dict[str, Any]], labels: Sequence[str], column: str, scale: float = 1
+) -> EstimateGroup:
+    return EstimateGroup(name, tuple(_estimate(rows.get(label, {}), column, scale) for label in labels))
 
 
 def _by(table: pl.DataFrame, column: str) -> dict[str, dict[str, Any]]:
     return {row[column]: row for row in table.iter_rows(named=True)}
 
 
-def _estimate(row: dict[str, Any], column: str) -> Estimate:
+def _estimate(row: dict[str, Any], column: str, scale: float = 1) -> Estimate:
     """A number of a table with its interval; without both ends there is none."""
     value, low, high = (row.get(f"{column}{end}") for end in ("", "_low", "_high"))
     if not isinstance(value, (int, float)):
         return Estimate(None)
     if not isinstance(low, (int, float)) or not isinstance(high, (int, float)):
-        return Estimate(float(value))
-    return Estimate(float(value), float(low), float(high))
+        return Estimate(scale * value)
+    return Estimate(scale * value, scale * low, scale * high)
 
 
 def _percent(row: dict[str, Any], column: str) -> tuple[float, float] | None:
-    found = _estimate(row, column)
-    return None if found.low is None or found.high is None else (100 * found.low, 100 * found.high)
+    found = _estimate(row, column, 100)
+    return None if found.low is None or found.high is None else (found.low, found.high)
 
 
 def _mean(column: pl.Series) -> float | None:

@@ -21,7 +21,7 @@ from surgeval.protocols.surgxbench._gallery import gallery
 from surgeval.protocols.surgxbench._item import Extras, Item
 from surgeval.protocols.surgxbench._settings import SurgXSettings
 from surgeval.protocols.surgxbench._stored import load_page, save_page
-from surgeval.protocols.surgxbench._worker import VideoWorker
+from surgeval.protocols.surgxbench._worker import VideoWorker, labelled_frames, with_boxes
 from surgeval.protocols.surgxbench.result import RESAMPLES, SurgXScores, load_surgxbench
 
 __all__ = ["SurgXRun", "run_surgxbench"]
@@ -117,11 +117,7 @@ def run_surgxbench(
         seeds={"seed": settings.seed},
         versions=library_versions("torch", "transformers", "opencv-python-headless"),
     )  # fmt: skip
-    units = [
-        Unit(video, {"video": video, **{name: _part(getattr(settings, name), number, len(chosen))
-                                        for name in ("curves", "sanity")}})
-        for number, video in enumerate(chosen)
-    ]  # fmt: skip
+    units = [_unit(dataset, settings, video, number, len(chosen)) for number, video in enumerate(chosen)]
     many = min(processes, len(units)) > 1
     summary = run(
         units,
@@ -137,6 +133,15 @@ def run_surgxbench(
         wanted = "frame" if "instruments" in settings.tasks or settings.profile == "early" else "triplet"
         raise BadInput(f"{data}: found no labelled {wanted} in {_listed(chosen)}, expected at least one")
     return SurgXRun(summary, look, Path(out))
+
+
+def _unit(dataset: Dataset, settings: SurgXSettings, video: str, number: int, videos: int) -> Unit:
+    """A video with its share of the checks; how many frames that is only matters to who waits for it."""
+    shares = {name: _part(getattr(settings, name), number, videos) for name in ("curves", "sanity")}
+    frames = labelled_frames(dataset, video, settings.every)
+    boxed = len(with_boxes(frames, len(dataset.space.instruments))) if "instruments" in settings.tasks else 0
+    return Unit(video, {"video": video, **shares},
+                steps={"frames": len(frames), "checks": min(boxed, max(shares.values()))})  # fmt: skip
 
 
 def _part(total: int, number: int, parts: int) -> int:

@@ -12,9 +12,13 @@ from pathlib import Path
 from surgeval.errors import BadInput
 from surgeval.pages import Plot, Section, save_figures, save_tables, write_page
 from surgeval.protocols.surgxbench._cards import gallery_cards, hiding_cards
-from surgeval.protocols.surgxbench._page_tables import facts, joint, overview, own, percent, tables_to_save
+from surgeval.protocols.surgxbench._legend import picture_keys
+from surgeval.protocols.surgxbench._page_tables import facts, joint, overview, own, tables_to_save
 from surgeval.protocols.surgxbench.figures import surgxbench_figures
 from surgeval.protocols.surgxbench.result import SurgXScores
+from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
+from surgeval.results import percent
+from surgeval.stats import number_text
 
 __all__ = ["surgxbench_sections", "write_page_of"]
 
@@ -61,8 +65,7 @@ def write_page_of(results: Sequence[SurgXScores], out: Path) -> Path:
 def surgxbench_sections(scores: Sequence[SurgXScores], figures: Mapping[str, Plot]) -> tuple[Section, ...]:
     """The chapters."""
     sections = [
-        Section("Overview", "\n\n".join(note for one in scores for note in one.notes),
-                facts=facts(scores[0]) if len(scores) == 1 else (), tables=(overview(scores),)),
+        Section("Overview", facts=facts(scores[0]) if len(scores) == 1 else (), tables=(overview(scores),)),
         Section("Instruments", "Is it right, and does it look at what it names? The mark at a box is chance; a line "
                 "through the end of a bar is its 95 % interval; a number without any case behind it is undefined.",
                 figures=_plots(figures, "f1", "grounding"),
@@ -90,9 +93,9 @@ def surgxbench_sections(scores: Sequence[SurgXScores], figures: Mapping[str, Plo
                 "map, and so should another prompt. A correlation that stays near 1 says that the map shows the "
                 "image.", figures=_plots(figures, "sanity"), tables=own(scores, "sanity")),
         *(Section(f"Gallery: {one.name}" if len(scores) > 1 else "Gallery",
-                  "Left the frame with its annotation, right the map: white is the attended region, cyan what moves, "
-                  "dark what the model never saw. |A|/HW is the share of what it saw that the region takes.",
-                  cards=gallery_cards(one)) for one in scores if one.items),
+                  "Left the frame with its annotation, right the map. |A|/HW is the share of what it saw that the "
+                  "region takes.", cards=gallery_cards(one),
+                  key=picture_keys(motion="triplets" in one.settings["tasks"])) for one in scores if one.items),
         Section("Left out", "Nothing is dropped silently. A case is left out of means where nothing is annotated "
                 "(no_gt) or nothing of it lies in what the model saw (gt_not_visible), where the map has no "
                 "attended pixel (empty_region) or no contrast (constant); of RAS also where no following frame shows "
@@ -100,25 +103,27 @@ def surgxbench_sections(scores: Sequence[SurgXScores], figures: Mapping[str, Plo
                 tables=(*joint(scores, "left_out"), *own(scores, "failures", "flags"))),
     ]  # fmt: skip
     kept = [one for one in sections if one.tables or one.figures or one.cards]
-    return (*kept, Section("How it was computed", _METHOD))
+    warnings = [note for one in scores for note in one.notes]
+    first = verdict_sections({one.name: one.verdict() for one in scores}, warnings)
+    return (*first, *kept, Section("How it was computed", _METHOD))
 
 
 def _lead(scores: Sequence[SurgXScores]) -> str:
-    said = []
-    for one in scores:
-        if "accuracy" in one.numbers and "tp_ac" in one.numbers:
-            right, looks, chance = (percent(one.numbers[key].estimate) for key in ("accuracy", "tp_ac", "tp_chance"))
-            said.append(
-                f"{one.name} names an instrument that is there in {right} of the frames that show one; when it is "
-                f"right, {looks} of what it looks at is an instrument (chance {chance})."
-            )
+    said = [verdict_lead({one.name: one.verdict() for one in scores})]
     if any(one.failed for one in scores):
-        lost = ", ".join(f"{one.failed} of {one.name}" for one in scores if one.failed)
+        lost = "; ".join(f"{one.failed} of {one.name}: {_why_lost(one)}" for one in scores if one.failed)
         said.append(f"Frames or records that could not be used, and are in no number: {lost} (see Left out).")
     other = _differing(scores)
     if other:
         said.append(f"Compare with care: these runs differ in {', '.join(other)}.")
-    return " ".join(said)
+    return " ".join(filter(None, said))
+
+
+def _why_lost(one: SurgXScores) -> str:
+    """The reasons by how often they occur, shortened: the table has them in full."""
+    rows = one.made["failures"].sort("cases", descending=True, maintain_order=True)
+    reasons = [str(reason) for reason in rows["reason"].unique(maintain_order=True)]
+    return ", ".join(f"{text[:80]}…" if len(text) > 80 else text for text in reasons[:2])
 
 
 def _differing(scores: Sequence[SurgXScores]) -> list[str]:
@@ -143,14 +148,14 @@ def _choices(one: SurgXScores) -> dict[str, str]:
     return {
         "Profile": str(config["profile"]),
         "Heatmap": f"{method['name']} ({extra})" if extra else str(method["name"]),
-        "Region": f"top {config['keep_top']:.0%}" if top else f"≥ {config['threshold']} of min-max",
+        "Region": f"top {percent(config['keep_top'])}" if top else f"≥ {config['threshold']} of min-max",
         "Geometry": str(config["geometry"]),
         "Model": f"{model['name']} ({model['family']}, {str(model['identity'])[:12]})",
         "Data": f"{data['name']} ({data['format']})",
         "Frames": f"{one.cases.select('cluster', 'frame').n_unique()} of {one.cases['cluster'].n_unique()} videos"
         + (f", every {config['every']}." if config["every"] > 1 else ""),
         "Said": "the best prompt" if config["predict"] == "argmax"
-        else f"prompts above the {config['delta']:.0%} quantile over {config['over']}",
+        else f"prompts above the {number_text(config['delta'], 'share')} quantile over {config['over']}",
     }  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,11 @@ from surgeval.metrics.grounding import FLAGS, prediction_sets
 from surgeval.protocols.contract import Headline, RunResult
 from surgeval.protocols.surgxbench import tables
 from surgeval.protocols.surgxbench._item import NO_EXTRAS, Extras, Item
-from surgeval.protocols.surgxbench._numbers import headline_numbers, headlines_of
+from surgeval.protocols.surgxbench._numbers import LABELS, headline_numbers, headlines_of
 from surgeval.protocols.surgxbench._stored import load_page
 from surgeval.protocols.surgxbench.tables import CONTROLS, MOTION_FLAGS
+from surgeval.protocols.surgxbench.verdict import judge
+from surgeval.protocols.verdict import Verdict
 from surgeval.stats import Interval
 
 __all__ = ["RESAMPLES", "SurgXScores", "join_runs", "load_surgxbench", "outcomes"]
@@ -93,8 +96,17 @@ class SurgXScores(RunResult):
         """Right, and right for the right reason, each with what chance reaches."""
         return headlines_of(self.numbers, self.cases, len(self.classes))
 
+    def verdict(self) -> Verdict | None:
+        """Does it name instruments by looking at them? None for a run that did not name any."""
+        return self._verdict
+
+    @cached_property
+    def _verdict(self) -> Verdict | None:
+        return judge(self)
+
     def __str__(self) -> str:
-        return "\n".join([self.name, *(f"  {key}: {one}" for key, one in self.numbers.items())])
+        said = [] if self._verdict is None else [f"  {self._verdict}"]
+        return "\n".join([self.name, *said, *(f"  {LABELS[key]}: {one}" for key, one in self.numbers.items())])
 
 
 def load_surgxbench(

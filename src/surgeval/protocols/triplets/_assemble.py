@@ -10,7 +10,8 @@ import numpy as np
 import polars as pl
 
 from surgeval.arrays import Floats, Ints
-from surgeval.metrics import CONVENTIONS, Confusion, Convention, DetectionSet, mean_along
+from surgeval.metrics import CONVENTIONS, Confusion, Convention, DetectionSet, mean_along, mean_of
+from surgeval.protocols.triplets._constant import constant_average_precision
 from surgeval.protocols.triplets._curves import component_curves, detection_precision, recognition_precision
 from surgeval.protocols.triplets._detection import SCOPES, DetectionPart, keys_of, score_part
 from surgeval.protocols.triplets._groups import VideoGroups
@@ -84,6 +85,19 @@ class ScoringPlan:
         )  # fmt: skip
         return {self.scheme.kind: table}
 
+    def video_sheet(
+        self, parts: Sequence[DetectionPart] | Sequence[RecognitionPart], keys: Sequence[Key], key: Key
+    ) -> pl.DataFrame:
+        """One number of each video alone, and of all others without it: does one video carry it?"""
+        place, videos = list(keys).index(key), self.scheme.videos
+
+        def number(multiplicity: Ints) -> float:
+            return float(mean_along(np.stack([part.vector(multiplicity) for part in parts]), 0)[place])
+
+        alone = [number(row) for row in np.eye(len(videos), dtype=np.int64)]
+        without = [number(1 - row) if len(videos) > 1 else np.nan for row in np.eye(len(videos), dtype=np.int64)]
+        return plain(pl.DataFrame({"video": list(videos), "alone": alone, "without": without}))
+
     def said(self) -> tuple[str, ...]:
         """Notes about videos and groups, for both tasks."""
         kind = self.scheme.kind
@@ -133,6 +147,11 @@ def assemble_detection(
                if len(table := _picked(numbers, name.replace("_", "-")))}  # fmt: skip
     if parts[0].association is not None:
         sheets["association"] = association_table(parts, numbers)
+    floors = [mean_along(np.array([mean_of(constant_average_precision(one, component, size)) for one in sets]), 0)
+              for component, size in n_classes.items()]  # fmt: skip
+    floor_column = pl.Series("constant mAP50", [float(value) for value in floors])
+    sheets["components"] = plain(sheets["components"].with_columns(floor_column))
+    sheets["videos"] = plan.video_sheet(parts, keys, Key("global", main, "mAP50"))
     sheets["conventions"] = convention_table(bare, under)
     sheets |= plan.group_sheet(parts, keys)
     sheets["thresholds"] = plain(pl.DataFrame([{"group": part.name, **part.thresholds} for part in parts]))
@@ -186,6 +205,8 @@ def assemble_recognition(plan: ScoringPlan, frames: FrameScores, components: Seq
              for component in components]  # fmt: skip
     floors = pl.Series("constant mAP", [float(value) for value in floor])
     sheets["components"] = plain(sheets["components"].with_columns(floors))
+    main = "ivt" if "ivt" in components else components[0]
+    sheets["videos"] = plan.video_sheet(parts, keys, Key("global", main, "mAP"))
     unanswered = int((~frames.answered).sum())
     notes = [*plan.said(), *_outside(numbers)]
     if unanswered:

@@ -113,6 +113,12 @@ def _check_sheets(
     if detection:
         names = dict.fromkeys((*CONVENTIONS, "difference"), pl.Float64)
         wanted["conventions"] = {"component": pl.String, "metric": pl.String, **names}
+    if "constant mAP50" in sheets.get("components", pl.DataFrame()).columns:
+        wanted["components"]["constant mAP50"] = pl.Float64
+    if "constant AP" in sheets.get(f"classes_{main}", pl.DataFrame()).columns:
+        wanted[f"classes_{main}"]["constant AP"] = pl.Float64
+    if "videos" in sheets:
+        wanted["videos"] = {"video": pl.String, "alone": pl.Float64, "without": pl.Float64}
     if "association" in sheets:
         shares = dict.fromkeys(("share", "share_low", "share_high"), pl.Float64)
         wanted["association"] = {"outcome": pl.String, "meaning": pl.String, "count": pl.Int64, **shares}

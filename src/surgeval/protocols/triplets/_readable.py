@@ -13,6 +13,7 @@ import polars as pl
 from surgeval.protocols.triplets._detection import SCOPES
 from surgeval.protocols.triplets._numbers import NAMES
 from surgeval.protocols.triplets.result import TripletScores
+from surgeval.protocols.triplets.verdict import floors_of
 from surgeval.stats import Interval
 
 __all__ = ["Readable", "readable_scores"]
@@ -61,6 +62,9 @@ def readable_scores(scores: TripletScores) -> list[Readable]:
     tables += [Readable(name, title, _line(scores, scope)) for name, title, scope in lists if name in scores.sheets]
     if "association" in scores.sheets:
         tables.append(Readable("association", "What became of every box", _association(scores.sheets["association"])))
+    if "videos" in scores.sheets:
+        each = scores.sheets["videos"].sort("without", nulls_last=True)
+        tables.append(Readable("videos", "Each video alone, and all the others without it", _rounded(each)))
     if kind in scores.sheets:
         whole_first = scores.sheets[kind].sort(pl.col("component") != "ivt", maintain_order=True)
         tables.append(Readable(kind, f"By {kind[:-1]}", _rounded(_some(whole_first, _GROUPS))))
@@ -93,11 +97,10 @@ def _grid(scores: TripletScores, scope: str) -> pl.DataFrame:
                 text = f"{head} ± {spreads[component, metric]:.3f}{gap}{tail}"
             rows.setdefault(component, {})[metric] = text
     table = pl.DataFrame([{"component": NAMES[component], **row} for component, row in rows.items()])
-    floor = scores.sheets["components"]
-    if scope == SCOPES[0] and "constant mAP" in floor.columns:
-        known = dict(floor.select("component", "constant mAP").iter_rows())
+    if scope == SCOPES[0] and floors_of(scores):
+        known = floors_of(scores)
         cells = ["–" if (value := known.get(component)) is None else f"{value:.3f}" for component in rows]
-        table = table.with_columns(pl.Series("a constant score", cells))
+        table = table.with_columns(pl.Series("the same answer in every frame", cells))
     return table
 
 
@@ -118,7 +121,7 @@ def _line(scores: TripletScores, scope: str) -> pl.DataFrame:
 
 def _association(table: pl.DataFrame) -> pl.DataFrame:
     share = [
-        Interval(_nan(row["share"]), _nan(row["share_low"]), _nan(row["share_high"])).cell()
+        Interval(_nan(row["share"]), _nan(row["share_low"]), _nan(row["share_high"])).cell("share")
         for row in table.iter_rows(named=True)
     ]
     return table.select("outcome", "meaning", "count").with_columns(pl.Series("share", share))

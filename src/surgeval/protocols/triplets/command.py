@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 import typer
 
 from surgeval.console import (
+    READING,
+    SCORING,
     FormatOption,
     JsonOption,
     LabelsOption,
@@ -15,11 +17,12 @@ from surgeval.console import (
     SeedOption,
     claim_folder,
     console,
+    grouped,
     print_json,
     print_pieces,
     progress,
 )
-from surgeval.errors import BadInput
+from surgeval.errors import BadInput, visible
 
 if TYPE_CHECKING:
     from surgeval.protocols.triplets.result import TripletScores
@@ -33,6 +36,12 @@ RareFrom: TypeAlias = Literal["dataset", "train"]
 ClassKind: TypeAlias = Literal["triplet", "instrument"]  # what a lone class id means
 
 
+@grouped(
+    {
+        SCORING: "convention components leave_source_out rare rare_from threshold_from resamples seed",
+        READING: "pred_format classes format labels",
+    }
+)
 def score(
     data: Annotated[Path, typer.Option("--data", help="The dataset folder or file.", show_default=False)],
     pred: Annotated[
@@ -90,7 +99,7 @@ def score(
     if (pred is None) == (not constant):
         raise BadInput("--pred and --constant: expected one of them")
     with progress("videos left out") as bar:
-        bars = bar.add_task("scoring", total=None)
+        bar.phase("reading and matching", None)
         scores = score_triplets(
             data,
             pred,
@@ -110,13 +119,15 @@ def score(
             labels=labels,
             pred_format=pred_format,
             classes=classes,
-            progress=lambda done: bar.advance(bars, done),
+            progress=bar.advance,
         )
     page = None
     if out is not None:
         from surgeval.protocols.triplets.page import write_triplets_report
 
-        page = write_triplets_report(scores, out)
+        with progress("pages") as bar:
+            bar.phase("page")
+            page = write_triplets_report(scores, out)
     if json:
         print_json(_as_json(scores, page))
     else:
@@ -132,6 +143,9 @@ def _print(scores: TripletScores, page: Path | None) -> None:
     from surgeval.protocols.triplets._readable import readable_scores
 
     say = console().print
+    verdict = scores.verdict()
+    if verdict is not None:
+        say(visible(f"{scores.name}: {verdict}"))
     for table in readable_scores(scores):
         print_pieces(table.title, table.frame)
     for note in scores.notes:

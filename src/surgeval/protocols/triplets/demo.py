@@ -31,7 +31,7 @@ def chapter(demo: Demo) -> Chapter:
     held = MemoryDataset(dataset.space, (frame for video in videos for frame in dataset.frames(video.name)), videos)
     scored: dict[str, TripletScores] = {}
     with progress("detectors") as bar:
-        for quality in bar.track(QUALITIES, description="scoring"):
+        for quality in bar.track(QUALITIES, "scoring", len(QUALITIES)):
             file = out / f"{quality}.parquet"
             simulate_detector(held, quality).write_parquet(file)
             scored[quality] = score_triplets(held, file, resamples=RESAMPLES, name=quality)

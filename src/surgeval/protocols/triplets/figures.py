@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
 
 from surgeval.arrays import Ints
-from surgeval.figures import Bars, Cloud, Curve, Curves, Figure, Heatmap, Scatter, Series
+from surgeval.figures import (
+    Cloud,
+    Curve,
+    Curves,
+    Estimate,
+    EstimateBars,
+    EstimateGroup,
+    Figure,
+    Heatmap,
+    Scatter,
+)
 from surgeval.metrics import Confusion
+from surgeval.stats import Interval
 
 __all__ = ["MOST_CLASSES", "TITLES", "score_figures"]
 
@@ -24,8 +36,9 @@ def score_figures(
     sheets: Mapping[str, pl.DataFrame],
     curves: Mapping[str, tuple[Curve, ...]],
     confusions: Mapping[str, tuple[Confusion, tuple[str, ...]]],
+    intervals: Mapping[tuple[str, str, str], Interval] | None = None,
 ) -> dict[str, Figure]:
-    """Every figure that has something to show, by file name."""
+    """Every figure that has something to show, by file name; `intervals` by convention, component and metric."""
     figures: dict[str, Figure] = {}
     at = " at IoU 0.5" if task == "detection" else ""
     for component, lines in curves.items():
@@ -39,7 +52,7 @@ def score_figures(
     if scatter is not None:
         figures["ap_by_frequency"] = scatter
     if "conventions" in sheets:
-        figures["conventions"] = _conventions(sheets["conventions"])
+        figures["conventions"] = _conventions(sheets["conventions"], intervals or {})
     return figures
 
 
@@ -58,12 +71,21 @@ def _by_frequency(task: str, sheets: Mapping[str, pl.DataFrame]) -> Scatter | No
         if clouds else None  # fmt: skip
 
 
-def _conventions(table: pl.DataFrame) -> Bars:
+def _conventions(table: pl.DataFrame, intervals: Mapping[tuple[str, str, str], Interval]) -> EstimateBars:
     rows = table.filter(pl.col("metric").is_in(["mAP50", "mAP50:95", "F1"]))
     labels = tuple(f"{component.upper()} {metric}" for component, metric in rows.select("component", "metric").rows())
     names = [name for name in rows.columns if name not in ("component", "metric", "difference")]
-    series = tuple(Series(name, tuple(value or 0.0 for value in rows[name].to_list())) for name in names)
-    return Bars("The same predictions under three conventions", labels, series, "score", "grouped")
+    groups = []
+    for name in names:
+        known = zip(rows[name].to_list(), rows.select("component", "metric").rows(), strict=True)
+        groups.append(EstimateGroup(name, tuple(_estimate(value, intervals.get((name, *key))) for value, key in known)))
+    return EstimateBars("The same predictions under three conventions", labels, tuple(groups), "score", span=(0, 1))
+
+
+def _estimate(value: float | None, interval: Interval | None) -> Estimate:
+    if value is None or interval is None or math.isnan(interval.low):
+        return Estimate(value)
+    return Estimate(value, interval.low, interval.high)
 
 
 def _confusion(component: str, confusion: Confusion, names: Sequence[str]) -> Heatmap:

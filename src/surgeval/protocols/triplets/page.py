@@ -9,12 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import polars as pl
-
 from surgeval.pages import Fact, Plot, Section, Table, save_figures, save_tables, write_page
 from surgeval.protocols.triplets._readable import Readable, readable_scores
 from surgeval.protocols.triplets.figures import MOST_CLASSES, TITLES
 from surgeval.protocols.triplets.result import TripletScores
+from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
 
 __all__ = ["triplet_sections", "write_page_of", "write_triplets_report"]
 
@@ -28,8 +27,12 @@ _METHOD = {
 }
 _RECOGNITION = (
     "Average precision without interpolation; tied scores are one threshold. A class without positives is left out, "
-    "never counted as 0. Component scores are the maximum over the triplets of a component. A constant score earns "
-    "each class's share of frames: that column is the floor."
+    "never counted as 0. Component scores are the maximum over the triplets of a component. The same "
+    "answer in every frame earns each class's share of frames: that column is the floor."
+)
+_FLOOR = (
+    "The same answer in every frame, the floor of mAP50, says the median box of every class everywhere, with one "
+    "score. It knows the labels of the scored videos, as no model does, and still finds next to nothing."
 )
 _BOOTSTRAP = (
     "Intervals: whole videos are drawn with replacement and every number is computed anew, the best-F1 threshold "
@@ -69,7 +72,7 @@ def triplet_sections(scores: TripletScores, figures: Mapping[str, Plot]) -> tupl
     """The chapters; `figures` are the plots of `scores.figures`."""
     tables = {one.name: one for one in readable_scores(scores)}
     sections = [
-        Section("Overview", "\n\n".join(_sentence(note) for note in scores.notes), facts=_facts(scores),
+        Section("Overview", facts=_facts(scores),
                 tables=_shown(tables, "components", "video_wise", "video_first")),
         Section("Precision and recall", "The mean over classes is heavy; the area under it is COCO's mAP at IoU 0.5."
                 if scores.task == "detection" else "The mean over classes is heavy.",
@@ -81,18 +84,22 @@ def triplet_sections(scores: TripletScores, figures: Mapping[str, Plot]) -> tupl
                 tables=_shown(tables, "association", "cost_aware"), figures=_plots(figures, "confusion_")),
         Section("Convention", "", tables=_shown(tables, "conventions"), figures=_plots(figures, "conventions")),
         Section("Highest scores", "", tables=_shown(tables, "top")),
-        Section("Groups of videos", "Each group is scored on its own videos; std has ddof = 1.",
-                tables=_shown(tables, "folds", "sources")),
+        Section("Videos", "Where leaving out a video changes the number much, that video carries it. Each group is "
+                "scored on its own videos; std has ddof = 1.",
+                tables=_shown(tables, "videos", "folds", "sources")),
     ]  # fmt: skip
     kept = [section for section in sections if section.tables or section.figures]
-    how = _METHOD[scores.settings["convention"]] if scores.task == "detection" else _RECOGNITION
-    return (*kept, Section("How it was computed", f"{how}\n\n{_BOOTSTRAP}"))
+    detected = scores.task == "detection"
+    how = f"{_METHOD[scores.settings['convention']]}\n\n{_FLOOR}" if detected else _RECOGNITION
+    first = verdict_sections({scores.name: scores.verdict()}, [_sentence(note) for note in scores.notes])
+    return (*first, *kept, Section("How it was computed", "\n\n".join((how, _BOOTSTRAP))))
 
 
 def _lead(scores: TripletScores) -> str:
     what = "mAP50" if scores.task == "detection" else "mAP"
     number = scores.number(scores.main)
-    return f"{what} of {TITLES[scores.main]}: {number}, over {len(scores.settings['videos'])} videos."
+    said = verdict_lead({scores.name: scores.verdict()})
+    return said or f"{what} of {TITLES[scores.main]}: {number}, over {len(scores.settings['videos'])} videos."
 
 
 def _facts(scores: TripletScores) -> tuple[Fact, ...]:
@@ -111,15 +118,10 @@ def _sentence(note: str) -> str:
 
 def _shown(tables: dict[str, Readable], *names: str) -> tuple[Table, ...]:
     return tuple(
-        Table(tables[name].title, _unbroken(tables[name].frame), file=f"tables/{name}.csv")
+        Table(tables[name].title, tables[name].frame, file=f"tables/{name}.csv", explained=name != "association")
         for name in names
         if name in tables
     )
-
-
-def _unbroken(frame: pl.DataFrame) -> pl.DataFrame:
-    """A narrow column may break between a number and its interval, not inside the interval."""
-    return frame.with_columns(pl.selectors.string().str.replace_all(", ", ",\u00a0", literal=True))
 
 
 def _class_tables(scores: TripletScores) -> tuple[Table, ...]:

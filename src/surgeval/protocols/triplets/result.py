@@ -29,13 +29,15 @@ from surgeval.files import (
     trust_parquet,
     write_atomically,
 )
-from surgeval.protocols.contract import Headline, RunResult
+from surgeval.protocols.contract import Headline, RunResult, refuse_dataset
 from surgeval.protocols.triplets._check import check_scores
 from surgeval.protocols.triplets._inputs import Task
 from surgeval.protocols.triplets._numbers import Key, ScoreNumber, StoredReplicates, reading_order
 from surgeval.protocols.triplets._stored import Confusions, details_json, read_details
 from surgeval.protocols.triplets.figures import score_figures
 from surgeval.protocols.triplets.tables import confusion_table, headline_table
+from surgeval.protocols.triplets.verdict import floors_of, judge
+from surgeval.protocols.verdict import Verdict
 from surgeval.stats import Interval
 
 if TYPE_CHECKING:
@@ -90,18 +92,19 @@ class TripletScores(RunResult):
         raise BadInput(f"number {scope!r}, {component!r}, {wanted!r}: expected one of the rows of to_frame()")
 
     def headlines(self) -> tuple[Headline, ...]:
-        """The defined numbers to read first; chance is what a constant score gets, which only recognition knows."""
+        """The defined numbers to read first; chance is what the same answer in every frame reaches, known of mAPs."""
         intervals = {number.key: number.interval for number in self.numbers}
-        components = self.sheets["components"]
-        chance: dict[Key, float | None] = {}
-        if "constant mAP" in components.columns:
-            pairs = components.select("component", "constant mAP").iter_rows()
-            chance = {Key("global", component, "mAP"): value for component, value in pairs}
+        metric = "mAP50" if self.task == "detection" else "mAP"
+        chance = {Key("global", component, metric): value for component, value in floors_of(self).items()}
         return tuple(
             Headline(key.text, key.label, intervals[key], chance=chance.get(key))
             for key in reading_order(intervals, self.main)[0]
             if not math.isnan(intervals[key].estimate)
         )
+
+    def verdict(self) -> Verdict | None:
+        """Does it find more than the same answer in every frame would? None where its number is not defined."""
+        return judge(self)
 
     @property
     def tables(self) -> dict[str, pl.DataFrame]:
@@ -112,7 +115,10 @@ class TripletScores(RunResult):
     @property
     def figures(self) -> dict[str, Figure]:
         """Every figure by file name; one with nothing to show is left out."""
-        return score_figures(self.task, self.sheets, self.curves, self.confusions)
+        convention = self.settings.get("convention", "")
+        known = {(convention, number.key.component, number.key.metric): number.interval
+                 for number in self.numbers if number.key.scope == "global"}  # fmt: skip
+        return score_figures(self.task, self.sheets, self.curves, self.confusions, known)
 
     def plot(self, name: str | None = None) -> MatplotlibFigure:
         """One figure for print, by default precision over recall of the triplets."""
@@ -126,6 +132,7 @@ class TripletScores(RunResult):
             "schema": SCHEMA,
             "name": self.name,
             "task": self.task,
+            "verdict": None if (verdict := self.verdict()) is None else verdict.to_json(),
             "settings": dict(self.settings),
             "notes": list(self.notes),
             "thresholds": dict(self.thresholds),
@@ -137,6 +144,8 @@ class TripletScores(RunResult):
         out = Path(folder)
         if (out / "run.json").exists() and (other := load_record(out).manifest.protocol) != self.protocol:
             raise RunError(f"{out}: found a run of {other}, expected a new folder or a run of {self.protocol}")
+        if not (out / "run.json").exists() and not (out / SCORES).exists():
+            refuse_dataset(out)
         try:
             make_folder(out)
             with folder_lock(out):

@@ -7,15 +7,18 @@ sentence for people, for a text or an option it cannot use; `judge_format` turns
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from surgeval.qa.formats._text import shown
 
-__all__ = ["AnswerComparison", "AnswerFormat", "State", "Unreadable", "Verdict", "check_names", "real", "whole"]
+__all__ = ["HUGE", "AnswerComparison", "AnswerFormat", "State", "Unreadable", "Verdict", "check_names", "real", "whole"]
 
 State: TypeAlias = Literal["match", "mismatch", "invalid", "reference_invalid", "judge", "crash"]
+
+HUGE = sys.float_info.max
 
 
 class Unreadable(ValueError):
@@ -60,7 +63,10 @@ class Verdict:
 
 @runtime_checkable
 class AnswerFormat(Protocol):
-    """One answer format; other packages add theirs by an entry point of the group `surgeval.qa_formats`."""
+    """One answer format; other packages add theirs by an entry point of the group `surgeval.qa_formats`.
+
+    A format whose references are held to more than its answers are may have `read_reference` beside `read`.
+    """
 
     @property
     def name(self) -> str:
@@ -94,7 +100,7 @@ def check_names(kwargs: Mapping[str, Any], known: tuple[str, ...]) -> None:
 
 def real(value: object, name: str, low: float = -math.inf) -> float:
     """A finite number of at least `low`."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value < math.inf:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= HUGE:
         wanted = "a finite number" if low == -math.inf else f"a finite number of at least {low:g}"
         raise Unreadable(f"option {name} is {shown(value)}, expected {wanted}")
     return value

@@ -1,7 +1,7 @@
 """Formats that judges decide: open_ended, multiple_choice, and matching, which also prescribes a pattern.
 
-An empty answer is wrong and costs no judge call. The pattern of `matching` is tried on the text as it came, as it is
-seen, and without its final full stop, in this order.
+An empty answer is wrong and costs no judge call. The pattern of `matching` is tried on the text as it was typed,
+as it is seen, and without its final full stop, in this order.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from surgeval.qa.formats._base import AnswerComparison, Unreadable, check_names, whole
 from surgeval.qa.formats._regex import compiled, fullmatch
-from surgeval.qa.formats._text import clean, norm, shown
+from surgeval.qa.formats._text import clean, norm, shown, typed
 
 __all__ = ["Matching", "OpenEnded"]
 
@@ -32,13 +32,13 @@ class OpenEnded:
         return whole(kwargs.get("max_length", LENGTH), "max_length")
 
     def read(self, text: str, options: int) -> str:
-        """The text as it is seen."""
-        seen = clean(text)
-        if not seen:
+        """The text as it is seen; it is as long as it was typed."""
+        length = len(typed(text))
+        if not length:
             raise Unreadable("it is empty")
-        if len(seen) > options:
-            raise Unreadable(f"found {len(seen)} characters, expected at most {options}")
-        return seen
+        if length > options:
+            raise Unreadable(f"found {length} characters, expected at most {options}")
+        return clean(text)
 
     def compare(self, reference: str, response: str, options: int) -> AnswerComparison:
         """Never called: judges compare."""
@@ -70,8 +70,8 @@ class Matching:
     def read(self, text: str, options: Pattern) -> str:
         """The first reading of the text that the pattern accepts."""
         seen = OpenEnded().read(text, options.length)
-        for reading in dict.fromkeys((text.strip(), seen, norm(text))):
-            if len(reading) <= options.length and fullmatch(options.pattern, reading):
+        for reading in dict.fromkeys((typed(text), seen, norm(text))):
+            if fullmatch(options.pattern, reading):
                 return reading
         raise Unreadable(f"found {shown(text)}, expected text that matches {shown(options.pattern)}")
 

@@ -14,13 +14,13 @@ from surgeval.qa.formats._base import AnswerComparison, Unreadable, check_names,
 from surgeval.qa.formats._text import norm, shown, split_list
 from surgeval.vocab import foreign_objects
 
-__all__ = ["FoClass", "Time", "class_names", "clock_text"]
+__all__ = ["NONE", "FoClass", "Time", "clock_text"]
 
 _CLOCK = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})")
 NONE = "None"
 
 
-def class_names(value: object) -> tuple[str, ...]:
+def _class_names(value: object) -> tuple[str, ...]:
     """The option `valid_names`: a list of class names."""
     if not isinstance(value, list | tuple) or not value or not all(isinstance(name, str) for name in value):
         raise Unreadable(f"option valid_names is {shown(value)}, expected a list of class names")
@@ -36,7 +36,7 @@ class FoClass:
     def options(self, kwargs: Mapping[str, Any]) -> dict[str, str]:
         """`valid_names` (the ten classes of the challenge), as spelling → name."""
         check_names(kwargs, ("valid_names",))
-        names = class_names(kwargs.get("valid_names", tuple(item.name for item in foreign_objects())))
+        names = _class_names(kwargs.get("valid_names", tuple(item.name for item in foreign_objects())))
         known = {_spelling(norm(name)): name for name in names}
         return {**known, "none": NONE}
 
@@ -48,10 +48,10 @@ class FoClass:
         for part in parts:
             if part not in options:
                 raise Unreadable(f"found {shown(part)}, expected {', '.join(options.values())}")
-        found = frozenset(options[part] for part in parts)
-        if NONE in found and len(found) > 1:
+        classes = frozenset(options[part] for part in parts)
+        if NONE in classes and len(classes) > 1:
             raise Unreadable(f"found {shown(text)}, expected none alone or classes without it")
-        return found
+        return classes
 
     def compare(self, reference: frozenset[str], response: frozenset[str], options: dict[str, str]) -> AnswerComparison:
         """The same set."""

@@ -1,7 +1,9 @@
 """One normalisation for every format: what a reader of the answer would not see must not decide about it.
 
-Default mode removes invisible characters, applies NFKC (full-width letters, no-break spaces), writes every Unicode
-decimal digit as 0–9 and strips. `norm` also drops one final full stop. Compat mode has its own, poorer `plain_norm`.
+Default mode removes invisible characters, writes letters and signs of another width, font or position as the plain
+ones, every kind of space as a space and every decimal digit as 0–9, composes accents, and strips. That is less than
+NFKC, which also reads 3① as 31, 10₀ as 100 and № as "No": raised, lowered, circled and joined signs stay as they are.
+`norm` also drops one final full stop. Compat mode has its own, poorer `plain_norm`.
 """
 
 from __future__ import annotations
@@ -9,25 +11,44 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ["clean", "norm", "plain_norm", "shown", "split_list"]
+__all__ = ["clean", "norm", "plain_norm", "shown", "split_list", "typed"]
 
 # Drawn as nothing, yet not of category Cf: fillers, joiners and variation selectors.
 _UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
-# NFKC would read 10⁵ as 105.
-_POWER = re.compile(r"(?<=\d)(?=[\u00b2\u00b3\u00b9\u2070-\u2079])")
+# How a character may differ from its plain form and still be the same character, as Unicode's tables tag it.
+_SAME = frozenset({"<wide>", "<narrow>", "<font>", "<noBreak>", "<initial>", "<medial>", "<final>", "<isolated>"})
 
 
-def clean(text: str) -> str:
-    r"""The text as it is seen: no invisible characters, NFKC, digits as 0–9, no space at the ends.
+def typed(text: str) -> str:
+    r"""The text as it was typed: no invisible characters, no space at the ends. Its length is an answer's length.
 
-    >>> clean("\u200b５０％\u00a0"), clean("٣"), clean("10⁵")
-    ('50%', '3', '10^5')
+    >>> len(typed("\ufeffOn the left… ")), len(typed("e\u0301"))
+    (12, 2)
     """
     if text.isascii():
         return text.strip()
-    seen = "".join(c for c in _UNSEEN.sub("", text) if unicodedata.category(c) != "Cf")
-    plain = unicodedata.normalize("NFKC", _POWER.sub("^", seen))
-    return "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in plain).strip()
+    return "".join(c for c in _UNSEEN.sub("", text) if unicodedata.category(c) != "Cf").strip()
+
+
+def clean(text: str) -> str:
+    r"""The text as it is seen: no invisible characters, plain letters and spaces, digits as 0–9, no space at the ends.
+
+    >>> clean("\u200b５０％\u00a0"), clean("٣"), clean("10⁵"), clean("3①"), clean("№")
+    ('50%', '3', '10⁵', '3①', '№')
+    """
+    if text.isascii():
+        return text.strip()
+    return unicodedata.normalize("NFC", "".join(map(_plain, typed(text)))).strip()
+
+
+def _plain(character: str) -> str:
+    if character.isascii():
+        return character
+    if character.isdecimal():
+        return str(unicodedata.decimal(character))
+    tag, *plain = unicodedata.decomposition(character).split()[:3] or [""]
+    same = len(plain) == 1 and (tag in _SAME or (tag == "<compat>" and plain == ["0020"]))
+    return unicodedata.normalize("NFKC", character) if same else character
 
 
 def norm(text: str) -> str:

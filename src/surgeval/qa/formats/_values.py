@@ -15,7 +15,7 @@ from typing import Any
 from surgeval.qa.formats._base import AnswerComparison, Unreadable, check_names, real
 from surgeval.qa.formats._text import norm, shown
 
-__all__ = ["Binary", "Number", "Percentage"]
+__all__ = ["Binary", "CountFormat", "Percentage"]
 
 _DIGITS = 1000  # a count with more digits is no count; Python itself refuses text of more than 4300
 _PERCENTAGE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*%?")
@@ -49,7 +49,7 @@ class Binary(_WithoutOptions):
         return AnswerComparison(said == truth, f"answered {said}, the reference is {truth}")
 
 
-class Number(_WithoutOptions):
+class CountFormat(_WithoutOptions):
     """A count: digits only."""
 
     name = "number"
@@ -80,7 +80,11 @@ class Tolerance:
 
 
 class Percentage:
-    """A percentage, right within `threshold_pp` percentage points; outside `range` (0 to 100) it is no answer."""
+    """A percentage, right within `threshold_pp` percentage points.
+
+    A reference lies in `range` (0 to 100). An answer may leave it by the tolerance: 103 % is within 5 points of 98 %,
+    and that is all the challenge's text asks. Farther out it is no answer.
+    """
 
     name = "percentage"
     judged = False
@@ -96,14 +100,21 @@ class Percentage:
 
     def read(self, text: str, options: Tolerance) -> Decimal:
         """The number without its sign of percent."""
+        return self._between(text, options.low - options.points, options.high + options.points)
+
+    def read_reference(self, text: str, options: Tolerance) -> Decimal:
+        """The same, but truly a percentage."""
+        return self._between(text, options.low, options.high)
+
+    def _between(self, text: str, low: Decimal, high: Decimal) -> Decimal:
         match = _PERCENTAGE.fullmatch(norm(text))
         if match is None:
             raise Unreadable(f"found {shown(text)}, expected a number, with or without %")
         if len(match[1]) > _DIGITS:
             raise Unreadable(f"found a number of {len(match[1])} digits, expected at most {_DIGITS}")
         value = Decimal(match[1])
-        if not options.low <= value <= options.high:
-            raise Unreadable(f"found {shown(text)}, expected {options.low:f} to {options.high:f} %")
+        if not low <= value <= high:
+            raise Unreadable(f"found {shown(text)}, expected {max(low, Decimal(0)):f} to {high:f} %")
         return value
 
     def compare(self, reference: Decimal, response: Decimal, options: Tolerance) -> AnswerComparison:

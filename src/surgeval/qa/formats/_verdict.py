@@ -17,7 +17,7 @@ from surgeval.qa.formats._compat import COMPAT, Aborts
 from surgeval.qa.formats._judged import Matching, OpenEnded
 from surgeval.qa.formats._lists import FoClass, Time
 from surgeval.qa.formats._text import shown
-from surgeval.qa.formats._values import Binary, Number, Percentage
+from surgeval.qa.formats._values import Binary, CountFormat, Percentage
 
 __all__ = ["ORENA_FOCUS", "check_compat", "check_reference", "formats", "judge_format"]
 
@@ -34,13 +34,13 @@ def formats() -> dict[str, AnswerFormat]:
     ['binary', 'number', 'percentage', 'fo_class', 'time', 'multiple_choice', 'open_ended', 'matching']
     """
     builtin: tuple[AnswerFormat, ...] = (
-        Binary(), Number(), Percentage(), FoClass(), Time(), OpenEnded("multiple_choice"), OpenEnded(), Matching(),
+        Binary(), CountFormat(), Percentage(), FoClass(), Time(), OpenEnded("multiple_choice"), OpenEnded(), Matching(),
     )  # fmt: skip
     known = {format.name: format for format in builtin}
     for entry in entry_points(group=GROUP):
         try:
-            found = entry.load()
-            format = found() if isinstance(found, type) else found
+            named = entry.load()
+            format = named() if isinstance(named, type) else named
         except (ImportError, AttributeError, TypeError) as error:
             raise BadInput(
                 f"entry point {GROUP}.{entry.name}: found {entry.value}, which fails with: {error}"
@@ -83,15 +83,24 @@ reference=Decimal('3.3'), response=Decimal('8.3'))
     question = _question(format, kwargs, original)
     if isinstance(question, Verdict):
         return question
+    try:
+        return _verdict(*question, reference, response, original, not kwargs)
+    except Aborts as error:
+        return _aborts(str(error))
+
+
+def _verdict(
+    answer: AnswerFormat, options: Any, reference: object, response: object, original: bool, usual: bool
+) -> Verdict:
     if original:
         for what, text in (("reference", reference), ("answer", response)):
             if not isinstance(text, str):
-                return _aborts(f"the {what} is {shown(text)}, not text")
-    answer, options = question
-    truth, fault = _read(answer, options, reference, original, not kwargs)
-    said, trouble = _read(answer, options, response, original, not kwargs)
+                raise Aborts(f"the {what} is {shown(text)}, not text")
+    truth, fault = _read(answer, options, reference, original, usual, True)
     if fault:
+        said = _said_anyway(answer, options, response, original, usual)
         return Verdict("reference_invalid", False if original else None, _bad_reference(answer, fault), None, said)
+    said, trouble = _read(answer, options, response, original, usual, False)
     if trouble:
         return Verdict("invalid", False, f"the answer cannot be read as {answer.name}: {trouble}", truth, None)
     if answer.judged:
@@ -100,18 +109,27 @@ reference=Decimal('3.3'), response=Decimal('8.3'))
     return Verdict("match" if correct else "mismatch", correct, reason, truth, said)
 
 
+def _said_anyway(answer: AnswerFormat, options: Any, response: object, original: bool, usual: bool) -> Any:
+    """What an answer to a question without usable reference says; the original never looks, so nothing can abort."""
+    try:
+        return _read(answer, options, response, original, usual, False)[0]
+    except Aborts:
+        return None
+
+
 def check_reference(format: object, kwargs: object, reference: object, compat: str | None = None) -> str:
     """Why a question of this format, options and reference cannot be scored; empty when it can.
 
     >>> check_reference("number", {}, "two")
     "the reference cannot be read as number: found 'two', expected a whole number in digits"
     """
-    question = _question(format, kwargs, check_compat(compat))
+    if check_compat(compat):  # some options abort the original only when an answer is compared
+        verdict = judge_format(format, kwargs, reference, reference, compat)
+        return verdict.reason if verdict.state in ("crash", "reference_invalid") else ""
+    question = _question(format, kwargs, False)
     if isinstance(question, Verdict):
         return question.reason
-    if not isinstance(reference, str) and compat is not None:
-        return _aborts(f"the reference is {shown(reference)}, not text").reason
-    _, fault = _read(*question, reference, compat is not None, not kwargs)
+    _, fault = _read(*question, reference, False, not kwargs, True)
     return _bad_reference(question[0], fault) if fault else ""
 
 
@@ -147,23 +165,26 @@ def _bad_reference(format: AnswerFormat, fault: str) -> str:
     return f"the reference cannot be read as {format.name}: {fault}"
 
 
-def _read(format: AnswerFormat, options: Any, text: object, compat: bool, usual: bool) -> tuple[Any, str]:
+def _read(
+    format: AnswerFormat, options: Any, text: object, compat: bool, usual: bool, reference: bool
+) -> tuple[Any, str]:
     """The value, or None and why there is none; `usual` says that the question states no options."""
     if not isinstance(text, str):
         return None, f"found {shown(text)}, expected text"
     if usual and len(text) <= _SHORT and format.name in COMPAT:
-        return _read_usual(format.name, text, compat)
-    return _read_text(format, options, text)
+        return _read_usual(format.name, text, compat, reference)
+    return _read_text(format, options, text, reference)
 
 
-def _read_text(format: AnswerFormat, options: Any, text: str) -> tuple[Any, str]:
+def _read_text(format: AnswerFormat, options: Any, text: str, reference: bool) -> tuple[Any, str]:
+    read = getattr(format, "read_reference", format.read) if reference else format.read
     try:
-        return format.read(text, options), ""
+        return read(text, options), ""
     except Unreadable as error:
         return None, str(error)
 
 
 @lru_cache(maxsize=4096)
-def _read_usual(name: str, text: str, compat: bool) -> tuple[Any, str]:
+def _read_usual(name: str, text: str, compat: bool, reference: bool) -> tuple[Any, str]:
     """The formats of FOCUS with their usual options: of 50 000 answers most are "yes", "3" or "B" again."""
-    return _read_text((COMPAT if compat else formats())[name], _usual(name, compat), text)
+    return _read_text((COMPAT if compat else formats())[name], _usual(name, compat), text, reference)

@@ -6,9 +6,8 @@ papers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -19,24 +18,13 @@ from surgeval.figures import Figure
 from surgeval.pages import Fact, Picture, Plot, Section, Table, save_figures, save_tables, write_page
 from surgeval.report.dataset._charts import MOST_CLASSES, MOST_VIDEOS, crowd, statistics_figures
 from surgeval.report.dataset._count import dataset_statistics
+from surgeval.report.dataset._findings import Checked, dataset_findings
 from surgeval.report.dataset._statistics import DatasetStatistics
 from surgeval.report.dataset._tables import problem_tables
 
 _MOST_PROBLEMS = 200  # listed on the page
-
-
-class Checked(Protocol):
-    """What a check of a dataset found."""
-
-    @property
-    def problems(self) -> Sequence[Problem]:
-        """Each problem, with its place."""
-        ...
-
-    @property
-    def counts(self) -> Mapping[str, int]:
-        """Problems per kind."""
-        ...
+_MOST_VIDEO_ROWS = 12  # shown without being asked
+_EXAMPLES = 3  # of each kind of problem
 
 
 def write_dataset_report(
@@ -107,7 +95,7 @@ def dataset_sections(
     """
     shelf = _Shelf(statistics.tables, statistics_figures(statistics), linked)
     sections = [
-        _overview(statistics, shelf, sheet),
+        _overview(statistics, shelf, sheet, check),
         _classes(statistics, shelf),
         _density(statistics, shelf),
         _together(shelf),
@@ -170,7 +158,9 @@ def _share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f} %"
 
 
-def _overview(s: DatasetStatistics, shelf: _Shelf, sheet: npt.NDArray[np.uint8] | None) -> Section:
+def _overview(
+    s: DatasetStatistics, shelf: _Shelf, sheet: npt.NDArray[np.uint8] | None, check: Checked | None
+) -> Section:
     facts = [
         Fact(_noun(len(s.videos), "video"), _grouped(len(s.videos))),
         Fact("labelled frames", _grouped(s.labelled), f"of {_grouped(s.frames)} frames"),
@@ -190,11 +180,12 @@ def _overview(s: DatasetStatistics, shelf: _Shelf, sheet: npt.NDArray[np.uint8] 
         pictures.append(Picture(sheet, "Contact sheet of labelled frames", "Sample frames with their labels."))
     return Section(
         "Overview",
+        findings=dataset_findings(s, check),
         facts=tuple(facts),
         images=tuple(pictures),
         tables=(
             *shelf.table("splits", "Videos, frames and instances by split and source"),
-            *shelf.table("videos", "Each video"),
+            *shelf.table("videos", "Each video", folded=len(s.videos) > _MOST_VIDEO_ROWS),
             *shelf.table("overview", "All totals", folded=True),
         ),
     )
@@ -304,13 +295,17 @@ def _problems(check: Checked | None, root: Path | None, linked: bool) -> Section
     tables = problem_tables(check.counts, check.problems[:_MOST_PROBLEMS], root)
     rest = sum(check.counts.values()) - len(check.problems[:_MOST_PROBLEMS])
     note = f"{_grouped(rest)} more are not listed here." if rest > 0 else ""
-    titles = {"problem_kinds": "Problems by kind", "problems": "Each problem"}
+    listed = tables["problems"]
+    examples = listed.filter(pl.int_range(pl.len()).over("kind") < _EXAMPLES)
+    kinds, each = (f"tables/{name}.csv" if linked else "" for name in ("problem_kinds", "problems"))
+    every = (Table("Each problem", listed, note, each, folded=True),) if examples.height < listed.height or note else ()
     return Section(
         "Problems",
         "What the check found. An error makes a record unusable, a warning is odd but usable.",
-        tables=tuple(
-            Table(titles[name], table, note if name == "problems" else "", f"tables/{name}.csv" if linked else "")
-            for name, table in tables.items()
+        tables=(
+            Table("Problems by kind", tables["problem_kinds"], file=kinds),
+            Table("For example" if every else "Each problem", examples, file="" if every else each),
+            *every,
         ),
     )
 

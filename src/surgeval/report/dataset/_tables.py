@@ -78,7 +78,9 @@ def _empty_frames(s: DatasetStatistics) -> int | None:
 def _splits(s: DatasetStatistics) -> pl.DataFrame:
     if not any(row.video.split or row.video.source for row in s.videos):
         return pl.DataFrame()
-    keys = list(dict.fromkeys((row.video.split, row.video.source) for row in s.videos))
+    order = list(dict.fromkeys(row.video.split for row in s.videos))
+    keys = sorted({(row.video.split, row.video.source) for row in s.videos},
+                  key=lambda key: (order.index(key[0]), str(key[1])))  # fmt: skip
     groups = [[row for row in s.videos if (row.video.split, row.video.source) == key] for key in keys]
     return _table(
         {
@@ -152,7 +154,9 @@ def _component(s: DatasetStatistics, component: str) -> pl.DataFrame:
     keep = len(names) - (not any(counts[-1]))
     if len(names) == 1:
         return pl.DataFrame()
-    return _table({component[:-1]: names[:keep], **_by_source(s, counts[:keep])})
+    return _table({component[:-1]: names[:keep], **_by_source(s, counts[:keep])}).sort(
+        "total", descending=True, maintain_order=True
+    )
 
 
 def _per_frame(s: DatasetStatistics) -> pl.DataFrame:

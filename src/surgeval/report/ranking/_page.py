@@ -7,6 +7,7 @@ show is computed by `study_ranking`.
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,13 @@ import numpy as np
 import polars as pl
 
 from surgeval.errors import BadInput
-from surgeval.figures import Figure, Heatmap, Podium, RankBlobs, SignificanceMap, StabilityLines
 from surgeval.files import write_atomically
 from surgeval.pages import Fact, Plot, Section, Table, distinct, save_figures, save_tables, write_page
+from surgeval.report.ranking._figures import ranking_figures
+from surgeval.report.ranking._findings import equal_models, findings, leading
 from surgeval.report.ranking._study import RankingStudy
-from surgeval.stats import Ranking, Stability
+from surgeval.report.ranking._words import NARROW, listed, percent, place_span, points
+from surgeval.stats import STEADY, Ranking, Stability
 
 __all__ = ["ranking_sections", "write_ranking_report"]
 
@@ -45,22 +48,18 @@ def write_ranking_report(study: RankingStudy, out: Path, *, title: str = "Rankin
     ranking = study.ranking
     save_tables(study.tables, out / "tables")
     try:
-        save_figures(_figures(study), out)
+        save_figures(ranking_figures(study), out)
         text = json.dumps(study.to_json(), indent=2, ensure_ascii=False, allow_nan=False)
         write_atomically(out / "ranking.json", f"{text}\n".encode("utf-8", "replace"))
     except OSError as error:
         raise BadInput(f"{out}: the report cannot be written: {error.strerror or error}") from error
-    options = ranking.options
     details = {
         "Models": str(len(ranking.models)),
         "Questions": str(sum(ranking.questions)),
         "Videos": str(len(ranking.outcomes.videos)),
-        "Level": f"alpha {options.alpha:g}, {options.sided}-sided, correction {options.correction}",
-        "Resamples": f"{options.n_boot} (scheme {options.scheme}, seed {options.seed})",
-        "Rule": f"collapse {options.collapse}, ties resolved {options.resolve} by win rate ({options.win_ties})",
     }
     return write_page(
-        out / "report.html", title, ranking_sections(study), kind="ranking", lead=_lead(study), details=details
+        out / "report.html", title, ranking_sections(study), kind="ranking", lead=leading(study), details=details
     )
 
 
@@ -76,62 +75,41 @@ def ranking_sections(study: RankingStudy) -> tuple[Section, ...]:
     """
     plots = {
         name: Plot(figure, _REMARKS.get(name, ""), (f"figures/{name}.svg", f"figures/{name}.png"), wide=True)
-        for name, figure in _figures(study).items()
+        for name, figure in ranking_figures(study).items()
     }
 
     def drawn(*names: str) -> tuple[Plot, ...]:
         return tuple(plots[name] for name in names if name in plots)
 
-    notes = "\n\n".join(f"{note[:1].upper()}{note[1:]}." for note in study.ranking.notes)
     sections = [
-        Section("Places", notes, facts=_facts(study), tables=(_place_table(study), *_gate_table(study.ranking))),
-        Section("Who is better than whom", "A claim is made only where resampled videos support it. A pair without one "
-                "is not equal: these videos do not tell it apart.", figures=drawn("significance"),
-                tables=(Table("Every pair in every bucket", study.ranking.pair_table(), file="tables/pairs.csv",
-                              folded=True),)),
+        Section("Places", "\n\n".join(findings(study)), tables=(_place_table(study), *_gate_table(study.ranking))),
+        Section("Who is better than whom", "A claim is made only where the test over videos supports it. A pair "
+                "without one is not equal: these videos do not tell it apart.", facts=_facts(study),
+                figures=drawn("significance"),
+                tables=(_score_table(study.ranking), _pair_table(study.ranking))),
         Section("Buckets", "A bucket is a capability group, in (id) or out of distribution (ood).",
-                figures=drawn("podium", "accuracy"),
-                tables=(Table("Accuracy, and the rank in brackets", _bucket_table(study.ranking),
+                figures=drawn("mean_accuracy", "accuracy", "podium"),
+                tables=(Table("Accuracy in %, and the rank in brackets", _bucket_table(study.ranking),
                               file="tables/buckets.csv"),)),
+        *_equal(study),
         Section("On other videos", _stability_text(study.places), figures=drawn("blobs"),
                 tables=_stability(study.places)),
         Section("What it hangs on", "Parallel lines: the ranking does not hang on the choice. Crossings show where it "
                 "does.", figures=drawn("without_bucket", "without_model", "variants"), tables=_sensitivity(study)),
         _unknown(study),
-        Section("How it was made", _method(study.ranking)),
+        Section("How it was made", _method(study.ranking), tables=(_settings(study),)),
     ]  # fmt: skip
     return tuple(one for one in sections if one.text or one.tables or one.figures)
 
 
 _REMARKS = {
     "significance": "Blue: the row's model is better in more buckets than the column's. White: not told apart.",
+    "mean_accuracy": "The line is the 95 % interval over videos (Student's t).",
     "podium": "Above each place the accuracies of the models in the buckets where they took it; bars count how often. "
     "Buckets with too few videos to decide are left out.",
     "blobs": "A blob's area is the share of resamples, the cross the median place, the line the 95 % interval.",
     "variants": "The first rule is the one used; the last is the order by mean accuracy alone.",
 }
-
-
-def _lead(study: RankingStudy) -> str:
-    first, *_ = study.ranking.final_order
-    names = _listed(first)
-    if len(first) == len(study.ranking.models):
-        return "These videos tell none of the models apart: all share the first place."
-    ranking = study.ranking
-    if len(ranking.untestable) == len(ranking.buckets):
-        least = ranking.options.min_clusters
-        return f"No bucket has the {least} videos that a claim needs: the order is that of the tie-break, no evidence."
-    claim = f"{names} {'is' if len(first) == 1 else 'share the place'} first."
-    if len(first) == 1 and np.isfinite(ranking.win_rate[ranking.models.index(first[0])]):
-        claim = f"{names} is first by the tie-break; in the buckets' tests another model does as well."
-    if study.places is None or len(first) > 1:
-        return claim
-    kept = study.places.share[study.ranking.models.index(first[0]), 0]
-    return f"{claim} On resampled videos it stays there in {100 * kept:.0f} % of the cases."
-
-
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _facts(study: RankingStudy) -> tuple[Fact, ...]:
@@ -150,25 +128,77 @@ def _facts(study: RankingStudy) -> tuple[Fact, ...]:
 
 
 def _place_table(study: RankingStudy) -> Table:
-    table = study.ranking.to_frame()
-    rates = [
-        "–" if rate is None else f"{rate:.3f} ± {error:.3f}"
-        for rate, error in table.select("win_rate", "win_rate_error").iter_rows()
+    ranking, order = study.ranking, study.ranking.order
+    mean, ends = ranking.mean_accuracy, ranking.mean_interval()
+    accuracies = [
+        points(mean[m])
+        if np.isnan(ends[m]).any()
+        else f"{points(mean[m])}{NARROW}[{points(ends[m, 0])},{NARROW}{points(ends[m, 1])}]"
+        for m in order
     ]
-    shown = table.select(
-        "place", "model", pl.col("copeland").alias("Copeland score"), pl.Series("win rate in the tie", rates),
-        pl.Series("mean accuracy", [f"{value:.3f}" for value in table["mean_accuracy"]]),
-    )  # fmt: skip
+    columns: dict[str, list[Any]] = {
+        "place": [place_span(ranking.final_rank, m) for m in order],
+        "model": [ranking.models[m] for m in order],
+        "ahead of the next by": _reasons(ranking),
+        "mean accuracy, % [95 %]": accuracies,
+    }
     if study.places is not None:
-        models, ends = study.ranking.models, study.places.interval()
-        kept = (study.places.places == study.ranking.final_rank).mean(axis=0)
-        index = [models.index(name) for name in table["model"]]
-        shown = shown.with_columns(
-            pl.Series("place on other videos (95 %)", [f"{ends[m, 0]} to {ends[m, 2]}" for m in index]),
-            pl.Series("keeps its place", [f"{100 * kept[m]:.0f} %" for m in index]),
-        )
-    note = "The win rate breaks ties at the top; it is no evidence. ± is the error of its resampling alone."
-    return Table("The ranking", shown, note, file="tables/ranking.csv")
+        span = study.places.interval()
+        kept = (study.places.places == ranking.final_rank).mean(axis=0)
+        columns["place on other videos (95 %)"] = [
+            str(span[m, 0]) if span[m, 0] == span[m, 2] else f"{span[m, 0]}{NARROW}to{NARROW}{span[m, 2]}"
+            for m in order
+        ]
+        columns["keeps its place"] = [percent(float(kept[m])) for m in order]
+    if study.statuses is not None:
+        rows = {row["model"]: row for row in study.statuses.iter_rows(named=True)}
+        for status in ("missing", "late", "invalid", "flagged"):
+            columns[status] = [rows.get(ranking.models[m], {}).get(status) for m in order]
+    if len(ranking.buckets) > 1:
+        columns["weakest bucket"] = [_weakest(ranking, m) for m in order]
+    note = (
+        "Shared places show as a span. Ahead by tests: better than the next in more buckets. By tests with others: "
+        "these two are not told apart, third models put them in order. By tie-break only: no evidence."
+    )
+    return Table("The ranking", pl.DataFrame(columns, strict=False), note, file="tables/ranking.csv")
+
+
+def _score_table(ranking: Ranking) -> Table:
+    order, rate, error = ranking.order, ranking.win_rate, ranking.win_rate_error
+    above = ranking.wins > ranking.wins.T
+    columns = {
+        "place": [place_span(ranking.final_rank, m) for m in order],
+        "model": [ranking.models[m] for m in order],
+        "dominates": [int(above[m].sum()) for m in order],
+        "dominated by": [int(above[:, m].sum()) for m in order],
+        "Copeland score": [int(ranking.copeland[m]) for m in order],
+        "win rate in the tie": [f"{rate[m]:.3f} ± {error[m]:.3f}" if np.isfinite(rate[m]) else "–" for m in order],
+    }
+    note = (
+        "A model dominates another when it is better in more buckets than the other way round; the Copeland score is "
+        "how many it dominates minus how many dominate it. The win rate breaks ties at the top and is no evidence; "
+        "± is the error of its resampling alone."
+    )
+    return Table("How the places come about", pl.DataFrame(columns), note, file="tables/ranking.csv")
+
+
+def _reasons(ranking: Ranking) -> list[str]:
+    """What puts each model ahead of the one in the next row."""
+    said = []
+    for own, following in pairwise(ranking.order):
+        if ranking.final_rank[own] == ranking.final_rank[following]:
+            said.append("nothing: shared")
+        elif ranking.wins[own, following] > ranking.wins[following, own]:
+            said.append("tests")
+        else:
+            equal = ranking.copeland[own] == ranking.copeland[following]
+            said.append("tie-break only" if equal else "tests with others")
+    return [*said, "–"]
+
+
+def _weakest(ranking: Ranking, model: int) -> str:
+    worst = int(np.argmin(ranking.accuracy[:, model]))
+    return f"{ranking.buckets[worst]} ({points(ranking.accuracy[worst, model])}{NARROW}%)"
 
 
 def _gate_table(ranking: Ranking) -> tuple[Table, ...]:
@@ -176,20 +206,32 @@ def _gate_table(ranking: Ranking) -> tuple[Table, ...]:
     if gate is None:
         return ()
     words = {True: "yes", False: "no"}
-    rows = [
-        (name, words[gate.final[name]], words[gate.pre_evaluation[name]], words[gate.dominates[name]])
-        for name in (ranking.models[m] for m in ranking.order)
-        if name not in gate.baselines
+    rows = []
+    for name in (ranking.models[m] for m in ranking.order):
+        if name in gate.baselines:
+            continue
+        ahead = "–" if gate.ahead is None else percent(min(gate.ahead[name].values()))
+        parts = (gate.final, gate.pre_evaluation, gate.dominates)
+        rows.append((name, gate.state[name], *(words[part[name]] for part in parts), ahead))
+    heads = [
+        "model",
+        "in all",
+        "better place",
+        "higher mean accuracy",
+        "better in more buckets",
+        "ahead on other videos",
     ]
-    heads = ["model", "better place", "higher mean accuracy", "better in more buckets"]
     frame = pl.DataFrame(rows, schema=dict.fromkeys(heads, pl.String), orient="row")
-    note = "A model is admitted when it takes a better place than every baseline."
+    note = (
+        "Clearly better: all three against every baseline, and ahead of each in at least "
+        f"{percent(STEADY)} of the resamples. Worse: the same the other way round for some baseline. Else not shown."
+    )
     several = "s" if len(gate.baselines) > 1 else ""
-    return (Table(f"Against the baseline{several} {_listed(list(gate.baselines))}", frame, note),)
+    return (Table(f"Against the baseline{several} {listed(gate.baselines)}", frame, note),)
 
 
 def _bucket_table(ranking: Ranking) -> pl.DataFrame:
-    """One row per bucket, one column per model: accuracy and, in brackets, the rank where one was decided."""
+    """One row per bucket, hardest first, one column per model: accuracy in % and, in brackets, the rank if decided."""
     order = ranking.order
     columns: list[list[Any]] = [list(ranking.buckets), list(ranking.questions), list(ranking.videos)]
     for m in order:
@@ -197,9 +239,54 @@ def _bucket_table(ranking: Ranking) -> pl.DataFrame:
             "–" if name in ranking.untestable else place
             for name, place in zip(ranking.buckets, ranking.bucket_rank[:, m], strict=True)
         ]
-        columns.append([f"{a:.3f}\u00a0({place})" for a, place in zip(ranking.accuracy[:, m], ranks, strict=True)])
+        columns.append([f"{points(a)}\u00a0({place})" for a, place in zip(ranking.accuracy[:, m], ranks, strict=True)])
     heads = distinct(["bucket", "questions", "videos", *(ranking.models[m] for m in order)])
-    return pl.DataFrame([pl.Series(head, column) for head, column in zip(heads, columns, strict=True)])
+    frame = pl.DataFrame([pl.Series(head, column) for head, column in zip(heads, columns, strict=True)])
+    return frame.select(pl.all().gather(np.argsort(ranking.accuracy.mean(axis=1), kind="stable").tolist()))
+
+
+def _pair_table(ranking: Ranking) -> Table:
+    """Claims first, the largest differences before the smaller."""
+    frame = ranking.pair_table().sort(
+        pl.col("better").is_null(), pl.col("difference").abs(), descending=[False, True], maintain_order=True
+    )
+    return Table("Every pair in every bucket", frame, file="tables/pairs.csv", folded=True)
+
+
+def _equal(study: RankingStudy) -> tuple[Section, ...]:
+    equal = study.equal
+    if equal is None:
+        return ()
+    text = (
+        "Equal models are made from these very answers: each model's answers are taken around its own accuracy, and in "
+        "every video a coin decides whether the signs of all of them turn. Number and sizes of the videos and how the "
+        "models err together stay as they are, but no model is better than another, so every claim is false. "
+        f"{equal.challenges} such challenges were ranked with the same test and rules."
+    )
+    shown = equal.to_frame().sort("false_claims", descending=True, nulls_last=True).rename(
+        {"false_claims": "equal pairs called different"}
+    )  # fmt: skip
+    shares = [None if value is None else f"{100 * value:.1f} %" for value in shown["equal pairs called different"]]
+    shown = shown.with_columns(pl.Series("equal pairs called different", shares, dtype=pl.String))
+    return (
+        Section("How often equal models would be separated", f"{' '.join(equal_models(study))}\n\n{text}",
+                tables=(Table("False claims by bucket", shown, file="tables/calibration.csv"),)),
+    )  # fmt: skip
+
+
+def _settings(study: RankingStudy) -> Table:
+    options = study.ranking.options.to_json()
+    told = {
+        "test": "what decides in a bucket: bootstrap (the FOCUS challenge's rule) or exchange",
+        "scheme": "what is resampled", "alpha": "level of a test", "sided": "directions that a test looks at",
+        "correction": "for the pairs of a bucket",
+        "n_boot": "resamples, or exchanges, of each test", "collapse": "from pairs to ranks",
+        "resolve": "which ties are broken", "win_ties": "what joint winners of a resample get",
+        "point": "flat: questions count the same; macro: videos do", "min_clusters": "videos a bucket needs to decide",
+        "seed": "of the random streams",
+    }  # fmt: skip
+    rows = [(name, str(options[name]), words) for name, words in told.items()]
+    return Table("Settings", pl.DataFrame(rows, schema=["setting", "value", "is"], orient="row"), folded=True)
 
 
 def _stability_text(places: Stability | None) -> str:
@@ -218,7 +305,7 @@ def _stability(places: Stability | None) -> tuple[Table, ...]:
     shares = {"first": "first", "top_three": "among three", "same_place": "same place"}
     shown = table.select(
         "model", "place", "low", "median", "high",
-        *(pl.Series(head, [f"{100 * value:.0f} %" for value in table[name]]) for name, head in shares.items()),
+        *(pl.Series(head, [percent(value) for value in table[name]]) for name, head in shares.items()),
     )  # fmt: skip
     return (Table("Places on resampled videos", shown, file="tables/stability.csv"),)
 
@@ -244,8 +331,7 @@ def _unknown(study: RankingStudy) -> Section:
     )
     if ranking.untestable:
         text += (
-            f"\n\nNothing is decided in {_listed(list(ranking.untestable))}: fewer than {ranking.options.min_clusters} "
-            "videos."
+            f"\n\nNothing is decided in {listed(ranking.untestable)}: fewer than {ranking.options.min_clusters} videos."
         )
     table = detectable.to_frame().rename(
         {"median": "median pair", "easiest": "easiest pair", "hardest": "hardest pair"}
@@ -266,50 +352,14 @@ def _unknown(study: RankingStudy) -> Section:
 
 def _method(ranking: Ranking) -> str:
     options = ranking.options
+    how = _SCHEMES[options.scheme]
+    if options.test == "exchange":
+        how = "the two models' answers to whole videos are swapped in all ways, or in many random ones"
     return (
-        f"First, in each bucket every pair of models is tested: {_SCHEMES[options.scheme]}, the same for all models "
-        f"({options.n_boot} times). A model is better than another where its accuracy is higher and p is at most "
+        f"First, in each bucket every pair of models is tested: {how}, the same for all models "
+        f"(up to {options.n_boot} times). A model is better than another where its accuracy is higher and p is at most "
         f"{options.alpha:g} ({options.sided}-sided, correction {options.correction}). Second, a model dominates "
         "another when it is better in more buckets than the other way round; its Copeland score is how many it "
         f"dominates minus how many dominate it. Third, ties ({options.resolve}) are broken by how often a model has "
         "the most right answers of the group on resampled videos, averaged over buckets; equal rates share the place."
     )
-
-
-def _figures(study: RankingStudy) -> dict[str, Figure]:
-    ranking = study.ranking
-    order = ranking.order
-    names = tuple(ranking.models[m] for m in order)
-    made: dict[str, Figure] = {
-        "significance": SignificanceMap(
-            "Buckets in which one model is better", names, _rows(ranking.wins[np.ix_(order, order)]),
-            len(ranking.buckets),
-        ),
-        "accuracy": Heatmap("Accuracy by bucket", names, ranking.buckets,
-                            _rows(np.round(100 * ranking.accuracy[:, order].T, 1)), "% right", whole=100),
-    }  # fmt: skip
-    decided = [k for k, name in enumerate(ranking.buckets) if name not in ranking.untestable]
-    if decided:  # elsewhere all share the first rank, which would put the weakest on the podium
-        made["podium"] = Podium(
-            "Places by bucket", names, tuple(ranking.buckets[k] for k in decided),
-            _rows(ranking.accuracy[np.ix_(decided, order)]), _rows(ranking.bucket_rank[np.ix_(decided, order)]),
-            "accuracy", "buckets",
-        )  # fmt: skip
-    if study.places is not None:
-        share, ends = study.places.share[order], study.places.interval()[order]
-        made["blobs"] = RankBlobs("Places on resampled videos", names, _rows(share), _rows(ends))
-    for name, part in (("without_bucket", study.without_bucket), ("without_model", study.without_model)):
-        if part is not None:
-            kind = f"{part.kind} left out"
-            each = order if part.kind == "model" else list(range(len(part.left_out)))
-            places = np.vstack([part.full, part.final_rank[each]])[:, order].T
-            rows = tuple(tuple(place or None for place in row) for row in places.tolist())
-            conditions = ("none", *(part.left_out[k] for k in each))
-            made[name] = StabilityLines(f"One {part.kind} left out", names, conditions, rows, kind)
-    rules = np.array(list(study.variants.values()))[:, order].T
-    made["variants"] = StabilityLines("Other rules", names, tuple(study.variants), _rows(rules), "rule")
-    return made
-
-
-def _rows(array: Any) -> tuple[tuple[Any, ...], ...]:
-    return tuple(map(tuple, np.asarray(array).tolist()))

@@ -8,9 +8,9 @@ from typing import Any
 
 import polars as pl
 
-from surgeval.errors import BadInput, visible
-from surgeval.protocols.focus import read_results
-from surgeval.protocols.registry import descriptor_of, is_run, load_run
+from surgeval.errors import BadInput, DataError, visible
+from surgeval.protocols.registry import descriptor_of, is_run, load_run, runs_in
+from surgeval.report.ranking._results_file import read_results
 from surgeval.stats import Outcomes, Ranking
 from surgeval.stats import rank as rank_outcomes
 
@@ -38,6 +38,8 @@ def rank(data: Any, *args: Any, **options: Any) -> Ranking:
 def rank_runs(paths: Sequence[Path], *, max_unscored: float = 0.05, **options: Any) -> Ranking:
     """Rank run folders of one protocol, or results files (CSV); a model is called after its folder or file.
 
+    A folder of runs stands for the runs in it.
+
     >>> rank_runs([Path("net.csv"), Path("prior.csv")])
     Traceback (most recent call last):
     surgeval.errors.DataError: net.csv: found no such file, expected a results file...
@@ -59,7 +61,7 @@ def read_outcomes_of(paths: Sequence[Path]) -> dict[str, pl.DataFrame]:
     tables: dict[str, pl.DataFrame] = {}
     places: dict[str, Path] = {}
     kinds: dict[str, Path] = {}
-    for path in paths:
+    for path in (entry for given in paths for entry in _entries(given)):
         name = (path.name or path.resolve().name) if path.is_dir() else path.stem
         name = name.encode("utf-8", "replace").decode()  # a file name need not be text; a table's and a page's must
         if name in places:
@@ -72,6 +74,17 @@ def read_outcomes_of(paths: Sequence[Path]) -> dict[str, pl.DataFrame]:
         (a, first), (b, second) = list(kinds.items())[:2]
         raise BadInput(f"{first} and {second}: found runs of {a} and of {b}, expected runs of one protocol")
     return tables
+
+
+def _entries(path: Path) -> list[Path]:
+    """The path itself, or the runs that can be ranked in a folder that is no entry but holds some."""
+    if not path.is_dir() or is_run(path) or (path / "tables" / "results.csv").exists():
+        return [path]
+    runs = [run for run in runs_in(path) if descriptor_of(run).outcomes]
+    if not runs:
+        expected = "a run, a folder of runs that know right and wrong, or one with tables/results.csv"
+        raise DataError(path, found="a folder with none of them", expected=expected)
+    return runs
 
 
 def _outcomes(path: Path, kinds: dict[str, Path]) -> pl.DataFrame:

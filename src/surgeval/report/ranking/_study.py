@@ -5,18 +5,22 @@ Other videos, one bucket less, one model less, other rules, and the smallest dif
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from surgeval.report.ranking._entries import status_counts
 from surgeval.stats import (
+    Calibration,
     Detectable,
     Ranking,
     Sensitivity,
     Stability,
+    calibration,
+    gate_with_stability,
     kendall_tau,
     leave_one_bucket_out,
     leave_one_model_out,
@@ -34,7 +38,8 @@ _COLLAPSES = ("pairwise", "upper_bound", "wins", "leader", "chain", "closure")
 class RankingStudy:
     """A ranking with what it hangs on; a part is None where there is too little to leave out (or it was not asked for).
 
-    `variants` maps a rule to the places it gives, in the order of `ranking.models`; the first is the one used.
+    `variants` maps a rule to the places it gives, in the order of `ranking.models`; the first is the one used. `equal`
+    says how often equal models would be told apart, `statuses` what became of every model's answers (`status_counts`).
     """
 
     ranking: Ranking
@@ -43,6 +48,8 @@ class RankingStudy:
     without_model: Sensitivity | None
     detectable: Detectable
     variants: dict[str, tuple[int, ...]]
+    equal: Calibration | None = None
+    statuses: pl.DataFrame | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; the ranking's own names stand at the top level."""
@@ -50,6 +57,8 @@ class RankingStudy:
         taus = {name: kendall_tau(full, np.array(places)) for name, places in self.variants.items()}
         return {
             **self.ranking.to_json(),
+            "calibration": None if self.equal is None else self.equal.to_json(),
+            "statuses": None if self.statuses is None else self.statuses.to_dicts(),
             "stability": None if self.places is None else self.places.to_json(),
             "leave_one_bucket_out": None if self.without_bucket is None else self.without_bucket.to_json(),
             "leave_one_model_out": None if self.without_model is None else self.without_model.to_json(),
@@ -73,7 +82,10 @@ class RankingStudy:
             "detectable": self.detectable.to_frame(),
             "variants": self._variant_table(),
         }
+        if self.statuses is not None:
+            found["statuses"] = self.statuses
         for name, part in (
+            ("calibration", self.equal),
             ("stability", self.places),
             ("without_bucket", self.without_bucket),
             ("without_model", self.without_model),
@@ -88,8 +100,19 @@ class RankingStudy:
         return pl.DataFrame({"rule": list(self.variants), **places})
 
 
-def study_ranking(ranking: Ranking, *, outer: int = 200, n_boot: int = 1000) -> RankingStudy:
-    """Everything about how far a ranking can be trusted; `outer` resamples of the videos (0: no stability analysis).
+def study_ranking(
+    ranking: Ranking,
+    *,
+    outer: int = 200,
+    n_boot: int = 1000,
+    challenges: int = 200,
+    tables: Mapping[str, pl.DataFrame] | None = None,
+) -> RankingStudy:
+    """Everything about how far a ranking can be trusted.
+
+    `outer` resamples of the videos and `challenges` of equal models are made (0: none), with `n_boot` resamples in
+    each. `tables` are the results behind the ranking, whose statuses are counted. With baselines, a claim against them
+    also needs 95 % of the resamples.
 
     >>> from surgeval.stats import rank
     >>> right = {"net": [1] * 16, "prior": [1, 0] * 8, "weak": [0] * 16}
@@ -98,13 +121,18 @@ def study_ranking(ranking: Ranking, *, outer: int = 200, n_boot: int = 1000) -> 
     >>> study.places.share.tolist()[0], study.without_model.final_rank.tolist()
     ([1.0, 0.0, 0.0], [[0, 1, 2], [1, 0, 2], [1, 2, 0]])
     """
+    places = stability(ranking, outer=outer, n_boot=n_boot) if outer else None
+    if ranking.gate is not None and places is not None:
+        ranking = replace(ranking, gate=gate_with_stability(ranking, places))
     return RankingStudy(
         ranking,
-        stability(ranking, outer=outer, n_boot=n_boot) if outer else None,
+        places,
         leave_one_bucket_out(ranking) if len(ranking.buckets) > 1 else None,
         leave_one_model_out(ranking) if len(ranking.models) > 2 else None,
         minimum_detectable_difference(ranking),
         dict(_variants(ranking)),
+        calibration(ranking, challenges=challenges, n_boot=n_boot) if challenges else None,
+        None if tables is None else status_counts(tables),
     )
 
 

@@ -3,6 +3,9 @@
 `rank` is the whole interface; `stability` and the leave-one-out functions say how far its result can be trusted.
 """
 
+from surgeval.stats.ranking._calibration import Calibration, calibration
+from surgeval.stats.ranking._distance import Distance, distance_to_next_place
+from surgeval.stats.ranking._gate import STEADY
 from surgeval.stats.ranking._power import Detectable, minimum_detectable_difference
 from surgeval.stats.ranking._rank import (
     Gate,
@@ -14,6 +17,7 @@ from surgeval.stats.ranking._rank import (
 from surgeval.stats.ranking._stability import (
     Sensitivity,
     Stability,
+    gate_with_stability,
     kendall_tau,
     leave_one_bucket_out,
     leave_one_model_out,
@@ -21,13 +25,19 @@ from surgeval.stats.ranking._stability import (
 )
 
 __all__ = [
+    "STEADY",
+    "Calibration",
     "Detectable",
+    "Distance",
     "Gate",
     "Outcomes",
     "RankOptions",
     "Ranking",
     "Sensitivity",
     "Stability",
+    "calibration",
+    "distance_to_next_place",
+    "gate_with_stability",
     "kendall_tau",
     "leave_one_bucket_out",
     "leave_one_model_out",

@@ -22,10 +22,12 @@ __all__ = [
     "RankScheme",
     "Resolve",
     "Sided",
+    "Test",
     "WinTies",
 ]
 
 RankScheme: TypeAlias = Literal["cluster", "two_level", "question"]
+Test: TypeAlias = Literal["bootstrap", "exchange"]
 Sided: TypeAlias = Literal["two", "one"]
 Correction: TypeAlias = Literal["none", "holm", "bonferroni"]
 Collapse: TypeAlias = Literal["pairwise", "upper_bound", "wins", "leader", "chain", "closure"]
@@ -56,11 +58,12 @@ class RankOptions:
     point: Point = "flat"
     min_clusters: int = FEW_CLUSTERS
     seed: int = 0
+    test: Test = "bootstrap"
 
     def __post_init__(self) -> None:
         for name, kind in (
             ("scheme", RankScheme), ("sided", Sided), ("correction", Correction), ("collapse", Collapse),
-            ("resolve", Resolve), ("win_ties", WinTies), ("point", Point),
+            ("resolve", Resolve), ("win_ties", WinTies), ("point", Point), ("test", Test),
         ):  # fmt: skip
             known, found = get_args(kind), getattr(self, name)
             if found not in known:
@@ -77,20 +80,32 @@ class RankOptions:
                 raise BadInput(sentence(name, None, None, repr(value), f"a whole number of at least {least}"))
         if self.scheme == "question" and self.point == "macro":
             raise BadInput("point: found macro, expected flat, because scheme question knows no videos to average over")
+        if self.test == "exchange" and self.scheme != "cluster":
+            raise BadInput(
+                f"scheme: found {self.scheme}, expected cluster, because the exchange test swaps whole videos"
+            )
 
     def tests(self, models: int) -> int:
         """Tests per bucket: unordered pairs, or both directions of each when one-sided."""
         return models * (models - 1) // (2 if self.sided == "two" else 1)
 
-    def smallest_p(self, models: int) -> float:
-        """The smallest p (after correction) that this number of resamples can give."""
+    def exact(self, videos: int) -> bool:
+        """Whether the exchange test goes through all swaps of this many videos (mirror images are one)."""
+        return videos <= 62 and 2 ** (videos - 1) <= self.n_boot
+
+    def smallest_p(self, models: int, videos: int) -> float:
+        """The smallest p (after correction) that this number of resamples, or of exchanges of the videos, can give."""
         family = 1 if self.correction == "none" else max(self.tests(models), 1)
-        return min(1.0, family * (2 if self.sided == "two" else 1) / (self.n_boot + 1))
+        tails = 2 if self.sided == "two" else 1
+        if self.test == "exchange":
+            return min(1.0, family * (tails / 2**videos if self.exact(videos) else 1 / (self.n_boot + 1)))
+        return min(1.0, family * tails / (self.n_boot + 1))
 
     def needed(self, models: int) -> int:
         """Resamples from which on a pair can be called significant at all."""
         family = 1 if self.correction == "none" else max(self.tests(models), 1)
-        return int(np.ceil(family * (2 if self.sided == "two" else 1) / self.alpha * (1 - 1e-12))) - 1
+        tails = 2 if self.sided == "two" and self.test == "bootstrap" else 1  # an exchange test counts both at once
+        return int(np.ceil(family * tails / self.alpha * (1 - 1e-12))) - 1
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""

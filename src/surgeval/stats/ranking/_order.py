@@ -15,7 +15,7 @@ from surgeval.arrays import Bools, Floats, Ints
 from surgeval.stats._resample import tally
 from surgeval.stats._streams import stream
 from surgeval.stats.ranking._options import Collapse, RankOptions, WinTies
-from surgeval.stats.ranking._tests import Bucket, Evidence, better_pairs, gap_tolerance, totals
+from surgeval.stats.ranking._tests import Bucket, Evidence, better_pairs, totals
 
 __all__ = ["Decision", "bucket_ranks", "copeland", "decide", "positions", "win_rates"]
 
@@ -128,7 +128,7 @@ def win_rates(
         for total in step:
             lot = lots.random(len(total)) if options.win_ties == "random" else np.empty(0)
             for g, group in enumerate(groups):
-                level = _levels(total[:, group], gap_tolerance(options.point), options.win_ties, lot, twins[g])
+                level = _levels(total[:, group], bucket.slack(options.point), options.win_ties, lot, twins[g])
                 counts[g] += tally(level.T, len(scales[g]))
         for total_of, count, scale in zip(sums, counts, scales, strict=True):
             mean = (count * scale).sum(axis=1) / options.n_boot
@@ -168,7 +168,7 @@ def _levels(total: Floats, slack: float, win_ties: WinTies, lot: Floats, twins: 
     return np.asarray((fell_on[:, None] == twins) * shared, dtype=np.int64)
 
 
-def _twins(answers: Ints | Bools) -> Ints:
+def _twins(answers: Ints | Bools | Floats) -> Ints:
     """Numbers models by what is drawn of them: equal columns, equal number."""
     keys = [answers[:, k].tobytes() for k in range(answers.shape[1])]
     number = {key: code for code, key in enumerate(sorted(set(keys)))}

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy.special import ndtri
+from scipy.special import ndtri, stdtrit
 
 from surgeval.arrays import Floats
 from surgeval.errors import BadInput, sentence
@@ -63,6 +63,8 @@ class Detectable:
 def minimum_detectable_difference(ranking: Ranking, *, power: float = 0.8) -> Detectable:
     """(z₁₋α + z_power) times the standard error of the paired difference, α halved when two-sided.
 
+    The exchange test is not fooled by few videos, so its quantiles are those of Student's t with V − 1 degrees of
+    freedom, and a bucket with too few ways to exchange its videos detects nothing.
     With a correction α is divided by the number of tests (Bonferroni's, also for Holm: a pair cannot count on others
     being significant). `alpha` of the result is the α per tail that was used.
 
@@ -79,16 +81,25 @@ def minimum_detectable_difference(ranking: Ranking, *, power: float = 0.8) -> De
     tail = options.alpha / (2 if options.sided == "two" else 1)
     if options.correction != "none":
         tail /= options.tests(models)
-    factor = float(ndtri(1 - tail) + ndtri(power))
     rows = []
     for bucket in buckets_of(ranking.outcomes):
         errors = _pair_errors(bucket, options) if bucket.videos >= options.min_clusters else np.empty(0)
         errors = errors[errors > 1e-12]  # models with equal answers have no difference to detect
-        rows.append(
-            factor * np.array([np.median(errors), errors.min(), errors.max()]) if errors.size else np.full(3, np.nan)
-        )
+        unable = options.test == "exchange" and options.smallest_p(models, bucket.videos) > options.alpha * (1 + 1e-12)
+        if not errors.size or unable:
+            rows.append(np.full(3, np.nan))
+        else:
+            quantiles = np.array([np.median(errors), errors.min(), errors.max()])
+            rows.append(_standard_errors(tail, power, bucket.videos, options) * quantiles)
     median, easiest, hardest = np.stack(rows, axis=1)
     return Detectable(ranking.buckets, ranking.videos, ranking.questions, median, easiest, hardest, tail, power)
+
+
+def _standard_errors(tail: float, power: float, videos: int, options: RankOptions) -> float:
+    """How many standard errors a difference must have."""
+    if options.test == "exchange":
+        return float(stdtrit(videos - 1, 1 - tail) + stdtrit(videos - 1, power))
+    return float(ndtri(1 - tail) + ndtri(power))
 
 
 def _pair_errors(bucket: Bucket, options: RankOptions) -> Floats:
@@ -96,7 +107,7 @@ def _pair_errors(bucket: Bucket, options: RankOptions) -> Floats:
     if options.scheme == "question":
         units, whole = bucket.correct.astype(np.float64), len(bucket.correct)
     else:
-        units = bucket.counts() * bucket.worth(options.point)[:, None]
+        units = bucket.units(options.point)
         whole = len(bucket.correct) if options.point == "flat" else bucket.videos
     first, second = np.triu_indices(units.shape[1], 1)
     centred = units - units.mean(axis=0)

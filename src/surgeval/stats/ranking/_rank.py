@@ -16,6 +16,7 @@ import numpy as np
 from surgeval.errors import BadInput, sentence
 from surgeval.stats._interval import FEW_CLUSTERS
 from surgeval.stats._means import Point
+from surgeval.stats.ranking._gate import Gate, gate_of
 from surgeval.stats.ranking._input import Outcomes, Rankable, read_outcomes
 from surgeval.stats.ranking._options import (
     RESAMPLES_OF_A_RANKING,
@@ -25,13 +26,16 @@ from surgeval.stats.ranking._options import (
     RankScheme,
     Resolve,
     Sided,
+    Test,
     WinTies,
 )
 from surgeval.stats.ranking._order import Decision, decide
-from surgeval.stats.ranking._result import Gate, Ranking
+from surgeval.stats.ranking._result import Ranking
 from surgeval.stats.ranking._tests import Evidence, buckets_of, examine
 
 __all__ = ["Gate", "Outcomes", "RankOptions", "Ranking", "rank"]
+
+SAFE_CLUSTERS = 20  # below, the cluster bootstrap claims visibly too often (docs/ranking.md)
 
 
 def rank(
@@ -51,6 +55,7 @@ def rank(
     point: Point = "flat",
     min_clusters: int = FEW_CLUSTERS,
     seed: int = 0,
+    test: Test = "bootstrap",
     baselines: Sequence[str] = (),
 ) -> Ranking:
     """Rank models by their answers to the same questions.
@@ -64,7 +69,7 @@ def rank(
     ([['net'], ['prior'], ['weak']], [2, 0, -2])
     """
     options = RankOptions(
-        alpha, n_boot, scheme, sided, correction, collapse, resolve, win_ties, point, min_clusters, seed
+        alpha, n_boot, scheme, sided, correction, collapse, resolve, win_ties, point, min_clusters, seed, test
     )
     outcomes = read_outcomes(data, buckets, videos, questions)
     unknown = [name for name in baselines if name not in outcomes.models]
@@ -73,7 +78,7 @@ def rank(
     places = buckets_of(outcomes)
     evidence = tuple(examine(bucket, options) for bucket in places)
     decision = decide(places, evidence, options)
-    untestable = tuple(found.name for found in evidence if found.at_most is None)
+    untestable = tuple(found.name for found in evidence if found.p is None)
     return Ranking(
         **{part.name: getattr(decision, part.name) for part in fields(decision)},
         models=outcomes.models,
@@ -83,36 +88,29 @@ def rank(
         untestable=untestable,
         accuracy=np.stack([found.accuracy for found in evidence]),
         options=options,
-        gate=_gate(outcomes.models, tuple(baselines), evidence, decision) if baselines else None,
-        notes=(*outcomes.notes, *_notes(outcomes.models, untestable, options, decision)),
+        gate=gate_of(outcomes.models, tuple(baselines), evidence, decision) if baselines else None,
+        notes=(*outcomes.notes, *_notes(evidence, outcomes.models, options, decision)),
         outcomes=outcomes,
         evidence=evidence,
     )
 
 
-def _gate(models: tuple[str, ...], baselines: tuple[str, ...], evidence: Sequence[Evidence], made: Decision) -> Gate:
-    # The sum in a fixed order: two models with equal answers must get the same mean to the last digit.
-    score = np.stack([found.accuracy for found in evidence]).sum(axis=0) / len(evidence)
-    base = [models.index(name) for name in baselines]
-    others = [m for m in range(len(models)) if m not in base]
-    return Gate(
-        baselines=baselines,
-        final={models[m]: bool((made.final_rank[m] < made.final_rank[base]).all()) for m in others},
-        pre_evaluation={models[m]: bool((score[m] > score[base] + 1e-12).all()) for m in others},
-        dominates={models[m]: bool((made.wins[m, base] > made.wins[base, m]).all()) for m in others},
-    )
-
-
-def _notes(models: tuple[str, ...], untestable: tuple[str, ...], options: RankOptions, made: Decision) -> list[str]:
+def _notes(evidence: Sequence[Evidence], models: tuple[str, ...], options: RankOptions, made: Decision) -> list[str]:
     notes = []
+    untestable = [found.name for found in evidence if found.p is None]
     if untestable:
-        names = ", ".join(untestable)
-        notes.append(f"no claim in buckets with fewer than {options.min_clusters} videos: {names}")
-    if options.smallest_p(len(models)) > options.alpha * (1 + 1e-12):
-        notes.append(
-            f"{options.n_boot} resamples cannot make any pair of {len(models)} models significant at "
-            f"{options.alpha:g} with correction {options.correction}: at least {options.needed(len(models))} are needed"
-        )
+        notes.append(f"no claim in buckets with fewer than {options.min_clusters} videos: {', '.join(untestable)}")
+    tested = [found for found in evidence if found.p is not None]
+    notes += few_videos([found.videos for found in tested], options)
+    powerless = [e for e in tested if options.smallest_p(len(models), e.videos) > options.alpha * (1 + 1e-12)]
+    if powerless:
+        level = f"{options.alpha:g} with correction {options.correction}"
+        what = f"make any pair of {len(models)} models significant at {level}"
+        if options.n_boot < options.needed(len(models)):
+            notes.append(f"{options.n_boot} resamples cannot {what}: at least {options.needed(len(models))} are needed")
+        else:
+            names = ", ".join(found.name for found in powerless)
+            notes.append(f"there are too few ways to exchange the videos of {names} to {what}")
     for score in np.unique(made.copeland):
         group = np.flatnonzero((made.copeland == score) & np.isfinite(made.win_rate))
         order = group[np.argsort(-made.win_rate[group], kind="stable")]
@@ -124,3 +122,21 @@ def _notes(models: tuple[str, ...], untestable: tuple[str, ...], options: RankOp
                     f"(±{2 * error:.4f}): more resamples or a shared place"
                 )
     return notes
+
+
+def few_videos(videos: Sequence[int], options: RankOptions) -> list[str]:
+    """The note on buckets that can decide with fewer than twenty videos."""
+    few = [count for count in videos if count < SAFE_CLUSTERS]
+    if not few:
+        return []
+    said = (
+        "the exchange test holds its level there but misses all but large differences"
+        if options.test == "exchange"
+        else f"the bootstrap of few videos may claim more often than in {100 * options.alpha:g} % of equal pairs"
+    )
+    if options.scheme == "question":
+        said = "and the test does not even look at them"
+    return [
+        f"fewer than {SAFE_CLUSTERS} videos in {len(few)} of the {len(videos)} buckets that decide "
+        f"(the smallest has {min(few)}): {said}"
+    ]

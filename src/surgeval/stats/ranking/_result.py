@@ -11,39 +11,19 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from scipy.special import stdtrit
 
 from surgeval.arrays import Floats
 from surgeval.figures import Heatmap
 from surgeval.results import Result
+from surgeval.stats._interval import check_level
+from surgeval.stats.ranking._gate import Gate
 from surgeval.stats.ranking._input import Outcomes
 from surgeval.stats.ranking._options import RankOptions
 from surgeval.stats.ranking._order import Decision
-from surgeval.stats.ranking._tests import Evidence
+from surgeval.stats.ranking._tests import Evidence, buckets_of
 
-__all__ = ["Gate", "Ranking"]
-
-
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """Whether each model beats every baseline; baselines are ranked like the others but win nothing.
-
-    `final`: strictly better final position. `pre_evaluation`: strictly higher mean bucket accuracy. `dominates`:
-    better in more buckets than the other way round, against each baseline alone.
-    """
-
-    baselines: tuple[str, ...]
-    final: dict[str, bool]
-    pre_evaluation: dict[str, bool]
-    dominates: dict[str, bool]
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return {
-            "baselines": list(self.baselines),
-            "final": dict(self.final),
-            "pre_evaluation": dict(self.pre_evaluation),
-            "dominates": dict(self.dominates),
-        }
+__all__ = ["Ranking"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
@@ -85,6 +65,26 @@ class Ranking(Decision, Result):
         """Model numbers by place, then by mean accuracy: the row order of tables and pictures."""
         return [int(m) for m in np.lexsort((np.arange(len(self.models)), -self.mean_accuracy, self.final_rank))]
 
+    def mean_interval(self, level: float = 0.95) -> Floats:
+        """`[m, 0…1]`: ends of an interval for each model's mean accuracy over buckets.
+
+        The standard error is that of the sum over videos of what each adds to the mean, with Student's t for as many
+        videos as there are less one: a normal interval of few videos is too short.
+        """
+        check_level(level)
+        outcomes, point, count = self.outcomes, self.options.point, len(self.outcomes.videos)
+        added = np.zeros((count, len(self.models)))
+        for bucket, accuracy in zip(buckets_of(outcomes), self.accuracy, strict=True):
+            worth = bucket.worth(point)
+            whole = worth @ bucket.sizes
+            added[bucket.codes] += (bucket.units(point) - (worth * bucket.sizes)[:, None] * accuracy) / whole
+        if count < 2:
+            return np.full((len(self.models), 2), np.nan)
+        error = np.sqrt((added**2).sum(axis=0) * count / (count - 1)) / len(self.buckets)
+        reach = float(stdtrit(count - 1, (1 + level) / 2)) * error
+        ends = np.stack([self.mean_accuracy - reach, self.mean_accuracy + reach], axis=1)
+        return np.asarray(np.clip(ends, 0.0, 1.0), dtype=np.float64)
+
     @property
     def tables(self) -> dict[str, pl.DataFrame]:
         """`ranking` (a row per model, best first), `buckets` and `pairs`."""
@@ -118,7 +118,7 @@ class Ranking(Decision, Result):
         names = [self.models[m] for m in order]
         return found.with_columns(
             pl.Series("baseline", [name in gate.baselines for name in names]),
-            pl.Series("beats_baselines", [gate.final.get(name) for name in names], dtype=pl.Boolean),
+            pl.Series("against_baselines", [gate.state.get(name) for name in names], dtype=pl.String),
         )
 
     def bucket_table(self) -> pl.DataFrame:
@@ -181,6 +181,10 @@ class Ranking(Decision, Result):
             "win_rate": {models[m]: float(self.win_rate[m]) for m in broken},
             "win_rate_error": {models[m]: float(self.win_rate_error[m]) for m in broken},
             "mean_accuracy": by_model(self.mean_accuracy),
+            "mean_accuracy_interval": {
+                name: [None if np.isnan(end) else end for end in ends]
+                for name, ends in by_model(self.mean_interval()).items()
+            },
             "bucket_accuracy": by_bucket(self.accuracy),
             "bucket_rank": by_bucket(self.bucket_rank),
             "bucket_questions": dict(zip(self.buckets, self.questions, strict=True)),

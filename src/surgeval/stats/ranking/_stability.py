@@ -17,11 +17,20 @@ from surgeval.errors import BadInput, sentence
 from surgeval.stats._interval import check_level
 from surgeval.stats._resample import multiplicities
 from surgeval.stats._streams import stream
+from surgeval.stats.ranking._gate import Gate, gate_of
 from surgeval.stats.ranking._order import decide
 from surgeval.stats.ranking._result import Ranking
 from surgeval.stats.ranking._tests import Bucket, buckets_of, examine
 
-__all__ = ["Sensitivity", "Stability", "kendall_tau", "leave_one_bucket_out", "leave_one_model_out", "stability"]
+__all__ = [
+    "Sensitivity",
+    "Stability",
+    "gate_with_stability",
+    "kendall_tau",
+    "leave_one_bucket_out",
+    "leave_one_model_out",
+    "stability",
+]
 
 OUTER, INNER = 200, 1000
 
@@ -171,6 +180,21 @@ def stability(ranking: Ranking, *, outer: int = OUTER, n_boot: int = INNER) -> S
         places[r] = decide(drawn, evidence, options, "outer", r).final_rank
     tau = np.array([kendall_tau(ranking.final_rank, row) for row in places])
     return Stability(ranking.models, ranking.final_rank, places, tau)
+
+
+def gate_with_stability(ranking: Ranking, places: Stability) -> Gate:
+    """The ranking's gate when a claim also needs 95 % of the resampled challenges.
+
+    >>> from surgeval.stats import rank
+    >>> right = {"net": [1] * 16, "prior": [1, 0] * 8, "weak": [0] * 16}
+    >>> videos = [v for v in "abcdefgh" for _ in range(2)]
+    >>> made = rank(right, buckets=["verb|id"] * 16, videos=videos, baselines=["prior"])
+    >>> gate_with_stability(made, stability(made, outer=20, n_boot=100)).state
+    {'net': 'clearly better', 'weak': 'worse'}
+    """
+    if ranking.gate is None:
+        raise BadInput(sentence("gate", None, None, "a ranking without baselines", "one with baselines"))
+    return gate_of(ranking.models, ranking.gate.baselines, ranking.evidence, ranking, places.places)
 
 
 def leave_one_bucket_out(ranking: Ranking) -> Sensitivity:

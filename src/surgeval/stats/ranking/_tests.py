@@ -1,7 +1,9 @@
-"""Step 1 of the ranking: which model is better than which in one bucket (paired bootstrap of whole videos).
+"""Step 1 of the ranking: which model is better than which in one bucket (paired, over whole videos).
 
-All models share every resample. For the default the resampled totals are integers, `multiplicities @ K[v, m]`, so
-signs and ties are exact; for `point="macro"` each video weighs 1/n and totals closer than 1e-9 count as equal.
+All models share every resample and every exchange. For the default the resampled totals are integers,
+`multiplicities @ K[v, m]`, so signs and ties are exact; for `point="macro"` each video weighs 1/n and totals closer
+than 1e-9 count as equal. Swapping the labels of two models in some videos turns the signs of these videos'
+differences, so one product `signs @ K[v, m]` holds the exchanged differences of all pairs.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from surgeval.arrays import Bools, Floats, Ints
+from surgeval.stats._exchange import exchange_signs
 from surgeval.stats._means import Point
 from surgeval.stats._resample import blocks, draw, multiplicities, tally
 from surgeval.stats._streams import stream
@@ -22,11 +25,11 @@ __all__ = [
     "Bucket",
     "Evidence",
     "better_pairs",
+    "bootstrap_p",
     "buckets_of",
     "corrected",
     "examine",
-    "gap_tolerance",
-    "p_values",
+    "exchanged_p",
     "totals",
 ]
 
@@ -35,10 +38,13 @@ SLACK = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bucket:
-    """One bucket's questions, sorted by video: `correct[q, m]`, and each video's number of questions and code."""
+    """One bucket's questions, sorted by video: `correct[q, m]`, and each video's number of questions and code.
+
+    Answers are right or wrong; where equal models are made up (`calibration`) they are numbers around zero.
+    """
 
     name: str
-    correct: Bools
+    correct: Bools | Floats
     sizes: Ints
     codes: Ints
 
@@ -47,10 +53,23 @@ class Bucket:
         """Number of clusters."""
         return len(self.sizes)
 
-    def counts(self) -> Ints:
+    @property
+    def counted(self) -> bool:
+        """Whether the answers are right or wrong, so that totals are whole numbers."""
+        return self.correct.dtype == np.bool_
+
+    def slack(self, point: Point) -> float:
+        """Totals that differ by no more than this are equal."""
+        return 0.0 if point == "flat" and self.counted else SLACK
+
+    def counts(self) -> Ints | Floats:
         """K[v, m]: right answers of each model in each video."""
         starts = np.cumsum(self.sizes) - self.sizes
-        return np.add.reduceat(self.correct, starts, axis=0, dtype=np.int64)
+        return np.add.reduceat(self.correct, starts, axis=0, dtype=np.int64 if self.counted else np.float64)
+
+    def units(self, point: Point) -> Floats:
+        """What each video adds to each model's total."""
+        return np.asarray(self.counts() * self.worth(point)[:, None], dtype=np.float64)
 
     def worth(self, point: Point) -> Floats:
         """What a right answer in each video adds to a total."""
@@ -64,7 +83,7 @@ class Bucket:
 
     def levels(self, point: Point) -> Ints:
         """Whole numbers that order the models by accuracy; equal accuracies get equal numbers."""
-        if point == "flat":
+        if point == "flat" and self.counted:
             return np.asarray(self.correct.sum(axis=0), dtype=np.int64)
         accuracy = self.accuracy(point)
         order = np.argsort(accuracy, kind="stable")
@@ -83,20 +102,20 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
-    """What step 1 found in one bucket; `at_most[i, j]` counts resamples with total i ≤ total j, None if untestable."""
+    """What step 1 says of one bucket; `p` is uncorrected (one-sided: p[i, j] of "i is better"), None if untestable."""
 
     name: str
     questions: int
     videos: int
     accuracy: Floats
     levels: Ints
-    at_most: Ints | None
+    p: Floats | None
 
     def of(self, models: Sequence[int]) -> Evidence:
         """The same for some of the models: draws do not depend on who else takes part."""
         keep = np.asarray(models, dtype=np.int64)
-        counts = None if self.at_most is None else self.at_most[np.ix_(keep, keep)]
-        return Evidence(self.name, self.questions, self.videos, self.accuracy[keep], self.levels[keep], counts)
+        p = None if self.p is None else self.p[np.ix_(keep, keep)]
+        return Evidence(self.name, self.questions, self.videos, self.accuracy[keep], self.levels[keep], p)
 
 
 def buckets_of(outcomes: Outcomes) -> tuple[Bucket, ...]:
@@ -110,11 +129,6 @@ def buckets_of(outcomes: Outcomes) -> tuple[Bucket, ...]:
     return tuple(found)
 
 
-def gap_tolerance(point: Point) -> float:
-    """Totals that differ by no more than this are equal."""
-    return 0.0 if point == "flat" else SLACK
-
-
 def totals(
     bucket: Bucket, scheme: RankScheme, point: Point, n_boot: int, width: int, seed: int, *names: str | int
 ) -> Iterator[Floats]:
@@ -126,7 +140,7 @@ def totals(
     questions = len(bucket.correct)
     if scheme == "cluster":
         videos = bucket.videos
-        summands = bucket.counts() * bucket.worth(point)[:, None]
+        summands = bucket.units(point)
         for rows in blocks(n_boot, max(videos, width)):
             yield multiplicities(rng, videos, rows) @ summands
         return
@@ -151,30 +165,67 @@ def _redrawn(bucket: Bucket, outer: np.random.Generator, inner: np.random.Genera
 
 
 def examine(bucket: Bucket, options: RankOptions, *names: str | int) -> Evidence:
-    """Accuracies of the bucket and, where enough videos stand behind it, the signs of all resampled differences."""
-    counts = None
+    """Accuracies of the bucket and, where enough videos stand behind it, the p of every pair."""
+    p = None
     if bucket.videos >= options.min_clusters:
-        models, slack = bucket.correct.shape[1], gap_tolerance(options.point)
-        counts = np.zeros((models, models), dtype=np.int64)
-        step = totals(
-            bucket, options.scheme, options.point, options.n_boot, models * models, options.seed, "rank", *names
-        )
-        for total in step:
-            counts += np.count_nonzero(total[:, :, None] <= total[:, None, :] + slack, axis=0)
+        test = exchanged_p if options.test == "exchange" else bootstrap_p
+        p = test(bucket, options, *names)
+        np.fill_diagonal(p, 1.0)
     accuracy, levels = bucket.accuracy(options.point), bucket.levels(options.point)
-    return Evidence(bucket.name, len(bucket.correct), bucket.videos, accuracy, levels, counts)
+    return Evidence(bucket.name, len(bucket.correct), bucket.videos, accuracy, levels, p)
 
 
-def p_values(at_most: Ints, n_boot: int, sided: Sided) -> Floats:
-    """The p-values with +1 smoothing: two-sided (symmetric), or p[i, j] one-sided for "i is better than j".
-
-    >>> p_values(np.array([[9, 0], [9, 9]]), 9, "two").tolist()
-    [[1.0, 0.2], [0.2, 1.0]]
-    """
-    below = (1 + at_most) / (n_boot + 1)
-    p = below if sided == "one" else np.minimum(1.0, 2 * np.minimum(below, below.T))
-    np.fill_diagonal(p, 1.0)
+def bootstrap_p(bucket: Bucket, options: RankOptions, *names: str | int) -> Floats:
+    """How often resampled differences have the other sign, with +1 smoothing; two-sided: twice the rarer side."""
+    models, slack = bucket.correct.shape[1], bucket.slack(options.point)
+    at_most = np.zeros((models, models), dtype=np.int64)
+    step = totals(bucket, options.scheme, options.point, options.n_boot, models * models, options.seed, "rank", *names)
+    for total in step:
+        at_most += np.count_nonzero(total[:, :, None] <= total[:, None, :] + slack, axis=0)
+    below = (1 + at_most) / (options.n_boot + 1)
+    p = below if options.sided == "one" else np.minimum(1.0, 2 * np.minimum(below, below.T))
     return np.asarray(p, dtype=np.float64)
+
+
+def exchanged_p(bucket: Bucket, options: RankOptions, *names: str | int) -> Floats:
+    """How often a difference is as large when the two models' labels are swapped in some of the videos.
+
+    All swaps are gone through where there are no more than `n_boot` of them (up to their mirror images); else as many
+    random ones stand beside the observed one.
+    """
+    units, slack = bucket.units(options.point), bucket.slack(options.point)
+    observed = units.sum(axis=0)
+    difference = observed[:, None] - observed
+    beyond, mirrored = (np.zeros(difference.shape, dtype=np.int64) for _ in range(2))
+    exact, drawn = options.exact(bucket.videos), 0
+    for signs in _exchanges(bucket, options, *names):
+        total = signs @ units
+        gap = total[:, :, None] - total[:, None, :]
+        beyond += np.count_nonzero(gap >= difference - slack, axis=0)
+        mirrored += np.count_nonzero(gap <= slack - difference, axis=0)
+        drawn += len(signs)
+    if options.sided == "two":
+        # |gap| ≥ |difference|: with d ≥ 0 the two sides are parted unless d is 0, where every swap counts.
+        sides = np.where(difference > slack, beyond + mirrored, (beyond + mirrored).T)
+        count = np.where(np.abs(difference) <= slack, drawn, sides)
+        return np.asarray(count / drawn if exact else (1 + count) / (1 + drawn), dtype=np.float64)
+    count = beyond + mirrored if exact else beyond  # the mirror images of all swaps, of which half are listed
+    return np.asarray(np.minimum(1.0, count / (2 * drawn)) if exact else (1 + count) / (1 + drawn), dtype=np.float64)
+
+
+def _exchanges(bucket: Bucket, options: RankOptions, *names: str | int) -> Iterator[Floats]:
+    """Signs of the videos in bounded blocks."""
+    models, videos = bucket.correct.shape[1], bucket.videos
+    rng = stream(options.seed, "exchange", *names, bucket.name)
+    width = max(videos, models * models)
+    if not options.exact(videos):
+        for rows in blocks(options.n_boot, width):
+            yield exchange_signs(rng, videos, rows)[0].astype(np.float64)
+        return
+    signs, start = exchange_signs(rng, videos, options.n_boot)[0], 0
+    for rows in blocks(len(signs), width):
+        yield signs[start : start + rows].astype(np.float64)
+        start += rows
 
 
 def corrected(p: Floats, correction: Correction, sided: Sided) -> Floats:
@@ -205,8 +256,8 @@ def corrected(p: Floats, correction: Correction, sided: Sided) -> Floats:
 def better_pairs(evidence: Evidence, options: RankOptions) -> tuple[Floats, Bools]:
     """The p-values (NaN where the bucket is untestable) and whether i is better than j."""
     models = len(evidence.levels)
-    if evidence.at_most is None:
+    if evidence.p is None:
         return np.full((models, models), np.nan), np.zeros((models, models), dtype=bool)
-    p = corrected(p_values(evidence.at_most, options.n_boot, options.sided), options.correction, options.sided)
+    p = corrected(evidence.p, options.correction, options.sided)
     higher = evidence.levels[:, None] > evidence.levels
     return p, higher & (p <= options.alpha * (1 + 1e-12))  # 28 × 2/1120 is 0.05, whatever its rounding says

@@ -1,4 +1,4 @@
-"""Reading `tables/results.csv` back: what `surgeval score focus` wrote, or what another program did.
+"""A results file: what a protocol saved as `tables/results.csv`, or what another program wrote.
 
 Every cell is read as text, because a question's id may be `007` or `1e5`. An apostrophe that stands before a sign a
 spreadsheet takes for a formula is the guard of `save_tables` and is taken off again.
@@ -11,14 +11,14 @@ from pathlib import Path
 import polars as pl
 
 from surgeval.errors import DataError
-from surgeval.files import read_bounded
+from surgeval.files import read_bounded, read_json_object
 from surgeval.pages import unguarded
-from surgeval.protocols.focus._stored import read_scores
 
 __all__ = ["read_results"]
 
 _NEEDED = ("qID", "video", "group", "ood", "correctness")
 _MAX_BYTES = 1 << 30
+_MAX_SCORES = 1 << 28
 
 
 def read_results(path: Path) -> pl.DataFrame:
@@ -72,6 +72,9 @@ def _unguarded(table: pl.DataFrame, path: Path) -> pl.DataFrame:
 
 def _check_rankable(path: Path) -> None:
     """The scores beside a results table say whether judges failed too often or the submission is disqualified."""
-    reason = read_scores(path).get("unrankable") if path.is_file() else ""
+    if not path.is_file():
+        return
+    expected = "the scores that `surgeval score focus` wrote"
+    reason = read_json_object(path, expected=expected, limit=_MAX_SCORES, names=True).get("unrankable")
     if reason:
         raise DataError(path.parent, found=f"a submission that is not to be ranked: {reason}", expected="one that is")

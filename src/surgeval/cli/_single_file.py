@@ -1,0 +1,34 @@
+"""`--single-file`, an option of every command that writes a page, whoever wrote the command."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Any
+
+import typer
+
+from surgeval.console import RUNNING
+
+_NAME = "single_file"
+_SAYS = "Put plotly.js (5 MB) into the page instead of a file beside it."
+_Option = Annotated[bool, typer.Option("--single-file", rich_help_panel=RUNNING, help=_SAYS)]
+
+
+def writes_pages(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The command with the option; what it writes while it runs obeys it."""
+
+    @wraps(command)
+    def with_option(**options: Any) -> Any:
+        from surgeval.pages import single_file
+
+        with single_file(options.pop(_NAME)):
+            return command(**options)
+
+    signature = inspect.signature(command, eval_str=True)
+    parameter = inspect.Parameter(_NAME, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=_Option)
+    parameters = [*signature.parameters.values(), parameter]
+    vars(with_option)["__signature__"] = signature.replace(parameters=parameters)
+    with_option.__annotations__ = {one.name: one.annotation for one in parameters}
+    return with_option

@@ -1,0 +1,59 @@
+"""Help that fits 80 columns: what most people need first, the rest in panels; short words for what a value is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+__all__ = ["JUDGING", "MAPS", "MOTION", "READING", "RUNNING", "SCORING", "grouped"]
+
+# What is not named in a panel stands first, under "Options".
+READING = "Advanced: reading the data"
+SCORING = "Advanced: scoring"
+MAPS = "Advanced: maps and regions"
+MOTION = "Advanced: motion"
+JUDGING = "Advanced: judging"
+RUNNING = "Advanced: running"
+
+_WORDS = {int: "N", float: "X"}
+_LONGEST = 18  # letters of a list of choices beside the option; a longer one is told in its help
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def grouped(panels: Mapping[str, str]) -> Callable[[Command], Command]:
+    """Put the options of a command into the panels of its help, by the names of its parameters.
+
+    >>> import typer
+    >>> from typing import Annotated
+    >>> @grouped({"Advanced: running": "batch"})
+    ... def look(batch: Annotated[int, typer.Option("--batch", help="Frames at a time.")] = 16) -> None: ...
+    >>> look.__annotations__["batch"].__metadata__[0].rich_help_panel
+    'Advanced: running'
+    """
+
+    def group(command: Command) -> Command:
+        hints = get_type_hints(command, include_extras=True)
+        for panel, names in panels.items():
+            for name in names.split():
+                hints[name].__metadata__[0].rich_help_panel = panel
+        for name, hint in hints.items():
+            if name != "return":
+                _shorten(hint, get_args(hint)[1])
+        command.__annotations__ = hints
+        return command
+
+    return group
+
+
+def _shorten(hint: Any, option: Any) -> None:
+    """Say what the value is in a letter or a word, and long lists of choices in the help."""
+    kinds = [kind for part in get_args(hint)[:1] for kind in (get_args(part) or (part,))]
+    plain = get_args(hint)[0]
+    choices = next((get_args(one) for one in (plain, *get_args(plain)) if get_origin(one) is Literal), ())
+    if option.metavar is not None:
+        return
+    if choices and len("|".join(choices)) > _LONGEST:
+        option.metavar, option.help = "NAME", f"{option.help} One of {', '.join(choices)}."
+    else:
+        option.metavar = next((_WORDS[kind] for kind in kinds if kind in _WORDS), None)

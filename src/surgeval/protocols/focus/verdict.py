@@ -1,0 +1,220 @@
+"""Does it answer better than one who never looked? Rules from numbers to sentences, for a scored submission.
+
+docs/verdicts.md lists the rules. Each is a function of plain numbers, tested on planted submissions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from surgeval.protocols.focus._summary import with_clusters
+from surgeval.protocols.verdict import Claim, Reason, Rule, Verdict, above, listed, verdict_of
+from surgeval.results import percent
+from surgeval.stats import Interval, number_text, paired_difference
+
+if TYPE_CHECKING:
+    from surgeval.protocols.focus.result import FocusScores
+
+__all__ = ["CLAIM", "RULES", "Evidence", "Part", "evidence_of", "floors_of", "judge", "reasons_of"]
+
+CLAIM = Claim("It answers better than one who never looked.", "It answers worse than one who never looked.")
+MOST_UNUSABLE, MOST_UNJUDGED, ENOUGH = 0.2, 0.01, 10
+RULES = {
+    rule.name: rule
+    for rule in (
+        Rule("floor", "Right answers against those of one who never looked (the commonest answer of other videos to "
+             "questions of the same wording), question by question: the interval of the difference lies above 0; "
+             "contradicted where it lies below.", "decides"),
+        Rule("parts", "In no capability, in or out of distribution, is it worse than one who never looked: no interval "
+             "of a difference lies below 0.", "limits"),
+        Rule("shift", "Out of distribution it is not worse than one who never looked.", "limits"),
+        Rule("usable", f"At most {percent(MOST_UNUSABLE)} of the answers are missing, late or unreadable.", "limits"),
+        Rule("judged", f"At most {percent(MOST_UNJUDGED)} of the answers wait for a judge's verdict.", "limits"),
+        Rule("honest", "No answer tries to steer the judges.", "limits"),
+        Rule("weakest", f"The capabilities with the smallest lead over one who never looked, of those with {ENOUGH} or "
+             "more questions."),
+        Rule("files", "Problems in the files are named."),
+    )
+}  # fmt: skip
+
+
+class Part(NamedTuple):
+    """Some of the questions: how many, the share of right answers, that of one who never looked, and the difference."""
+
+    questions: int
+    right: float
+    floor: float
+    lead: Interval
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """The numbers that the rules take."""
+
+    videos: int
+    accuracy: Interval
+    whole: Part | None  # None where it is not known what one reaches who never looked
+    buckets: Mapping[str, Part]
+    groups: Mapping[str, Part]
+    sides: Mapping[str, Part]  # id and ood
+    counts: Mapping[str, int]
+    problems: int = 0
+
+
+def judge(scores: FocusScores) -> Verdict | None:
+    """The verdict on a submission; None where nothing could be scored."""
+    found = evidence_of(scores)
+    return None if found is None else verdict_of(CLAIM, reasons_of(found), found.videos)
+
+
+def reasons_of(found: Evidence) -> tuple[Reason, ...]:
+    """Every rule that has its number, in the order of the page."""
+    made = [_floor(found)]
+    made += [_parts(found.buckets)] if len(found.buckets) > 1 else []
+    made += [_shift(found.sides)] if len(found.sides) > 1 else []
+    made += [_usable(found.counts), *_judged(found.counts), *_honest(found.counts)]
+    groups = {name: part for name, part in found.groups.items() if part.questions >= ENOUGH}
+    made += [_weakest(groups)] if len(groups) > 1 else []
+    if found.problems:
+        made.append(Reason(RULES["files"], f"Problems in the files: {found.problems}; they are listed below.", None))
+    return tuple(made)
+
+
+def _floor(found: Evidence) -> Reason:
+    said = f"Accuracy {found.accuracy.cell()} over {found.counts['scored']} answers"
+    if found.whole is None:
+        return Reason(RULES["floor"], f"{said}; what one reaches who never looked is not known.", None,
+                      "what one reaches who never looked is not known")  # fmt: skip
+    part = found.whole
+    text = f"{said}; one who never looked reaches {number_text(part.floor)}. The difference: {part.lead.cell()}."
+    return Reason(RULES["floor"], text, above(part.lead), f"accuracy {_against(part)}")
+
+
+def _parts(buckets: Mapping[str, Part]) -> Reason:
+    told = {name: above(part.lead) if part.lead.clusters > 1 else None for name, part in buckets.items()}
+    worse = [name for name, better in told.items() if better is False]
+    better = sum(value is True for value in told.values())
+    rest = len(told) - better - len(worse)
+    named = f" Worse in {listed([_words(name) for name in worse])}." if worse else ""
+    text = (
+        f"Of {len(told)} buckets it is better than one who never looked in {better}, not told apart in {rest}.{named}"
+    )
+    return Reason(RULES["parts"], text, not worse, f"worse in {len(worse)} of {len(told)} buckets")
+
+
+def _shift(sides: Mapping[str, Part]) -> Reason:
+    inside, outside = sides["id"], sides["ood"]
+    text = (
+        f"Accuracy in distribution {_against(inside)} of one who never looked, out of distribution {_against(outside)}."
+    )
+    holds = above(outside.lead)
+    return Reason(RULES["shift"], text, holds, f"out of distribution {_against(outside)}")
+
+
+def _usable(counts: Mapping[str, int]) -> Reason:
+    kinds = {"missing": "missing", "late": "late", "invalid": "unreadable"}
+    lost, total = sum(counts[name] for name in kinds), counts["questions"]
+    if not lost:
+        return Reason(RULES["usable"], "Every question has an answer that was in time and readable.", True)
+    listing = ", ".join(f"{counts[name]} {word}" for name, word in kinds.items() if counts[name])
+    said = percent(lost / total)
+    text = f"{said} of the answers count as wrong unread: {listing} of {total}."
+    clause = f"{said} of the answers are missing, late or unreadable"
+    return Reason(RULES["usable"], text, lost <= MOST_UNUSABLE * total, clause)
+
+
+def _judged(counts: Mapping[str, int]) -> list[Reason]:
+    waiting = counts["judge_error"]
+    if not waiting:
+        return []
+    said = f"{waiting} of {counts['questions']} answers have no verdict of a judge"
+    holds = waiting <= MOST_UNJUDGED * counts["questions"]
+    return [Reason(RULES["judged"], f"{said} and are in no number.", holds, said)]
+
+
+def _honest(counts: Mapping[str, int]) -> list[Reason]:
+    flags = max(counts["flags"], counts["flagged"])
+    said = f"{flags} answer{' tries' if flags == 1 else 's try'} to steer the judges"
+    return [Reason(RULES["honest"], f"{said}.", False, said)] if flags else []
+
+
+def _weakest(groups: Mapping[str, Part]) -> Reason:
+    order = sorted(groups, key=lambda name: groups[name].right - groups[name].floor)[:2]
+    named = "; ".join(f"{_words(name)} ({_against(groups[name])})" for name in order)
+    return Reason(RULES["weakest"], f"Smallest lead: {named}.", None)
+
+
+def _against(part: Part) -> str:
+    return f"{number_text(part.right)} against {number_text(part.floor)}"
+
+
+def _words(name: str) -> str:
+    """`aggregation/ood` in words."""
+    sides = {"/id": " (in distribution)", "/ood": " (out of distribution)"}
+    group, slash, side = name.replace("_", " ").partition("/")
+    return f"{group}{sides.get(slash + side, slash + side)}"
+
+
+def evidence_of(scores: FocusScores) -> Evidence | None:
+    """The numbers out of the results."""
+    if scores.flat is None:
+        return None
+    rows = _rows(scores)
+    if rows is None:
+        empty: Mapping[str, Part] = {}
+        return Evidence(videos=scores.flat.clusters, accuracy=scores.flat, whole=None, buckets=empty, groups=empty,
+                        sides=empty, counts=scores.counts, problems=len(scores.problems))  # fmt: skip
+    side = pl.when("ood").then(pl.lit("ood")).otherwise(pl.lit("id"))
+    rows = rows.with_columns(side=side, bucket=pl.concat_str("group", pl.lit("/"), side))
+    return Evidence(
+        videos=scores.flat.clusters, accuracy=scores.flat, whole=_part(scores, rows),
+        buckets=_by(scores, rows, "bucket"), groups=_by(scores, rows, "group"), sides=_by(scores, rows, "side"),
+        counts=scores.counts, problems=len(scores.problems),
+    )  # fmt: skip
+
+
+def floors_of(scores: FocusScores) -> dict[str, float]:
+    """By headline, what one reaches who never looked; empty for scores that do not hold it."""
+    rows = _rows(scores)
+    if rows is None:
+        return {}
+
+    def mean_of(*columns: str) -> float:
+        """The mean over groups of their means."""
+        means = rows.group_by(*columns, maintain_order=True).agg(pl.col("floor").mean())["floor"]
+        return float(np.mean(means.to_numpy()))
+
+    return {
+        "pre_evaluation_score": mean_of("group", "ood"),
+        "flat_accuracy": float(np.mean(rows["floor"].to_numpy())),
+        "accuracy_mean_of_video_means": mean_of("video"),
+    }
+
+
+def _rows(scores: FocusScores) -> pl.DataFrame | None:
+    """The scored questions with right and floor; None where there are none, or the floor was not computed."""
+    if not scores.floor or scores.flat is None:
+        return None
+    scored = with_clusters(scores.results.filter(pl.col("correctness").is_not_null()))
+    floor = [float(scores.floor.get(name, False)) for name in scored["qID"]]
+    return scored.select("video", "group", "ood", right=pl.col("correctness").cast(pl.Float64), floor=pl.Series(floor))
+
+
+def _by(scores: FocusScores, rows: pl.DataFrame, column: str) -> dict[str, Part]:
+    names: Sequence[str] = sorted(rows[column].unique())
+    return {name: _part(scores, rows.filter(pl.col(column) == name)) for name in names}
+
+
+def _part(scores: FocusScores, rows: pl.DataFrame) -> Part:
+    right, floor = rows["right"].to_numpy(), rows["floor"].to_numpy()
+    resamples, seed = (scores.settings.get(key) for key in ("resamples", "seed"))
+    lead = paired_difference(
+        right, floor, rows["video"].to_list(), resamples=resamples if isinstance(resamples, int) else 2000,
+        seed=seed if isinstance(seed, int) else 0, name="lead",
+    ).interval  # fmt: skip
+    return Part(rows.height, float(right.mean()), float(floor.mean()), lead)

@@ -1,0 +1,187 @@
+"""Verdicts: what the numbers of a run say together, by rules that stand in docs/verdicts.md and beside every sentence.
+
+A protocol makes a claim about what it tested, and for each of its rules a `Reason`: a sentence with its number, and
+whether the rule holds (True), fails (False) or cannot be told (None). `verdict_of` turns the reasons into a grade.
+Rules are pure functions of numbers, so that they are tested on planted cases.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from surgeval.results import percent
+from surgeval.stats import FEW_CLUSTERS, Interval
+
+__all__ = ["FEW_VIDEOS", "GRADES", "Claim", "Effect", "Grade", "Reason", "Rule", "Verdict", "above", "changed",
+           "every_one", "listed", "share", "verdict_of"]  # fmt: skip
+
+Grade: TypeAlias = Literal["supported", "in these videos", "not shown", "contradicted"]
+Effect: TypeAlias = Literal["decides", "limits", "remark"]
+GRADES: tuple[Grade, ...] = ("supported", "in these videos", "not shown", "contradicted")
+_LEAST = 0.005  # of a share: less is nothing in whole per cent
+_MOST_CLAUSES = 3  # of the sentence; the reasons say all
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule by name, in words with its threshold; what `decides` must hold, what `limits` must not fail."""
+
+    name: str
+    text: str
+    effect: Effect = "remark"
+
+
+FEW_VIDEOS = Rule(
+    "videos", f"Fewer than {FEW_CLUSTERS} videos carry no claim beyond themselves: no test could reach 0.05.", "remark"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One finding: the sentence with its number, whether its rule holds, and a clause for the verdict's sentence."""
+
+    rule: Rule
+    text: str
+    holds: bool | None
+    clause: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"rule": self.rule.name, "effect": self.rule.effect, "holds": self.holds, "text": self.text}
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What is tested, as two sentences: that it is so, and that it is not."""
+
+    yes: str
+    no: str
+
+    @property
+    def clause(self) -> str:
+        """As a part of a sentence."""
+        return f"{self.yes[:1].lower()}{self.yes[1:]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A grade, the sentence that says it, and the reasons."""
+
+    grade: Grade
+    sentence: str
+    reasons: tuple[Reason, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"grade": self.grade, "sentence": self.sentence, "reasons": [one.to_json() for one in self.reasons]}
+
+    def __str__(self) -> str:
+        return f"{self.grade}: {self.sentence}"
+
+
+def verdict_of(claim: Claim, reasons: Sequence[Reason], videos: int) -> Verdict:
+    """The grade that follows from the reasons, and the sentence.
+
+    A rule that decides and fails contradicts the claim; one that decides and cannot be told, or limits and fails,
+    leaves it not shown. What is supported by few videos is supported in these videos only.
+
+    >>> right = Rule("right", "Right more often than not.", "decides")
+    >>> said = [Reason(right, "It is right in 90 % of the frames.", True, "it is right in 90 % of the frames")]
+    >>> verdict_of(Claim("It sees.", "It does not see."), said, videos=20).sentence
+    'It sees: it is right in 90 % of the frames.'
+    >>> verdict_of(Claim("It sees.", "It does not see."), said, videos=3).grade
+    'in these videos'
+    """
+    failed = [one for one in reasons if one.rule.effect == "decides" and one.holds is False]
+    unknown = [one for one in reasons if one.rule.effect == "decides" and one.holds is None]
+    unknown += [one for one in reasons if one.rule.effect == "limits" and one.holds is False]
+    every = tuple(reasons)
+    if videos < FEW_CLUSTERS:
+        text = f"{videos} video{'' if videos == 1 else 's'}: too few for a claim about others."
+        every = (*every, Reason(FEW_VIDEOS, text, None))
+    if failed:
+        return Verdict("contradicted", _sentence(claim.no, [*failed, *unknown]), every)
+    if unknown or not any(one.rule.effect == "decides" for one in reasons):
+        return Verdict("not shown", _sentence(f"Not shown that {claim.clause}", unknown), every)
+    shown = [one for one in reasons if one.rule.effect == "decides"]
+    if videos < FEW_CLUSTERS:
+        where = "In this video" if videos == 1 else f"In these {videos} videos"
+        told = _sentence(f"{where} {claim.clause}", shown).removesuffix(".")
+        return Verdict("in these videos", f"{told}; too few videos for a claim about others.", every)
+    return Verdict("supported", _sentence(claim.yes, shown), every)
+
+
+def _sentence(opening: str, reasons: Sequence[Reason]) -> str:
+    clauses = [one.clause for one in reasons if one.clause][:_MOST_CLAUSES]
+    start = opening.removesuffix(".")
+    return f"{start}: {'; '.join(clauses)}." if clauses else f"{start}."
+
+
+def above(found: Interval, floor: float = 0.0, margin: float = 0.0) -> bool | None:
+    """Whether a number is above a floor: True where its whole interval is, None where the interval holds the floor.
+
+    False where the whole interval is below the floor, or, with a margin, too near to it to matter.
+
+    >>> above(Interval(0.3, 0.1, 0.4)), above(Interval(0.3, -0.1, 0.4)), above(Interval(0.01, -0.01, 0.02), margin=0.05)
+    (True, None, False)
+    """
+    if math.isnan(found.low) or math.isnan(found.high):
+        return None
+    if found.high < floor + margin:
+        return False
+    return True if found.low > floor else None
+
+
+def every_one(*holds: bool | None) -> bool | None:
+    """Whether all hold: False where any fails, None where any cannot be told.
+
+    >>> every_one(True, None), every_one(True, None, False), every_one(True, True)
+    (None, False, True)
+    """
+    return False if False in holds else None if None in holds else True
+
+
+def share(found: Interval) -> str:
+    """A share with its interval in per cent: `34 % [31, 45]`.
+
+    >>> share(Interval(0.341, 0.312, 0.449)), share(Interval(1.0, math.nan, math.nan))
+    ('34 % [31, 45]', '100 %')
+    """
+    if math.isnan(found.low):
+        return percent(found.estimate)
+    return f"{percent(found.estimate)} [{', '.join(_whole(end) for end in (found.low, found.high))}]"
+
+
+def changed(found: Interval) -> str:
+    """A difference of shares in points, with its sign: `+12 points [−1, +25]`.
+
+    >>> changed(Interval(-0.05, -0.08, -0.02)), changed(Interval(0.12, -0.01, 0.25)), changed(Interval(0.0, 0.0, 0.0))
+    ('−5 points [−8, −2]', '+12 points [−1, +25]', '0 points [0, 0]')
+    """
+    size = _signed(found.estimate)
+    said = f"{size} point{'' if size[1:] == '1' else 's'}"
+    return said if math.isnan(found.low) else f"{said} [{_signed(found.low)}, {_signed(found.high)}]"
+
+
+def _signed(value: float) -> str:
+    text = _whole(value)
+    return f"+{text}" if value > 0 and text != "0" else text
+
+
+def listed(names: Sequence[str], most: int = 3, between: str = ", ") -> str:
+    """A few names, and how many more there are.
+
+    >>> listed(["hook", "bag", "clip", "mesh"]), listed(["hook"])
+    ('hook, bag, clip and 1 more', 'hook')
+    """
+    rest = len(names) - most
+    return between.join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def _whole(value: float) -> str:
+    """A share as whole per cent, rounded as `percent` does it, with a minus where it has one."""
+    size = percent(abs(value)).removeprefix("over ").removesuffix(" %") if abs(value) >= _LEAST else "0"
+    return f"\u2212{size}" if value < 0 and size != "0" else size

@@ -1,0 +1,63 @@
+"""A verdict on a page: its grade as the heading, then every reason with its rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from surgeval.pages import Finding, Section, Table
+from surgeval.protocols.verdict import Verdict
+
+__all__ = ["verdict_lead", "verdict_sections"]
+
+
+def verdict_sections(
+    verdicts: Mapping[str, Verdict | None], warnings: Sequence[str] = (), more: Sequence[Finding] = ()
+) -> tuple[Section, ...]:
+    """The first chapter of a page about these runs.
+
+    `more` findings and `warnings`, sentences about the data, stand below the reasons.
+
+    >>> from surgeval.protocols.verdict import Reason, Rule
+    >>> reason = Reason(Rule("right", "Right more often than not."), "It is right in 90 % of the frames.", True)
+    >>> [one.title for one in verdict_sections({"net": Verdict("not shown", "Not shown that it sees.", (reason,))})]
+    ['Verdict: not shown']
+    """
+    notes = (*more, *(Finding(_unbroken(text)) for text in dict.fromkeys(warnings)))
+    known = {name: verdict for name, verdict in verdicts.items() if verdict is not None}
+    if not known:
+        return (Section("Warnings", findings=notes),) if notes else ()
+    if len(verdicts) == 1:
+        (verdict,) = known.values()
+        return (Section(f"Verdict: {verdict.grade}", findings=(*_findings(verdict), *notes)),)
+    rows = [(name, verdict.grade, _unbroken(verdict.sentence)) for name, verdict in known.items()]
+    table = pl.DataFrame(rows, schema=dict.fromkeys(("model", "verdict", "because"), pl.String), orient="row")
+    return (
+        Section("Verdicts", findings=notes, tables=(Table("What the numbers say together", table),)),
+        *(Section(f"{name}: {verdict.grade}", findings=_findings(verdict)) for name, verdict in known.items()),
+    )
+
+
+def verdict_lead(verdicts: Mapping[str, Verdict | None]) -> str:
+    """The sentence of one run; of several, their grades."""
+    known = {name: verdict for name, verdict in verdicts.items() if verdict is not None}
+    if len(verdicts) == 1:
+        return "".join(_unbroken(verdict.sentence) for verdict in known.values())
+    return " ".join(f"{name}: {verdict.grade}." for name, verdict in known.items())
+
+
+def _findings(verdict: Verdict) -> tuple[Finding, ...]:
+    return tuple(
+        Finding(
+            _unbroken(reason.text),
+            None if reason.rule.effect == "remark" else reason.holds,
+            f"Rule: {_unbroken(reason.rule.text)}",
+        )
+        for reason in verdict.reasons
+    )
+
+
+def _unbroken(text: str) -> str:
+    """No line ends between a number and its sign."""
+    return text.replace(" %", "\u00a0%").replace(" points [", "\u00a0points\u00a0[")

@@ -1,0 +1,230 @@
+"""What each team of a challenge is told: a folder per team with its page and answers, and the organiser's index.
+
+A team's folder holds that team's data and anonymous aggregates only: how many took part, the field's median where four
+or more did, and how many right answers the next place is away. No other team's name, answer or number is in it, save
+those of the baselines, which are the organiser's own. References are the organiser's too: they, and the reasons that
+quote them, are left out unless asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from surgeval.files import DistinctNames, path_inside
+from surgeval.pages import Link, Section, Table, save_tables, write_page
+from surgeval.report.ranking._entries import TROUBLES, status_of
+from surgeval.report.ranking._study import RankingStudy
+from surgeval.report.ranking._words import NARROW, listed, percent, place_span, points
+from surgeval.stats import distance_to_next_place
+
+__all__ = ["write_feedback"]
+
+_FIELD = 4  # entries from which on a median does not give a single other one away
+_LONGEST = 300  # characters of a cell on the page; the CSV has the whole text
+_LOST = ("missing", "late", "invalid")
+
+
+def write_feedback(
+    study: RankingStudy,
+    tables: Mapping[str, pl.DataFrame],
+    out: Path,
+    *,
+    references: bool = False,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Path:
+    """Write `index.html` and a folder per team with `feedback.html` and `answers.csv`; returns the index.
+
+    `tables` are the results behind the ranking. Baselines get no page.
+
+    >>> import tempfile
+    >>> from surgeval.report.ranking import study_ranking
+    >>> from surgeval.stats import rank
+    >>> def results(right):
+    ...     row = {"video": [f"v{k // 2}" for k in range(16)], "group": "verb", "ood": False, "correctness": right}
+    ...     return pl.DataFrame({"qID": [f"q{k}" for k in range(16)], **row})
+    >>> tables = {"net": results([True] * 16), "../prior": results([True, False] * 8)}
+    >>> study = study_ranking(rank(tables, n_boot=100), outer=0, challenges=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     index = write_feedback(study, tables, Path(folder))
+    ...     sorted(path.relative_to(folder).as_posix() for path in Path(folder).rglob("*.*"))
+    ['index.html', 'net/answers.csv', 'net/feedback.html', 'prior/answers.csv', 'prior/feedback.html']
+    """
+    ranking = study.ranking
+    baselines = ranking.gate.baselines if ranking.gate else ()
+    teams = [m for m in ranking.order if ranking.models[m] not in baselines]
+    names = DistinctNames("index.html")
+    rows, links = [], []
+    for number, m in enumerate(teams):
+        progress(number, len(teams))
+        team = ranking.models[m]
+        folder = names.claim(team)
+        home = path_inside(out, folder)
+        answers = _answers(tables[team], references=references)
+        save_tables({"answers": answers}, home)
+        write_page(
+            home / "feedback.html", team, _sections(study, m, answers), kind="feedback", lead=_place(study, m),
+            details={"Entries": str(len(ranking.models)), "Questions": str(sum(ranking.questions)),
+                     "Videos": str(len(ranking.outcomes.videos))},
+        )  # fmt: skip
+        rows.append((place_span(ranking.final_rank, m), team, folder))
+        links.append(Link(f"{team}: place {place_span(ranking.final_rank, m)}", f"{folder}/feedback.html"))
+    progress(len(teams), len(teams))
+    told = "with" if references else "without"
+    text = (
+        "For the organiser: this page names every team, so it is not for the teams. Each folder holds one team's own "
+        f"answers and page, {told} the reference answers, and can be sent as it is."
+    )
+    frame = pl.DataFrame(rows, schema=["place", "team", "folder"], orient="row")
+    section = Section("Teams", text, links=tuple(links), tables=(Table("Folders", frame),))
+    return write_page(out / "index.html", "Feedback to the teams", [section], kind="feedback")
+
+
+def _sections(study: RankingStudy, m: int, answers: pl.DataFrame) -> list[Section]:
+    return [
+        Section("The place", "\n\n".join((*_sure(study, m), _distance(study, m), *_baselines(study, m)))),
+        Section("By bucket", _bucket_text(study, m), tables=(_bucket_table(study, m),)),
+        _troubles(answers),
+        Section("The answers", "What was not in order first, then wrong answers, then right ones.",
+                tables=(Table("Every question", _shown(answers), file="answers.csv"),)),
+    ]  # fmt: skip
+
+
+def _place(study: RankingStudy, m: int) -> str:
+    ranking = study.ranking
+    count = int((ranking.final_rank == ranking.final_rank[m]).sum())
+    shared = "" if count == 1 else f", shared by {count}"
+    return f"Place {place_span(ranking.final_rank, m)} of {len(ranking.models)} entries{shared}."
+
+
+def _sure(study: RankingStudy, m: int) -> list[str]:
+    if study.places is None:
+        return []
+    low, _, high = study.places.interval()[m]
+    kept = float((study.places.places[:, m] == study.ranking.final_rank[m]).mean())
+    span = f"on place {low}" if low == high else f"between places {low} and {high}"
+    return [
+        f"How sure is that? All was ranked again on {len(study.places.places)} resamples of the videos: in at "
+        f"least {percent(0.95)} of them the entry was {span}, and in {percent(kept)} on exactly the same place."
+    ]
+
+
+def _distance(study: RankingStudy, m: int) -> str:
+    ranking = study.ranking
+    away = distance_to_next_place(ranking, ranking.models[m])
+    if away is None:
+        return "No place is better."
+    if away.answers is None or away.gain is None:
+        return f"Not even all answers right would have given place {away.place}."
+    several = "s" if away.answers > 1 else ""
+    return (
+        f"How far is the next place? {away.answers} more right answer{several}, {points(away.gain)} points of mean "
+        f"accuracy, would have given place {away.place}. That was found by turning wrong answers into right ones, "
+        "evenly over buckets and videos, and ranking again with the same draws; one fewer is not enough. Other "
+        "answers may need fewer or more."
+    )
+
+
+def _baselines(study: RankingStudy, m: int) -> list[str]:
+    gate = study.ranking.gate
+    if gate is None:
+        return []
+    state = gate.state[study.ranking.models[m]]
+    which = f"the baseline{'s' if len(gate.baselines) > 1 else ''} {listed(gate.baselines)}"
+    said = {
+        "clearly better": f"Clearly better than {which}.",
+        "not shown": f"Not shown to be better than {'each of ' if len(gate.baselines) > 1 else ''}{which}, nor worse.",
+        "worse": f"Worse than at least one of {which}." if len(gate.baselines) > 1 else f"Worse than {which}.",
+    }
+    return [said[state]]
+
+
+def _bucket_table(study: RankingStudy, m: int) -> Table:
+    ranking = study.ranking
+    own = ranking.accuracy[:, m]
+    columns: dict[str, object] = {
+        "bucket": list(ranking.buckets),
+        "questions": list(ranking.questions),
+        "videos": list(ranking.videos),
+        "accuracy, %": [points(value) for value in own],
+    }
+    order = np.argsort(own, kind="stable")
+    note = "Weakest first."
+    if len(ranking.models) >= _FIELD:
+        median = np.median(ranking.accuracy, axis=1)
+        columns["median of all entries, %"] = [points(value) for value in median]
+        columns["difference, points"] = [f"{100 * value:+.1f}" for value in own - median]
+        order = np.argsort(own - median, kind="stable")
+        note = "Farthest below the median first."
+    return Table("Accuracy by bucket", pl.DataFrame(columns)[order.tolist()], note)
+
+
+def _bucket_text(study: RankingStudy, m: int) -> str:
+    ranking = study.ranking
+    worst = int(np.argmin(ranking.accuracy[:, m]))
+    text = f"The weakest bucket is {ranking.buckets[worst]} with {points(ranking.accuracy[worst, m])}{NARROW}% right."
+    if len(ranking.models) < _FIELD:
+        text += f" A median of the field is shown from {_FIELD} entries on: with fewer it would give another one away."
+    return text
+
+
+def _troubles(answers: pl.DataFrame) -> Section:
+    title = "What was not in order"
+    if "status" not in answers.columns:
+        return Section(title, "The results say nothing about late, missing or unreadable answers.")
+    counts = dict(answers.group_by("status").len().iter_rows())
+    rows = [(kind, counts[kind], words) for kind, words in TROUBLES.items() if counts.get(kind)]
+    if not rows:
+        return Section(title, "Every answer came, in time and in a form that could be read.")
+    frame = pl.DataFrame(rows, schema=["status", "answers", "meaning"], orient="row").sort("answers", descending=True)
+    lost = sum(counts.get(kind, 0) for kind in _LOST)
+    text = f"{lost} of {answers.height} answers counted as wrong whatever they say." if lost else ""
+    return Section(title, text, tables=(Table("Answers that lost or were set aside", frame),))
+
+
+def _answers(table: pl.DataFrame, *, references: bool) -> pl.DataFrame:
+    """A team's rows as it is shown them, trouble first; the columns that its results hold."""
+    flags = {name: table[name].cast(pl.String).str.strip_chars().str.to_lowercase() for name in ("correctness", "ood")}
+    rows = table.with_columns(
+        pl.col("qID", "video", "group").cast(pl.String),
+        *(values.is_in(["true", "1", "1.0"]).alias(f"{name} ") for name, values in flags.items()),
+        flags["correctness"].is_in(["false", "0", "0.0"]).alias("denied "),
+        pl.Series("status ", status_of(table) if "status" in table.columns else ["ok"] * table.height),
+    )  # names with a space at the end are ours: a results file's own are stripped
+    lost = pl.col("status ").is_in(_LOST)
+    # How an answer compares, or what is wrong with a reference, quotes the reference.
+    told = pl.lit(value=True) if references else lost | (pl.col("status ") == "flagged")
+    made = {
+        "qID": pl.col("qID"),
+        "video": pl.col("video"),
+        "bucket": pl.col("group") + pl.when(pl.col("ood ")).then(pl.lit("|ood")).otherwise(pl.lit("|id")),
+        "question": _text(table, "question"),
+        "answer": _text(table, "answer"),
+        "reference": _text(table, "reference") if references else None,
+        "result": pl.when(pl.col("correctness ")).then(pl.lit("right")).when(pl.col("denied ") | lost)
+        .then(pl.lit("wrong")).otherwise(pl.lit("not counted")),
+        "status": pl.col("status ") if "status" in table.columns else None,
+        "why": pl.when(told).then(pl.col("reason").cast(pl.String)) if "reason" in table.columns else None,
+        "latency, s": _text(table, "latency"),
+    }  # fmt: skip
+    ordered = rows.sort(pl.col("status ") == "ok", pl.col("correctness "), maintain_order=True)
+    return ordered.select(column.alias(name) for name, column in made.items() if column is not None)
+
+
+def _text(table: pl.DataFrame, name: str) -> pl.Expr | None:
+    return pl.col(name).cast(pl.String) if name in table.columns else None
+
+
+def _shown(answers: pl.DataFrame) -> pl.DataFrame:
+    """The table with cells of bounded length and without columns in which nothing stands."""
+    kept = [column.name for column in answers.get_columns() if column.null_count() < len(column)]
+    return answers.select(
+        pl.when(pl.col(name).str.len_chars() > _LONGEST)
+        .then(pl.col(name).str.slice(0, _LONGEST) + "…")
+        .otherwise(pl.col(name))
+        .alias(name)
+        for name in kept
+    )

@@ -1,0 +1,67 @@
+"""The pictures of a ranking: podium, significance map, blobs, stability lines, accuracies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from surgeval.figures import (
+    Estimate,
+    EstimateBars,
+    EstimateGroup,
+    Figure,
+    Heatmap,
+    Podium,
+    RankBlobs,
+    SignificanceMap,
+    StabilityLines,
+)
+from surgeval.report.ranking._study import RankingStudy
+
+__all__ = ["ranking_figures"]
+
+
+def ranking_figures(study: RankingStudy) -> dict[str, Figure]:
+    ranking = study.ranking
+    order = ranking.order
+    names = tuple(ranking.models[m] for m in order)
+    made: dict[str, Figure] = {
+        "significance": SignificanceMap(
+            "Buckets in which one model is better", names, _rows(ranking.wins[np.ix_(order, order)]),
+            len(ranking.buckets),
+        ),
+        "accuracy": Heatmap("Accuracy by bucket", names, ranking.buckets,
+                            _rows(np.round(100 * ranking.accuracy[:, order].T, 1)), "% right", whole=100),
+    }  # fmt: skip
+    if len(ranking.outcomes.videos) > 1:
+        ends = ranking.mean_interval()
+        bars = tuple(Estimate(*(round(100 * float(v), 1) for v in (ranking.mean_accuracy[m], *ends[m]))) for m in order)
+        made["mean_accuracy"] = EstimateBars(
+            "Mean accuracy over buckets", names, (EstimateGroup("mean accuracy", bars),), "% right", span=(0, 100)
+        )
+    decided = [k for k, name in enumerate(ranking.buckets) if name not in ranking.untestable]
+    if decided:  # elsewhere all share the first rank, which would put the weakest on the podium
+        made["podium"] = Podium(
+            "Places by bucket", names, tuple(ranking.buckets[k] for k in decided),
+            _rows(ranking.accuracy[np.ix_(decided, order)]), _rows(ranking.bucket_rank[np.ix_(decided, order)]),
+            "accuracy", "buckets",
+        )  # fmt: skip
+    if study.places is not None:
+        share, span = study.places.share[order], study.places.interval()[order]
+        made["blobs"] = RankBlobs("Places on resampled videos", names, _rows(share), _rows(span))
+    for name, part in (("without_bucket", study.without_bucket), ("without_model", study.without_model)):
+        if part is not None:
+            kind = f"{part.kind} left out"
+            each = order if part.kind == "model" else list(range(len(part.left_out)))
+            places = np.vstack([part.full, part.final_rank[each]])[:, order].T
+            rows = tuple(tuple(place or None for place in row) for row in places.tolist())
+            conditions = ("none", *(part.left_out[k] for k in each))
+            made[name] = StabilityLines(f"One {part.kind} left out", names, conditions, rows, kind)
+    rules = np.array(list(study.variants.values()))[:, order].T
+    made["variants"] = StabilityLines("Other rules", names, tuple(study.variants), _rows(rules), "rule")
+    return made
+
+
+def _rows(array: Any) -> tuple[tuple[Any, ...], ...]:
+    return tuple(map(tuple, np.asarray(array).tolist()))

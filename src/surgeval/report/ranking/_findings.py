@@ -1,0 +1,116 @@
+"""What a ranking says and what it cannot say, in sentences: for the top of the page and for the terminal."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from surgeval.report.ranking._study import RankingStudy
+from surgeval.report.ranking._words import NARROW, listed, percent
+from surgeval.stats import Gate, Ranking
+
+__all__ = ["baseline_sentences", "equal_models", "findings", "leading"]
+
+_MOST_NAMES = 6
+
+
+def leading(study: RankingStudy) -> str:
+    r"""Who is first, what that rests on, and how often it stays so.
+
+    >>> from surgeval.report.ranking import study_ranking
+    >>> from surgeval.stats import rank
+    >>> right = {"net": [1] * 40, "prior": [1, 0] * 20}
+    >>> videos = [v for v in range(20) for _ in range(2)]
+    >>> study = study_ranking(rank(right, ["verb|id"] * 40, videos, n_boot=100), outer=10, n_boot=100, challenges=0)
+    >>> leading(study)
+    'net is first. On resampled videos it stays there in 100\xa0% of the cases.'
+    """
+    ranking = study.ranking
+    first, *_ = ranking.final_order
+    if len(first) == len(ranking.models):
+        return "These videos tell none of the models apart: all share the first place."
+    if len(ranking.untestable) == len(ranking.buckets):
+        least = ranking.options.min_clusters
+        return f"No bucket has the {least} videos that a claim needs: the order is that of the tie-break, no evidence."
+    claim = f"{listed(first)} {'is' if len(first) == 1 else 'share the place'} first."
+    if len(first) == 1 and np.isfinite(ranking.win_rate[ranking.models.index(first[0])]):
+        claim = f"{listed(first)} is first by the tie-break; in the buckets' tests another model does as well."
+    if study.places is None or len(first) > 1:
+        return claim
+    kept = study.places.share[ranking.models.index(first[0]), 0]
+    return f"{claim} On resampled videos it stays there in {percent(kept)} of the cases."
+
+
+def findings(study: RankingStudy) -> list[str]:
+    """Further sentences: who is not told apart from the first, the baselines, equal models, what to beware of.
+
+    >>> from surgeval.report.ranking import study_ranking
+    >>> from surgeval.stats import rank
+    >>> right = {"net": [1] * 40, "prior": [1, 0] * 20}
+    >>> videos = [v for v in range(20) for _ in range(2)]
+    >>> study = study_ranking(rank(right, ["verb|id"] * 40, videos, n_boot=100), outer=10, n_boot=100, challenges=0)
+    >>> findings(study)
+    ['net is better than each of the others in more buckets than the other way round.']
+    """
+    ranking = study.ranking
+    said = [*_not_told_apart(ranking)]
+    if ranking.gate is not None:
+        said.append(" ".join(f"{text[:1].upper()}{text[1:]}." for text in baseline_sentences(ranking.gate)))
+    said += equal_models(study)
+    return said + [f"{note[:1].upper()}{note[1:]}." for note in ranking.notes]
+
+
+def equal_models(study: RankingStudy) -> list[str]:
+    """How often the ranking separates models that are equal, on these videos."""
+    equal = study.equal
+    if equal is None:
+        return []
+    test = "exchange test" if study.ranking.options.test == "exchange" else "bootstrap test"
+    text = (
+        f"In {equal.challenges} challenges with equal models on these videos, one of two dominated the other in "
+        f"{percent(equal.dominated)}, and a sole first place came out in {percent(equal.sole_first)}."
+    )
+    if np.isfinite(equal.overall):
+        text += (
+            f" The {test} called {100 * equal.overall:.1f}{NARROW}% (±{NARROW}{100 * equal.error[0]:.1f}) of the equal "
+            f"pairs different in a bucket, where its level promises {100 * _nominal(study.ranking):g}{NARROW}%."
+        )
+    return [text]
+
+
+def baseline_sentences(gate: Gate) -> list[str]:
+    """Who is clearly better than every baseline, who is worse than one, and of whom neither is shown."""
+    by_state = {
+        state: [name for name, own in gate.state.items() if own == state]
+        for state in ("clearly better", "not shown", "worse")
+    }
+    known = "" if gate.ahead is not None else " (whether other videos say the same was not measured)"
+    every = "every baseline" if len(gate.baselines) > 1 else "the baseline"
+    said = [f"clearly better than {every}: {_names(by_state['clearly better'])}{known}"]
+    if by_state["not shown"]:
+        said.append(f"not shown to be better than {every}: {_names(by_state['not shown'])}")
+    if by_state["worse"]:
+        said.append(f"worse than {'a' if len(gate.baselines) > 1 else 'the'} baseline: {_names(by_state['worse'])}")
+    return said
+
+
+def _nominal(ranking: Ranking) -> float:
+    """False claims per pair that the options allow: one-sided, each direction has its own alpha."""
+    return min(1.0, ranking.options.alpha * (1 if ranking.options.sided == "two" else 2))
+
+
+def _not_told_apart(ranking: Ranking) -> list[str]:
+    first, *_ = ranking.final_order
+    if len(first) > 1 or len(ranking.untestable) == len(ranking.buckets):
+        return []
+    m = ranking.models.index(first[0])
+    level = [ranking.models[k] for k in ranking.order if k != m and not ranking.wins[m, k] > ranking.wins[k, m]]
+    if not level:
+        return [f"{first[0]} is better than each of the others in more buckets than the other way round."]
+    return [f"These videos do not tell {first[0]} apart from {_names(level)}."]
+
+
+def _names(names: list[str]) -> str:
+    if not names:
+        return "none"
+    more = len(names) - _MOST_NAMES
+    return listed(names) if more <= 0 else f"{', '.join(names[:_MOST_NAMES])} and {more} more"

@@ -1,0 +1,45 @@
+"""How a number is written, wherever it stands: page, terminal or sentence.
+
+A quantity has one unit. A *share* (of frames, of an attended region, of predictions lost) is per cent: one decimal in
+tables, whole per cent in sentences (`surgeval.results.percent`). A *score* (mAP, AP, F1, accuracy of a challenge, lift,
+kappa, a correlation) is a fraction with three decimals everywhere. Files for machines (CSV, JSON) hold both as
+fractions, unrounded.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, TypeAlias
+
+__all__ = ["NOTHING", "Unit", "number_text", "with_ends"]
+
+Unit: TypeAlias = Literal["score", "share"]
+NOTHING = "–"  # where there is no number
+
+
+def number_text(value: float | None, unit: Unit = "score") -> str:
+    """A number as tables show it, a dash where there is none; what rounds to nothing has no sign.
+
+    >>> number_text(0.34125), number_text(0.34125, "share"), number_text(-0.0001), number_text(None)
+    ('0.341', '34.1 %', '0.000', '–')
+    """
+    digits = _digits(value, unit)
+    return f"{digits} %" if unit == "share" and digits != NOTHING else digits
+
+
+def with_ends(value: float | None, low: float | None, high: float | None, unit: Unit = "score") -> str:
+    """A number and the ends of its interval in one cell.
+
+    >>> with_ends(0.341, 0.312, 0.37), with_ends(0.341, 0.312, 0.37, "share"), with_ends(0.341, None, None)
+    ('0.341 [0.312, 0.370]', '34.1 % [31.2, 37.0]', '0.341')
+    """
+    ends = (_digits(low, unit), _digits(high, unit))
+    shown = number_text(value, unit)
+    return shown if NOTHING in (shown, *ends) else f"{shown} [{', '.join(ends)}]"
+
+
+def _digits(value: float | None, unit: Unit) -> str:
+    if value is None or math.isnan(value):
+        return NOTHING
+    text = f"{100 * value:.1f}" if unit == "share" else f"{value:.3f}"
+    return text.removeprefix("-") if float(text) == 0 else text

@@ -1,0 +1,105 @@
+"""What a reader meets first, in a real browser: terms that explain themselves, and no empty plots."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from surgeval.figures import Estimate, EstimateBars, EstimateGroup
+from surgeval.pages import Card, Key, Picture, Section, Table, jpeg_bytes, write_page
+
+pytestmark = pytest.mark.browser
+
+
+def _bars(title: str, value: float | None) -> EstimateBars:
+    return EstimateBars(title, ("hook",), (EstimateGroup("net", (Estimate(value),)),), "score")
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    import numpy as np
+
+    table = Table("Numbers", pl.DataFrame({"class": ["hook", "bag", "clip"], "TP-AC": [0.5, 0.1, 0.9]}))
+    picture = Picture(jpeg_bytes(np.zeros((40, 80, 3), np.uint8)), "black")
+    sections = [
+        Section("Result", "When it is right its lift is high.", tables=(table,),
+                figures=(_bars("Drawn", 0.5), _bars("Not there", None))),
+        Section("Gallery", cards=(Card(picture, "hook"),), key=(Key("heat", ("#30123b", "#7a0403")),
+                                                                  Key("line: attended region", ("#ffffff",)))),
+    ]  # fmt: skip
+    return write_page(tmp_path_factory.mktemp("first") / "report.html", "net", sections, lead="Its chance is 25 %.")
+
+
+def test_pointing_at_a_term_shows_its_sentence_and_leaving_hides_it(visit: Any, page: Path) -> None:
+    opened = visit(page)
+    tip = opened.page.locator(".tip")
+    assert tip.is_hidden()
+    opened.page.locator("a.term", has_text="lift").hover()
+    assert tip.is_visible()
+    assert "How many times chance" in tip.inner_text()
+    opened.page.mouse.move(5, 600)
+    tip.wait_for(state="hidden")
+    assert opened.complaints == []
+
+
+def test_focus_shows_a_term_and_escape_hides_it(visit: Any, page: Path) -> None:
+    opened = visit(page)
+    term = opened.page.locator(".lead a.term")
+    term.focus()
+    tip = opened.page.locator(".tip")
+    assert tip.is_visible()
+    assert term.get_attribute("aria-describedby") == "term-chance"
+    opened.page.keyboard.press("Escape")
+    assert tip.is_hidden()
+
+
+def test_a_heading_explains_itself_and_still_sorts(visit: Any, page: Path) -> None:
+    opened = visit(page)
+    heading = opened.page.locator("th button", has_text="TP-AC")
+    heading.hover()
+    assert "right predictions" in opened.page.locator(".tip").inner_text()
+    heading.click()
+    assert opened.page.locator("tbody td:first-child").all_text_contents() == ["clip", "hook", "bag"]
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_sentence_stays_on_the_screen(visit: Any, page: Path, width: int) -> None:
+    opened = visit(page, width=width, height=700)
+    for term in opened.page.locator("a.term").all():
+        term.focus()
+        box = opened.page.locator(".tip").bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_finger_gets_the_sentence_and_not_the_jump(browser: Any, page: Path) -> None:
+    context = browser.new_context(viewport={"width": 390, "height": 700}, has_touch=True)
+    try:
+        touched = context.new_page()
+        touched.goto(page.resolve().as_uri())
+        touched.locator("a.term").first.tap()
+        assert touched.locator(".tip").is_visible()
+        assert "#term" not in touched.url
+    finally:
+        context.close()
+
+
+def test_the_glossary_lists_what_the_page_uses(visit: Any, page: Path) -> None:
+    opened = visit(page)
+    listed = opened.page.locator(".glossary dt").all_text_contents()
+    assert {"chance", "lift", "TP-AC"} <= set(listed)
+    assert not {"mAP50", "Copeland", "kappa"} & set(listed)
+    assert opened.page.locator("section").last.locator("h2").inner_text().endswith("Glossary")
+
+
+def test_no_plot_is_empty_and_colours_have_a_key(visit: Any, page: Path) -> None:
+    opened = visit(page)
+    assert opened.page.locator(".canvas").count() == opened.page.locator(".canvas .barlayer path").count() == 1
+    assert opened.page.get_by_text("“Not there” is not drawn: there is nothing in it.").count() == 1
+    assert opened.page.locator(".key li").all_text_contents() == ["heat", "line: attended region"]
+    assert opened.page.locator(".key rect").last.evaluate("one => getComputedStyle(one).fill") == "rgb(255, 255, 255)"
+    assert opened.complaints == []

@@ -1,0 +1,110 @@
+"""The pages for newcomers, followed to the letter: every file they show is written, every command they show is run."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Quick
+
+DOCS = Path(__file__).parents[2] / "docs"
+BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+PHANTOM = "data phantom --out phantom --seed 3 --videos 6 --seconds 12"
+SERVER = "http://localhost:8000/v1"
+SLOW = (
+    "--out runs/clip",
+    "--out runs/shortcut",
+    "compare runs/clip",
+    "report runs/clip",
+)  # minutes: see test_surgxbench
+
+
+class SaysYes(BaseHTTPRequestHandler):
+    """A chat server whose model agrees with everything."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        message = {"role": "assistant", "content": "Yes"}
+        data = json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Quiet."""
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), SaysYes) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(scope="session")
+def practice(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The dataset that every start page makes; made once, since the command keeps finished videos."""
+    folder = tmp_path_factory.mktemp("practice")
+    subprocess.run([sys.executable, "-m", "surgeval", *PHANTOM.split()], cwd=folder, check=True, timeout=240)
+    return folder / "phantom"
+
+
+def test_every_example_file_is_read_as_the_page_says(quick: Quick, tmp_path: Path) -> None:
+    assert follow((DOCS / "files.md").read_text(), tmp_path, quick) >= 12
+
+
+@pytest.mark.parametrize("name", ["researcher", "organiser", "engineer", "chat"])
+def test_every_start_page_can_be_followed(
+    name: str, quick: Quick, practice: Path, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(practice, tmp_path / "phantom")
+    monkeypatch.delenv("SURGEVAL_API_KEY", raising=False)
+    page = (DOCS / "start" / f"{name}.md").read_text()
+    assert PHANTOM in page
+    assert follow(page.replace(SERVER, address), tmp_path, quick) >= 4
+
+
+def follow(page: str, folder: Path, quick: Quick) -> int:
+    """Write the page's files and run its commands in their order; how many there were."""
+    commands = 0
+    for kind, title, text in BLOCK.findall(page):
+        if title:
+            (folder / title).parent.mkdir(parents=True, exist_ok=True)
+            (folder / title).write_text(text)
+        elif kind == "console":
+            lines = [line[2:] for line in text.splitlines() if line.startswith("$ ")]
+            for line in lines:
+                if not any(words in line for words in SLOW):
+                    _run(line, folder, quick)
+            commands += len(lines)
+    return commands
+
+
+def _run(line: str, folder: Path, quick: Quick) -> None:
+    words = shlex.split(line)
+    if words[0] == "surgeval":
+        code, _, errors = quick(*words[1:])
+    else:
+        words = [sys.executable if words[0] == "python" else words[0], *words[1:]]
+        done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=240, check=False)
+        code, errors = done.returncode, done.stderr
+    assert code == 0, f"{line}\n{errors}"

@@ -1,0 +1,150 @@
+"""What a user sees: help at 80 columns, progress from the first second, one sentence where something is missing."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import typer
+from tests.e2e.conftest import Quick, Surgeval
+
+from surgeval.cli._demo import told_or_left_out
+from surgeval.cli._main import app
+from surgeval.datasets import MemoryDataset
+from surgeval.protocols.contract import Demo
+from surgeval.protocols.registry import descriptors
+from surgeval.vocab import load_labels
+
+MOST = 10  # options that stand first
+LIGHT = """
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("torch", "transformers", "safetensors", "tokenizers", "huggingface_hub"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Absent())
+from surgeval.cli import main
+main()
+"""
+
+
+def _commands() -> Iterator[tuple[tuple[str, ...], object]]:
+    waiting: list[tuple[tuple[str, ...], object]] = [((), typer.main.get_command(app))]
+    while waiting:
+        words, command = waiting.pop()
+        yield words, command
+        waiting += [((*words, name), inner) for name, inner in getattr(command, "commands", {}).items()]
+
+
+def test_the_help_of_every_command_is_readable_at_80_columns(quick: Quick, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERMINAL_WIDTH", "80")
+    for words, command in _commands():
+        code, out, _ = quick(*words, "--help")
+        assert code == 0
+        assert max(map(len, out.splitlines())) <= 80, words
+        options = [name for one in getattr(command, "params", ()) for name in one.opts if name.startswith("--")]
+        shown = set(re.findall(r"--[a-z][a-z0-9-]*", out))
+        assert set(options) <= shown, words  # none cut short
+        main = out.partition("─ Options ─")[2].partition("╰")[0]
+        named = set(re.findall(r"^│ \*? +(--[a-z0-9-]+)|^│ (--[a-z0-9-]+)", main, flags=re.MULTILINE))
+        assert len(named - {("--help", ""), ("", "--help")}) <= MOST, words
+
+
+def test_the_first_help_groups_the_commands_and_asks_the_questions(quick: Quick) -> None:
+    _, out, _ = quick("--help")
+    assert "right for the right reason?" in out
+    for panel in ("Start here", "Data:", "A model:", "Several models:", "Tools"):
+        assert f"─ {panel}" in out
+
+
+def _until(words: list[str], cwd: Path, mark: bytes, seconds: float) -> bytes:
+    """What the command shows on a terminal until the mark, then it is interrupted."""
+    mine, theirs = pty.openpty()
+    process = subprocess.Popen(words, cwd=cwd, stdout=theirs, stderr=theirs, env={**os.environ, "TERM": "xterm"})
+    os.close(theirs)
+    seen, deadline = b"", time.monotonic() + seconds
+    try:
+        while mark not in seen and time.monotonic() < deadline:
+            if select.select([mine], [], [], 0.2)[0]:
+                try:
+                    seen += os.read(mine, 4096)
+                except OSError:  # the other end is closed
+                    break
+    finally:
+        process.kill()
+        process.wait()
+        os.close(mine)
+    return seen
+
+
+def test_a_terminal_shows_what_is_done_long_before_the_model_is_loaded(small_phantom: Path, tmp_path: Path) -> None:
+    words = [sys.executable, "-X", "importtime", "-m", "surgeval", "run", "surgxbench", "--data", str(small_phantom)]
+    seen = _until([*words, "--model", "phantom-clip", "--out", "run"], tmp_path, b"loading phantom-clip", 120)
+    assert b"loading phantom-clip" in seen
+    assert not re.search(rb"\| +(torch|polars)\r?\n", seen)  # neither had been imported by then
+
+
+def test_without_a_terminal_frames_are_counted_on_standard_error_and_the_time_is_told(
+    surgeval: Surgeval, small_phantom: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    few = ("--task", "instruments", "--every", "5", "--curves", "2", "--sanity", "0", "--no-occlusion")
+    asked = ("run", "surgxbench", "--data", small_phantom, "--model", "phantom-clip", *few, "--gallery", "0")
+    done = surgeval(*asked, "--out", "run", "--resamples", "20")
+    first, second, *_, last = done.stderr.splitlines()
+    assert (first, second) == ("loading phantom-clip", "frames 0/4, checks 0/2")
+    assert last.startswith("time: ") and all(word in last for word in ("loading", "frames", "checks", "page"))
+    assert set(json.loads((tmp_path / "run/timing.json").read_text())) >= {"frames", "checks", "page"}
+    assert surgeval(*asked, "--out", "run", "--resamples", "20", "--json").stderr == ""
+
+
+def test_the_light_install_says_one_sentence_at_once(tmp_path: Path) -> None:
+    for words in (
+        ("explain", "x.png", "--model", "phantom-clip", "--prompt", "a hook"),
+        ("run", "surgxbench", "--data", "D", "--model", "phantom-clip", "--out", "run"),
+        ("run", "focus", "--data", "D", "--model", "hf:X", "--out", "run"),
+        ("phantom", "examine", "phantom-clip"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", LIGHT, *words],
+            cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert (done.returncode, done.stdout) == (2, "")
+        (line,) = done.stderr.splitlines()
+        assert line.endswith("found no torch, expected the models extra: pip install 'surgeval[models]'")
+    assert not list(tmp_path.iterdir())
+
+
+def test_equal_problems_are_counted_and_a_misspelt_kind_is_refused(quick: Quick, tmp_path: Path) -> None:
+    data = tmp_path / "coco.json"
+    images = [{"id": n, "file_name": f"{n:06}.png", "width": 100, "height": 80} for n in range(1, 8)]
+    boxes = [{"id": n, "image_id": n, "category_id": 1, "bbox": [90, 70, 10 + n, 20], "area": 1} for n in range(1, 8)]
+    value = {"images": images, "annotations": boxes, "categories": [{"id": 1, "name": "grasper"}]}
+    data.write_text(json.dumps(value))
+    code, out, err = quick("data", "check", data, "--no-images")
+    assert code == 2, err
+    assert "box-outside: 7 times in 1 file, first:" in out
+    assert out.count("expected a box inside") <= 3
+    code, out, err = quick("data", "check", data, "--allow", "box-outsid")
+    assert (code, out) == (2, "")
+    assert "--allow: found 'box-outsid'" in err and "box-outside" in err
+
+
+def test_the_demo_leaves_out_the_chapter_whose_packages_are_absent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("surgeval.console._extras.models_missing", lambda: "torch")
+    given = Demo(dataset=MemoryDataset(load_labels("cholect50"), ()), edition="phantom-v1", out=tmp_path / "chapter")
+    told = told_or_left_out(descriptors()["surgxbench"], given)
+    assert told == "surgxbench: found no torch, expected the models extra: pip install 'surgeval[models]'"
+    assert not (tmp_path / "chapter").exists()

@@ -1,0 +1,346 @@
+"""Verdicts on planted cases: the oracle, the untrained, the shortcut, the centre-biased, the constant, and the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from surgeval.datasets import MemoryDataset
+from surgeval.protocols.contract import RunResult
+from surgeval.protocols.focus import verdict as focus
+from surgeval.protocols.focus.method import score_focus
+from surgeval.protocols.quality import verdict as quality
+from surgeval.protocols.surgxbench import verdict as surgx
+from surgeval.protocols.triplets import verdict as triplets
+from surgeval.protocols.triplets.method import score_triplets
+from surgeval.protocols.verdict import GRADES, Claim, Reason, Rule, Verdict, above, verdict_of
+from surgeval.qa.judging import ExactJudge, Panel
+from surgeval.stats import Interval
+
+DOCS = Path(__file__).parents[3] / "docs" / "verdicts.md"
+CLAIM = Claim("It sees.", "It does not see.")
+
+
+def near(value: float, half: float = 0.03, clusters: int = 20) -> Interval:
+    return Interval(value, value - half, value + half, clusters=clusters)
+
+
+def rank_of(verdict: Verdict) -> int:
+    """0 is best."""
+    return GRADES.index(verdict.grade)
+
+
+# the contract
+
+
+def test_a_protocol_that_judges_nothing_has_no_verdict() -> None:
+    class Bare(RunResult):
+        name, protocol, notes = "bare", "crowd", ()
+
+        def headlines(self) -> tuple[()]:
+            return ()
+
+    assert Bare().verdict() is None
+    assert repr(Bare()) == "Bare 'bare': no number"
+
+
+HOLDS = st.sampled_from((True, None, False))
+EFFECTS = st.sampled_from(("decides", "limits", "remark"))
+REASONS = st.lists(st.tuples(EFFECTS, HOLDS), max_size=6)
+
+
+def _reasons(pairs: Sequence[tuple[Any, bool | None]]) -> list[Reason]:
+    return [Reason(Rule(str(n), "A rule.", effect), "A text.", holds) for n, (effect, holds) in enumerate(pairs)]
+
+
+@given(REASONS, st.integers(0, 5), st.integers(1, 20))
+def test_a_better_reason_never_makes_the_grade_worse(
+    pairs: list[tuple[Any, bool | None]], place: int, videos: int
+) -> None:
+    for better in (None, True):
+        raised = list(pairs)
+        if place < len(raised) and raised[place][1] is not True and (better or raised[place][1] is False):
+            raised[place] = (raised[place][0], better)
+            before, after = (verdict_of(CLAIM, _reasons(one), videos) for one in (pairs, raised))
+            # Among rules that limit, "cannot be told" is as good as holding: neither limits.
+            assert rank_of(after) <= rank_of(before)
+
+
+@given(REASONS, st.integers(1, 5))
+def test_few_videos_never_support_a_claim(pairs: list[tuple[Any, bool | None]], videos: int) -> None:
+    found = verdict_of(CLAIM, _reasons(pairs), videos)
+    assert found.grade != "supported"
+    assert found.reasons[-1].rule.name == "videos"
+
+
+@given(st.floats(-1, 1), st.floats(0, 0.5), st.floats(0, 1), st.floats(0, 0.2))
+def test_a_higher_number_is_never_less_above(value: float, half: float, more: float, margin: float) -> None:
+    order = {False: 0, None: 1, True: 2}
+    low, high = (above(Interval(v, v - half, v + half), 0, margin) for v in (value, value + more))
+    assert order[high] >= order[low]
+
+
+def test_without_a_rule_that_decides_nothing_is_shown() -> None:
+    assert verdict_of(CLAIM, _reasons([("remark", True)]), 20).grade == "not shown"
+
+
+# surgxbench, planted numbers
+
+GOOD = surgx.Evidence(
+    videos=20, accuracy=near(0.95), usual="grasper", usual_right=0.6, lead=near(0.35), guess=0.25,
+    said={"grasper": 60, "hook": 40}, shown={"grasper": 0.6, "hook": 0.4}, looks=near(0.9),
+    maps={"uniform": (0.25, near(0.65)), "centre": (0.4, near(0.5)), "edge": (0.3, near(0.6))},
+    instrument_hidden=near(0.5), region_hidden=near(0.45), grounded=near(0.9), weights=near(0.1, 0.1),
+    prompt=near(0.5, 0.1), f1={"grasper": 0.95, "hook": 0.9},
+)  # fmt: skip
+UNTRAINED = replace(
+    GOOD, accuracy=near(0.61), lead=near(0.0, 0.01), said={"grasper": 837, "hook": 6}, looks=near(0.34),
+    maps={"uniform": (0.25, near(0.09)), "centre": (0.39, near(-0.05)), "edge": (0.3, near(0.04))},
+    instrument_hidden=near(0.0, 0.01), region_hidden=near(0.0, 0.01), grounded=near(0.2),
+)  # fmt: skip
+SHORTCUT = replace(
+    GOOD, looks=near(0.24), instrument_hidden=near(0.01, 0.02), grounded=near(0.1),
+    maps={"uniform": (0.21, near(0.03, 0.05)), "centre": (0.35, near(-0.11)), "edge": (0.38, near(-0.14))},
+)  # fmt: skip
+CENTRED = replace(
+    GOOD, looks=near(0.4), maps={"uniform": (0.25, near(0.15)), "centre": (0.4, near(0.0, 0.01)),
+                                 "edge": (0.3, near(0.1))},
+)  # fmt: skip
+CONSTANT = replace(GOOD, accuracy=near(0.6), lead=near(0.0, 0.0), said={"grasper": 100})
+
+
+def looked(found: surgx.Evidence) -> Verdict:
+    return verdict_of(surgx.CLAIM, surgx.reasons_of(found), found.videos)
+
+
+def held(verdict: Verdict) -> dict[str, bool | None]:
+    return {one.rule.name: one.holds for one in verdict.reasons}
+
+
+def test_the_oracle_is_supported_and_only_here_where_videos_are_few() -> None:
+    assert looked(GOOD).grade == "supported"
+    few = looked(replace(GOOD, videos=3))
+    assert few.grade == "in these videos"
+    assert "too few videos for a claim about others" in few.sentence
+
+
+def test_an_untrained_model_is_contradicted_and_the_sentence_says_why() -> None:
+    found = looked(UNTRAINED)
+    assert found.grade == "contradicted"
+    assert "it says grasper in 99 % of the frames" in found.sentence
+    assert "34 % of what it looks at is an instrument, less than a map of the middle (39 %)" in found.sentence
+    assert "hiding the instrument changes nothing" in found.sentence
+    texts = " ".join(one.text for one in found.reasons)
+    assert "(837 of 843)" in texts
+    fails = {name for name, holds in held(found).items() if holds is False}
+    assert fails == {"varied", "looks", "depends", "faithful", "grounded"}
+
+
+def test_a_lift_over_the_even_map_alone_is_not_enough() -> None:
+    assert above(UNTRAINED.maps["uniform"][1]) is True
+    assert held(looked(UNTRAINED))["looks"] is False
+
+
+def test_a_shortcut_is_right_and_contradicted() -> None:
+    found = looked(SHORTCUT)
+    assert held(found)["right"] is True
+    assert found.grade == "contradicted"
+
+
+def test_a_map_that_only_shows_the_middle_is_not_shown() -> None:
+    found = looked(CENTRED)
+    assert (found.grade, held(found)["looks"]) == ("not shown", None)
+    assert "not surely more than a map of the middle" in found.sentence
+
+
+def test_a_constant_answer_is_contradicted_unless_all_frames_show_it() -> None:
+    assert looked(CONSTANT).grade == "contradicted"
+    always = replace(GOOD, said={"grasper": 100}, shown={"grasper": 0.97})
+    assert held(looked(always))["varied"] is True
+
+
+def test_maps_that_do_not_change_with_the_weights_limit_the_verdict() -> None:
+    for stuck in (replace(GOOD, weights=near(0.9)), replace(GOOD, prompt=near(0.96))):
+        assert looked(stuck).grade == "not shown"
+
+
+def test_what_was_not_measured_is_not_shown() -> None:
+    assert looked(replace(GOOD, instrument_hidden=None)).grade == "not shown"
+    assert looked(replace(GOOD, looks=None, maps={})).grade == "not shown"
+
+
+@given(st.sampled_from(("lead", "instrument_hidden", "region_hidden", "grounded")), st.floats(-0.2, 0.5),
+       st.floats(0, 0.5))  # fmt: skip
+def test_surgxbench_grades_are_monotone(field: str, value: float, more: float) -> None:
+    changes: list[dict[str, Any]] = [{field: near(v)} for v in (value, value + more)]
+    worse, better = (looked(replace(GOOD, **change)) for change in changes)
+    assert rank_of(better) <= rank_of(worse)
+
+
+# triplets
+
+TOLD = triplets.Evidence(
+    videos=9, what="triplets", metric="mAP50", number=near(0.5), floor=0.01, without={"v1": 0.5, "v2": 0.48},
+    classes=[triplets.ClassScore("hook,cut,gut", 0.6, 0.0, 30), triplets.ClassScore("hook,cut,liver", 0.4, 0.0, 20)],
+    boxes={"right": 0.6, "missed": 0.3, "false positive": 0.1},
+)  # fmt: skip
+
+
+def told(found: triplets.Evidence) -> Verdict:
+    return verdict_of(CLAIM, triplets.reasons_of(found), found.videos)
+
+
+def test_one_video_that_carries_a_number_limits_the_verdict() -> None:
+    assert told(TOLD).grade == "supported"
+    wonder = told(replace(TOLD, without={"v1": 0.5, "v2": 0.05}))
+    assert wonder.grade == "not shown"
+    assert "one video carries it: without v2 mAP50 is 0.050" in wonder.sentence
+
+
+def test_classes_that_are_never_found_are_named() -> None:
+    rows = [triplets.ClassScore(f"class {n}", 0.0, 0.0, 30 - n) for n in range(3)]
+    found = told(replace(TOLD, classes=[*rows, TOLD.classes[0]]))
+    assert found.grade == "not shown"
+    assert "class 0; class 1; class 2" in " ".join(one.text for one in found.reasons)
+
+
+def _constant_like(theatre: MemoryDataset, seed: int) -> pl.DataFrame:
+    """Random triplets at random places."""
+    dice = np.random.default_rng(seed)
+    rows = [(video.name, frame.name, int(dice.integers(3)), float(dice.random()), float(dice.integers(150)),
+             float(dice.integers(50)), 40.0, 40.0)
+            for video in theatre.videos() for frame in theatre.frames(video.name)]  # fmt: skip
+    return pl.DataFrame(rows, schema=["video", "frame", "triplet", "score", "x", "y", "w", "h"], orient="row")
+
+
+def test_planted_detectors_get_the_verdict_they_deserve(theatre: MemoryDataset, oracle: Any) -> None:
+    grades = {
+        "oracle": score_triplets(theatre, oracle(theatre), resamples=60).verdict(),
+        "constant": score_triplets(theatre, None, resamples=60).verdict(),
+        "random": score_triplets(theatre, _constant_like(theatre, 3), resamples=60).verdict(),
+    }
+    found = {name: verdict.grade for name, verdict in grades.items() if verdict is not None}
+    assert found["oracle"] == "supported"
+    assert found["constant"] == "not shown"
+    assert found["random"] in ("not shown", "contradicted")
+
+
+def test_the_floor_of_a_detector_is_what_the_constant_detector_scores(theatre: MemoryDataset, oracle: Any) -> None:
+    floor = {one.key: one.chance for one in score_triplets(theatre, oracle(theatre), resamples=20).headlines()}
+    constant = score_triplets(theatre, None, resamples=20).number("ivt")
+    assert floor["global|ivt|mAP50"] == pytest.approx(constant.estimate, abs=0.02)
+
+
+@given(st.floats(0, 0.9), st.floats(0, 0.5))
+def test_triplet_grades_are_monotone_in_the_number(value: float, more: float) -> None:
+    worse, better = (told(replace(TOLD, number=near(v), without={})) for v in (value, value + more))
+    assert rank_of(better) <= rank_of(worse)
+
+
+# focus
+
+VIDEOS = 8
+
+
+def _questions() -> tuple[list[dict[str, Any]], list[dict[str, Any]], dict[str, str]]:
+    """Eight videos, each with four counts that differ between videos and four yes/no questions."""
+    ask, truth, right = [], [], {}
+    for video in range(VIDEOS):
+        for k in range(8):
+            name = f"q{video}-{k}"
+            number = k < 4
+            answer = str((video * 3 + k) % 5) if number else ("yes" if (video + k) % 3 else "no")
+            ask.append({"qID": name, "videoID": f"v{video}", "start_time": 0, "end_time": 0, "procedure_type": "",
+                        "question": "How many clips?" if number else "Is a clip visible?"})  # fmt: skip
+            truth.append({"qID": name, "primary": "3a" if number else "1a", "format": "number" if number else "binary",
+                          "answer": answer, "ood": k % 2 == 0})  # fmt: skip
+            right[name] = answer
+    return ask, truth, right
+
+
+def _submission(said: Mapping[str, str]) -> focus.Evidence:
+    ask, truth, _ = _questions()
+    responses = [{"qID": name, "content": text} for name, text in said.items()]
+    found = focus.evidence_of(score_focus(ask, truth, responses, judge=Panel([ExactJudge()]), resamples=200))
+    assert found is not None
+    return found
+
+
+def answered(found: focus.Evidence) -> Verdict:
+    return verdict_of(focus.CLAIM, focus.reasons_of(found), found.videos)
+
+
+def test_planted_submissions_get_the_verdict_they_deserve() -> None:
+    ask, truth, right = _questions()
+    assert answered(_submission(right)).grade == "supported"
+    floor = score_focus(ask, truth, [], resamples=50).floor
+    assert floor is not None
+    never_looked = {name: right[name] if floor[name] else "9" if name[-1] < "4" else _other(right[name])
+                    for name in right}  # fmt: skip
+    assert answered(_submission(never_looked)).grade == "not shown"
+    same = {name: "4" if name[-1] < "4" else "no" for name in right}
+    assert answered(_submission(same)).grade in ("not shown", "contradicted")
+    dice = np.random.default_rng(0)
+    random = {name: str(dice.integers(9)) if name[-1] < "4" else ("yes", "no")[dice.integers(2)] for name in right}
+    assert answered(_submission(random)).grade in ("not shown", "contradicted")
+    half = answered(_submission({name: text for n, (name, text) in enumerate(right.items()) if n % 2}))
+    assert half.grade == "not shown"
+    assert "50 % of the answers are missing, late or unreadable" in half.sentence
+
+
+def _other(answer: str) -> str:
+    return "no" if answer == "yes" else "yes"
+
+
+def test_answers_without_verdict_and_answers_that_steer_limit_the_verdict() -> None:
+    found = _submission(_questions()[2])
+    for count in ({"judge_error": 10}, {"flags": 1}):
+        assert answered(replace(found, counts={**found.counts, **count})).grade == "not shown"
+
+
+def test_the_chance_of_a_headline_is_what_the_prior_scores() -> None:
+    ask, truth, right = _questions()
+    scores = score_focus(ask, truth, [{"qID": name, "content": text} for name, text in right.items()], resamples=50)
+    assert scores.floor is not None
+    chance = {one.key: one.chance for one in scores.headlines()}
+    assert chance["flat_accuracy"] == pytest.approx(np.mean(list(scores.floor.values())))
+    assert None not in chance.values()
+
+
+def test_a_submission_says_how_many_answers_wait_for_a_judge() -> None:
+    ask, truth, _ = _questions()
+    truth = [{**one, "format": "open_ended", "answer": "a clip"} for one in truth]
+    scores = score_focus(ask, truth, [{"qID": one["qID"], "content": "a clip"} for one in truth], resamples=50)
+    assert "64 answers have no verdict of a judge" in repr(scores)
+    assert scores.verdict() is None
+
+
+# quality
+
+
+@given(st.integers(0, 40), st.integers(0, 40))
+def test_fewer_unusable_frames_never_make_the_grade_worse(bad: int, less: int) -> None:
+    videos = {f"v{k}": (0, 40) for k in range(7)}
+    worse, better = (
+        verdict_of(quality.CLAIM, quality.reasons_of({**videos, "v0": (lost, 40)}), 7)
+        for lost in (bad, max(0, bad - less))
+    )
+    assert rank_of(better) <= rank_of(worse)
+
+
+# the documents
+
+
+@pytest.mark.parametrize("module", [surgx, triplets, focus, quality], ids=lambda module: module.__name__.split(".")[2])
+def test_every_rule_stands_in_the_documents_word_for_word(module: Any) -> None:
+    text = " ".join(DOCS.read_text("utf-8").split())
+    for rule in module.RULES.values():
+        assert f"| {rule.name} | {rule.effect} | {rule.text} |" in text, rule.name

@@ -1,0 +1,162 @@
+"""The ranking page's sentences and columns, and the teams' pages: true, escaped, and nobody else's data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from surgeval.pages import render_page
+from surgeval.report import (
+    RankingStudy,
+    findings,
+    leading,
+    ranking_sections,
+    read_outcomes_of,
+    study_ranking,
+    write_feedback,
+)
+from surgeval.stats import distance_to_next_place, rank, stream
+
+TEAMS = ("Nightingale <b>", "../Osprey", "Pelican", "PELICAN", "prior")
+
+
+def entry(team: str, rate: float, seed: int = 0, videos: int = 8) -> pl.DataFrame:
+    """A results table whose every text carries the team's own mark."""
+    mark = f"mark{TEAMS.index(team)}"
+    rng = stream(seed, "feedback", team)
+    rows = []
+    for k in range(videos * 10):
+        right = bool(rng.random() < rate)
+        status = "late" if k % 17 == 3 else "flagged" if k % 23 == 5 else "ok"
+        right = right and status == "ok"
+        why = {"late": f"after 21 s {mark}", "flagged": f"orders the judge about {mark}"}.get(
+            status, f"answered {mark}, the reference is SECRET{k}"
+        )
+        rows.append({
+            "qID": f"q{k:03d}", "video": f"v{k // 10}", "group": ("verbs", "targets")[k % 2], "ood": False,
+            "status": status, "correctness": right, "reason": why, "question": f"What is <i>{k}</i>?",
+            "answer": f"{mark} said {k}", "reference": f"SECRET{k}",
+        })  # fmt: skip
+    return pl.DataFrame(rows)
+
+
+@pytest.fixture(scope="module")
+def challenge() -> tuple[RankingStudy, dict[str, pl.DataFrame]]:
+    rates = (0.9, 0.8, 0.8, 0.5, 0.3)
+    tables = {team: entry(team, rate) for team, rate in zip(TEAMS, rates, strict=True)}
+    ranking = rank(tables, n_boot=200, baselines=["prior"])
+    return study_ranking(ranking, outer=20, n_boot=100, challenges=20, tables=tables), tables
+
+
+@pytest.fixture(scope="module")
+def folder(challenge: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    study, tables = challenge
+    out = tmp_path_factory.mktemp("feedback")
+    write_feedback(study, tables, out)
+    return out
+
+
+def test_every_team_but_the_baseline_has_a_folder_inside(folder: Path) -> None:
+    inside = sorted(path.name for path in folder.iterdir())
+    assert inside == ["Nightingale -b-", "Osprey", "PELICAN-2", "Pelican", "index.html"] or inside == [
+        "Nightingale -b-", "Osprey", "PELICAN", "Pelican-2", "index.html"]  # fmt: skip
+    assert len(list(folder.rglob("feedback.html"))) == 4
+
+
+def test_a_teams_folder_holds_no_other_teams_name_answer_or_reference(folder: Path) -> None:
+    for page in folder.rglob("feedback.html"):
+        text = page.read_text() + (page.parent / "answers.csv").read_text()
+        marks = {f"mark{k}" for k in range(5) if f"mark{k}" in text}
+        assert len(marks) == 1  # its own
+        own = TEAMS[int(marks.pop()[-1])]
+        for name in ("Nightingale", "Osprey", "Pelican", "PELICAN"):
+            assert name in own or name not in text
+        assert "SECRET" not in text
+        assert "<i>" not in text.split("<main", 1)[1].split("answers.csv", 1)[0]
+        assert "<b>" not in text
+
+
+def test_a_teams_page_says_place_distance_troubles_and_its_answers(folder: Path) -> None:
+    page = (folder / "Nightingale -b-" / "feedback.html").read_text()
+    assert "of 5 entries" in page and "resamples of the videos" in page
+    assert "came after the time limit" in page and "tries to steer the judges" in page
+    assert "after 21 s mark0" in page and "mark0 said 7" in page
+    assert "median of all entries" in page
+
+
+def test_the_organiser_may_show_references(challenge: Any, tmp_path: Path) -> None:
+    study, tables = challenge
+    write_feedback(study, tables, tmp_path, references=True)
+    page = (tmp_path / "Osprey" / "feedback.html").read_text()
+    assert "the reference is SECRET7" in page
+
+
+def test_a_table_of_right_and_wrong_alone_is_enough(tmp_path: Path) -> None:
+    bare = {team: entry(team, rate).select("qID", "video", "group", "ood", "correctness")
+            for team, rate in (("Pelican", 0.9), ("prior", 0.2))}  # fmt: skip
+    study = study_ranking(rank(bare, n_boot=100), outer=0, challenges=0, tables=bare)
+    assert study.statuses is None
+    write_feedback(study, bare, tmp_path)
+    page = (tmp_path / "Pelican" / "feedback.html").read_text()
+    assert "No place is better." in page and "would give another one away" in page
+    assert "median of all entries" not in page
+
+
+def test_the_distance_is_enough_and_one_less_is_not() -> None:
+    rng = stream(3, "distance")
+    right = {name: rng.random(200) < rate for name, rate in (("a", 0.9), ("b", 0.6), ("c", 0.3))}
+    buckets, videos = ["x|id", "y|id"] * 100, [k // 20 for k in range(200)]
+    ranking = rank(right, buckets, videos, n_boot=200)
+    away = distance_to_next_place(ranking, "b")
+    assert away is not None and away.answers is not None and away.place == 1 and away.gain is not None
+    assert away.gain == pytest.approx(away.answers / 200, abs=0.01)
+    assert distance_to_next_place(ranking, "a") is None
+    hopeless = rank({"a": [1] * 60, "b": [1] * 30 + [0] * 30}, ["x"] * 60, [k // 10 for k in range(60)], n_boot=99)
+    level = distance_to_next_place(hopeless, "b")
+    assert level is not None and level.answers == 30  # all right: the first place is shared
+
+
+def test_the_page_counts_troubles_brackets_ties_and_names_the_weakest_bucket(challenge: Any) -> None:
+    study, _ = challenge
+    table = ranking_sections(study)[0].tables[0].frame
+    assert {"missing", "late", "invalid", "flagged", "weakest bucket"} <= set(table.columns)
+    assert table["late"].to_list() == [5] * 5
+    assert all("|id (" in cell for cell in table["weakest bucket"])
+    same = [1, 0] * 40
+    tied = rank({"a": same, "b": same, "c": [0] * 80}, ["x|id"] * 80, [k // 10 for k in range(80)], n_boot=200)
+    table = ranking_sections(study_ranking(tied, outer=0, challenges=0))[0].tables[0].frame
+    assert table["ahead of the next by"].to_list() == ["nothing: shared", "tests", "–"]
+
+
+def test_the_page_says_how_often_equal_models_would_be_separated(challenge: Any) -> None:
+    study, _ = challenge
+    text = " ".join(findings(study))
+    assert "In 20 challenges with equal models on these videos, one of two dominated the other in" in text
+    assert "Fewer than 20 videos in 2 of the 2 buckets" in text
+    assert study.to_json()["calibration"]["challenges"] == 20
+    page = render_page("x", ranking_sections(study), lead=leading(study))
+    assert "How often equal models would be separated" in page
+
+
+def test_nearly_always_is_not_always() -> None:
+    from dataclasses import replace
+
+    videos = [k // 4 for k in range(80)]
+    study = study_ranking(rank({"a": [1] * 80, "b": [0] * 80}, ["x"] * 80, videos, n_boot=100), outer=200, n_boot=50)
+    assert study.places is not None and "in 100\u00a0% of" in leading(study)
+    places = study.places.places.copy()
+    places[0] = places[0, ::-1]
+    almost = replace(study, places=replace(study.places, places=places))
+    assert "over 99\u00a0% of" in leading(almost)
+    assert "over 99\u00a0%" in ranking_sections(almost)[0].tables[0].frame["keeps its place"].to_list()
+    assert np.isclose(almost.places.share[0, 0], 0.995)  # type: ignore[union-attr]
+
+
+def test_a_folder_without_anything_to_rank_is_told_so(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    with pytest.raises(Exception, match="found a folder with none of them, expected a run, a folder of runs"):
+        read_outcomes_of([tmp_path])
