@@ -119,8 +119,8 @@ def _interval(sums: VideoSums, number: int, asked: Ratio | Sequence[Ratio]) -> I
     parts = [asked] if isinstance(asked, Ratio) else asked
     if len(parts) == 1 and parts[0].share and len(over) > 1:
         return share_interval(over[:, 0], under[:, 0], name=name)
-    part = VideoSums(tuple(v for v, use in zip(sums.videos, rows, strict=True) if use), (name,), over, under,
-                     np.zeros(over.shape[1], np.int64))  # fmt: skip
+    videos = tuple(np.array(sums.videos, dtype=object)[rows].tolist())
+    part = VideoSums(videos, (name,), over, under, np.zeros(over.shape[1], np.int64))
     return bootstrap_statistic(
         lambda counted: part.numbers(counted)[:, 0], part.videos, batched=True, sizes=under.sum(axis=1), name=name
     )
