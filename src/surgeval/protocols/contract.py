@@ -14,16 +14,42 @@ from surgeval.errors import BadInput
 from surgeval.figures import Estimate, EstimateBars, EstimateGroup
 from surgeval.protocols.verdict import Verdict
 from surgeval.results import Result
-from surgeval.stats import Difference, Interval, Unit
+from surgeval.stats import FEW_CLUSTERS, Difference, Interval, Unit
 
 if TYPE_CHECKING:
     from surgeval.datasets import Dataset
     from surgeval.pages import Evidence
 
-__all__ = ["Chapter", "Compared", "Comparison", "Demo", "Headline", "RunResult", "by_key", "refuse_dataset"]
+__all__ = ["Chapter", "Compared", "Comparison", "Demo", "Headline", "RunResult", "by_key", "few_video_notes",
+           "refuse_dataset"]  # fmt: skip
 
 Part = TypeVar("Part")
 _MOST_BARS = 24
+# Of 100 simulated comparisons (benchmarks/calibration.py): claims between equal models, and how often a difference is
+# claimed that 30 videos show in 63 to 83; by number of videos.
+_MEASURED = {6: (3, 4, 14), 12: (5, 31, 43)}
+_ENOUGH = 20
+
+
+def few_video_notes(videos: int) -> tuple[str, ...]:
+    """What a comparison over fewer than 20 videos can show, in one sentence; nothing from 20 videos on.
+
+    >>> few_video_notes(20), few_video_notes(5)
+    ((), ('only 5 videos: no test of so few can reach 0.05, so no difference is claimed',))
+    >>> print(*few_video_notes(13))  # doctest: +ELLIPSIS
+    only 13 videos: over 12, simulated equal models are told apart in at most 5 of 100 comparisons, and a difference...
+    """
+    if videos >= _ENOUGH:
+        return ()
+    if videos < FEW_CLUSTERS:
+        count = "1 video" if videos == 1 else f"{videos} videos"
+        return (f"only {count}: no test of so few can reach 0.05, so no difference is claimed",)
+    row = max(count for count in _MEASURED if count <= videos)
+    false, least, most = _MEASURED[row]
+    return (
+        f"only {videos} videos: over {row}, simulated equal models are told apart in at most {false} of 100 "
+        f"comparisons, and a difference that 30 videos find in 63 to 83 of 100 is found in {least} to {most}",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,14 +136,14 @@ class Comparison(Result):
         """`differences`: a row per number with both values, difference, interval and p (null below six videos)."""
         rows = [
             (one.key, one.label, d.a, d.b, d.estimate, d.interval.low, d.interval.high, d.p, d.interval.clusters,
-             d.interval.few_clusters, d.interval.note)
+             d.interval.few_clusters, d.told_apart, d.interval.note)
             for one in self.numbers
             for d in (one.difference,)
         ]  # fmt: skip
         schema: dict[str, Any] = {
             "number": pl.String, "label": pl.String, "a": pl.Float64, "b": pl.Float64, "difference": pl.Float64,
             "low": pl.Float64, "high": pl.Float64, "p": pl.Float64, "clusters": pl.Int64, "few_clusters": pl.Boolean,
-            "note": pl.String,
+            "told_apart": pl.Boolean, "note": pl.String,
         }  # fmt: skip
         frame = pl.DataFrame(rows, schema=schema, orient="row")
         return {"differences": frame.with_columns(pl.selectors.float().fill_nan(None))}

@@ -17,12 +17,20 @@ from surgeval.stats import number_text
 __all__ = ["readable_comparison", "tally", "write_comparison"]
 
 _FIRST = 6  # numbers that get a sentence; the table has them all
-_RULE = "Rule: better where the interval of the paired difference excludes 0, over six videos or more."
-_METHOD = (
-    "Both runs are measured on the same resamples of whole videos, so the difficulty of the videos cancels out. A "
-    "difference whose interval holds 0 is not told apart from none. The p-values are two-sided and not adjusted for "
-    "their number; below six videos there is none, because no test could reach 0.05."
+_RULE = "Rule: better where p is at most 0.05, over six videos or more."
+_COMMON = (
+    "Both runs are measured on the same videos, so the difficulty of the videos cancels out. The p-values are "
+    "two-sided and not adjusted for their number; below six videos there is none, because no test could reach 0.05."
 )
+_METHOD = {
+    "exchange": "p is that of the exchange test: if the runs were equally good, their results on any video could have "
+    "been swapped, and p is the share of such swaps whose difference is at least as large. The interval leaves out "
+    "each video in turn (t, effective number of videos); its end is moved to 0 where it would contradict the test.",
+    "t": "Each video is left out of both runs in turn; how much the difference moves gives its standard error, and "
+    "interval and p are those of Student's t at the effective number of videos.",
+    "bootstrap": "p and the interval come from the same resamples of whole videos for both runs. With few videos this "
+    "claims too much: two equal detectors were told apart in 13 of 100 simulated comparisons over 6 videos.",
+}
 
 
 def write_comparison(comparison: Comparison, out: str | Path, evidence: Sequence[Evidence] = ()) -> Path:
@@ -50,7 +58,7 @@ def write_comparison(comparison: Comparison, out: str | Path, evidence: Sequence
         Section("Verdict", f"{_RULE}\n\n{warnings}", findings=findings),
         Section("Overview", facts=_facts(comparison), figures=tuple(plots.values()), tables=tuple(tables)),
         *((side_by_side(evidence),) if evidence else ()),
-        Section("How it was computed", _METHOD),
+        Section("How it was computed", "\n\n".join([_COMMON, *_methods(comparison)])),
     )  # fmt: skip
     return write_page(
         out / "report.html", f"{comparison.a} and {comparison.b}", sections, kind=f"{comparison.protocol}, compared",
@@ -67,7 +75,7 @@ def readable_comparison(comparison: Comparison) -> dict[str, pl.DataFrame]:
     >>> gap = paired_difference([1, 1, 1, 0] * 4, [1, 0, 1, 0] * 4, [v for v in "abcdefgh" for _ in range(2)])
     >>> comparison = Comparison(protocol="focus", a="gaze", b="none", numbers=(Compared("accuracy", "accuracy", gap),))
     >>> {title: table.row(0)[:4] for title, table in readable_comparison(comparison).items()}
-    {'gaze − none, paired over 8 videos': ('accuracy', '0.750', '0.500', '0.250 [0.062, 0.438]')}
+    {'gaze − none, paired over 8 videos': ('accuracy', '0.750', '0.500', '0.250 [0.000, 0.473]')}
     """
     rows = [
         (one.label, number_text(one.difference.a, one.unit), number_text(one.difference.b, one.unit),
@@ -101,11 +109,10 @@ def tally(comparison: Comparison) -> str:
 
 
 def who(one: Compared, a: str, b: str) -> str:
-    """The better of the two where the interval excludes 0, else nobody."""
-    interval = one.difference.interval
-    if math.isnan(interval.low) or 0 in interval or one.higher_is_better is None or interval.few_clusters:
+    """The better of the two where they are told apart, else nobody."""
+    if not one.difference.told_apart or one.higher_is_better is None:
         return ""
-    return a if (interval.low > 0) == one.higher_is_better else b
+    return a if (one.difference.estimate > 0) == one.higher_is_better else b
 
 
 def verdict(one: Compared, a: str, b: str) -> str:
@@ -115,10 +122,15 @@ def verdict(one: Compared, a: str, b: str) -> str:
     gap = interval.cell(one.unit)
     if interval.few_clusters:
         return f"{values}; {interval.clusters} videos are too few for a claim about videos in general."
-    if math.isnan(interval.low) or 0 in interval:
-        return f"{values}; the interval of the difference, {gap}, does not tell them apart."
+    if not one.difference.told_apart:
+        return f"{values}; they are not told apart, difference {gap}."
     better = who(one, a, b)
     return f"{values}; {f'{better} is better' if better else 'they differ'}, difference {gap}."
+
+
+def _methods(comparison: Comparison) -> list[str]:
+    used = dict.fromkeys(one.difference.test for one in comparison.numbers)
+    return [_METHOD[test] for test in used if test in _METHOD]
 
 
 def _facts(comparison: Comparison) -> tuple[Fact, ...]:

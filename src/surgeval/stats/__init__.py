@@ -1,20 +1,21 @@
-"""How sure a number is: video-clustered bootstrap intervals, paired comparisons, rankings, agreement of annotators.
+"""How sure a number is: intervals over videos, paired comparisons, rankings, agreement of annotators.
 
-Videos are the unit of resampling everywhere. Start with `bootstrap_mean`, or with `rank` for several models; each
-result says its scheme, its method and whether too few videos stand behind it.
+Videos are what is left out, exchanged or drawn, everywhere. Start with `bootstrap_mean`, or with `rank` for several
+models; each result says its scheme, its method and whether too few videos stand behind it.
 """
 
 from surgeval.stats import ranking
 from surgeval.stats._agree import Agreement
+from surgeval.stats._exchange import exchange_p, exchange_signs
 from surgeval.stats._inputs import slices_by
 from surgeval.stats._interval import FEW_CLUSTERS, Interval, Intervals, wilson
 from surgeval.stats._resample import multiplicities, two_sided_p
 from surgeval.stats._streams import stream
 from surgeval.stats._wording import NOTHING, Unit, number_text, with_ends
 from surgeval.stats.agreement import cohen_kappa, count_ratings, fleiss_kappa
-from surgeval.stats.bootstrap import bootstrap_mean, bootstrap_slices
+from surgeval.stats.bootstrap import bootstrap_mean, bootstrap_slices, share_interval
 from surgeval.stats.krippendorff import krippendorff_alpha
-from surgeval.stats.paired import Difference, paired_difference, paired_statistic
+from surgeval.stats.paired import Difference, paired_difference, paired_statistic, paired_vector
 from surgeval.stats.ranking import *  # noqa: F403 (the names of its `__all__`, listed once)
 from surgeval.stats.statistic import bootstrap_statistic, bootstrap_vector
 
@@ -32,12 +33,16 @@ __all__ = [
     "bootstrap_vector",
     "cohen_kappa",
     "count_ratings",
+    "exchange_p",
+    "exchange_signs",
     "fleiss_kappa",
     "krippendorff_alpha",
     "multiplicities",
     "number_text",
     "paired_difference",
     "paired_statistic",
+    "paired_vector",
+    "share_interval",
     "slices_by",
     "stream",
     "two_sided_p",

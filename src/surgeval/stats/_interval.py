@@ -25,15 +25,16 @@ FEW_CLUSTERS = 6
 class Interval:
     """An estimate with its interval.
 
-    `low` and `high` are NaN where no interval exists (one video). `method` says how the ends were found, `scheme`
-    what was resampled, `point` which mean was estimated, `resamples` is 0 where the ends are exact. `n` counts rows.
+    `low` and `high` are NaN where no interval exists (one video). `method` says how the ends were found (`t`: videos
+    left out in turn; `percentile` and `bca`: videos drawn), `scheme` what was left out or drawn, `point` which mean was
+    estimated, `resamples` is 0 where nothing was drawn. `n` counts rows.
     """
 
     estimate: float
     low: float
     high: float
     level: float = 0.95
-    method: str = "percentile"
+    method: str = "t"
     scheme: str = "cluster"
     point: str = "flat"
     n: int = 0
@@ -138,12 +139,16 @@ def wilson(successes: float, n: float, level: float = 0.95) -> tuple[float, floa
         raise BadInput(sentence("wilson", None, "n", str(n), "a number of trials above 0"))
     if not 0 <= successes <= n:
         raise BadInput(sentence("wilson", None, "successes", str(successes), f"0 to {n}"))
-    z = float(ndtri(0.5 + level / 2))
-    p, z2 = successes / n, z * z
-    centre = (p + z2 / (2 * n)) / (1 + z2 / n)
-    half = z / (1 + z2 / n) * math.sqrt(p * (1 - p) / n + z2 / (4 * n * n))
+    return score_ends(1.0 if successes == n else successes / n, n, float(ndtri(0.5 + level / 2)))
+
+
+def score_ends(share: float, n: float, z: float) -> tuple[float, float]:
+    """Ends of the score interval of a share of `n`, `z` standard errors wide."""
+    z2 = z * z
+    centre = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = z / (1 + z2 / n) * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
     # Rounding may leave the end on the wrong side of a certain 0 or 1.
-    return (0.0 if successes == 0 else max(0.0, centre - half)), (1.0 if successes == n else min(1.0, centre + half))
+    return (0.0 if share == 0 else max(0.0, centre - half)), (1.0 if share == 1 else min(1.0, centre + half))
 
 
 def check_level(level: object) -> None:

@@ -36,7 +36,7 @@ __all__ = [
     "usable",
 ]
 
-Method: TypeAlias = Literal["percentile", "bca"]
+Method: TypeAlias = Literal["t", "percentile", "bca"]
 Jackknife: TypeAlias = Callable[[], tuple[Floats, Floats]]  # leave-one-out values and how often each occurs
 
 # Numbers per block. At 1 << 18 (2 MB) fresh pages for every array double the time.
@@ -45,7 +45,7 @@ RESAMPLES = 2000
 
 
 class Drawing(TypedDict, total=False):
-    """Keywords of every function that resamples: the interval's level and ends, how many resamples, their seed."""
+    """Keywords of every interval: its level, how the ends are found, how many resamples or exchanges, their seed."""
 
     level: float
     method: Method
@@ -64,18 +64,26 @@ class Resampling:
     """How an interval is made: what a caller gave of `NamedDrawing`, checked, and the defaults for the rest."""
 
     level: float = 0.95
-    method: Method = "percentile"
+    method: Method = "t"
     resamples: int = RESAMPLES
     seed: int = 0
     name: str = ""
 
     def __post_init__(self) -> None:
         check_level(self.level)
-        if self.method not in ("percentile", "bca"):
-            raise BadInput(sentence("method", None, None, repr(self.method), "percentile or bca"))
+        if self.method not in ("t", "percentile", "bca"):
+            raise BadInput(sentence("method", None, None, repr(self.method), "t, percentile or bca"))
         resamples: object = self.resamples  # a caller without a type checker may pass anything
         if not isinstance(resamples, (int, np.integer)) or resamples < 1:
             raise BadInput(sentence("resamples", None, None, repr(resamples), "a whole number above 0"))
+
+    @classmethod
+    def by_drawing(cls, what: str, drawing: NamedDrawing) -> Resampling:
+        """For what has no leave-one-out interval: the percentile bootstrap unless BCa is asked for."""
+        plan = cls(**{"method": "percentile", **drawing})  # type: ignore[typeddict-item]
+        if plan.method == "t":
+            raise BadInput(sentence("method", None, None, "'t'", f"percentile or bca, as {what} is drawn"))
+        return plan
 
     def rng(self, *more: str) -> np.random.Generator:
         """The plan's own stream, or a further one under it."""

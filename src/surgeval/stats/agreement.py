@@ -43,7 +43,7 @@ def cohen_kappa(
     >>> print(cohen_kappa(a, b))
     Cohen's kappa 0.400 [0.149, 0.629]
     """
-    plan = Resampling(**drawing)
+    plan = Resampling.by_drawing("a coefficient of agreement", drawing)
     columns = [ready(a), ready(b)]
     _same_units(columns)
     (first, second), known = number_labels(columns, categories)
@@ -123,7 +123,7 @@ def fleiss_kappa(
     >>> round(fleiss_kappa(table, categories=verbs).value, 3)
     0.55
     """
-    plan = Resampling(**drawing)
+    plan = Resampling.by_drawing("a coefficient of agreement", drawing)
     counts = _count_table(table)
     ratings, size = int(counts[0].sum()), counts.shape[1]
     disagree = 1 - (counts * (counts - 1)).sum(axis=1) / (ratings * (ratings - 1))

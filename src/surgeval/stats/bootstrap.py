@@ -1,4 +1,4 @@
-"""Intervals of means: whole videos are resampled, because questions of one video are not independent.
+"""Intervals of means: whole videos are left out or resampled, because questions of one video are not independent.
 
 Start with `bootstrap_mean(scores, videos)`. `bootstrap_slices` does the same for many subsets of the rows, each
 with its own random stream. Two means exist and are named: `flat` (every question counts the same) and `macro`
@@ -19,8 +19,9 @@ from surgeval.stats._inputs import Scores, encode, finite, masks, same_length
 from surgeval.stats._interval import FEW_CLUSTERS, Interval, Intervals, wilson
 from surgeval.stats._means import Point, Sample, Scheme, exact_ends, jackknife, replicates
 from surgeval.stats._resample import Drawing, NamedDrawing, Resampling, interval_ends
+from surgeval.stats._student import UNBOUNDED, share_ends, t_ends
 
-__all__ = ["bootstrap_mean", "bootstrap_slices"]
+__all__ = ["bootstrap_mean", "bootstrap_slices", "share_interval"]
 
 
 def bootstrap_mean(
@@ -31,19 +32,22 @@ def bootstrap_mean(
     point: Point = "flat",
     **drawing: Unpack[NamedDrawing],
 ) -> Interval:
-    """The mean of the scores with a bootstrap interval; `clusters` holds the video (or patient) of each row.
+    """The mean of the scores with an interval over videos; `clusters` holds the video (or patient) of each row.
 
-    Under six clusters the interval of 0/1 scores is widened to hold Wilson's as well, and the result is flagged;
-    one cluster gives no bootstrap interval. `scheme="plain"` ignores clusters, which may then be None.
+    The default `method="t"` leaves out each video in turn and draws nothing; `percentile` and `bca` are the bootstrap,
+    which is too narrow with few videos, and all that the `two_level` scheme has. Fewer than six clusters are flagged;
+    one gives no interval over videos. `scheme="plain"` ignores clusters, which may then be None.
 
     >>> right = [1, 1, 0, 1, 1, 0, 1, 0, 1, 1, 1, 1, 0, 1, 1, 1]
     >>> video = [v for v in "abcdefgh" for _ in range(2)]
-    >>> print(bootstrap_mean(right, video, seed=1))
+    >>> print(bootstrap_mean(right, video))
+    0.750 [0.456, 0.915]
+    >>> print(bootstrap_mean(right, video, seed=1, method="percentile"))
     0.750 [0.562, 0.938]
     >>> print(bootstrap_mean(right[:4], video[:4]))
-    0.750 [0.301, 1.000] (few clusters: 2)
+    0.750 [0.010, 0.999] (few clusters: 2)
     """
-    plan = Resampling(**drawing)
+    plan = plan_for(scheme, drawing)
     scores, codes = _columns(values, clusters, scheme, point)
     return mean_interval(sample_of(scores, codes, scheme), scheme, point, plan)
 
@@ -64,16 +68,46 @@ def bootstrap_slices(
     >>> from surgeval.stats import slices_by
     >>> rows = slices_by("skill", ["verb", "target"] * 8)
     >>> print(bootstrap_slices([1, 0, 1, 1] * 4, [v for v in "abcdefgh" for _ in range(2)], rows))
-    skill=target: 0.500 [0.125, 0.875]
-    skill=verb: 1.000 [0.676, 1.000]
+    skill=target: 0.500 [0.167, 0.833]
+    skill=verb: 1.000 [0.589, 1.000]
     """
     scores, codes = _columns(values, clusters, scheme, point)
     chosen = masks(slices, len(scores))
     results = []
     for name, mask in chosen.items():
-        plan = Resampling(name=name, **drawing)
+        plan = plan_for(scheme, {"name": name, **drawing})
         results.append(mean_interval(sample_of(scores[mask], codes[mask], scheme), scheme, point, plan))
     return Intervals(tuple(results))
+
+
+def share_interval(successes: npt.ArrayLike, totals: npt.ArrayLike, *, level: float = 0.95, name: str = "") -> Interval:
+    """A share from each video's counts: as `bootstrap_mean` of the 0/1 scores they count.
+
+    >>> print(share_interval([3, 5, 2, 6, 4, 3, 5], [6, 8, 5, 7, 9, 6, 5]))
+    0.609 [0.414, 0.774]
+    """
+    hits, sizes = np.asarray(successes, dtype=np.float64), np.asarray(totals, dtype=np.float64)
+    if (
+        hits.shape != sizes.shape
+        or hits.ndim != 1
+        or not (sizes > 0).any()
+        or not ((hits >= 0) & (hits <= sizes)).all()
+    ):
+        raise BadInput(sentence("successes", None, None, "counts that are no part of the totals", "one per video"))
+    hits, sizes = hits[sizes > 0], sizes[sizes > 0]
+    rows, estimate = float(sizes.sum()), float(hits.sum() / sizes.sum())
+    if len(sizes) == 1:
+        low, high = wilson(float(hits.sum()), rows, level)
+        method = "wilson"
+    else:
+        low, high = share_ends(estimate, (hits.sum() - hits) / (rows - sizes), sizes, rows, level)
+        method = "wilson t"
+    return Interval(estimate, low, high, level, method, "cluster", "flat", round(rows), len(sizes), 0, name)
+
+
+def plan_for(scheme: Scheme, drawing: NamedDrawing) -> Resampling:
+    """How the interval is made: the two_level scheme exists only as a bootstrap."""
+    return Resampling.by_drawing("the two_level scheme", drawing) if scheme == "two_level" else Resampling(**drawing)
 
 
 def _columns(values: Scores, clusters: Iterable[Any] | None, scheme: Scheme, point: Point) -> tuple[Floats, Ints]:
@@ -112,17 +146,40 @@ def sample_of(scores: Floats, codes: Ints, scheme: Scheme) -> Sample:
 
 def mean_interval(sample: Sample, scheme: Scheme, point: Point, plan: Resampling) -> Interval:
     """The interval of one sample's mean."""
-    estimate, clusters = sample.estimate(point), len(sample.sizes)
-    rows, proportion = int(sample.sizes.sum()), sample.binary
-    method, used, notes = str(plan.method), 0, []
+    estimate, clusters, rows = sample.estimate(point), len(sample.sizes), int(sample.sizes.sum())
+    used, note = 0, "all scores are equal" if sample.constant and clusters > 1 else ""
     if clusters == 1:
         low = high = float("nan")
-        method = "none"
-        notes.append("one cluster has no bootstrap interval")
-    elif sample.constant:
+        method, note = "none", "one cluster has no interval over clusters"
+        if sample.binary:
+            low, high = wilson(min(estimate * rows, rows), rows, plan.level)
+            method = "wilson"
+    elif plan.method == "t":
+        low, high, method = _student(sample, point, plan.level)
+    else:
+        low, high, method, used = _drawn(sample, scheme, point, plan)
+    return Interval(estimate, low, high, plan.level, method, scheme, point, rows, clusters, used, plan.name, note)
+
+
+def _student(sample: Sample, point: Point, level: float) -> tuple[float, float, str]:
+    """Ends from leaving out each cluster; scores from 0 to 1 have a mean from 0 to 1."""
+    estimate, left_out = sample.estimate(point), jackknife(sample, point)[0]
+    sizes = sample.terms(point)[1]
+    if sample.binary:
+        return *share_ends(estimate, left_out, sizes, sample.effective_n(point), level), "wilson t"
+    if sample.constant:
+        return estimate, estimate, "t"
+    fraction = bool((sample.scores >= 0).all() and (sample.scores <= 1).all())
+    return *t_ends(estimate, left_out, sizes, level, (0.0, 1.0) if fraction else UNBOUNDED), "t"
+
+
+def _drawn(sample: Sample, scheme: Scheme, point: Point, plan: Resampling) -> tuple[float, float, str, int]:
+    """Ends from resamples, and how many there were."""
+    estimate, rows = sample.estimate(point), int(sample.sizes.sum())
+    method, used = str(plan.method), 0
+    if sample.constant:
         low = high = estimate
-        notes.append("all scores are equal")
-    elif scheme == "plain" and proportion:
+    elif scheme == "plain" and sample.binary:
         low, high = exact_ends(int(sample.totals.sum()), rows, plan)
         method = f"exact {method}"
     else:
@@ -130,12 +187,10 @@ def mean_interval(sample: Sample, scheme: Scheme, point: Point, plan: Resampling
         low, high = interval_ends(
             estimate, replicates(sample, scheme, point, plan), lambda: jackknife(sample, point), plan
         )
-    if proportion and (clusters < FEW_CLUSTERS or sample.constant):
+    if sample.binary and (len(sample.sizes) < FEW_CLUSTERS or sample.constant):
         # The bootstrap of few or equal clusters is too narrow, and Wilson's ignores clusters: neither alone is safe.
         n = sample.effective_n(point)
         wilson_low, wilson_high = wilson(min(estimate * n, n), n, plan.level)
         low, high = float(np.fmin(low, wilson_low)), float(np.fmax(high, wilson_high))
-        method = "wilson" if method == "none" else f"{method} + wilson"
-    return Interval(
-        estimate, low, high, plan.level, method, scheme, point, rows, clusters, used, plan.name, "; ".join(notes)
-    )
+        method = f"{method} + wilson"
+    return low, high, method, used

@@ -43,7 +43,7 @@ def krippendorff_alpha(
     >>> round(krippendorff_alpha(videos).value, 3)
     0.625
     """
-    plan = Resampling(**drawing)
+    plan = Resampling.by_drawing("a coefficient of agreement", drawing)
     if metric not in ("nominal", "ordinal", "interval", "ratio"):
         raise BadInput(sentence("metric", None, None, repr(metric), "nominal, ordinal, interval or ratio"))
     codes, known = _codes(ratings, categories)

@@ -1,37 +1,52 @@
-"""Paired comparisons: two models on the same questions, or two settings of one model, share every resample.
+"""Paired comparisons: two models on the same questions, or two settings of one model.
 
-Pairing removes the difficulty of the videos from the comparison; an unpaired test on paired data throws it away.
-The p-value is that of the ranking: two-sided, from the signs of the resampled differences, with +1 smoothing.
+Pairing removes the difficulty of the videos from the comparison; an unpaired test on paired data throws it away. By
+default p is that of the exchange test (`_exchange`) and the interval leaves out each video in turn (`_student`); both
+hold with few videos. `method="percentile"` and `"bca"` are the paired bootstrap: intervals and p from the same
+resamples of videos for both, which claim too much with few of them, and the rule of the challenges' ranking.
+
+One rule says what is claimed: two models are *told apart* when p ≤ 1 − level. The interval never contradicts it: where
+the exchange test and the interval disagree about 0, the end nearest to 0 is moved to 0.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Unpack
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias, Unpack
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
+from surgeval.arrays import Floats, Ints
+from surgeval.stats._exchange import exchange_p, exchange_signs
 from surgeval.stats._inputs import Scores, finite, same_length
 from surgeval.stats._interval import FEW_CLUSTERS, Interval
-from surgeval.stats._means import Point, Scheme, jackknife, replicates
-from surgeval.stats._resample import NamedDrawing, Resampling, interval_ends, snapped, two_sided_p, usable
-from surgeval.stats.bootstrap import read_clusters, sample_of
-from surgeval.stats.statistic import Statistic, as_matrix, interval_of, replicate
+from surgeval.stats._means import Point, Sample, Scheme, jackknife, replicates
+from surgeval.stats._resample import NamedDrawing, Resampling, blocks, interval_ends, snapped, two_sided_p, usable
+from surgeval.stats._student import UNBOUNDED, defined_without, t_ends, t_p
+from surgeval.stats.bootstrap import plan_for, read_clusters, sample_of
+from surgeval.stats.statistic import Matrix, Statistic, as_matrix, check_names, codes_of, interval_of, replicate
 
-__all__ = ["Difference", "paired_difference", "paired_statistic"]
+__all__ = ["Difference", "paired_difference", "paired_statistic", "paired_vector"]
+
+Progress: TypeAlias = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """a − b with its interval; `p` is NaN below six clusters, where no test can reach 0.05."""
+    """a − b with its interval; `p` is NaN below six clusters, where no test can reach 0.05.
+
+    `test` names what p comes from: `exchange` of the two models' videos, `t` (leaving out videos) or `bootstrap`.
+    """
 
     a: float
     b: float
     interval: Interval
     p: float
+    test: str = "exchange"
 
     @property
     def estimate(self) -> float:
@@ -43,6 +58,11 @@ class Difference:
         """Whether enough clusters stand behind the comparison for a test."""
         return not math.isnan(self.p)
 
+    @property
+    def told_apart(self) -> bool:
+        """Whether a difference is claimed: p ≤ 1 − level, and at least six clusters."""
+        return self.testable and self.p <= 1 - self.interval.level + 1e-12 and not self.interval.few_clusters
+
     def __str__(self) -> str:
         p = f"p = {self.p:.4f}" if self.testable else "not testable"
         return f"{self.a:.3f} − {self.b:.3f} = {self.interval}, {p}"
@@ -50,7 +70,8 @@ class Difference:
     def to_frame(self) -> pl.DataFrame:
         """One row: both values, the p-value and the fields of the interval; NaN as null."""
         pair = pl.DataFrame({"a": [self.a], "b": [self.b], "p": [self.p]}).with_columns(pl.all().fill_nan(None))
-        return pl.concat([self.interval.to_frame(), pair], how="horizontal")
+        said = pl.DataFrame({"told_apart": [self.told_apart], "test": [self.test]})
+        return pl.concat([self.interval.to_frame(), pair, said], how="horizontal")
 
     def _repr_html_(self) -> str:
         return str(self.to_frame()._repr_html_())
@@ -70,59 +91,167 @@ def paired_difference(
     >>> gaze = [1, 1, 1, 0, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 0, 1]
     >>> none = [1, 0, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 1, 1, 0, 0]
     >>> print(paired_difference(gaze, none, [v for v in "abcdefgh" for _ in range(2)]))
-    0.812 − 0.500 = 0.312 [0.125, 0.438], p = 0.0020
+    0.812 − 0.500 = 0.312 [0.000, 0.529], p = 0.0625
     """
-    plan = Resampling(**drawing)
+    plan = plan_for(scheme, drawing)
     first, second = finite(a, "a"), finite(b, "b")
     same_length(first, second, "b")
     codes = read_clusters(first, clusters, scheme, point)
     gap = first - second
     sample = sample_of(gap, codes, scheme)
-    estimate = float(snapped(np.array(sample.estimate(point)), float(np.abs(gap).max())))
+    scale = float(np.abs(gap).max())
+    estimate = float(snapped(np.array(sample.estimate(point)), scale))
     means = [sample_of(side, codes, scheme).estimate(point) for side in (first, second)]
     count = len(sample.sizes)
-    low = high = p = float("nan")
-    note, used = "one cluster has no bootstrap interval", 0
-    if count > 1:
-        drawn = snapped(replicates(sample, scheme, point, plan), float(np.abs(gap).max()))
-        low, high = (
-            (estimate, estimate)
-            if sample.constant
-            else interval_ends(estimate, drawn, lambda: jackknife(sample, point), plan)
-        )
-        note, used = "all differences are equal" if sample.constant else "", plan.resamples
-        p = float(two_sided_p(drawn)) if count >= FEW_CLUSTERS else p
-    method = "none" if count == 1 else str(plan.method)
-    interval = Interval(estimate, low, high, plan.level, method, scheme, point, len(gap), count, used, plan.name, note)
-    return Difference(means[0], means[1], interval, p)
+    interval = Interval(
+        estimate, math.nan, math.nan, plan.level, "none", scheme, point, len(gap), count, 0, plan.name,
+        "one cluster has no interval over clusters",
+    )  # fmt: skip
+    if count == 1:
+        return Difference(means[0], means[1], interval, math.nan)
+    note, ends = "all differences are equal" if sample.constant else "", (estimate, estimate)
+    if plan.method == "t":
+        if not sample.constant:
+            fractions = all(bool((side >= 0).all() and (side <= 1).all()) for side in (first, second))
+            bounds = (-1.0, 1.0) if fractions else UNBOUNDED
+            ends = t_ends(estimate, jackknife(sample, point)[0], sample.terms(point)[1], plan.level, bounds)
+        p, used, test = _exchanged_mean(sample, point, plan, scale), 0, "exchange"
+    else:
+        drawn = snapped(replicates(sample, scheme, point, plan), scale)
+        if not sample.constant:
+            ends = interval_ends(estimate, drawn, lambda: jackknife(sample, point), plan)
+        p, used, test = float(two_sided_p(drawn)), plan.resamples, "bootstrap"
+    interval = replace(interval, low=ends[0], high=ends[1], method=str(plan.method), resamples=used, note=note)
+    return _decided(Difference(means[0], means[1], interval, p, test))
 
 
 def paired_statistic(
-    a: Statistic,
-    b: Statistic,
+    statistic: Statistic,
     clusters: Iterable[Any],
     *,
     batched: bool = False,
+    sizes: npt.ArrayLike | None = None,
+    mixed: bool = True,
     **drawing: Unpack[NamedDrawing],
 ) -> Difference:
-    """The same for any two statistics of cluster multiplicities, such as the mAP of two detectors.
+    """The same for any number of two models, such as the mAP of two detectors.
+
+    `statistic` gets how often each video of `a` and then each video of `b` counts (twice as many multiplicities as
+    `clusters`) and treats all of them as the videos of one model: ones and zeros give `a`, zeros and ones `b`, and a
+    mixture the model that answered some videos as `a` and the others as `b`, which the exchange test needs. Where
+    mixtures cannot be computed (`mixed=False`), p is that of Student's t, as the interval is.
 
     >>> import numpy as np
-    >>> first, second, total = np.array([3, 5, 2, 6, 4, 3]), np.array([2, 5, 1, 3, 4, 2]), np.array([6, 8, 5, 7, 9, 6])
-    >>> print(paired_statistic(lambda m: m @ first / (m @ total), lambda m: m @ second / (m @ total), "abcdef"))
-    0.561 − 0.415 = 0.146 [0.043, 0.278], p = 0.0080
+    >>> hits, total = np.array([3, 5, 2, 6, 4, 3, 2, 5, 1, 3, 4, 2]), np.tile([6, 8, 5, 7, 9, 6], 2)
+    >>> print(paired_statistic(lambda m: m @ hits / (m @ total), "abcdef"))
+    0.561 − 0.415 = 0.146 [-0.041, 0.334], p = 0.1250
+    """
+    label = drawing.get("name", "")
+    return paired_vector(statistic, clusters, [label], batched=batched, sizes=sizes, mixed=mixed, **drawing)[0]
+
+
+def paired_vector(
+    statistic: Statistic,
+    clusters: Iterable[Any],
+    names: Sequence[str],
+    *,
+    batched: bool = False,
+    sizes: npt.ArrayLike | None = None,
+    mixed: bool = True,
+    progress: Progress | None = None,
+    **drawing: Unpack[NamedDrawing],
+) -> tuple[Difference, ...]:
+    """`paired_statistic` of several numbers at once (one per entry of `names`), on shared exchanges.
+
+    >>> import numpy as np
+    >>> hits, total = np.array([3, 5, 2, 6, 4, 3, 2, 5, 1, 3, 4, 2]), np.tile([6, 8, 5, 7, 9, 6], 2)
+    >>> both = paired_vector(lambda m: [m @ hits, m @ hits / (m @ total)], "abcdef", ["hits", "share"])
+    >>> [difference.p for difference in both]
+    [0.125, 0.125]
     """
     plan = Resampling(**drawing)
-    first, second = as_matrix(a, batched, 1), as_matrix(b, batched, 1)
+    check_names(names)
+    codes = codes_of(clusters)
+    joint = as_matrix(statistic, batched, len(names))
+    sides = [_side(joint, which) for which in (0, 1)]
 
-    def gap(m: Any) -> Any:
-        return first(m) - second(m)
+    def gap(drawn: Ints) -> Floats:
+        return sides[0](drawn) - sides[1](drawn)
 
-    drawn = replicate(gap, clusters, plan)
-    scale = float(np.nanmax(np.abs(drawn.values), initial=0.0))
-    interval = interval_of(drawn, 0, plan, plan.name)
-    defined, _ = usable(drawn.values[:, 0])
-    testable = drawn.clusters >= FEW_CLUSTERS and defined.size > 0 and math.isfinite(interval.estimate)
-    p = float(two_sided_p(snapped(defined, scale))) if testable else float("nan")
-    ones = np.ones((1, drawn.clusters), dtype=np.int64)
-    return Difference(float(first(ones)[0, 0]), float(second(ones)[0, 0]), interval, p)
+    found = replicate(gap, codes.tolist(), plan, sizes)
+    ones = np.ones((1, len(codes)), dtype=np.int64)
+    a, b = (side(ones)[0] for side in sides)
+    scale = np.fmax(np.abs(a), np.abs(b))
+    if len(codes) < FEW_CLUSTERS:
+        p, test = np.full(len(names), math.nan), "none"
+    elif plan.method != "t":
+        p = np.array([_drawn_p(found.values[:, column], float(scale[column])) for column in range(len(names))])
+        test = "bootstrap"
+    elif mixed:
+        p, test = _exchanged(joint, found.estimate, codes, plan, scale, progress), "exchange"
+    else:
+        known = [defined_without(found.left_out[:, column], found.sizes) for column in range(len(names))]
+        p = np.array([t_p(float(found.estimate[k]), *one[:2], float(scale[k])) for k, one in enumerate(known)])
+        test = "t"
+    return tuple(
+        _decided(Difference(float(a[k]), float(b[k]), interval_of(found, k, plan, name), float(p[k]), test))
+        for k, name in enumerate(names)
+    )
+
+
+def _decided(difference: Difference) -> Difference:
+    """No p below six clusters or without an estimate; and an interval that says of 0 what the exchange test says."""
+    interval, p = difference.interval, difference.p
+    if interval.few_clusters or math.isnan(interval.estimate):
+        return replace(difference, p=math.nan)
+    if difference.test != "exchange" or math.isnan(interval.low) or math.isnan(p):
+        return difference
+    low, high = interval.low, interval.high
+    if not difference.told_apart:
+        low, high = min(low, 0.0), max(high, 0.0)
+    elif low < 0 < high:
+        low, high = (0.0, high) if interval.estimate > 0 else (low, 0.0)
+    return replace(difference, interval=replace(interval, low=low, high=high))
+
+
+def _exchanged_mean(sample: Sample, point: Point, plan: Resampling, scale: float) -> float:
+    """P of a mean difference: a swap turns the sign of the video's sum, and the denominator stays."""
+    sums = sample.terms(point)[0]
+    signs, exact = exchange_signs(plan.rng("exchange"), len(sums), plan.resamples)
+    return float(exchange_p(sums.sum(), signs @ sums, exact, scale=scale))
+
+
+def _exchanged(
+    joint: Matrix, observed: Floats, codes: Ints, plan: Resampling, scale: Floats, progress: Progress | None
+) -> Floats:
+    """P of every number: what it is when some videos of the two models are swapped, less what the rest gives."""
+    signs, exact = exchange_signs(plan.rng("exchange"), len(codes), plan.resamples)
+    kept = (signs[:, codes] > 0).astype(np.int64)
+    gaps, start = np.empty((len(kept), len(observed))), 0
+    for rows in blocks(len(kept), 2 * len(codes)):
+        stay = kept[start : start + rows]
+        gaps[start : start + rows] = joint(np.hstack([stay, 1 - stay])) - joint(np.hstack([1 - stay, stay]))
+        start += rows
+        if progress is not None:
+            progress(rows)
+    p = [exchange_p(observed[k], gaps[:, k], exact, scale=_finite(scale[k])) for k in range(len(observed))]
+    return np.array(p, dtype=np.float64)
+
+
+def _finite(value: float) -> float:
+    return float(value) if math.isfinite(value) else 0.0
+
+
+def _side(joint: Matrix, which: int) -> Matrix:
+    """The number of one model as a function of its own videos' multiplicities."""
+
+    def alone(drawn: Ints) -> Floats:
+        nothing = np.zeros_like(drawn)
+        return joint(np.hstack([nothing, drawn] if which else [drawn, nothing]))
+
+    return alone
+
+
+def _drawn_p(values: Floats, scale: float) -> float:
+    defined, _ = usable(values)
+    return float(two_sided_p(snapped(defined, scale))) if defined.size else math.nan

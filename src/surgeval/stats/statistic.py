@@ -1,8 +1,8 @@
 """Intervals of any statistic that can be computed from how often each video was drawn.
 
 A metric such as mAP is not a mean of rows. Write it as a function of the videos' multiplicities (an integer per
-video; all ones = the data as they are) and it gets the same cluster bootstrap as a mean. A resample on which the
-function is undefined (NaN, for instance a class that was not drawn) is left out and counted in the note.
+video; all ones = the data as they are) and it gets the same interval as a mean. Where the function is undefined without
+a video or on a resample (NaN, for instance a class that is then absent), that one is left out and counted in the note.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from surgeval.errors import BadInput, sentence
 from surgeval.stats._inputs import encode
 from surgeval.stats._interval import Interval, Intervals
 from surgeval.stats._resample import NamedDrawing, Resampling, blocks, interval_ends, multiplicities, usable
+from surgeval.stats._student import UNBOUNDED, Bounds, cluster_sizes, defined_without, t_ends
 
 __all__ = ["Statistic", "bootstrap_statistic", "bootstrap_vector"]
 
@@ -28,12 +29,13 @@ Matrix: TypeAlias = Callable[[Ints], Floats]  # (resamples, clusters) → (resam
 
 @dataclass(frozen=True, slots=True)
 class Replicates:
-    """What a statistic is on the data, on each resample and, for BCa, without each cluster."""
+    """What a statistic is on the data, on each resample (drawn intervals) and without each cluster (t and BCa)."""
 
     estimate: Floats
     values: Floats
     left_out: Floats
     clusters: int
+    sizes: Floats  # of the clusters, in the order of `left_out`
 
 
 def bootstrap_statistic(
@@ -41,20 +43,24 @@ def bootstrap_statistic(
     clusters: Iterable[Any],
     *,
     batched: bool = False,
+    sizes: npt.ArrayLike | None = None,
+    bounds: Bounds = UNBOUNDED,
     **drawing: Unpack[NamedDrawing],
 ) -> Interval:
-    """Cluster bootstrap of `statistic(multiplicities) -> float`.
+    """An interval over clusters of `statistic(multiplicities) -> float`.
 
     `clusters` names each cluster once; multiplicities come in that order, but the order does not influence the
     result. With `batched=True` the function receives a block (resamples × clusters) and returns one value per row.
+    `sizes` says how much of the data each cluster holds (frames, boxes), `bounds` which values are possible at all.
 
     >>> import numpy as np
     >>> hits, total = np.array([3, 5, 2, 6, 4, 3, 5]), np.array([6, 8, 5, 7, 9, 6, 5])
     >>> print(bootstrap_statistic(lambda m: m @ hits / (m @ total), ["v1", "v2", "v3", "v4", "v5", "v6", "v7"]))
-    0.609 [0.479, 0.763]
+    0.609 [0.418, 0.799]
     """
     plan = Resampling(**drawing)
-    return interval_of(replicate(as_matrix(statistic, batched, 1), clusters, plan), 0, plan, plan.name)
+    drawn = replicate(as_matrix(statistic, batched, 1), clusters, plan, sizes)
+    return interval_of(drawn, 0, plan, plan.name, bounds)
 
 
 def bootstrap_vector(
@@ -63,6 +69,8 @@ def bootstrap_vector(
     names: Sequence[str],
     *,
     batched: bool = False,
+    sizes: npt.ArrayLike | None = None,
+    bounds: Bounds = UNBOUNDED,
     **drawing: Unpack[NamedDrawing],
 ) -> Intervals:
     """The same for a function that returns several numbers at once (one per entry of `names`), on shared resamples.
@@ -71,14 +79,19 @@ def bootstrap_vector(
     >>> hits, called, there = np.array([3, 5, 2, 6, 4, 3]), np.array([6, 8, 5, 7, 9, 6]), np.array([4, 6, 3, 9, 5, 4])
     >>> rates = lambda m: (m @ hits / (m @ called), m @ hits / (m @ there))
     >>> print(bootstrap_vector(rates, ["v1", "v2", "v3", "v4", "v5", "v6"], ["precision", "recall"]))
-    precision: 0.561 [0.455, 0.692]
-    recall: 0.742 [0.688, 0.800]
+    precision: 0.561 [0.383, 0.739]
+    recall: 0.742 [0.647, 0.836]
     """
     plan = Resampling(**drawing)
+    check_names(names)
+    drawn = replicate(as_matrix(statistic, batched, len(names)), clusters, plan, sizes)
+    return Intervals(tuple(interval_of(drawn, column, plan, label, bounds) for column, label in enumerate(names)))
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Refuse no name, and one name for two numbers."""
     if not names or len(set(names)) != len(names):
         raise BadInput(sentence("names", None, None, repr(list(names)), "at least one, all different"))
-    drawn = replicate(as_matrix(statistic, batched, len(names)), clusters, plan)
-    return Intervals(tuple(interval_of(drawn, column, plan, label) for column, label in enumerate(names)))
 
 
 def as_matrix(statistic: Statistic, batched: bool, columns: int) -> Matrix:
@@ -96,41 +109,54 @@ def as_matrix(statistic: Statistic, batched: bool, columns: int) -> Matrix:
     return apply
 
 
-def replicate(statistic: Matrix, clusters: Iterable[Any], plan: Resampling) -> Replicates:
-    """Evaluate the statistic on the data and on every resample."""
+def codes_of(clusters: Iterable[Any]) -> Ints:
+    """The number of each cluster in sorted order; naming none, or one twice, is an error."""
     encoded = encode(clusters)
-    count = len(encoded.codes)
-    if not count:
+    if not len(encoded.codes):
         raise BadInput(sentence("clusters", None, None, "none", "at least one"))
-    if count != len(encoded.keys):
+    if len(encoded.codes) != len(encoded.keys):
         twice = encoded.keys[int(np.bincount(encoded.codes).argmax())]
         raise BadInput(sentence("clusters", None, None, f"{twice!r} more than once", "each cluster named once"))
+    return encoded.codes
+
+
+def replicate(
+    statistic: Matrix, clusters: Iterable[Any], plan: Resampling, sizes: npt.ArrayLike | None = None
+) -> Replicates:
+    """Evaluate the statistic on the data, and on every resample or without each cluster."""
+    codes = codes_of(clusters)
+    count = len(codes)
     estimate = statistic(np.ones((1, count), dtype=np.int64))[0]
-    rng = plan.rng()
+    rng, drawing = plan.rng(), plan.method != "t" and count > 1
     # One cluster can only be drawn whole: every replicate is the estimate, and none is worth computing.
     parts = [
-        statistic(multiplicities(rng, count, rows)[:, encoded.codes])
-        for rows in blocks(plan.resamples if count > 1 else 0, count)
+        statistic(multiplicities(rng, count, rows)[:, codes])
+        for rows in blocks(plan.resamples if drawing else 0, count)
     ]
-    values = np.concatenate(parts) if parts else np.empty((0, len(estimate)))
-    bca = plan.method == "bca" and count > 1
-    left_out = statistic(1 - np.eye(count, dtype=np.int64)) if bca else np.empty((0, len(estimate)))
-    return Replicates(estimate, values, left_out, count)
+    nothing = np.empty((0, len(estimate)))
+    leaving = plan.method != "percentile" and count > 1
+    order = np.argsort(codes)
+    left_out = statistic(1 - np.eye(count, dtype=np.int64)[order]) if leaving else nothing
+    return Replicates(
+        estimate, np.concatenate(parts) if parts else nothing, left_out, count, cluster_sizes(sizes, count)[order]
+    )
 
 
-def interval_of(drawn: Replicates, column: int, plan: Resampling, name: str) -> Interval:
+def interval_of(drawn: Replicates, column: int, plan: Resampling, name: str, bounds: Bounds = UNBOUNDED) -> Interval:
     """The interval of one column of the replicates."""
     estimate, values = float(drawn.estimate[column]), drawn.values[:, column]
 
     def jackknife() -> tuple[Floats, Floats]:
         return drawn.left_out[:, column], np.ones(len(drawn.left_out))
 
+    low = high = float("nan")
     if not np.isfinite(estimate):
-        estimate, low, high = float("nan"), float("nan"), float("nan")
-        note = "the statistic is undefined on the data"
+        estimate, note = float("nan"), "the statistic is undefined on the data"
     elif drawn.clusters == 1:
-        low = high = float("nan")
-        note = "one cluster has no bootstrap interval"
+        note = "one cluster has no interval over clusters"
+    elif plan.method == "t":
+        left_out, sizes, note = defined_without(drawn.left_out[:, column], drawn.sizes)
+        low, high = t_ends(estimate, left_out, sizes, plan.level, bounds)
     else:
         defined, note = usable(values)
         low, high = interval_ends(estimate, defined, jackknife, plan)

@@ -75,6 +75,6 @@ def test_without_any_row_every_number_is_undefined() -> None:
 def test_a_share_of_all_rows_of_few_videos_is_not_certain() -> None:
     rows = pl.DataFrame({"cluster": ["a", "a", "b", "b", "c"], "right": [True] * 5})
     found = ratios(rows, {"right": share_of(pl.col("right"), EVERY)}, resamples=50, seed=0)["right"]
-    assert found.low == pytest.approx(wilson(5, 5)[0])
+    assert found.low < wilson(5, 5)[0]  # three videos are fewer than five answers
     assert (found.estimate, found.high) == (1.0, 1.0)
-    assert found.method == "percentile + wilson"
+    assert found.method == "wilson t"

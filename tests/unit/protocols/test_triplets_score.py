@@ -104,7 +104,7 @@ def test_pooled_numbers_are_those_of_the_metrics(theatre: MemoryDataset, poor: p
     assert np.mean(heavy.y) == pytest.approx(result["ivt"].overall.mAP)
 
 
-def test_intervals_contain_their_estimates_and_follow_the_seed(theatre: MemoryDataset, poor: pl.DataFrame) -> None:
+def test_intervals_contain_their_estimates_and_nothing_is_drawn(theatre: MemoryDataset, poor: pl.DataFrame) -> None:
     scores = score(theatre, poor, resamples=200)
     for component in ("i", "v", "t", "ivt"):
         interval = scores.number(component)
@@ -112,7 +112,7 @@ def test_intervals_contain_their_estimates_and_follow_the_seed(theatre: MemoryDa
         assert interval.estimate in interval
         assert not interval.few_clusters
     assert score(theatre, poor, resamples=200).to_frame().equals(scores.to_frame())
-    assert not score(theatre, poor, resamples=200, seed=1).to_frame().equals(scores.to_frame())
+    assert score(theatre, poor, resamples=200, seed=1).to_frame().equals(scores.to_frame())
 
 
 def test_one_video_gets_no_interval_and_few_videos_are_flagged(tiny: MemoryDataset, half: pl.DataFrame) -> None:

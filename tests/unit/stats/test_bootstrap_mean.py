@@ -42,7 +42,7 @@ def test_the_cluster_interval_is_that_of_a_loop_over_the_same_draws(point: Any, 
     for _ in range(400):
         drawn = [groups[int(u * len(groups))] for u in rng.random(len(groups))]
         means.append(np.concatenate(drawn).mean() if point == "flat" else np.mean([group.mean() for group in drawn]))
-    found = bootstrap_mean(scores, videos, point=point, resamples=400, seed=5, name="slice")
+    found = bootstrap_mean(scores, videos, point=point, resamples=400, seed=5, name="slice", method="percentile")
     assert [found.low, found.high] == pytest.approx(np.percentile(means, [2.5, 97.5]), abs=1e-12)
     flat, macro = scores.mean(), np.mean([group.mean() for group in groups])
     assert found.estimate == pytest.approx(flat if point == "flat" else macro, abs=1e-12)
@@ -63,7 +63,7 @@ def test_the_two_level_interval_is_that_of_a_loop_that_redraws_questions(point: 
     found = bootstrap_mean(scores, videos, scheme="two_level", point=point, resamples=20_000)
     slow = np.percentile(means, [2.5, 97.5])
     assert [found.low, found.high] == pytest.approx(slow, abs=0.06 * (slow[1] - slow[0]))
-    assert found.width > bootstrap_mean(scores, videos, point=point, resamples=20_000).width
+    assert found.width > bootstrap_mean(scores, videos, point=point, resamples=20_000, method="percentile").width
 
 
 def test_two_level_replicates_have_the_variance_of_the_formula() -> None:
@@ -92,7 +92,7 @@ def test_table_draws_are_the_binomial_quantiles_of_the_uniforms() -> None:
 
 
 def test_the_plain_interval_of_0_1_scores_is_exact_and_draws_nothing() -> None:
-    found = bootstrap_mean([1] * 37 + [0] * 13, None, scheme="plain")
+    found = bootstrap_mean([1] * 37 + [0] * 13, None, scheme="plain", method="percentile")
     assert [found.low, found.high] == [scipy_stats.binom.ppf(q, 50, 0.74) / 50 for q in (0.025, 0.975)]
     assert (found.resamples, found.method, found.clusters) == (0, "exact percentile", 50)
 
@@ -103,7 +103,9 @@ def test_the_exact_bca_interval_is_the_limit_of_the_simulated_one() -> None:
     simulated = bootstrap_mean(scores, list(range(50)), method="bca", resamples=60_000)
     assert [exact.low, exact.high] == pytest.approx([simulated.low, simulated.high], abs=0.0201)  # one question
     assert exact.method == "exact bca"
-    assert exact.low < bootstrap_mean(scores, None, scheme="plain").low  # the skew of 90 % right moves it down
+    assert (
+        exact.low < bootstrap_mean(scores, None, scheme="plain", method="percentile").low
+    )  # the skew of 90 % right moves it down
 
 
 def test_bca_agrees_with_scipy_on_skewed_independent_data() -> None:
@@ -113,7 +115,7 @@ def test_bca_agrees_with_scipy_on_skewed_independent_data() -> None:
     ).confidence_interval
     found = bootstrap_mean(values, None, scheme="plain", method="bca", resamples=20_000)
     assert [found.low, found.high] == pytest.approx([other.low, other.high], rel=0.02)
-    assert found.low > bootstrap_mean(values, None, scheme="plain", resamples=20_000).low
+    assert found.low > bootstrap_mean(values, None, scheme="plain", method="percentile", resamples=20_000).low
 
 
 def test_two_means_of_the_same_answers_can_tell_opposite_stories() -> None:
@@ -139,38 +141,38 @@ def test_one_right_answer_is_no_proof_of_perfection() -> None:
 def test_under_six_videos_the_interval_holds_both_the_bootstrap_and_wilson() -> None:
     right = np.array([1] * 9 + [0] * 1 + [1] * 1 + [0] * 9, dtype=float)
     videos = ["easy"] * 10 + ["hard"] * 10
-    found = bootstrap_mean(right, videos)
+    found = bootstrap_mean(right, videos, method="percentile")
     assert (found.low, found.high) == (0.1, 0.9)  # Wilson alone would claim [0.30, 0.70]
-    agreeing = bootstrap_mean(right, ["a", "b"] * 10)
+    agreeing = bootstrap_mean(right, ["a", "b"] * 10, method="percentile")
     assert (agreeing.low, agreeing.high) == wilson(10, 20)  # the bootstrap alone would claim [0.5, 0.5]
     assert found.method == agreeing.method == "percentile + wilson"
 
 
 def test_six_videos_are_enough_to_go_without_the_flag() -> None:
     right = [1, 0] * 6
-    six = bootstrap_mean(right, [f"v{number % 6}" for number in range(12)])
-    five = bootstrap_mean(right, [f"v{number % 5}" for number in range(12)])
+    six = bootstrap_mean(right, [f"v{number % 6}" for number in range(12)], method="percentile")
+    five = bootstrap_mean(right, [f"v{number % 5}" for number in range(12)], method="percentile")
     assert not six.few_clusters and six.method == "percentile"
     assert five.few_clusters and "wilson" in five.method
 
 
 def test_few_clusters_of_other_data_are_flagged_but_not_widened() -> None:
-    found = bootstrap_mean([0.1, 0.5, 0.3], ["a", "b", "c"])
+    found = bootstrap_mean([0.1, 0.5, 0.3], ["a", "b", "c"], method="percentile")
     assert found.few_clusters and found.method == "percentile"
 
 
 def test_all_right_in_many_videos_still_has_an_uncertainty() -> None:
-    found = bootstrap_mean([1] * 40, [f"v{number % 10}" for number in range(40)])
+    found = bootstrap_mean([1] * 40, [f"v{number % 10}" for number in range(40)], method="percentile")
     assert (found.low, found.high) == wilson(40, 40) and found.note == "all scores are equal"
 
 
 def test_macro_wilson_counts_unequal_videos_as_fewer_questions() -> None:
     right, videos = [1] * 100 + [1], ["a"] * 100 + ["b"]
     n = 4 / (1 / 100 + 1)
-    assert bootstrap_mean(right, videos, point="macro").low == pytest.approx(wilson(n, n)[0])
+    assert bootstrap_mean(right, videos, point="macro", method="percentile").low == pytest.approx(wilson(n, n)[0])
 
 
-@pytest.mark.parametrize("method", ["percentile", "bca"])
+@pytest.mark.parametrize("method", ["t", "percentile", "bca"])
 def test_equal_scores_that_are_no_proportion_have_no_width(method: Any) -> None:
     found = bootstrap_mean([0.1] * 30, [f"v{number % 7}" for number in range(30)], method=method, point="macro")
     assert found.estimate == found.low == found.high == 0.1
@@ -194,9 +196,9 @@ def test_slices_are_the_single_intervals_and_do_not_move_each_other() -> None:
 @pytest.mark.parametrize(("scheme", "binary"), list(product(["cluster", "two_level", "plain"], [True, False])))
 def test_the_memory_limit_never_moves_an_interval(scheme: Any, binary: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     scores, videos = surgery(9, binary=binary)
-    before = bootstrap_mean(scores, videos, scheme=scheme, resamples=300)
+    before = bootstrap_mean(scores, videos, scheme=scheme, resamples=300, method="percentile")
     monkeypatch.setattr("surgeval.stats._resample.BLOCK", 37)
-    after = bootstrap_mean(scores, videos, scheme=scheme, resamples=300)
+    after = bootstrap_mean(scores, videos, scheme=scheme, resamples=300, method="percentile")
     assert after == before
 
 
@@ -227,6 +229,7 @@ def test_columns_may_be_lists_arrays_or_series(read: Any) -> None:
         ([1, 0], ["a", "b"], {"scheme": "videos"}, "scheme: found 'videos'"),
         ([1, 0], ["a", "b"], {"point": "median"}, "point: found 'median'"),
         ([1, 0], ["a", "b"], {"method": "basic"}, "method: found 'basic'"),
+        ([1, 0], ["a", "b"], {"method": "t", "scheme": "two_level"}, "method: found 't', expected percentile or bca"),
         ([1, 0], ["a", "b"], {"level": 95}, "level: found 95, expected a number between 0 and 1"),
         ([1, 0], ["a", "b"], {"resamples": 0}, "resamples: found 0, expected a whole number above 0"),
     ],

@@ -24,7 +24,7 @@ def coverage(videos: int, n: int, icc: float, **options: Any) -> tuple[float, fl
     for number in range(SIMULATIONS):
         rates = rng.beta(TRUTH * (1 / icc - 1), (1 - TRUTH) * (1 / icc - 1), videos) if icc else np.full(videos, TRUTH)
         right = rng.random(videos * n) < np.repeat(rates, n)
-        interval = bootstrap_mean(right, names, resamples=1000, seed=number, **options)
+        interval = bootstrap_mean(right, names, resamples=1000, seed=number, **{"method": "percentile", **options})
         found.append((TRUTH in interval, interval.width))
     share, width = np.mean(found, axis=0)
     return float(share), float(width)
@@ -55,8 +55,10 @@ def test_the_widened_interval_of_four_videos_covers_more_than_the_bootstrap_alon
     alone, widened = [], []
     for number in range(SIMULATIONS):
         right = (rng.random(20) < TRUTH).astype(float)
-        widened.append(TRUTH in bootstrap_mean(right, names, resamples=500, seed=number))
-        shifted = bootstrap_mean(right * 0.5, names, resamples=500, seed=number)  # not 0/1: never widened
+        widened.append(TRUTH in bootstrap_mean(right, names, resamples=500, seed=number, method="percentile"))
+        shifted = bootstrap_mean(
+            right * 0.5, names, resamples=500, seed=number, method="percentile"
+        )  # not 0/1: never widened
         low, high = 2 * shifted.low, 2 * shifted.high
         alone.append(low <= TRUTH <= high)
     assert np.mean(alone) < 0.90
@@ -71,4 +73,4 @@ def test_a_paired_test_of_equal_models_rejects_about_one_time_in_twenty() -> Non
         ease = np.repeat(rng.beta(2, 2, 30), 5)
         a, b = rng.random(150) < ease, rng.random(150) < ease
         rejected.append(paired_difference(a, b, names, resamples=1000, seed=number).p <= 0.05)
-    assert 0.05 - NOISE < np.mean(rejected) < 0.07 + NOISE
+    assert 0.03 - NOISE < np.mean(rejected) < 0.05 + NOISE

@@ -32,7 +32,7 @@ def test_interval_and_p_are_those_of_a_loop_over_the_same_draws(point: Any) -> N
         per_video = [a[r].mean() - b[r].mean() for r in drawn]
         gaps.append(a[every].mean() - b[every].mean() if point == "flat" else np.mean(per_video))
     gaps = np.round(gaps, 12)  # type: ignore[assignment]
-    found = paired_difference(a, b, VIDEOS, point=point, resamples=500, seed=4, name="pair")
+    found = paired_difference(a, b, VIDEOS, point=point, resamples=500, seed=4, name="pair", method="percentile")
     assert [found.interval.low, found.interval.high] == pytest.approx(np.percentile(gaps, [2.5, 97.5]), abs=1e-9)
     le, ge = (1 + np.sum(np.array(gaps) <= 0)) / 501, (1 + np.sum(np.array(gaps) >= 0)) / 501
     assert found.p == pytest.approx(min(1, 2 * min(le, ge)))
@@ -43,7 +43,8 @@ def test_p_of_integer_sums_is_the_ranking_formula() -> None:
     a, b = two_models(0.2)
     per_video = np.array([np.sum((a - b)[6 * video : 6 * video + 6]) for video in range(10)])
     sums = multiplicities(stream(0, "bucket"), 10, 3000) @ per_video
-    assert paired_difference(a, b, VIDEOS, resamples=3000, name="bucket").p == float(two_sided_p(sums))
+    found = paired_difference(a, b, VIDEOS, resamples=3000, name="bucket", method="percentile")
+    assert found.p == float(two_sided_p(sums)) and found.test == "bootstrap"
 
 
 def test_two_sided_p_works_on_many_pairs_at_once() -> None:
@@ -77,13 +78,13 @@ def test_few_videos_allow_no_test() -> None:
 
 def test_differences_that_happen_to_be_0_or_1_are_no_proportion() -> None:
     found = paired_difference([1, 1, 1, 1], [0, 1, 1, 0], ["a", "b", "c", "d"])
-    assert found.interval.method == "percentile"
+    assert found.interval.method == "t"
 
 
 def test_the_two_level_scheme_redraws_pairs_of_answers() -> None:
     a, b = two_models(0.2)
     wide = paired_difference(a, b, VIDEOS, scheme="two_level").interval.width
-    assert wide > paired_difference(a, b, VIDEOS).interval.width
+    assert wide > paired_difference(a, b, VIDEOS, method="percentile").interval.width
     assert paired_difference(a, b, VIDEOS, scheme="plain").interval.clusters == 60
 
 
@@ -94,15 +95,49 @@ def test_columns_of_different_length_are_refused() -> None:
         paired_difference([1, 0], [1, float("nan")], ["a", "b"])
 
 
-@pytest.mark.parametrize("method", ["percentile", "bca"])
+@pytest.mark.parametrize("method", ["t", "percentile", "bca"])
 def test_a_paired_statistic_of_means_is_the_paired_difference(method: Any) -> None:
     a, b = two_models(0.15)
     names = sorted(set(VIDEOS))
     sums = [np.array([np.sum(side[6 * video : 6 * video + 6]) for video in range(10)]) for side in (a, b)]
-    found = paired_statistic(
-        lambda m: m @ sums[0] / (6 * m.sum(axis=-1)), lambda m: m @ sums[1] / (6 * m.sum(axis=-1)), names,
-        batched=True, method=method, name="x",
-    )  # fmt: skip
+    both = np.concatenate(sums)
+    found = paired_statistic(lambda m: m @ both / (6 * m.sum(axis=-1)), names, batched=True, method=method, name="x")
     other = paired_difference(a, b, VIDEOS, method=method, name="x")
     assert (found.a, found.b, found.p) == pytest.approx((other.a, other.b, other.p))
     assert (found.interval.low, found.interval.high) == pytest.approx((other.interval.low, other.interval.high))
+
+
+def means_of(a: Any, b: Any) -> Any:
+    sums = np.concatenate([[np.sum(side[6 * video : 6 * video + 6]) for video in range(10)] for side in (a, b)])
+    return lambda m: m @ sums / (6 * m.sum(axis=-1))
+
+
+@pytest.mark.parametrize("mixed", [True, False])
+def test_swapping_two_models_negates_the_interval_and_keeps_p(mixed: bool) -> None:
+    a, b = two_models(0.15)
+    names = sorted(set(VIDEOS))
+    forth, back = (paired_statistic(means_of(*sides), names, mixed=mixed) for sides in ((a, b), (b, a)))
+    assert (forth.interval.low, forth.interval.high) == pytest.approx((-back.interval.high, -back.interval.low))
+    assert forth.p == pytest.approx(back.p) and forth.estimate in forth.interval
+    renamed = paired_statistic(means_of(a, b), [f"x{name}" for name in names], mixed=mixed)
+    assert (renamed.interval.low, renamed.p) == pytest.approx((forth.interval.low, forth.p))
+    same = paired_statistic(means_of(a, a), names, mixed=mixed)
+    assert (same.estimate, same.interval.low, same.interval.high, same.p) == (0, 0, 0, 1)
+    assert (forth.test, same.told_apart) == ("exchange" if mixed else "t", False)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_interval_and_test_never_contradict_each_other(seed: int) -> None:
+    a, b = two_models(0.12, seed)
+    found = paired_difference(a, b, VIDEOS)
+    inside = found.interval.low < 0 < found.interval.high
+    assert not (found.told_apart and inside)
+    assert found.told_apart or 0 in found.interval
+
+
+def test_repeating_every_question_changes_no_difference() -> None:
+    a, b = two_models(0.15)
+    once, twice = paired_difference(a, b, VIDEOS), paired_difference([*a, *a], [*b, *b], VIDEOS * 2)
+    assert (twice.p, twice.interval.low, twice.interval.high) == pytest.approx(
+        (once.p, once.interval.low, once.interval.high)
+    )

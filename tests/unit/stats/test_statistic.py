@@ -41,7 +41,7 @@ def test_every_resample_draws_as_many_videos_as_there_are() -> None:
         seen.append(m.copy())
         return float(m[0])
 
-    bootstrap_statistic(watch, NAMES, resamples=50)
+    bootstrap_statistic(watch, NAMES, resamples=50, method="percentile")
     assert len(seen) == 51
     assert (seen[0] == 1).all()
     assert all(m.sum() == 8 and m.min() >= 0 and m.dtype == np.int64 for m in seen)
@@ -54,7 +54,9 @@ def test_a_vector_shares_resamples_so_its_parts_add_up() -> None:
 
 
 def test_resamples_without_a_rare_class_are_left_out_and_counted() -> None:
-    found = bootstrap_statistic(lambda m: float("nan") if m[0] == 0 else accuracy(m), NAMES, resamples=400)
+    found = bootstrap_statistic(
+        lambda m: float("nan") if m[0] == 0 else accuracy(m), NAMES, resamples=400, method="percentile"
+    )
     draws = stream(0, "").random((400, 8))
     missing = int(((draws * 8).astype(int) != 0).all(axis=1).sum())
     assert found.note == f"undefined on {missing} of 400 resamples, left out"
@@ -68,7 +70,9 @@ def test_a_statistic_undefined_on_the_data_has_no_value() -> None:
 
 
 def test_a_statistic_undefined_on_most_resamples_has_no_interval() -> None:
-    found = bootstrap_statistic(lambda m: 0.5 if (m == 1).all() else float("nan"), NAMES, resamples=100)
+    found = bootstrap_statistic(
+        lambda m: 0.5 if (m == 1).all() else float("nan"), NAMES, resamples=100, method="percentile"
+    )
     assert found.estimate == 0.5 and np.isnan(found.low) and "too many for an interval" in found.note
 
 

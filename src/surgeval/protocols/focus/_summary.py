@@ -166,7 +166,7 @@ def _pre_evaluation(rows: _Rows, buckets: list[Bools], resamples: int, seed: int
     videos, code = np.unique(np.array(rows.cluster), return_inverse=True)
     return bootstrap_statistic(
         bucket_mean(rows.right, code, len(videos), buckets), videos.tolist(), batched=True, resamples=resamples,
-        seed=seed, name="pre_evaluation/SCORE",
+        seed=seed, name="pre_evaluation/SCORE", sizes=np.bincount(code), bounds=(0.0, 1.0),
     )  # fmt: skip
 
 

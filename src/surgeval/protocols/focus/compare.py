@@ -1,4 +1,4 @@
-"""Two submissions on the same questions: paired differences on the same resamples of videos.
+"""Two submissions on the same questions: paired differences, exchanged video by video.
 
 A question counts where both have a correctness for it, so both numbers of a row are over the very same questions. Runs
 on other questions, or scored by other rules, are refused.
@@ -15,7 +15,7 @@ import polars as pl
 
 from surgeval.arrays import Bools
 from surgeval.errors import BadInput, visible
-from surgeval.protocols.contract import Compared, Comparison
+from surgeval.protocols.contract import Compared, Comparison, few_video_notes
 from surgeval.protocols.focus._summary import bucket_mean, with_clusters
 from surgeval.protocols.focus.result import FocusScores, load_focus
 from surgeval.stats import Difference, paired_difference, paired_statistic
@@ -31,7 +31,7 @@ def compare_focus(
 ) -> Comparison:
     """Differences a − b of pre-evaluation score, flat accuracy, mean of video means and every bucket.
 
-    Both are results or run folders. Intervals and p-values come from resampling whole videos, the same for both runs.
+    Both are results or run folders. Intervals leave out each video in turn; p-values exchange the runs' videos.
 
     >>> from surgeval.protocols.focus import score_focus
     >>> ask = [{"qID": f"q{k}", "videoID": f"v{k // 2}", "start_time": 0, "end_time": 0, "procedure_type": "",
@@ -41,7 +41,7 @@ def compare_focus(
     >>> good, poor = (score_focus(ask, truth, said(right), name=name, resamples=100)
     ...               for name, right in (("good", lambda k: k > 0), ("poor", lambda k: k % 2)))
     >>> compare_focus(good, poor)
-    good − poor: pre-evaluation score 0.917 − 0.500 = 0.417 [0.250, 0.500], p = 0.0010
+    good − poor: pre-evaluation score 0.917 − 0.500 = 0.417 [0.000, 0.631], p = 0.0625
     """
     first, second = (side if isinstance(side, FocusScores) else load_focus(side) for side in (a, b))
     _same_rules(first, second)
@@ -49,7 +49,7 @@ def compare_focus(
     settings = {**_rules(first), "questions": rows.height, "resamples": resamples, "seed": seed}
     return Comparison(
         protocol="focus", a=first.name, b=second.name, numbers=_numbers(rows, resamples, seed), settings=settings,
-        notes=_notes(first, second, left_out),
+        notes=(*few_video_notes(rows["video"].n_unique()), *_notes(first, second, left_out)),
     )  # fmt: skip
 
 
@@ -62,10 +62,15 @@ def _numbers(rows: pl.DataFrame, resamples: int, seed: int) -> tuple[Compared, .
 
     buckets = {name: rows["bucket"].eq(name).to_numpy() for name in sorted(rows["bucket"].unique())}
     videos, code = np.unique(rows["video"].to_numpy(), return_inverse=True)
-    over_a, over_b = (bucket_mean(side, code, len(videos), list(buckets.values())) for side in (a, b))
+    # Both runs' questions, the videos of b numbered after those of a: some videos of one can stand in for the other's.
+    both = bucket_mean(
+        np.concatenate([a, b]), np.concatenate([code, code + len(videos)]), 2 * len(videos),
+        [np.tile(mask, 2) for mask in buckets.values()],
+    )  # fmt: skip
     score = paired_statistic(
-        over_a, over_b, videos.tolist(), batched=True, resamples=resamples, seed=seed, name="pre_evaluation/SCORE"
-    )
+        both, videos.tolist(), batched=True, sizes=np.bincount(code), resamples=resamples, seed=seed,
+        name="pre_evaluation/SCORE",
+    )  # fmt: skip
     every, filmed = np.ones(rows.height, dtype=bool), rows["filmed"].to_numpy()
     numbers = [
         Compared("pre_evaluation_score", "pre-evaluation score", score),

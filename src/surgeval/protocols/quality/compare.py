@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from surgeval.arrays import Floats
 from surgeval.errors import BadInput
-from surgeval.protocols.contract import Compared, Comparison
+from surgeval.protocols.contract import Compared, Comparison, few_video_notes
 from surgeval.protocols.quality.result import QualityScores, load_quality
 from surgeval.stats import Difference, paired_statistic
 
@@ -41,7 +39,7 @@ def compare_quality(a: QualityScores | str | Path, b: QualityScores | str | Path
             for one in first.headlines()
         ),
         settings={"videos": videos},
-        notes=_notes(first, second, len(known[0] ^ known[1])),
+        notes=(*few_video_notes(len(videos)), *_notes(first, second, len(known[0] ^ known[1]))),
     )  # fmt: skip
 
 
@@ -53,13 +51,16 @@ def _notes(first: QualityScores, second: QualityScores, alone: int) -> tuple[str
 
 
 def _difference(first: QualityScores, second: QualityScores, measure: str, videos: list[str]) -> Difference:
-    a, b = (_mean(one.cases, measure, videos) for one in (first, second))
-    return paired_statistic(a, b, videos, batched=True)
+    sums = [_sums(one.cases, measure, videos) for one in (first, second)]
+    total, frames = np.concatenate([part[0] for part in sums]), np.concatenate([part[1] for part in sums])
+    return paired_statistic(
+        lambda counted: np.asarray((counted @ total) / (counted @ frames)), videos, batched=True, sizes=sums[0][1]
+    )
 
 
-def _mean(cases: pl.DataFrame, measure: str, videos: list[str]) -> Callable[[npt.NDArray[np.int64]], Floats]:
-    """The mean over frames as a function of how often each video was drawn."""
+def _sums(cases: pl.DataFrame, measure: str, videos: list[str]) -> tuple[Floats, Floats]:
+    """Each video's sum of a measure, and its frames."""
     sums = cases.group_by("video").agg(pl.col(measure).cast(pl.Float64).sum().alias("sum"), pl.len().alias("frames"))
     rows = {video: (total, frames) for video, total, frames in sums.iter_rows()}
     total, frames = (np.array([rows[video][k] for video in videos], dtype=np.float64) for k in (0, 1))
-    return lambda drawn: np.asarray((drawn @ total) / (drawn @ frames))
+    return total, frames

@@ -1,4 +1,4 @@
-"""Every number of this protocol is a ratio of sums over frames, so all of them share one bootstrap over videos.
+"""Every number of this protocol is a ratio of sums over frames, so all of them are functions of the videos' sums.
 
 A mean is sum over count, F1 is 2·TP over 2·TP + FP + FN, lift is summed coverage over summed chance, a difference of
 shares is a difference of sums over one count. A macro number is the mean of several such ratios.
@@ -15,7 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from surgeval.arrays import Floats
-from surgeval.stats import FEW_CLUSTERS, Interval, bootstrap_vector, wilson
+from surgeval.stats import Interval, bootstrap_statistic, share_interval
 
 __all__ = ["Ratio", "VideoSums", "ratio_of_sums", "ratios", "share_of"]
 
@@ -77,6 +77,13 @@ class VideoSums:
         groups = np.repeat(np.arange(len(parts)), [len(group) for group in parts])
         return cls(tuple(sums["cluster"].to_list()), tuple(wanted), over, under, groups)
 
+    def beside(self, other: VideoSums) -> VideoSums:
+        """The videos of both, the other's after these: for numbers in which one run stands in for the other."""
+        return replace(
+            self, videos=(*self.videos, *other.videos), over=np.vstack([self.over, other.over]),
+            under=np.vstack([self.under, other.under]),
+        )  # fmt: skip
+
     def numbers(self, drawn: npt.NDArray[np.int64]) -> Floats:
         """(resamples, numbers) for how often each video was drawn, (resamples, videos); NaN where undefined."""
         below = drawn @ self.under
@@ -98,26 +105,25 @@ def ratios(
     if not wanted:
         return {}
     sums = VideoSums.of(cases, wanted)
-    found = bootstrap_vector(sums.numbers, sums.videos, sums.names, batched=True, resamples=resamples, seed=seed)
-    made = {}
-    for number, (one, asked) in enumerate(zip(found, wanted.values(), strict=True)):
-        own, parts = sums.groups == number, [asked] if isinstance(asked, Ratio) else asked
-        videos = int((sums.under[:, own] > 0).any(axis=1).sum())
-        one = replace(one, clusters=videos)
-        if videos < 2:  # what one video alone makes up has no interval: all resamples that hold the video agree
-            one = replace(one, low=math.nan, high=math.nan)
-        elif len(parts) == 1 and parts[0].share:
-            one = _widened(one, float(sums.over[:, own].sum()), float(sums.under[:, own].sum()))
-        made[one.name] = one
-    return made
+    return {name: _interval(sums, number, asked) for number, (name, asked) in enumerate(wanted.items())}
 
 
-def _widened(one: Interval, hits: float, rows: float) -> Interval:
-    """As everywhere in surgeval: few videos, or a share of exactly 0 or 1, make the bootstrap of a share too narrow."""
-    if one.clusters >= FEW_CLUSTERS and 0 < one.estimate < 1:
-        return one
-    low, high = wilson(hits, rows, one.level)
-    return replace(one, low=min(one.low, low), high=max(one.high, high), method=f"{one.method} + wilson")
+def _interval(sums: VideoSums, number: int, asked: Ratio | Sequence[Ratio]) -> Interval:
+    """One number over the videos that have a part in it."""
+    own, name = sums.groups == number, sums.names[number]
+    rows = (sums.under[:, own] > 0).any(axis=1)
+    over, under = sums.over[np.ix_(rows, own)], sums.under[np.ix_(rows, own)]
+    if not rows.any():
+        return Interval(math.nan, math.nan, math.nan, method="none", point="statistic", name=name,
+                        note="the statistic is undefined on the data")  # fmt: skip
+    parts = [asked] if isinstance(asked, Ratio) else asked
+    if len(parts) == 1 and parts[0].share and len(over) > 1:
+        return share_interval(over[:, 0], under[:, 0], name=name)
+    videos = tuple(np.array(sums.videos, dtype=object)[rows].tolist())
+    part = VideoSums(videos, (name,), over, under, np.zeros(over.shape[1], np.int64))
+    return bootstrap_statistic(
+        lambda counted: part.numbers(counted)[:, 0], part.videos, batched=True, sizes=under.sum(axis=1), name=name
+    )
 
 
 def _columns(flat: Sequence[Ratio]) -> list[pl.Expr]:

@@ -1,4 +1,4 @@
-"""Two runs on the same frames: paired differences of the headline numbers, on the same resamples of whole videos.
+"""Two runs on the same frames: paired differences of the headline numbers, exchanged video by video.
 
 Only the model may differ, and with it the kind of heatmap and the precision of its numbers. Whatever else changes what
 a number means is named and refused.
@@ -7,16 +7,14 @@ a number means is named and refused.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from surgeval.errors import BadInput
-from surgeval.protocols.contract import Compared, Comparison
+from surgeval.protocols.contract import Compared, Comparison, few_video_notes
 from surgeval.protocols.surgxbench._numbers import NUMBERS, task_cases, wanted_of
 from surgeval.protocols.surgxbench._ratios import VideoSums
 from surgeval.protocols.surgxbench.result import SurgXScores, load_surgxbench
@@ -55,27 +53,26 @@ def compare_surgxbench(a: SurgXScores | str | Path, b: SurgXScores | str | Path)
         raise BadInput(
             f"{first.name} and {second.name}: found no number that both have, expected runs of the same task"
         )
+    few = few_video_notes(numbers[0].difference.interval.clusters)
     return Comparison(
         protocol="surgxbench", a=first.name, b=second.name, numbers=tuple(numbers),
-        settings={"resamples": first.resamples, "seed": first.seed}, notes=_notes(first, second),
+        settings={"resamples": first.resamples, "seed": first.seed}, notes=(*few, *_notes(first, second)),
     )  # fmt: skip
 
 
 def _difference(sums: Sequence[VideoSums], place: int, first: SurgXScores) -> Difference:
     """The paired difference of one number; what a single video makes up has no interval, and few videos no test."""
+    both = sums[0].beside(sums[1])
+    under = sums[0].under[:, sums[0].groups == place].sum(axis=1)
     found = paired_statistic(
-        _number(sums[0], place), _number(sums[1], place), sums[0].videos, batched=True,
-        resamples=first.resamples, seed=first.seed,
+        lambda counted: both.numbers(counted)[:, place], sums[0].videos, batched=True,
+        sizes=under if under.any() else None, resamples=first.resamples, seed=first.seed,
     )  # fmt: skip
     videos = min(int((one.under[:, one.groups == place] > 0).any(axis=1).sum()) for one in sums)
     interval = replace(found.interval, clusters=videos)
     if videos < 2:
         interval = replace(interval, low=math.nan, high=math.nan, note="one video has no interval")
     return replace(found, interval=interval, p=found.p if videos >= FEW_CLUSTERS else math.nan)
-
-
-def _number(sums: VideoSums, place: int) -> Callable[[npt.NDArray[np.int64]], npt.NDArray[np.float64]]:
-    return lambda drawn: sums.numbers(drawn)[:, place]
 
 
 def _require_comparable(first: SurgXScores, second: SurgXScores) -> None:

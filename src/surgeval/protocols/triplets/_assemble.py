@@ -56,15 +56,20 @@ class ScoringPlan:
         at = {video: number for number, video in enumerate(self.scheme.videos)}
         return [np.array([at[video] for video in group.videos], dtype=np.int64) for group in self.scheme.groups]
 
-    def numbers(self, parts: Sequence[DetectionPart] | Sequence[RecognitionPart], keys: Sequence[Key]) -> Any:
-        """Every number, the mean over groups, with its interval; and the replicates."""
+    def numbers(
+        self, parts: Sequence[DetectionPart] | Sequence[RecognitionPart], keys: Sequence[Key], sizes: Sequence[int]
+    ) -> Any:
+        """Every number, the mean over groups, with its interval; and what it was without each video."""
 
         def statistic(multiplicity: Ints) -> Floats:
             return mean_along(np.stack([part.vector(multiplicity) for part in parts]), 0)
 
-        return bootstrap(
-            statistic, keys, self.scheme.videos, resamples=self.resamples, seed=self.seed, progress=self.progress
-        )
+        return bootstrap(statistic, keys, self.scheme.videos, sizes, resamples=self.resamples, progress=self.progress)
+
+    def sizes(self, video: Ints) -> list[int]:
+        """How many boxes or frames each video holds (`video`: of each one); all alike where there are none."""
+        counts = np.bincount(video, minlength=len(self.scheme.videos))
+        return [int(count) for count in (counts if counts.any() else counts + 1)]
 
     def group_sheet(
         self, parts: Sequence[DetectionPart] | Sequence[RecognitionPart], keys: Sequence[Key]
@@ -126,7 +131,8 @@ def assemble_detection(
     keys = keys_of(
         tuple(n_classes), main, costs=parts[0].cost is not None, associations=parts[0].association is not None
     )
-    numbers, replicates = plan.numbers(parts, keys)
+    sizes = plan.sizes(data.video[data.truth.frame])
+    numbers, replicates = plan.numbers(parts, keys, sizes)
     bare = keys_of(tuple(n_classes), main, costs=False, associations=False)
     ones = np.ones(len(plan.scheme.videos), np.int64)
     under: dict[str, Floats] = {
@@ -163,7 +169,8 @@ def assemble_detection(
     notes = (*plan.said(), *_outside(numbers), *_threshold_note(thresholds), *_disagreement(sheets["conventions"]))
     thresholds = {key: value for key, value in parts[0].thresholds.items() if value == value}
     return TripletScores(
-        name=plan.name, task="detection", settings={**plan.settings, "frames": data.n_frames}, notes=notes,
+        name=plan.name, task="detection", notes=notes,
+        settings={**plan.settings, "frames": data.n_frames, "sizes": sizes},
         thresholds=thresholds if len(parts) == 1 else {}, numbers=numbers, replicates=replicates, sheets=sheets,
         curves=curves, confusions=confusions,
     )  # fmt: skip
@@ -176,7 +183,8 @@ def assemble_recognition(plan: ScoringPlan, frames: FrameScores, components: Seq
         for group, places, rare in zip(plan.scheme.groups, plan.places, plan.rare, strict=True)
     ]
     keys = recognition_keys(components, frames.main)
-    numbers, replicates = plan.numbers(parts, keys)
+    sizes = plan.sizes(frames.video)
+    numbers, replicates = plan.numbers(parts, keys, sizes)
     sheets = {"components": component_table(numbers, SCOPES[0]), "video_wise": component_table(numbers, SCOPES[1]),
               "video_first": component_table(numbers, SCOPES[2])}  # fmt: skip
     if frames.main in components:
@@ -204,7 +212,7 @@ def assemble_recognition(plan: ScoringPlan, frames: FrameScores, components: Seq
     if unanswered:
         notes.append(f"top-K counts the {len(frames.answered) - unanswered} answered frames only")
     return TripletScores(
-        name=plan.name, task="recognition", settings={**plan.settings, "frames": len(frames.answered)},
+        name=plan.name, task="recognition", settings={**plan.settings, "frames": len(frames.answered), "sizes": sizes},
         notes=tuple(notes), thresholds={}, numbers=numbers, replicates=replicates, sheets=sheets, curves=curves,
         confusions={},
     )  # fmt: skip

@@ -65,6 +65,10 @@ def _check_settings(path: Path, task: str, settings: Mapping[str, Any]) -> None:
         names = settings.get(key)
         require(key, isinstance(names, list) and bool(names) and all(isinstance(one, str) for one in names), "names")
         require(key, len(set(settings[key])) == len(settings[key]), "each name once")
+    sizes = settings.get("sizes")
+    whole = isinstance(sizes, list) and all(type(size) is int and 0 <= size < 2**53 for size in sizes)
+    require("sizes", whole and len(settings["sizes"]) == len(settings["videos"]), "a number for each video")
+    require("sizes", any(settings["sizes"]), "some above 0")
     require("components", set(settings["components"]) <= set(TITLES), f"some of {', '.join(TITLES)}")
     scheme = settings.get("scheme")
     kind = scheme.get("kind") if isinstance(scheme, dict) else None
@@ -85,8 +89,8 @@ def _number(path: Path, row: Any, settings: Mapping[str, Any]) -> ScoreNumber:
     estimate, low, high = (float("nan") if end is None else float(end) for end in ends)
     key = Key(row["scope"], row["component"], row["metric"])
     interval = Interval(
-        estimate, low, high, method="none" if low != low else "percentile", point="statistic", n=clusters,
-        clusters=clusters, resamples=settings["resamples"] if clusters > 1 else 0, name=key.text, note=row["note"],
+        estimate, low, high, method="none" if low != low else "t", point="statistic", n=clusters,
+        clusters=clusters, name=key.text, note=row["note"],
     )  # fmt: skip
     return ScoreNumber(key, interval)
 

@@ -1,7 +1,7 @@
-"""Numbers with intervals: a statistic of how often each video was drawn, remembered draw by draw.
+"""Numbers with intervals: a statistic of how often each video counts, remembered without each video.
 
-What a statistic was on every draw is kept (`StoredReplicates`) and stored beside the scores, so two scored folders are
-compared on the very same resamples of videos without reading a prediction again.
+What a statistic was on all videos and without each of them is kept (`StoredReplicates`) and stored beside the scores,
+so two scored folders are compared without reading a prediction again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from surgeval.arrays import Floats, Ints
 from surgeval.errors import DataError
 from surgeval.stats import FEW_CLUSTERS, Interval, bootstrap_vector
 
-__all__ = ["NAMES", "OUTCOMES", "STREAM", "Key", "ScoreNumber", "Statistic", "StoredReplicates", "bootstrap",
+__all__ = ["NAMES", "OUTCOMES", "Key", "ScoreNumber", "Statistic", "StoredReplicates", "bootstrap",
            "few_videos", "reading_order"]  # fmt: skip
 
 
@@ -29,7 +29,6 @@ OUTCOMES = {
     "lm": "localised and matched", "plm": "right triplet, box too far off", "ids": "identity switch",
     "idm": "box right, triplet wrong", "mil": "right triplet, no overlap", "fp": "false positive", "fn": "missed",
 }  # fmt: skip
-STREAM = "triplets"  # name of the random stream: all scores of the same videos share their resamples
 
 
 def few_videos(count: int) -> tuple[str, ...]:
@@ -121,7 +120,7 @@ class ScoreNumber:
 
 @dataclass(frozen=True)
 class StoredReplicates:
-    """What every number was on every draw of videos (a tuple of multiplicities)."""
+    """What every number was on all videos and without each of them (a tuple of multiplicities)."""
 
     keys: tuple[Key, ...]
     values: dict[tuple[int, ...], Floats]
@@ -155,12 +154,12 @@ def bootstrap(
     statistic: Statistic,
     keys: Sequence[Key],
     videos: Sequence[str],
+    sizes: Sequence[int],
     *,
     resamples: int,
-    seed: int,
     progress: Progress | None = None,
 ) -> tuple[tuple[ScoreNumber, ...], StoredReplicates]:
-    """Every number of a statistic with its interval over resampled videos, and what it was on each draw."""
+    """Every number of a statistic with its interval over videos, and what it was without each of them."""
     seen: dict[tuple[int, ...], Floats] = {}
 
     def remembered(multiplicity: Ints) -> Floats:
@@ -172,7 +171,7 @@ def bootstrap(
         return seen[draw]
 
     intervals = bootstrap_vector(
-        remembered, videos, [key.text for key in keys], resamples=resamples, seed=seed, name=STREAM
+        remembered, videos, [key.text for key in keys], sizes=sizes, bounds=(0.0, 1.0), resamples=resamples
     )
     numbers = tuple(ScoreNumber(key, interval) for key, interval in zip(keys, intervals, strict=True))
     return numbers, StoredReplicates(tuple(keys), seen)

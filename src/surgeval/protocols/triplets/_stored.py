@@ -1,7 +1,7 @@
 """The files of a scored folder as plain values: written whole, and read as files of strangers.
 
 `scores.json` holds settings, notes, thresholds and headline numbers; `details.json` the tables, curves and confusion
-matrices behind the page; `replicates.parquet` what every number was on every resample of videos. Whatever a file lacks
+matrices behind the page; `replicates.parquet` what every number was without each video. Whatever a file lacks
 or bends is a `DataError` that names it, so everything past these functions may rely on what they return.
 """
 

@@ -101,8 +101,8 @@ def score(
         claim_folder(out, "scores.json")
     if (pred is None) == (not constant):
         raise BadInput("--pred and --constant: expected one of them")
-    with progress("resamples") as bar:
-        bar.phase("reading and matching", resamples)
+    with progress("videos left out") as bar:
+        bar.phase("reading and matching", None)
         scores = score_triplets(
             data,
             pred,

@@ -1,4 +1,4 @@
-"""Two scores of the same videos: paired differences on the very same resamples.
+"""Two scores of the same videos: paired differences, each video left out of both in turn.
 
 Only scores of the same data under the same settings are compared; what differs otherwise is named and refused.
 """
@@ -11,8 +11,8 @@ from typing import Any
 
 from surgeval.arrays import Ints
 from surgeval.errors import BadInput, DataError
-from surgeval.protocols.contract import Compared, Comparison, by_key
-from surgeval.protocols.triplets._numbers import STREAM, Key, StoredReplicates, few_videos, reading_order
+from surgeval.protocols.contract import Compared, Comparison, by_key, few_video_notes
+from surgeval.protocols.triplets._numbers import Key, StoredReplicates, reading_order
 from surgeval.protocols.triplets.result import TripletScores, load_triplets
 from surgeval.stats import Difference, paired_statistic
 
@@ -40,22 +40,28 @@ def compare_triplets(a: TripletScores | str | Path, b: TripletScores | str | Pat
     >>> videos = [f"v{k // 2}" for k in range(12)]
     >>> right, wrong = (score_recognition(labels, x, videos, resamples=50) for x in (labels, 1 - labels))
     >>> print(compare_triplets(right, wrong).difference())
-    1.000 − 0.500 = 0.500 [0.500, 0.500], p = 0.0392
+    1.000 − 0.500 = 0.500 [0.500, 0.500], p = 0.0312
     """
     first, second = (one if isinstance(one, TripletScores) else load_triplets(one) for one in (a, b))
     _require_same(first, second)
-    videos, resamples, seed = (first.settings[name] for name in ("videos", "resamples", "seed"))
+    videos = first.settings["videos"]
     numbers = []
     leading, others = reading_order(first.replicates.keys, first.main)
     for key in (*leading, *others):
         sides = [_Recalled(one.replicates, key, _where(one)) for one in (first, second)]
-        found = paired_statistic(sides[0], sides[1], videos, resamples=resamples, seed=seed, name=STREAM)
+        found = paired_statistic(
+            _either(sides[0], sides[1], len(videos)), videos, sizes=first.settings["sizes"], mixed=False
+        )
         numbers.append(Compared(key.text, key.label, found, higher_is_better=key.higher_is_better))
     names = [one.folder.name if one.folder and first.name == second.name else one.name for one in (first, second)]
     return TripletComparison(
         protocol=first.protocol, a=names[0], b=names[1], numbers=tuple(numbers), settings=dict(first.settings),
-        notes=few_videos(len(videos)),
+        notes=few_video_notes(len(videos)),
     )  # fmt: skip
+
+
+def _either(a: _Recalled, b: _Recalled, videos: int) -> Any:
+    return lambda m: b(m[videos:]) if not m[:videos].any() else a(m[:videos])
 
 
 class _Recalled:
@@ -69,7 +75,7 @@ class _Recalled:
         if values is None:
             raise DataError(
                 self._label, record="replicates.parquet", found="a draw of videos that is not stored",
-                expected="the resamples of its own seed: score the predictions again",
+                expected="all videos and all but each: score the predictions again",
             )  # fmt: skip
         return float(values[self._column])
 
