@@ -209,13 +209,13 @@ def _shape(answer: str) -> Iterable[Finding]:
 def _matches(answer: str) -> Iterable[Finding]:
     for how, reading in readings(answer):
         flat = " ".join(reading.split())
-        found = False
+        matched = False
         for rule in RULES:
-            if rule.name == "language" and (found or not FOREIGN.search(flat)):
+            if rule.name == "language" and (matched or not FOREIGN.search(flat)):
                 break  # they come last; "ignore … instructions" is French as well as English, and one reason is enough
             match = rule.pattern.search(reading if rule.over == "lines" else flat)
             if match:
-                found = True
+                matched = True
                 yield Finding(rule.name, rule.reason, _short(match[0]), how)
         words = grading_talk(flat, answer)
         if words:

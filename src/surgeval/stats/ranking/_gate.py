@@ -61,7 +61,7 @@ def gate_of(
 ) -> Gate:
     """The gate of a ranking; `places[r, m]` are the models' places in resampled challenges."""
     # The sum in a fixed order: two models with equal answers must get the same mean to the last digit.
-    score = np.stack([found.accuracy for found in evidence]).sum(axis=0) / len(evidence)
+    score = np.stack([bucket.accuracy for bucket in evidence]).sum(axis=0) / len(evidence)
     before = made.final_rank[:, None] < made.final_rank
     higher = score[:, None] > score + 1e-12
     dominates = made.wins > made.wins.T

@@ -112,11 +112,11 @@ class Ranking(Decision, Result):
             "win_rate_error": self.win_rate_error[order],
             "mean_accuracy": self.mean_accuracy[order],
         }
-        found = pl.DataFrame(rows).with_columns(pl.col("win_rate", "win_rate_error").fill_nan(None))
+        table = pl.DataFrame(rows).with_columns(pl.col("win_rate", "win_rate_error").fill_nan(None))
         if gate is None:
-            return found
+            return table
         names = [self.models[m] for m in order]
-        return found.with_columns(
+        return table.with_columns(
             pl.Series("baseline", [name in gate.baselines for name in names]),
             pl.Series("against_baselines", [gate.state.get(name) for name in names], dtype=pl.String),
         )

@@ -88,9 +88,9 @@ class Bucket:
         accuracy = self.accuracy(point)
         order = np.argsort(accuracy, kind="stable")
         steps = np.concatenate([[0], np.cumsum(np.diff(accuracy[order]) > 1e-12)])
-        found = np.empty(len(order), dtype=np.int64)
-        found[order] = steps
-        return found
+        levels = np.empty(len(order), dtype=np.int64)
+        levels[order] = steps
+        return levels
 
     def drawn(self, times: Ints) -> Bucket:
         """The bucket with the video of code c in it `times[c]` times, each time as a cluster of its own."""
@@ -120,13 +120,13 @@ class Evidence:
 
 def buckets_of(outcomes: Outcomes) -> tuple[Bucket, ...]:
     """The outcomes bucket by bucket, in order of name."""
-    found = []
+    buckets = []
     for code, name in enumerate(outcomes.buckets):
         rows = slice(*np.searchsorted(outcomes.bucket, [code, code + 1]).tolist())
         sizes = np.bincount(outcomes.video[rows])
         codes = np.flatnonzero(sizes)
-        found.append(Bucket(name, outcomes.correct[rows], sizes[codes], codes))
-    return tuple(found)
+        buckets.append(Bucket(name, outcomes.correct[rows], sizes[codes], codes))
+    return tuple(buckets)
 
 
 def totals(
