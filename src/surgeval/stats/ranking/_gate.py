@@ -14,7 +14,7 @@ import numpy as np
 
 from surgeval.arrays import Bools, Ints
 from surgeval.stats.ranking._order import Decision
-from surgeval.stats.ranking._tests import Evidence
+from surgeval.stats.ranking._tests import BucketEvidence
 
 __all__ = ["STEADY", "Gate", "State", "gate_of"]
 
@@ -55,7 +55,7 @@ class Gate:
 def gate_of(
     models: tuple[str, ...],
     baselines: tuple[str, ...],
-    evidence: Sequence[Evidence],
+    evidence: Sequence[BucketEvidence],
     made: Decision,
     places: Ints | None = None,
 ) -> Gate:

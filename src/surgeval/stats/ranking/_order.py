@@ -15,7 +15,7 @@ from surgeval.arrays import Bools, Floats, Ints
 from surgeval.stats._resample import tally
 from surgeval.stats._streams import stream
 from surgeval.stats.ranking._options import Collapse, RankOptions, WinTies
-from surgeval.stats.ranking._tests import Bucket, Evidence, better_pairs, totals
+from surgeval.stats.ranking._tests import Bucket, BucketEvidence, better_pairs, totals
 
 __all__ = ["Decision", "bucket_ranks", "copeland", "decide", "positions", "win_rates"]
 
@@ -37,7 +37,7 @@ class Decision:
 
 
 def decide(
-    buckets: Sequence[Bucket], evidence: Sequence[Evidence], options: RankOptions, *names: str | int
+    buckets: Sequence[Bucket], evidence: Sequence[BucketEvidence], options: RankOptions, *names: str | int
 ) -> Decision:
     """The ranking from step 1's evidence; the buckets are drawn from once more where ties are broken."""
     tests = [better_pairs(bucket, options) for bucket in evidence]

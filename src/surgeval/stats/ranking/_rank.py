@@ -31,7 +31,7 @@ from surgeval.stats.ranking._options import (
 )
 from surgeval.stats.ranking._order import Decision, decide
 from surgeval.stats.ranking._result import Ranking
-from surgeval.stats.ranking._tests import Evidence, buckets_of, examine
+from surgeval.stats.ranking._tests import BucketEvidence, buckets_of, examine
 
 __all__ = ["Gate", "Outcomes", "RankOptions", "Ranking", "rank"]
 
@@ -95,7 +95,9 @@ def rank(
     )
 
 
-def _notes(evidence: Sequence[Evidence], models: tuple[str, ...], options: RankOptions, made: Decision) -> list[str]:
+def _notes(
+    evidence: Sequence[BucketEvidence], models: tuple[str, ...], options: RankOptions, made: Decision
+) -> list[str]:
     notes = []
     untestable = [bucket.name for bucket in evidence if bucket.p is None]
     if untestable:

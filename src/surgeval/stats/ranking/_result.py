@@ -21,7 +21,7 @@ from surgeval.stats.ranking._gate import Gate
 from surgeval.stats.ranking._input import Outcomes
 from surgeval.stats.ranking._options import RankOptions
 from surgeval.stats.ranking._order import Decision
-from surgeval.stats.ranking._tests import Evidence, buckets_of
+from surgeval.stats.ranking._tests import BucketEvidence, buckets_of
 
 __all__ = ["Ranking"]
 
@@ -45,7 +45,7 @@ class Ranking(Decision, Result):
     gate: Gate | None = None
     notes: tuple[str, ...] = ()
     outcomes: Outcomes = field(repr=False)
-    evidence: tuple[Evidence, ...] = field(repr=False)
+    evidence: tuple[BucketEvidence, ...] = field(repr=False)
 
     @property
     def mean_accuracy(self) -> Floats:
