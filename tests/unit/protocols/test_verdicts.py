@@ -311,7 +311,7 @@ def test_a_constant_answer_is_named() -> None:
     assert told.text == "It says “yes” to 97 % of the yes/no questions; of the references 69 % say so."
     assert "it says “yes” to 97 % of the yes/no questions" in verdict.sentence
     hostile = focus.Usual("<b>\x1b[31m", 30, 1.0, 0.1)
-    text = focus.reasons_of(replace(_submission(right), usual={"open_ended": hostile}))[3].text
+    text = focus.reasons_of(replace(_submission(right), usual={"open_ended": hostile}))[4].text
     assert "\x1b" not in text and "open questions" in text
     rare = replace(_submission(right), usual={"binary": focus.Usual("yes", 9, 1.0, 0.1)})
     assert "varied" not in [one.rule.name for one in focus.reasons_of(rare)]
