@@ -80,7 +80,9 @@ class Resampling:
     @classmethod
     def by_drawing(cls, what: str, drawing: NamedDrawing) -> Resampling:
         """For what has no leave-one-out interval: the percentile bootstrap unless BCa is asked for."""
-        plan = cls(**{"method": "percentile", **drawing})  # type: ignore[typeddict-item]
+        asked: NamedDrawing = {"method": "percentile"}
+        asked.update(drawing)
+        plan = cls(**asked)
         if plan.method == "t":
             raise BadInput(sentence("method", None, None, "'t'", f"percentile or bca, as {what} is drawn"))
         return plan
