@@ -122,7 +122,7 @@ def tally(indices: Ints, width: int) -> Ints:
     return np.bincount(shifted.ravel(), minlength=rows * width).reshape(rows, width)
 
 
-def snapped(values: Floats, scale: float) -> Floats:
+def snapped(values: Floats, scale: float | Floats) -> Floats:
     """The values with rounding noise around zero removed, so that signs and ties are those of exact arithmetic."""
     return np.where(np.abs(values) <= 1e-12 * scale, 0.0, values)
 
