@@ -182,11 +182,12 @@ def _steps(gain: Floats, before: Floats, n: int, truths: float, recalls: Floats)
         total += gain[k]
     # From the highest recall down: `best` is the envelope, so nothing needs to be stored.
     area, best, found = 0.0, 0.0, total
-    k = n - 1
+    k, recall = n - 1, total / truths
     for point in range(len(recalls) - 1, -1, -1):
-        while k >= 0 and found / truths >= recalls[point]:
+        while k >= 0 and recall >= recalls[point]:
             best = max(best, found / before[k])
             found -= gain[k]
+            recall = found / truths
             k -= 1
         area += best
     return area / len(recalls)

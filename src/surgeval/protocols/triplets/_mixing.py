@@ -19,10 +19,12 @@ from surgeval.protocols.triplets._detection import COST_PARTS, SCOPES, CostSums,
 from surgeval.protocols.triplets._numbers import Key, Statistic
 from surgeval.protocols.triplets._recognition import FrameScores, RecognitionPart, recognition_keys, score_frames
 
-__all__ = ["MIXED", "MOST_CELLS", "RankedBoxes", "RankedGroup", "ScoredFrames", "mixture_of"]
+__all__ = ["MIXED", "MOST_CELLS", "RankedBoxes", "RankedGroup", "ScoredFrames", "draws_of", "mixture_of"]
 
 MIXED = ("mAP50", "mAP50:95", "AR")  # the numbers of ranked boxes that a mixture of two models has
 MOST_CELLS = 20_000_000  # ranked boxes, or scores of frames, that are kept
+_LEAST_DRAWS, _WORK = 199, 60_000_000  # of a comparison: ranked boxes of both models times draws, about five seconds
+_FRAMES_PER_BOX = 8  # a score of a frame costs that much less
 
 
 @dataclass(frozen=True)
@@ -157,6 +159,12 @@ def mixture_of(a: RankedBoxes | ScoredFrames, b: RankedBoxes | ScoredFrames) -> 
         parts = _mixed_frames(a, b)
         return lambda drawn: mean_along(np.stack([part.vector(drawn) for part in parts]), 0)
     raise TypeError("boxes and frames cannot be mixed")
+
+
+def draws_of(a: RankedBoxes | ScoredFrames, b: RankedBoxes | ScoredFrames, most: int) -> int:
+    """How many exchanges to draw: `most`, or fewer where each takes long."""
+    work = (a.cells + b.cells) // (1 if isinstance(a, RankedBoxes) else _FRAMES_PER_BOX)
+    return min(most, max(_LEAST_DRAWS, _WORK // max(work, 1)))
 
 
 def _mixed_frames(a: ScoredFrames, b: ScoredFrames) -> list[RecognitionPart]:

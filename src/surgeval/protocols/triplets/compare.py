@@ -12,7 +12,7 @@ from typing import Any
 from surgeval.arrays import Ints
 from surgeval.errors import BadInput, DataError
 from surgeval.protocols.contract import Compared, Comparison, by_key, few_video_notes
-from surgeval.protocols.triplets._mixing import mixture_of
+from surgeval.protocols.triplets._mixing import draws_of, mixture_of
 from surgeval.protocols.triplets._numbers import Key, StoredReplicates, reading_order
 from surgeval.protocols.triplets.result import TripletScores, load_triplets
 from surgeval.stats import Difference, paired_statistic, paired_vector
@@ -60,7 +60,7 @@ def compare_triplets(a: TripletScores | str | Path, b: TripletScores | str | Pat
     names = [one.folder.name if one.folder and first.name == second.name else one.name for one in (first, second)]
     return TripletComparison(
         protocol=first.protocol, a=names[0], b=names[1], numbers=tuple(numbers), settings=dict(first.settings),
-        notes=few_video_notes(len(videos)),
+        notes=(*few_video_notes(len(videos)), *_tests(exchanged)),
     )  # fmt: skip
 
 
@@ -74,9 +74,17 @@ def _exchanged(first: TripletScores, second: TripletScores) -> dict[Key, Differe
     settings = first.settings
     differences = paired_vector(
         mixture_of(a, b), settings["videos"], [key.text for key in a.keys], sizes=settings["sizes"],
-        resamples=settings["resamples"], seed=settings["seed"],
+        resamples=draws_of(a, b, settings["resamples"]), seed=settings["seed"],
     )  # fmt: skip
     return dict(zip(a.keys, differences, strict=True))
+
+
+def _tests(exchanged: dict[Key, Difference]) -> tuple[str, ...]:
+    """What to know where no videos were exchanged."""
+    if exchanged:
+        return ()
+    return ("too much was scored to be kept for exchanges of videos: p is that of Student's t, which finds fewer "
+            "differences where videos are few or of unequal length",)  # fmt: skip
 
 
 def _either(a: _Recalled, b: _Recalled, videos: int) -> Any:
