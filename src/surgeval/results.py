@@ -77,7 +77,7 @@ def _rows(count: int) -> str:
 def _chosen(kind: str, known: Mapping[str, Any], name: str | None) -> Any:
     if not known:
         raise BadInput(f"{kind}: found none, expected one: this result has no {kind}s")
-    chosen = next(iter(known)) if name is None else name
-    if chosen not in known:
-        raise BadInput(f"{kind} {chosen!r}: expected one of {', '.join(known)}")
-    return known[chosen]
+    wanted = next(iter(known)) if name is None else name
+    if wanted not in known:
+        raise BadInput(f"{kind} {wanted!r}: expected one of {', '.join(known)}")
+    return known[wanted]

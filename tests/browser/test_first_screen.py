@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from surgeval.figures import Estimate, EstimateBars, EstimateGroup
-from surgeval.pages import Card, Key, Picture, Section, Table, jpeg_bytes, write_page
+from surgeval.pages import Card, LegendKey, Picture, Section, Table, jpeg_bytes, write_page
 
 pytestmark = pytest.mark.browser
 
@@ -27,8 +27,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sections = [
         Section("Result", "When it is right its lift is high.", tables=(table,),
                 figures=(_bars("Drawn", 0.5), _bars("Not there", None))),
-        Section("Gallery", cards=(Card(picture, "hook"),), key=(Key("heat", ("#30123b", "#7a0403")),
-                                                                  Key("line: attended region", ("#ffffff",)))),
+        Section("Gallery", cards=(Card(picture, "hook"),), key=(LegendKey("heat", ("#30123b", "#7a0403")),
+                                                                  LegendKey("line: attended region", ("#ffffff",)))),
     ]  # fmt: skip
     return write_page(tmp_path_factory.mktemp("first") / "report.html", "net", sections, lead="Its chance is 25 %.")
 

@@ -35,21 +35,21 @@ def options_of(text: str) -> tuple[Option, ...]:
     >>> [option.whole for option in options_of("Where is it? A) upper left B) lower right")]
     ['A) upper left', 'B) lower right']
     """
-    found = list(_OPTION.finditer(text))
-    chosen: list[re.Match[str]] = []
-    for start in reversed([n for n, match in enumerate(found) if match[1] == "A"]):  # an "A." may stand before them
-        chosen = []
-        for match in found[start:]:
-            if ord(match[1]) == ord("A") + len(chosen) and match[2] == found[start][2]:
-                chosen.append(match)
-        if len(chosen) > 1:
+    letters = list(_OPTION.finditer(text))
+    run: list[re.Match[str]] = []
+    for start in reversed([n for n, match in enumerate(letters) if match[1] == "A"]):  # an "A." may stand before them
+        run = []
+        for match in letters[start:]:
+            if ord(match[1]) == ord("A") + len(run) and match[2] == letters[start][2]:
+                run.append(match)
+        if len(run) > 1:
             break
     else:
         return ()
-    ends = [match.start() for match in chosen[1:]] + [len(text)]
+    ends = [match.start() for match in run[1:]] + [len(text)]
     return tuple(
         Option(match[1], text[match.end() : end].strip(), text[match.start() : end].strip())
-        for match, end in zip(chosen, ends, strict=True)
+        for match, end in zip(run, ends, strict=True)
     )
 
 

@@ -69,9 +69,9 @@ class DatasetFrames:
         for video in sorted(set(videos)):
             if video not in known:
                 raise DataError(dataset.root, record=f"video {video}", found="no such video", expected="its frames")
-            found = [(frame.time, frame.image) for frame in dataset.frames(video)]
+            frames = [(frame.time, frame.image) for frame in dataset.frames(video)]
             timed = sorted(
-                ((time, image) for time, image in found if time is not None and image), key=lambda two: two[0]
+                ((time, image) for time, image in frames if time is not None and image), key=lambda two: two[0]
             )
             if not timed:
                 raise DataError(dataset.root, record=f"video {video}", found="no frame with a time", expected="some")

@@ -105,8 +105,8 @@ class Detection:
                 f"update: found {len(targets)} frames of targets and {len(predictions)} of predictions, "
                 "expected the same frames in both"
             )
-        for truths, found in zip(targets, predictions, strict=False):
-            self.update_frame(truths, found, format)
+        for truths, said in zip(targets, predictions, strict=False):
+            self.update_frame(truths, said, format)
         self._ended = False
 
     def update_frame(self, targets: Sequence[Any], predictions: Sequence[Any], format: str = "list") -> None:
@@ -171,13 +171,13 @@ class Detection:
     def _match(self, hits: list[Hits], truths: list[Row], said: list[Row], column: int) -> None:
         """Every detection takes the first free truth of its class that it overlaps enough."""
         for row in said:
-            place = next(
+            free = next(
                 (k for k, truth in enumerate(truths)
                  if truth[column] == row[column] and self._iou(truth, row, both=True) >= self.threshold), None
             )  # fmt: skip
-            if place is not None:
-                del truths[place]
-            hits[int(row[column])].append((row[SCORE], place is not None))
+            if free is not None:
+                del truths[free]
+            hits[int(row[column])].append((row[SCORE], free is not None))
 
     def _iou(self, truth: Row, said: Row, *, both: bool) -> float:
         """Overlap of two boxes.
@@ -215,11 +215,11 @@ class Detection:
         """Detections for which `find` names no truth, and how many truths were taken by the others."""
         left = []
         for row in said:
-            place = find(row)
-            if place is None:
+            match = find(row)
+            if match is None:
                 left.append(row)
             else:
-                del truths[place]
+                del truths[match]
         return left, len(said) - len(left)
 
     def _same(self, row: Row, truths: list[Row], least: float) -> int | None:
@@ -231,8 +231,8 @@ class Detection:
     def _switched(self, row: Row, truths: list[Row]) -> int | None:
         """A detection on one truth that carries the name of another takes that other."""
         for truth in truths:
-            if self._iou(truth, row, both=False) > self.threshold and (place := self._named(row, truths)) is not None:
-                return place
+            if self._iou(truth, row, both=False) > self.threshold and (partner := self._named(row, truths)) is not None:
+                return partner
         return None
 
     def _covers(self, row: Row, truths: list[Row]) -> bool:
@@ -240,8 +240,8 @@ class Detection:
 
     def _named(self, row: Row, truths: list[Row]) -> int | None:
         """The first truth of the detection's class; the package takes a place of 0 for no place."""
-        place = next((k for k, truth in enumerate(truths) if truth[0] == row[0]), None)
-        return None if place == 0 and self.mode == "legacy" else place
+        namesake = next((k for k, truth in enumerate(truths) if truth[0] == row[0]), None)
+        return None if namesake == 0 and self.mode == "legacy" else namesake
 
     def _numbers(self, videos: list[_Video], component: str) -> dict[str, Any]:
         if component not in COLUMN and self.mode == "fixed":

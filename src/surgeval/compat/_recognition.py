@@ -108,11 +108,11 @@ class Recognition:
     def _frames(self, videos: list[list[Batch]], component: str) -> Batch:
         empty = (np.zeros((0, self.num_class)), np.zeros((0, self.num_class)))
         batches = [batch for video in videos for batch in video] or [empty]
-        joined = np.concatenate([b[0] for b in batches]), np.concatenate([b[1] for b in batches])
+        whole = np.concatenate([b[0] for b in batches]), np.concatenate([b[1] for b in batches])
         if component == "ivt":
-            return joined
+            return whole
         space = self._space(component)
-        return component_max(joined[0], component, space), component_max(joined[1], component, space)
+        return component_max(whole[0], component, space), component_max(whole[1], component, space)
 
     def _ap(self, videos: list[list[Batch]], component: str) -> Floats:
         ap = average_precision(*self._frames(videos, component))

@@ -52,8 +52,8 @@ def dataset_formats() -> dict[str, Format]:
     result = dict(_builtin())
     for entry in entry_points(group=GROUP):
         try:
-            found = entry.load()
-            result[entry.name] = found() if isinstance(found, type) else found
+            loaded = entry.load()
+            result[entry.name] = loaded() if isinstance(loaded, type) else loaded
         except (ImportError, AttributeError, TypeError) as error:
             raise BadInput(
                 f"entry point {GROUP}.{entry.name}: found {entry.value}, which fails with: {error}"
@@ -114,12 +114,12 @@ def open_dataset(
             raise BadInput(
                 f"format {format!r}: found a mapping as well, expected no format: it describes a table of boxes"
             )
-        found: Dataset = TableFormat().open(target, space, existing(mapping, "a mapping file"))
+        dataset: Dataset = TableFormat().open(target, space, existing(mapping, "a mapping file"))
     else:
-        found = _found(target, format).open(target, space)
+        dataset = _found(target, format).open(target, space)
     if boxes is None:
-        return found
-    return join_boxes(found, open_dataset(boxes) if isinstance(boxes, str | Path) else boxes)
+        return dataset
+    return join_boxes(dataset, open_dataset(boxes) if isinstance(boxes, str | Path) else boxes)
 
 
 def _found(path: Path, format: str | None) -> Format:

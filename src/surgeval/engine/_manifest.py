@@ -33,13 +33,13 @@ def library_versions(*distributions: str) -> dict[str, str]:
     >>> sorted(library_versions("scipy"))
     ['numpy', 'polars', 'python', 'scipy', 'surgeval']
     """
-    found = {"surgeval": __version__, "python": ".".join(platform.python_version_tuple()[:2])}
+    versions = {"surgeval": __version__, "python": ".".join(platform.python_version_tuple()[:2])}
     for name in ("numpy", "polars", *distributions):
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
-            found[name] = "absent"
-    return found
+            versions[name] = "absent"
+    return versions
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,13 +45,13 @@ class Method:
     words: Literal["mean", "first"] = "mean"  # cross-attention: all real words, or the first token alone
 
     def __post_init__(self) -> None:
-        for field, found, allowed in (
+        for field, value, allowed in (
             ("name", self.name, NAMES),
             ("order", self.order, ORDERS),
             ("words", self.words, WORDS),
         ):
-            if found not in allowed:
-                raise BadInput(f"heatmap method: {field}: found {found!r}, expected one of {', '.join(allowed)}")
+            if value not in allowed:
+                raise BadInput(f"heatmap method: {field}: found {value!r}, expected one of {', '.join(allowed)}")
         for field, number in (("start_layer", self.start_layer), ("layer", self.layer)):
             if isinstance(number, bool) or not isinstance(number, int):
                 raise BadInput(f"heatmap method: {field}: found {number!r}, expected a whole number")
@@ -64,9 +64,9 @@ class Method:
 
     def record(self) -> MethodRecord:
         """The choices that matter to this method, for run.json."""
-        found = {"name": self.name, **{field: getattr(self, field) for field in _RELEVANT[self.name]}}
+        record = {"name": self.name, **{field: getattr(self, field) for field in _RELEVANT[self.name]}}
         # A matching head says log-odds: "the score as it is", which no cosine is part of.
-        return {**found, "score_scale": "log-odds"} if (self.name, self.score_scale) == ("cross", "cosine") else found
+        return {**record, "score_scale": "log-odds"} if (self.name, self.score_scale) == ("cross", "cosine") else record
 
 
 @dataclass(frozen=True)

@@ -82,11 +82,11 @@ class Paste:
 
     def upsample(self, maps: npt.ArrayLike) -> AnyArray:
         """(…, grid rows, grid columns) → (…, visible rows, visible columns)."""
-        found = np.asarray(maps)
-        self._check(found.shape)
-        if found.dtype != np.float64:
-            found = found.astype(np.float32)
-        small: AnyArray = self.rows.astype(found.dtype) @ found @ self.columns.T.astype(found.dtype)
+        values = np.asarray(maps)
+        self._check(values.shape)
+        if values.dtype != np.float64:
+            values = values.astype(np.float32)
+        small: AnyArray = self.rows.astype(values.dtype) @ values @ self.columns.T.astype(values.dtype)
         return small
 
     def upsample_torch(self, maps: torch.Tensor) -> torch.Tensor:
@@ -126,11 +126,11 @@ def _inside(low: float, high: float, size: int) -> slice:
 
 def _weights(pixels: slice, low: float, high: float, cells: int) -> Singles:
     centres = np.arange(pixels.start, pixels.stop) + 0.5
-    place = np.clip((centres - low) / (high - low) * cells - 0.5, 0, cells - 1)
-    cell = np.minimum(np.floor(place).astype(np.int64), max(cells - 2, 0))
-    share = place - cell
-    at = np.arange(len(place))
-    weights = np.zeros((len(place), cells))
+    position = np.clip((centres - low) / (high - low) * cells - 0.5, 0, cells - 1)
+    cell = np.minimum(np.floor(position).astype(np.int64), max(cells - 2, 0))
+    share = position - cell
+    at = np.arange(len(position))
+    weights = np.zeros((len(position), cells))
     weights[at, cell] = 1 - share
     if cells > 1:
         weights[at, cell + 1] = share

@@ -33,8 +33,8 @@ def bracketed(rows: torch.Tensor, k: int, sample: int = _SAMPLE, margin: int = _
     while math.gcd(step, size) > 1 and step > 1:  # a step that divides the width would see a few columns only
         step -= 1
     some = rows[:, ::step].contiguous().sort(dim=1).values
-    place = (k - 1) / max(size - 1, 1) * (some.shape[1] - 1)
-    first, last = math.floor(place) - margin, math.ceil(place) + margin
+    offset = (k - 1) / max(size - 1, 1) * (some.shape[1] - 1)
+    first, last = math.floor(offset) - margin, math.ceil(offset) + margin
     low = some[:, first] if first >= 0 else torch.full_like(some[:, 0], -math.inf)
     high = some[:, last] if last < some.shape[1] else torch.full_like(some[:, 0], math.inf)
     below, up_to = rows < low[:, None], rows <= high[:, None]
@@ -45,22 +45,22 @@ def bracketed(rows: torch.Tensor, k: int, sample: int = _SAMPLE, margin: int = _
     lengths = (n_up_to - n_below) * few
     # One message from the device instead of many: how much is inside, and whether every row is settled.
     total, longest, settled, usual = torch.stack([lengths.sum(), lengths.max(), (tied | few).sum(), few.sum()]).tolist()
-    found = low  # right where a plateau is the answer
+    value = low  # right where a plateau is the answer
     if total:
         inside = up_to.logical_xor_(below)
         if usual < len(rows):
             inside &= few[:, None]
         at = inside.flatten().nonzero()[:, 0]
         row = at // size
-        place = torch.arange(total, device=rows.device) - (lengths.cumsum(0) - lengths)[row]
+        offset = torch.arange(total, device=rows.device) - (lengths.cumsum(0) - lengths)[row]
         table = rows.new_full((len(rows), longest), math.inf)
-        table[row, place] = rows.flatten()[at]
+        table[row, offset] = rows.flatten()[at]
         rank = (k - 1 - n_below).clamp(0, longest - 1)
-        found = torch.where(few, table.sort(dim=1).values.gather(1, rank[:, None])[:, 0], found)
+        value = torch.where(few, table.sort(dim=1).values.gather(1, rank[:, None])[:, 0], value)
     if settled < len(rows):
         hard = ~(tied | few)
-        found[hard] = rows[hard].kthvalue(k, dim=1).values
-    return found
+        value[hard] = rows[hard].kthvalue(k, dim=1).values
+    return value
 
 
 def count(masks: torch.Tensor) -> torch.Tensor:

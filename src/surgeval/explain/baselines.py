@@ -37,8 +37,8 @@ def edges(image: Image, boxes: npt.ArrayLike = ()) -> Singles:
     """The strength of brightness edges (Sobel), smoothed a little: a map that never saw a prompt."""
     _size(image)
     grey = cv2.GaussianBlur(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY).astype(np.float32), (0, 0), 1.5)
-    found: Singles = cv2.magnitude(cv2.Sobel(grey, cv2.CV_32F, 1, 0), cv2.Sobel(grey, cv2.CV_32F, 0, 1))
-    return found
+    strength: Singles = cv2.magnitude(cv2.Sobel(grey, cv2.CV_32F, 1, 0), cv2.Sobel(grey, cv2.CV_32F, 0, 1))
+    return strength
 
 
 def oracle(image: Image, boxes: npt.ArrayLike = ()) -> Singles:

@@ -49,9 +49,9 @@ def map_correlation(first: npt.ArrayLike, second: npt.ArrayLike) -> Floats:
     ranks = [rankdata(heat.reshape(shape), axis=-1) for heat in (a, b)]
     left, right = (rank - rank.mean(axis=-1, keepdims=True) for rank in ranks)
     spread = np.sqrt((left**2).sum(axis=-1) * (right**2).sum(axis=-1))
-    found = np.full(spread.shape, np.nan)
-    np.divide((left * right).sum(axis=-1), spread, out=found, where=spread > 0)
-    return found
+    correlation = np.full(spread.shape, np.nan)
+    np.divide((left * right).sum(axis=-1), spread, out=correlation, where=spread > 0)
+    return correlation
 
 
 def prompt_randomisation(
@@ -77,7 +77,7 @@ def prompt_randomisation(
     if len(texts) < 2:
         raise BadInput(f"prompts: found {len(texts)}, expected at least two to exchange")
     own = torch.as_tensor(which)
-    names = [str(place) for place in range(len(own))] if names is None else names
+    names = [str(number) for number in range(len(own))] if names is None else names
     if len(names) != len(own):
         raise BadInput(f"names: found {len(names)}, expected one for each of {len(own)} images")
     drawn = np.reshape([stream(seed, "prompts", name).random(tuple(own.shape[1:])) for name in names], tuple(own.shape))
@@ -108,7 +108,7 @@ def weight_randomisation(
     original = heatmaps(model, pixels, texts, which, method).values.cpu().numpy()
     ruined = copy.deepcopy(model)
     blocks = _blocks(ruined, pixels[:1], texts)
-    found = []
+    steps = []
     for name, modules in blocks.items():
         with torch.no_grad():
             for module in modules:
@@ -116,8 +116,8 @@ def weight_randomisation(
                     order = stream(seed, name, label, weight.numel()).random(weight.numel()).argsort()
                     weight.copy_(weight.flatten()[torch.from_numpy(order).to(weight.device)].reshape(weight.shape))
         maps = heatmaps(ruined, pixels, texts, which, method).values.cpu().numpy()
-        found.append(map_correlation(original, maps))
-    return Cascade(tuple(blocks), np.stack(found))
+        steps.append(map_correlation(original, maps))
+    return Cascade(tuple(blocks), np.stack(steps))
 
 
 def _blocks(model: Contrastive, pixels: torch.Tensor, texts: TextBank) -> dict[str, list[torch.nn.Module]]:

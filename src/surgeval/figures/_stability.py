@@ -58,12 +58,12 @@ class StabilityLines:
 
     def _drawn(self, model: int) -> list[float | None]:
         """Places with models that share one drawn side by side."""
-        found: list[float | None] = []
+        drawn: list[float | None] = []
         for k, place in enumerate(self.places[model]):
             sharing = [m for m, row in enumerate(self.places) if row[k] == place]
             shift = 0.0 if place is None else (sharing.index(model) - (len(sharing) - 1) / 2) * _APART
-            found.append(None if place is None else place + max(-0.4, min(0.4, shift)))
-        return found
+            drawn.append(None if place is None else place + max(-0.4, min(0.4, shift)))
+        return drawn
 
     def to_plotly(self) -> dict[str, Any]:
         """One trace per model, so the legend hides and shows them."""

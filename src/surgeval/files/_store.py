@@ -97,12 +97,12 @@ class Store:
     def row(self, key: str) -> tuple[Any, ...] | None:
         """The values stored under a key, each of its column's kind; None where there are none."""
         names = ", ".join(column.name for column in self.columns)
-        found = self._ask(f"SELECT {names} FROM {self.table} WHERE {self.key} = ?", _storable(key))  # noqa: S608
-        for column, value in zip(self.columns, found or (), strict=False):
+        rows = self._ask(f"SELECT {names} FROM {self.table} WHERE {self.key} = ?", _storable(key))  # noqa: S608
+        for column, value in zip(self.columns, rows or (), strict=False):
             if wanted := column.wanted(value):
                 where = f"{self.key} {key[:60]}"
                 raise DataError(self.path, record=where, field=column.name, found=f"{value!r:.60}", expected=wanted)
-        return found
+        return rows
 
     def put(self, key: str, values: Sequence[str | int | float | None], *, replace: bool = False) -> None:
         """Keep values; on disk when this returns. Of two racing rows the first stays, unless `replace` is set."""

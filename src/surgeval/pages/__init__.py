@@ -10,7 +10,7 @@ from surgeval.pages._figures import save_figures
 from surgeval.pages._glossary import glossary, glossary_page
 from surgeval.pages._library import single_file
 from surgeval.pages._page import jpeg_bytes, render_page, write_page
-from surgeval.pages._parts import Card, Fact, Finding, Key, Link, Picture, Plot, Section, Table, Term
+from surgeval.pages._parts import Card, Fact, Finding, LegendKey, Link, Picture, Plot, Section, Table, Term
 from surgeval.pages._safety import script_data
 
 __all__ = [
@@ -18,7 +18,7 @@ __all__ = [
     "Evidence",
     "Fact",
     "Finding",
-    "Key",
+    "LegendKey",
     "Link",
     "Picture",
     "Plot",

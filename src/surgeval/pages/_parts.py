@@ -19,7 +19,7 @@ from surgeval.errors import BadInput
 from surgeval.figures import Figure
 from surgeval.pages._evidence import Evidence
 
-__all__ = ["Card", "Fact", "Finding", "Key", "Link", "Picture", "Plot", "Section", "Table", "Term"]
+__all__ = ["Card", "Fact", "Finding", "LegendKey", "Link", "Picture", "Plot", "Section", "Table", "Term"]
 
 _JPEG = b"\xff\xd8\xff"
 
@@ -163,7 +163,7 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class LegendKey:
     """What a colour of the pictures means: a line of one colour, or a scale from the first colour to the last."""
 
     text: str
@@ -202,7 +202,7 @@ class Section:
     evidence: tuple[Evidence, ...] = ()  # the cases of one model, or of several side by side
     findings: tuple[Finding, ...] = ()
     paired: bool = False  # figures two by two where the screen is wide enough
-    key: tuple[Key, ...] = ()  # what the colours of the pictures mean
+    key: tuple[LegendKey, ...] = ()  # what the colours of the pictures mean
     terms: tuple[Term, ...] = ()  # a glossary
 
     @property

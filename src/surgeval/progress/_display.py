@@ -37,7 +37,7 @@ class Kind:
 
 
 @dataclass
-class Phase:
+class Stage:
     """A part of the job with a name; what it counts may be nothing, or of several kinds."""
 
     name: str
@@ -47,9 +47,9 @@ class Phase:
     def text(self, now: float) -> str:
         """The phase in one line.
 
-        >>> Phase("looking", {"frames": Kind(180, 60, 2.0)}, began=0.0).text(2.0)
+        >>> Stage("looking", {"frames": Kind(180, 60, 2.0)}, began=0.0).text(2.0)
         'frames 60/180 · 30 frames/s · 0:04 left'
-        >>> Phase("loading phantom-clip", began=0.0).text(3.0)
+        >>> Stage("loading phantom-clip", began=0.0).text(3.0)
         'loading phantom-clip · 0:03'
         """
         elapsed = max(now - self.began, 1e-9)
@@ -76,7 +76,7 @@ class Display:
     def __init__(self, *, show: bool = True, eager: bool = False, console: Console | None = None) -> None:
         self._show, self.eager, self._console = show and not _STATE.quiet, eager, console
         self._bar: Bar | None = None
-        self._phase: Phase | None = None
+        self._phase: Stage | None = None
         self._times: dict[str, float] = {}
         self._lock = threading.RLock()
         self._pause, self._due = _FIRST, time.monotonic() + _FIRST
@@ -108,7 +108,7 @@ class Display:
         """The job enters a phase that counts things of these kinds (None: nobody knows how many)."""
         with self._lock:
             self._close_phase()
-            self._phase = Phase(name, {kind: Kind(total) for kind, total in kinds.items()}, time.monotonic())
+            self._phase = Stage(name, {kind: Kind(total) for kind, total in kinds.items()}, time.monotonic())
         if self.eager and self._bar is None:
             self._line(self.line().rpartition(" · ")[0])
         restart_clock()

@@ -67,18 +67,18 @@ class Descriptor:
 
     def part(self, name: str) -> Callable[..., Any]:
         """The function behind one of the parts, imported now."""
-        place = getattr(self, name)
-        module, colon, attribute = place.partition(":")
+        address = getattr(self, name)
+        module, colon, attribute = address.partition(":")
         if not colon:
-            raise BadInput(f"protocol {self.name}: {name}: found {place!r}, expected MODULE:FUNCTION")
+            raise BadInput(f"protocol {self.name}: {name}: found {address!r}, expected MODULE:FUNCTION")
         try:
             function: Callable[..., Any] = getattr(import_module(module), attribute)
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] in ("torch", "transformers", "safetensors", "tokenizers"):
                 raise MissingExtra(f"protocol {self.name}", error.name or "") from error
-            raise BadInput(f"protocol {self.name}: {name} = {place!r}: {error}") from error
+            raise BadInput(f"protocol {self.name}: {name} = {address!r}: {error}") from error
         except (ImportError, AttributeError) as error:
-            raise BadInput(f"protocol {self.name}: {name} = {place!r}: {error}") from error
+            raise BadInput(f"protocol {self.name}: {name} = {address!r}: {error}") from error
         if not callable(function):
-            raise BadInput(f"protocol {self.name}: {name} = {place!r}: found {function!r:.60}, expected a function")
+            raise BadInput(f"protocol {self.name}: {name} = {address!r}: found {function!r:.60}, expected a function")
         return function

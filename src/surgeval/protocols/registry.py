@@ -103,6 +103,6 @@ def load_run(folder: str | Path) -> RunResult:
     Traceback (most recent call last):
     surgeval.errors.DataError: no/such/run/run.json: found no such file, expected the record of a run
     """
-    place = Path(folder)
-    result: RunResult = descriptor_of(place).part("load")(place)
+    run = Path(folder)
+    result: RunResult = descriptor_of(run).part("load")(run)
     return result

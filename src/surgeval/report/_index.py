@@ -137,11 +137,11 @@ def _tables(runs: Sequence[RunResult]) -> tuple[Table, ...]:
 
 def _by_number(runs: Sequence[RunResult]) -> dict[str, dict[int, Headline]]:
     """Label → number of the run → headline."""
-    found: dict[str, dict[int, Headline]] = {}
+    headlines: dict[str, dict[int, Headline]] = {}
     for n, run in enumerate(runs):
         for headline in run.headlines():
-            found.setdefault(headline.label, {})[n] = headline
-    return found
+            headlines.setdefault(headline.label, {})[n] = headline
+    return headlines
 
 
 def _cell(known: Mapping[int, Headline], run: int) -> str:

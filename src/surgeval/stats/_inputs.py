@@ -92,7 +92,7 @@ def same_length(first: Floats, second: Floats | Ints, what: str) -> None:
 
 def masks(slices: Mapping[str, npt.ArrayLike], rows: int) -> dict[str, Bools]:
     """The slices as boolean row masks; one of another type or length, or an empty one, is an error naming it."""
-    found: dict[str, Bools] = {}
+    checked: dict[str, Bools] = {}
     for name, rows_of in slices.items():
         mask = np.asarray(rows_of)
         if mask.dtype != np.bool_ or mask.shape != (rows,):
@@ -101,10 +101,10 @@ def masks(slices: Mapping[str, npt.ArrayLike], rows: int) -> dict[str, Bools]:
             )
         if not mask.any():
             raise BadInput(sentence("slices", repr(name), None, "no rows", "at least one (leave empty slices out)"))
-        found[name] = mask
-    if not found:
+        checked[name] = mask
+    if not checked:
         raise BadInput(sentence("slices", None, None, "none", "at least one"))
-    return found
+    return checked
 
 
 def slices_by(column: str, labels: Iterable[Any]) -> dict[str, Bools]:

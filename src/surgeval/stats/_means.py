@@ -117,8 +117,8 @@ def _redrawn_rows(sample: Sample, point: Point, plan: Resampling) -> Floats:
         slots = tally(draw(outer, clusters, rows), clusters) * sizes  # redrawn rows per resample and video
         spans, repeats = slots.sum(axis=1), slots.ravel()
         within = (inner.random(int(spans.sum())) * np.repeat(np.tile(sizes, rows), repeats)).astype(np.int64)
-        chosen = worth.take(np.repeat(np.tile(starts, rows), repeats) + within)
-        sums = np.add.reduceat(chosen, np.cumsum(spans) - spans)
+        drawn = worth.take(np.repeat(np.tile(starts, rows), repeats) + within)
+        sums = np.add.reduceat(drawn, np.cumsum(spans) - spans)
         parts.append(sums / (spans if point == "flat" else clusters))
     return np.concatenate(parts)
 

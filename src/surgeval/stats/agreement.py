@@ -90,8 +90,10 @@ def _distance(known: tuple[Any, ...], weights: str | None, given: bool) -> Float
         return 1.0 - np.eye(len(known))
     if weights not in ("linear", "quadratic"):
         raise BadInput(sentence("weights", None, None, repr(weights), "None, linear or quadratic"))
-    place = np.arange(len(known), dtype=np.float64) if given else numeric_ratings(known, "weights without `categories`")
-    gap = np.abs(place[:, None] - place[None, :])
+    position = (
+        np.arange(len(known), dtype=np.float64) if given else numeric_ratings(known, "weights without `categories`")
+    )
+    gap = np.abs(position[:, None] - position[None, :])
     gap = gap if weights == "linear" else gap**2
     return gap / max(float(gap.max()), 1.0)
 

@@ -47,7 +47,7 @@ def krippendorff_alpha(
     if metric not in ("nominal", "ordinal", "interval", "ratio"):
         raise BadInput(sentence("metric", None, None, repr(metric), "nominal, ordinal, interval or ratio"))
     codes, known = _codes(ratings, categories)
-    place = _places(known, metric, given=categories is not None)
+    position = _places(known, metric, given=categories is not None)
     total, raters = codes.shape
     pairable = (codes >= 0).sum(axis=1) >= 2
     kept = None if clusters is None else ready(clusters)
@@ -70,7 +70,7 @@ def krippendorff_alpha(
     if metric == "ordinal":
         features, disagreement = _ordinal(pairs, marginals)
     else:
-        features, disagreement = _fixed(pairs, marginals, place, metric)
+        features, disagreement = _fixed(pairs, marginals, position, metric)
     patterns = np.unique(np.sort(codes, axis=1), axis=0, return_inverse=True)[1].ravel().astype(np.int64)
     cells = Units.of(features, patterns, kept)
     return assess(label, cells, disagreement, plan, raters=raters, categories=known, undefined=ONE_CATEGORY, note=note)
@@ -92,10 +92,10 @@ def _codes(ratings: Iterable[Iterable[Any]], categories: Sequence[Any] | None) -
 def _places(known: tuple[Any, ...], metric: Metric, given: bool) -> Floats:
     if metric == "nominal" or (metric == "ordinal" and given):
         return np.arange(len(known), dtype=np.float64)
-    place = numeric_ratings(known, f"metric {metric}")
-    if metric == "ratio" and (place < 0).any():
-        raise BadInput(sentence("metric ratio", None, None, f"the label {place.min():g}", "numbers of 0 or more"))
-    return place
+    position = numeric_ratings(known, f"metric {metric}")
+    if metric == "ratio" and (position < 0).any():
+        raise BadInput(sentence("metric ratio", None, None, f"the label {position.min():g}", "numbers of 0 or more"))
+    return position
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,8 +112,8 @@ class BoxTable:
         if beside:
             return beside
         classes = {row.label for group in self._videos.values() for entry in group.values() for row in entry.rows}
-        found = sorted({spelled for label in classes if (spelled := self._map.classes.get(label, label))})[:10_000]
-        return packaged_with(found) or space_of_names(self._table.stem if self._table else "table", found)
+        spellings = sorted({spelled for label in classes if (spelled := self._map.classes.get(label, label))})[:10_000]
+        return packaged_with(spellings) or space_of_names(self._table.stem if self._table else "table", spellings)
 
     def videos(self, on_problem: OnProblem = raise_errors) -> tuple[Video, ...]:
         """One per distinct video of the table."""
@@ -141,7 +141,7 @@ class BoxTable:
                 place.report("size-missing", "boxes in pixels and no image", "the image, or `size` in the mapping")
                 continue
             size = size or NOMINAL
-            instances = tuple(found for row in entry.rows if (found := self._instance(row, place, size)))
+            instances = tuple(instance for row in entry.rows if (instance := self._instance(row, place, size)))
             time = (entry.number - first) / fps if fps else None
             yield Frame(video, entry.name, entry.number, time, ImageRef(image) if image else None, *size, instances,
                         labelled=entry.image is None or self._map.unlisted == "empty")  # fmt: skip

@@ -94,15 +94,15 @@ class CholecT45(CholecT50):
 
     def _instances(self, ids: tuple[int, ...], tools: tuple[int, ...] | None, place: Place) -> tuple[Instance, ...]:
         """One per triplet, and one for an instrument that `instrument/` names and no triplet does."""
-        found = [Instance(Triplet(*self.space.triplets[number])) for number in ids]
-        own = {instance.triplet.instrument for instance in found}
+        instances = [Instance(Triplet(*self.space.triplets[number])) for number in ids]
+        own = {instance.triplet.instrument for instance in instances}
         for tool in sorted(own ^ set(own if tools is None else tools)):
             where = "triplet" if tool in own else "instrument"
             said = f"{self.space.instruments[tool]} in {where}/ alone"
             place.warn("components-differ", said, "the instruments of the triplets in instrument/")
             if tool not in own:
-                found.append(Instance(Triplet(tool)))
-        return tuple(found)
+                instances.append(Instance(Triplet(tool)))
+        return tuple(instances)
 
 
 def _flags(path: Path, count: int, tell: OnProblem) -> dict[int, tuple[int, ...]]:

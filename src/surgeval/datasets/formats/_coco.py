@@ -54,8 +54,8 @@ class Coco:
         if space and (given is None or space is given):
             return space, {number: Triplet(*space.triplets[k]) for k, number in enumerate(ids)}
         space = given or space_of_names(first.path.stem, labels, first.phases)
-        found = {number: space.find_name("instrument", first.categories[number]) for number in ids}
-        return space, {number: Triplet(k) for number, k in found.items() if k >= 0}
+        instruments = {number: space.find_name("instrument", first.categories[number]) for number in ids}
+        return space, {number: Triplet(k) for number, k in instruments.items() if k >= 0}
 
     def videos(self, on_problem: OnProblem = raise_errors) -> tuple[Video, ...]:
         """One per folder (or prefix) of the image names."""
@@ -195,9 +195,9 @@ def coco_files(path: Path) -> list[Path]:
     if path.is_file():
         return [path] if path.suffix.lower() == ".json" and looks_like_coco(path) else []
     for folder in (path, path / "annotations"):
-        found = [folder / name for name in names(folder) if name.endswith(".json") and looks_like_coco(folder / name)]
-        if found:
-            return found
+        files = [folder / name for name in names(folder) if name.endswith(".json") and looks_like_coco(folder / name)]
+        if files:
+            return files
     return []
 
 

@@ -170,9 +170,9 @@ class CocoIndex:
         """Image record and annotation records of each frame of a video."""
         for row in self.videos[video].tolist():
             first, last = np.searchsorted(self._owner, [row, row + 1]).tolist()
-            found = [*self._records([self._spans[row].tolist(), *self._owned[first:last].tolist()], place)]
-            if found:
-                yield found[0], found[1:]
+            records = [*self._records([self._spans[row].tolist(), *self._owned[first:last].tolist()], place)]
+            if records:
+                yield records[0], records[1:]
 
     def _records(self, spans: list[list[int]], place: Place) -> Iterator[dict[str, Any]]:
         """The records at these places of the file, parsed again."""

@@ -77,8 +77,8 @@ class Copesd:
 
     def _space(self) -> LabelSpace:
         texts = (text for group in self._videos.values() for entry in group.values() for text in entry.texts)
-        found = {match[1] for _, _, answer in texts for match in _BOXED.finditer(answer)}
-        return space_of_names("copesd", [*INSTRUMENTS, *sorted(found - set(INSTRUMENTS))[:10_000]])
+        named = {match[1] for _, _, answer in texts for match in _BOXED.finditer(answer)}
+        return space_of_names("copesd", [*INSTRUMENTS, *sorted(named - set(INSTRUMENTS))[:10_000]])
 
     def videos(self, on_problem: OnProblem = raise_errors) -> tuple[Video, ...]:
         """One per folder of the image paths."""
@@ -118,19 +118,19 @@ class Copesd:
 
     def _instances(self, entry: _ImageEntry, place: Place, size: tuple[int, int]) -> tuple[Instance, ...]:
         """Each instrument with its box once, although several sentences speak of the same image."""
-        found: dict[tuple[str, str], Instance] = {}
+        instances: dict[tuple[str, str], Instance] = {}
         for record, instruction, answer in entry.texts:
             here = place.at(f"{entry.tail[:120]}, record {record}")
             for match in _BOXED.finditer(answer):
                 key = (match[1].casefold(), "".join(match[2].split()))
-                if key in found:
+                if key in instances:
                     continue
                 instrument = here.named(self.space, "instrument", match[1])
                 box = _box(match[2], here, size)
                 if instrument is not None and box is not None:
                     more: dict[str, object] = {"instruction": instruction, "motion": _BOXED.sub(r"\1", answer)}
-                    found[key] = Instance(Triplet(instrument), box, attributes=more)
-        return tuple(found.values())
+                    instances[key] = Instance(Triplet(instrument), box, attributes=more)
+        return tuple(instances.values())
 
     def questions(self, on_problem: OnProblem = raise_errors) -> Iterator[Question]:
         """None."""
@@ -181,9 +181,9 @@ def copesd_files(path: Path) -> list[Path]:
     for inner in _LABELS:
         folder = path / inner
         files = [folder / name for name in names(folder) if name.endswith(".json")]
-        found = [file for file in files if _looks_like_copesd(file)]
-        if found:
-            return found
+        matching = [file for file in files if _looks_like_copesd(file)]
+        if matching:
+            return matching
     return []
 
 

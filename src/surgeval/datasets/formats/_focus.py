@@ -51,23 +51,23 @@ def _primary(value: Any, place: Place, field: str) -> str | None:
     text = place.text(value, field)
     if text is None:
         return None
-    found = _leaves().get(_spelling(text))
-    if found is None and _spelling(text) in _groups():
+    leaf = _leaves().get(_spelling(text))
+    if leaf is None and _spelling(text) in _groups():
         place.warn("capability-group", shown(text), "a leaf of the taxonomy", field)
         return _groups()[_spelling(text)]
-    if found is None:
+    if leaf is None:
         place.report("capability-unknown", shown(text), "a capability of the taxonomy", field)
-    return found
+    return leaf
 
 
 def _secondaries(value: Any, place: Place, field: str) -> tuple[str, ...]:
     result = []
     for item in (place.items(value, field) or ()) if value is not None else ():
-        found = _leaves().get(_spelling(item)) if isinstance(item, str) else None
-        if found is None:
+        leaf = _leaves().get(_spelling(item)) if isinstance(item, str) else None
+        if leaf is None:
             place.warn("capability-unknown", shown(item), "a capability of the taxonomy", field)
         else:
-            result.append(found)
+            result.append(leaf)
     return tuple(result)
 
 
@@ -254,9 +254,9 @@ class Focus:
 
     def videos(self, on_problem: OnProblem = raise_errors) -> tuple[Video, ...]:
         """The videos that the questions are about (problems are told by `questions`)."""
-        found = {question.video: question.procedure for question in self.questions(lambda _: None)
+        procedures = {question.video: question.procedure for question in self.questions(lambda _: None)
                  if isinstance(question, VqaQuestion)}  # fmt: skip
-        return tuple(Video(name, procedure=procedure) for name, procedure in found.items())
+        return tuple(Video(name, procedure=procedure) for name, procedure in procedures.items())
 
     def frames(self, video: str, on_problem: OnProblem = raise_errors) -> Iterator[Frame]:
         """None."""

@@ -144,8 +144,8 @@ class Intent:
 
     def videos(self, on_problem: OnProblem = raise_errors) -> tuple[Video, ...]:
         """The clusters that the questions are about (problems are told by `questions`)."""
-        found = dict.fromkeys(item.cluster for item in read_items(self._file, lambda _: None))
-        return tuple(Video(name) for name in found)
+        clusters = dict.fromkeys(item.cluster for item in read_items(self._file, lambda _: None))
+        return tuple(Video(name) for name in clusters)
 
     def frames(self, video: str, on_problem: OnProblem = raise_errors) -> Iterator[Frame]:
         """None."""

@@ -166,15 +166,15 @@ class Labelme:
         self, shapes: list[Any], size: tuple[int, int], letterbox: Letterbox | None, place: Place
     ) -> Iterator[Instance]:
         width, height = (letterbox.width, letterbox.height) if letterbox else size
-        joined: dict[object, list[_Shape]] = {}
+        groups: dict[object, list[_Shape]] = {}
         for number, value in enumerate(shapes):
             here = place.at(f"shape {number}")
             record = here.mapping(value)
             shape = self._shape(record, letterbox, here) if record is not None else None
             if shape is not None:
                 joins = shape.group is not None and not shape.rectangle
-                joined.setdefault((shape.triplet, shape.group) if joins else number, []).append(shape)
-        for parts in joined.values():
+                groups.setdefault((shape.triplet, shape.group) if joins else number, []).append(shape)
+        for parts in groups.values():
             outline = tuple(shape.points for shape in parts)
             box = place.at(parts[0].record).placed(bounds(outline), width, height, "points")
             if box is None:
@@ -255,14 +255,14 @@ def _named(file: Path) -> set[tuple[str, str, str]]:
     """The (label, action, target) names in one file; '' where not given."""
     data = read_json(file, lambda _: None)
     shapes = data.get("shapes") if isinstance(data, dict) else None
-    found = set()
+    labels = set()
     for shape in shapes if isinstance(shapes, list) else ():
         if isinstance(shape, dict) and isinstance(shape.get("label"), str) and shape["label"]:
             attributes = shape.get("attributes")
             attributes = attributes if isinstance(attributes, dict) else {}
             rest = [value if isinstance(value := attributes.get(key), str) else "" for key in ("Action", "Target")]
-            found.add((shape["label"], rest[0], rest[1]))
-    return found
+            labels.add((shape["label"], rest[0], rest[1]))
+    return labels
 
 
 def looks_like_labelme(path: Path) -> bool:

@@ -136,14 +136,14 @@ class Phantom:
         image = find_image(folder, name)
         successor = folder / f"{int(name[:12]) + 1:0{len(name)}d}{image.suffix}"
         rows = here.items(record.get("instances"), "instances")
-        found = [self._instance(k, item, size, here) for k, item in enumerate(rows or ())]
+        instances = [self._instance(k, item, size, here) for k, item in enumerate(rows or ())]
         phase = record.get("phase")
         region = record.get("region")
         objects = record.get("objects")
         until = time + (1 / self._fps if self._fps else 0.04)
         return Frame(
             video, name, number_of(name, number), time, ImageRef(image), *size,
-            tuple(instance for instance in found if instance),
+            tuple(instance for instance in instances if instance),
             phase=here.named(self.space, "phase", phase) if phase is not None else None,
             successor=ImageRef(successor),
             camera=_camera(record.get("camera"), here),

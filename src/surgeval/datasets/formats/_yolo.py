@@ -147,9 +147,9 @@ def yolo_class_names(root: Path, tell: OnProblem) -> list[str] | None:
     for name in names(root):
         if name.endswith((".yaml", ".yml")):
             text = read_text(root / name, tell, MAX_BYTES)
-            found = _yaml_names(text) if text else None
-            if found:
-                return found
+            listed = _yaml_names(text) if text else None
+            if listed:
+                return listed
     for name in ("classes.txt", "obj.names", "names.txt"):
         for folder in (root, root / "labels"):
             if is_there(folder / name):
@@ -166,16 +166,16 @@ def _yaml_names(text: str) -> list[str] | None:
     if match[1].strip().startswith("["):
         inline = text[match.start(1) :].split("]", 1)[0].strip()[1:]
         return [part.strip().strip("'\"") for part in inline.split(",") if part.strip()]
-    found: dict[int, str] = {}
+    numbered: dict[int, str] = {}
     for line in text[match.end() :].splitlines()[1:]:
         entry = re.match(r"\s*(?:-|(\d{1,6}):)", line)
         if line.strip() and not entry:
             break
         if entry:
             value = line[entry.end() :].partition("#")[0].strip()
-            found[int(entry[1]) if entry[1] else len(found)] = value.strip("'\"")
-    values = [found.get(number) for number in range(len(found))]
-    return [value for value in values if value] if found and all(values) else None
+            numbered[int(entry[1]) if entry[1] else len(numbered)] = value.strip("'\"")
+    values = [numbered.get(number) for number in range(len(numbered))]
+    return [value for value in values if value] if numbered and all(values) else None
 
 
 def _folders(root: Path) -> list[Folder]:

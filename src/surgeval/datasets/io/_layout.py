@@ -34,10 +34,10 @@ def names(folder: Path) -> list[str]:
     """
     try:
         with os.scandir(folder) as entries:
-            found = [entry.name for entry in entries if not entry.name.startswith(".") and is_printable(entry.name)]
+            visible = [entry.name for entry in entries if not entry.name.startswith(".") and is_printable(entry.name)]
     except (OSError, ValueError):
         return []
-    return sorted(found, key=natural)
+    return sorted(visible, key=natural)
 
 
 def folders(folder: Path) -> list[Path]:

@@ -28,9 +28,9 @@ def json_files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
     for folder in (path / "labels", path):
-        found = [folder / name for name in names(folder) if name.endswith(".json") and name != "labels.json"]
-        if found:
-            return found
+        files = [folder / name for name in names(folder) if name.endswith(".json") and name != "labels.json"]
+        if files:
+            return files
     return []
 
 

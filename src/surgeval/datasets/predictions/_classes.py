@@ -85,8 +85,8 @@ def agree(space: LabelSpace, triplet: Ints, instrument: Ints, verb: Ints, target
         keys = (table[:, 0] * sizes[0] + table[:, 1]) * sizes[1] + table[:, 2]
         order = np.argsort(keys)
         key = np.where(whole, (parts[0] * sizes[0] + parts[1]) * sizes[1] + parts[2], -1)
-        found = _looked_up(key, keys[order], order)
-        no_class = whole & (found < 0)
-        triplet = np.where(known, triplet, found)
+        matches = _looked_up(key, keys[order], order)
+        no_class = whole & (matches < 0)
+        triplet = np.where(known, triplet, matches)
     nothing = (triplet < 0) & (parts[0] < 0) & (parts[1] < 0) & (parts[2] < 0)
     return ClassAgreement(triplet, (parts[0], parts[1], parts[2]), (clash[0], clash[1], clash[2]), no_class, nothing)

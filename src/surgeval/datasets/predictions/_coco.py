@@ -203,16 +203,16 @@ def _mentioned(
     """The images of the file that have no box. One that the dataset does not have is no harm while it has none."""
     used = set(zip(columns["video"], columns["frame"], strict=True))
     silent = Place(file, lambda _: None)
-    found = (names.find(name, silent, "file_name") for name in images.values())
-    return [(file, *key) for key in found if key is not None and key not in used]
+    frames = (names.find(name, silent, "file_name") for name in images.values())
+    return [(file, *key) for key in frames if key is not None and key not in used]
 
 
 def image_ids(truth: GroundTruth) -> dict[int | str, Key | None]:
     """Video and frame by image id of a COCO dataset; None where several of its files use the id."""
     if not isinstance(truth.dataset, Coco):
         return {}
-    found: dict[int | str, Key | None] = {}
-    chosen = {*truth.videos, *truth.others}
+    frames: dict[int | str, Key | None] = {}
+    scored = {*truth.videos, *truth.others}
     for index in truth.dataset._indexes:
         place = Place(str(index.path), lambda _: None)  # the dataset's own reader tells what is wrong with its file
         seen = False
@@ -220,11 +220,11 @@ def image_ids(truth: GroundTruth) -> dict[int | str, Key | None]:
             if key == "images" and isinstance(value, dict) and isinstance(value.get("file_name"), str):
                 seen = True
                 number, frame = id_of(value.get("id")), index.parts(value["file_name"])
-                if number is not None and frame[0] in chosen:
-                    found[number] = None if number in found else frame
+                if number is not None and frame[0] in scored:
+                    frames[number] = None if number in frames else frame
             elif seen and key != "images":
                 break
-    return found
+    return frames
 
 
 def category_ids(truth: GroundTruth) -> dict[tuple[int, int], int]:

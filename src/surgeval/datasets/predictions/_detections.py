@@ -121,8 +121,8 @@ def _classes(raw: RawTable, space: LabelSpace) -> tuple[Ints, Ints, Ints, Ints]:
     triplet = raw.ids("triplet", len(space.triplets), "triplet")
     counts = (len(space.instruments), len(space.verbs), len(space.targets))
     given = [raw.ids(part, count, part) for part, count in zip(PARTS, counts, strict=True)]
-    found = agree(space, triplet, given[0], given[1], given[2])
-    for part, values, derived, clash in zip(PARTS, given, found.parts, found.clash, strict=True):
+    agreed = agree(space, triplet, given[0], given[1], given[2])
+    for part, values, derived, clash in zip(PARTS, given, agreed.parts, agreed.clash, strict=True):
 
         def said(row: int, values: Ints = values) -> str:
             return f"{values[row]} beside triplet {triplet[row]} ({space.triplet_name(int(triplet[row]))})"
@@ -131,12 +131,12 @@ def _classes(raw: RawTable, space: LabelSpace) -> tuple[Ints, Ints, Ints, Ints]:
             return f"{part} {derived[row]}"
 
         raw.refuse(clash, "triplet-inconsistent", part, meant, said)
-    raw.refuse(found.no_class, "triplet-unknown", "triplet",
+    raw.refuse(agreed.no_class, "triplet-unknown", "triplet",
                f"one of the {len(space.triplets)} triplets of {space.name}",
                lambda row: f"instrument {given[0][row]}, verb {given[1][row]}, target {given[2][row]}")  # fmt: skip
-    raw.refuse(found.nothing, "class-unknown", "triplet" if space.triplets else "instrument", "a class id",
+    raw.refuse(agreed.nothing, "class-unknown", "triplet" if space.triplets else "instrument", "a class id",
                "no class")  # fmt: skip
-    return found.triplet, *found.parts
+    return agreed.triplet, *agreed.parts
 
 
 def _tracks(raw: RawTable) -> pl.Series | None:

@@ -35,9 +35,9 @@ def nearest(name: str, known: Sequence[str]) -> str | None:
 
 def did_you_mean(name: str, known: Sequence[str]) -> str:
     """The end of a sentence: ` (did you mean '000012'?)`, or what there is where nothing is near."""
-    found = nearest(name, known)
-    if found is not None:
-        return f" (did you mean {found!r}?)"
+    near = nearest(name, known)
+    if near is not None:
+        return f" (did you mean {near!r}?)"
     if not known:
         return ""
     shown = ", ".join(repr(other[:40]) for other in known[:3])

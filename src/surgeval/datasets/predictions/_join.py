@@ -61,8 +61,8 @@ class JoinedDetections:
 
     def n_classes(self, components: Sequence[str] | None = None) -> dict[str, int]:
         """Number of classes by component, the second argument of `metrics.evaluate`."""
-        chosen = self._chosen(components)
-        return {component: self.truth.space.num_classes(component) for component in chosen}
+        letters = self._chosen(components)
+        return {component: self.truth.space.num_classes(component) for component in letters}
 
     def data(self, components: Sequence[str] | None = None) -> DetectionSet:
         """Both tables for these components (all that the ground truth has by default).
@@ -70,8 +70,8 @@ class JoinedDetections:
         A prediction whose class is not known in one of them is an error that names it. Ground truths whose class is
         not known in one of them are left out (`unclassed` counts them): score such components one at a time.
         """
-        chosen = self._chosen(components)
-        for component in chosen:
+        letters = self._chosen(components)
+        for component in letters:
             unknown = np.flatnonzero(self.predictions.classes[component] < 0)
             if unknown.size:
                 row = int(unknown[0])
@@ -80,9 +80,9 @@ class JoinedDetections:
                 more = f" (and in {unknown.size - 1} more rows)" if unknown.size > 1 else ""
                 raise DataError(place.file, record=place.record, field=_WORDS[component], found=f"-1{more}",
                                 expected=f"a class id, because component {component!r} is scored")  # fmt: skip
-        known = self._classed(chosen)
+        known = self._classed(letters)
         truth = self.truth.boxes if known.all() else self.truth.boxes.take(known)
-        tables = [Boxes(table.frame, {name: table.classes[name] for name in chosen}, table.score, table.xywh)
+        tables = [Boxes(table.frame, {name: table.classes[name] for name in letters}, table.score, table.xywh)
                   for table in (truth, self.predictions)]  # fmt: skip
         return DetectionSet.of(self.truth.video, tables[0], tables[1], n_videos=self.n_videos)
 

@@ -43,13 +43,13 @@ class FrameNames:
             return folder, stem
         if folder in self._truth.others:
             return folder, stem
-        found = self._flat.get(stem, set())
+        candidates = self._flat.get(stem, set())
         if folder and folder not in COMMON:  # it names a video: a bare frame name would ignore that
-            found = {key for key in found if stem != key[1]}
-        if len(found) == 1:
-            return next(iter(found))
-        if found:
-            listed = " or ".join(f"frame {frame} of {video}" for video, frame in sorted(found)[:3])
+            candidates = {key for key in candidates if stem != key[1]}
+        if len(candidates) == 1:
+            return next(iter(candidates))
+        if candidates:
+            listed = " or ".join(f"frame {frame} of {video}" for video, frame in sorted(candidates)[:3])
             place.report("name-ambiguous", f"{shown(name)}, which could be {listed}", "a name of one frame", field)
             return None
         for video in self._truth.others:
@@ -62,8 +62,8 @@ class FrameNames:
     def _hint(self, stem: str, folder: str) -> str:
         names = self._truth.names
         if folder in names:
-            found = nearest(stem, names[folder])
-            return f" (did you mean '{folder}/{found}'?)" if found else ""
+            near = nearest(stem, names[folder])
+            return f" (did you mean '{folder}/{near}'?)" if near else ""
         flat = tuple(f"{video}_{frame}" for video, frames in names.items() for frame in frames)
-        found = nearest(stem, flat)
-        return f" (did you mean {found!r}?)" if found else f" (such as {flat[0]!r})" if flat else ""
+        near = nearest(stem, flat)
+        return f" (did you mean {near!r}?)" if near else f" (such as {flat[0]!r})" if flat else ""

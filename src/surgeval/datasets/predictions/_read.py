@@ -62,12 +62,12 @@ def read_detections(
     if assume_score is not None and not (math.isfinite(assume_score) and 0 <= assume_score <= 1):
         raise BadInput(f"assume_score {assume_score}: expected a score from 0 to 1")
     truth = truth_of(dataset)
-    chosen = format or detect_format(target)
+    kind = format or detect_format(target)
     lone = classes or truth.class_kind
     if lone == "triplet" and not truth.space.triplets:
         raise BadInput(f"classes 'triplet': found no triplets in label space {truth.space.name}, expected instrument")
     tally = RowProblems(on_problem)
-    return checked(_raw(target, chosen, truth, tally, lone, assume_score), truth, chosen)
+    return checked(_raw(target, kind, truth, tally, lone, assume_score), truth, kind)
 
 
 def _raw(

@@ -97,10 +97,10 @@ class GroundTruth:
     @cached_property
     def by_index(self) -> dict[tuple[str, int], str | None]:
         """Frame name by video and frame number; None where two frames have that number."""
-        found: dict[tuple[str, int], str | None] = {}
+        frames: dict[tuple[str, int], str | None] = {}
         for video, name, index in self.frames.select("video", "frame", "index").iter_rows():
-            found[video, index] = None if (video, index) in found else name
-        return found
+            frames[video, index] = None if (video, index) in frames else name
+        return frames
 
 
 Truth: TypeAlias = Dataset | GroundTruth
@@ -127,14 +127,14 @@ def ground_truth(
     (1, 1, [17])
     """
     known = tuple(video.name for video in dataset.videos(on_problem))
-    chosen = known if videos is None else _chosen(tuple(videos), known, dataset)
+    wanted = known if videos is None else _chosen(tuple(videos), known, dataset)
     rows: list[tuple[str, str, int, int, int, int]] = []
     scored_video: list[int] = []
     numbers: list[int] = []  # scored frame of each instance
     ids: list[tuple[int, int, int, int]] = []
     boxes: list[tuple[float, float, float, float] | None] = []
     assumed = False
-    for v, video in enumerate(chosen):
+    for v, video in enumerate(wanted):
         seen: set[str] = set()
         for frame in dataset.frames(video, on_problem):
             if frame.name in seen:
@@ -163,7 +163,7 @@ def ground_truth(
     xywh = np.array([box for box in boxes if box is not None], dtype=np.float64).reshape(-1, 4)
     classes = class_columns(dataset.space, *table[boxed].T)
     return GroundTruth(
-        dataset, chosen, tuple(name for name in known if name not in chosen),
+        dataset, wanted, tuple(name for name in known if name not in wanted),
         pl.DataFrame(rows, schema=schema, orient="row"), np.array(scored_video, dtype=np.int64),
         Boxes.of(frame_of[boxed], classes, xywh, name="ground truth"), labels, len(ids), int((~boxed).sum()),
         without_label, assumed,

@@ -64,37 +64,37 @@ def write_detections(
     (1, ())
     """
     target = Path(path)
-    chosen = format or _by_suffix(target)
-    if chosen not in FORMATS:
-        raise BadInput(f"format {chosen!r}: expected one of {', '.join(FORMATS)}")
-    if chosen == "table" and target.suffix.lower() not in SUFFIXES:
+    kind = format or _by_suffix(target)
+    if kind not in FORMATS:
+        raise BadInput(f"format {kind!r}: expected one of {', '.join(FORMATS)}")
+    if kind == "table" and target.suffix.lower() not in SUFFIXES:
         raise BadInput(f"{target}: found suffix {target.suffix!r}, expected {' or '.join(SUFFIXES)}")
     truth = truth_of(dataset)
     given, empty = (detections.table, detections.empty) if isinstance(detections, Detections) else (detections, None)
     table = of_table(given, truth, RowProblems(raise_errors)).table
     losses: dict[str, int] = {}
-    if chosen != "table":
+    if kind != "table":
         inside = rows_of(table, truth) >= 0
         losses["{n} boxes in videos that were not chosen were left out"] = int((~inside).sum())
         table = table.filter(inside)
     rows = len(table)
-    with _complete(target, folder=chosen in ("yolo", "cholect50")) as partial:
-        if chosen == "table":
+    with _complete(target, folder=kind in ("yolo", "cholect50")) as partial:
+        if kind == "table":
             write_table(table, partial)
-        elif chosen == "rows":
+        elif kind == "rows":
             partial.write_text(json.dumps(_rows_document(table, empty)), encoding="utf-8")
-        elif chosen == "coco":
+        elif kind == "coco":
             rows = write_coco(table, empty, truth, partial, losses)
-        elif chosen == "yolo":
+        elif kind == "yolo":
             rows = write_yolo(table, empty, truth, partial, losses)
         else:
             write_cholect50(table, empty, truth, partial)
-    if chosen == "table" and empty is not None:
+    if kind == "table" and empty is not None:
         losses["{n} frames in which nothing was found are not kept"] = len(empty)
-    if chosen not in ("table", "coco") and "track" in table.columns:
+    if kind not in ("table", "coco") and "track" in table.columns:
         losses["tracks of {n} boxes are not kept"] = int(table["track"].is_not_null().sum())
-    said = tuple(f"{chosen}: {text.format(n=n)}" for text, n in losses.items() if n)
-    return WriteReport(target, chosen, rows, said)
+    said = tuple(f"{kind}: {text.format(n=n)}" for text, n in losses.items() if n)
+    return WriteReport(target, kind, rows, said)
 
 
 def write_recognition(recognition: RecognitionTable | pl.DataFrame, path: str | Path, *, dataset: Truth) -> WriteReport:

@@ -33,9 +33,9 @@ _NO_FRAMES = frozenset({"classes.txt", "names.txt", "train.txt", "val.txt", "tes
 def text_files(path: Path) -> list[Path]:
     """The prediction files of a folder, or of its folder `labels` (where ultralytics puts them)."""
     for folder in (path, path / "labels"):
-        found = [folder / name for name in names(folder) if name.endswith(".txt") and name not in _NO_FRAMES]
-        if found:
-            return found
+        files = [folder / name for name in names(folder) if name.endswith(".txt") and name not in _NO_FRAMES]
+        if files:
+            return files
     return []
 
 
@@ -57,12 +57,12 @@ def read_yolo(
         text = read_text(file, tally, MAX_BYTES) if key else None
         if key is None or text is None:
             continue
-        found = False
+        scored = False
         for number, line in enumerate(text.splitlines(), start=1):
             fields = line.split()
             if not fields:
                 continue
-            found = True
+            scored = True
             if len(fields) == width or _allowed(len(fields), width, place.at(f"line {number}"), assume_score):
                 width = len(fields)
                 lines.append(" ".join(fields))
@@ -70,7 +70,7 @@ def read_yolo(
                 line_of.append(number)
         files.append(str(file))
         owner.append(key)
-        if not found:
+        if not scored:
             mentioned.append((str(file), *key))
     source = Source(tuple(files) or (str(path),), "line", np.array(line_of, np.int64), np.array(file_of, np.int64))
     raw = RawTable(_columns(lines, width or 6, lone, assume_score), source, tally, "normalised", mentioned)

@@ -88,8 +88,8 @@ def contact_sheet(
         share = n // len(videos) + (number < n % len(videos))
         # The golden ratio moves the moment from video to video: one frame each still shows every part of the operation.
         phase = (0.5 + 0.618034 * number) % 1
-        chosen = _spread(dataset, video, share, phase, on_problem) if share else []
-        for frame in chosen:
+        frames = _spread(dataset, video, share, phase, on_problem) if share else []
+        for frame in frames:
             try:
                 tiles.append(_tile(frame, dataset.space, width))
             except DataError as error:  # a sheet with a gap is better than none

@@ -51,9 +51,9 @@ def dataset_fingerprint(dataset: Dataset) -> str:
 
 def _files(folder: Path) -> list[Path]:
     result = []
-    for place, inner, _ in os.walk(folder):
+    for inside, inner, _ in os.walk(folder):
         # A run written into the dataset's folder is no part of the dataset.
         inner[:] = sorted(name for name in inner if not name.startswith(".") and is_printable(name)
-                          and not (Path(place) / name / "run.json").exists())  # fmt: skip
-        result += [path for name in names(Path(place)) if (path := Path(place) / name).is_file()]
+                          and not (Path(inside) / name / "run.json").exists())  # fmt: skip
+        result += [path for name in names(Path(inside)) if (path := Path(inside) / name).is_file()]
     return result

@@ -69,13 +69,13 @@ class JoinedBoxes:
 
     def videos(self, on_problem: OnProblem = raise_errors) -> tuple[Video, ...]:
         """Those of the triplets, with or without boxes (`boxed` names the ones with)."""
-        found = self._source.videos(on_problem)
+        videos = self._source.videos(on_problem)
         self._boxes.videos(on_problem)
-        for video in found:
+        for video in videos:
             if video.name not in self._pairs():
                 place = Place(str(self._boxes.root), on_problem, f"video {video.name}")
                 place.warn("video-unboxed", "no video of this number", "boxes for every video")
-        return found
+        return videos
 
     @property
     def boxed(self) -> tuple[str, ...]:

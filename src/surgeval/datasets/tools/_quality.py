@@ -96,7 +96,7 @@ def propose_drops(measures: Iterable[FrameQuality], limits: QualityLimits | None
     """
     limits = limits or QualityLimits()
     rows = list(measures)
-    found: dict[int, Proposal] = {}
+    proposals: dict[int, Proposal] = {}
     for number, row in enumerate(rows):
         tests = (
             ("black", "brightness", row.brightness, limits.black, row.brightness < limits.black),
@@ -106,16 +106,16 @@ def propose_drops(measures: Iterable[FrameQuality], limits: QualityLimits | None
         )
         for reason, measure, value, limit, fails in tests:
             if fails:
-                found[number] = Proposal(row.video, row.name, reason, measure, value, limit)
+                proposals[number] = Proposal(row.video, row.name, reason, measure, value, limit)
                 break
     usual: dict[str, list[float]] = {}
     for number, row in enumerate(rows):
-        if number not in found:
+        if number not in proposals:
             usual.setdefault(row.video, []).append(row.sharpness)
     for number, row in enumerate(rows):
         sharpness = usual.get(row.video, [])
-        if number not in found and len(sharpness) >= _FEW:
+        if number not in proposals and len(sharpness) >= _FEW:
             limit = limits.blur * float(np.median(sharpness))
             if row.sharpness < limit:
-                found[number] = Proposal(row.video, row.name, "blurred", "sharpness", row.sharpness, limit)
-    return tuple(found[number] for number in sorted(found))
+                proposals[number] = Proposal(row.video, row.name, "blurred", "sharpness", row.sharpness, limit)
+    return tuple(proposals[number] for number in sorted(proposals))

@@ -105,11 +105,11 @@ class FarnebackFlow:
         return FlowPair(self._one(first, second), self._one(second, first) if backward else None)
 
     def _one(self, first: Image, second: Image) -> Singles:
-        found: Singles = cv2.calcOpticalFlowFarneback(
+        flow: Singles = cv2.calcOpticalFlowFarneback(
             first, second, None, 0.5, self.levels, self.window, self.iterations, 7, 1.5,
             cv2.OPTFLOW_FARNEBACK_GAUSSIAN,
         )  # fmt: skip
-        return found
+        return flow
 
     def record(self) -> Mapping[str, object]:
         """Name, settings and OpenCV's version."""

@@ -45,7 +45,7 @@ def read_flo(path: Path, size: tuple[int, int] | None = None) -> Singles:
     flow = np.frombuffer(body, dtype="<f4").reshape(height, width, 2).astype(np.float32)
     bad = ~(np.abs(flow) < _UNKNOWN).all(axis=2)
     if bad.any():
-        row, column = (int(place[0]) for place in np.nonzero(bad))
+        row, column = (int(axis[0]) for axis in np.nonzero(bad))
         u, v = flow[row, column].tolist()
         raise DataError(path, record=f"row {row}, column {column}", field="flow", found=f"({u:g}, {v:g})",
                         expected=f"finite flow on every pixel ({int(bad.sum())} have none)")  # fmt: skip

@@ -184,21 +184,21 @@ class Known:
 
 def known_things(procedure: Procedure) -> tuple[Known, ...]:
     """Every foreign object that is in the abdomen at some time of the video, in order of appearance."""
-    found: list[tuple[str, str, str, str, list[GraphSpan], int]] = []  # kind, slug, origin, situs, spans, number
+    things: list[tuple[str, str, str, str, list[GraphSpan], int]] = []  # kind, slug, origin, situs, spans, number
     for plan in procedure.objects:
         spans = [GraphSpan(leg.kind, leg.start, leg.end, leg.track) for leg in plan.legs]
-        found.append(("object", plan.slug, plan.origin, plan.situs, spans, plan.number))
+        things.append(("object", plan.slug, plan.origin, plan.situs, spans, plan.number))
     whole = procedure.phases[-1].end
     marked = [a for a in procedure.actions if a.moment is not None and a.instrument != "hook"]
     for number, action in enumerate(marked):
         if action.verb == "clip" and action.moment is not None:
-            found.append(
+            things.append(
                 ("clip", "clip", "applied", action.target, [GraphSpan("applied", action.moment, whole)], number)
             )
     for tool in procedure.tools:
         if tool.instrument == "specimen_bag":
             span = GraphSpan("in_use", tool.enters, tool.leaves, tool.track)
-            found.append(("bag", "specimen_bag", "brought", "gallbladder", [span], tool.track))
+            things.append(("bag", "specimen_bag", "brought", "gallbladder", [span], tool.track))
     p = procedure.packing
     if p is not None:
         spans = [
@@ -206,8 +206,8 @@ def known_things(procedure: Procedure) -> tuple[Known, ...]:
             GraphSpan("held", p.lifted, p.bagged, p.carrier),
             GraphSpan("hidden", p.bagged, p.gone),
         ]
-        found.append(("specimen", "specimen", "freed", "cystic_plate", spans, p.carrier))
-    return _numbered(procedure, found)
+        things.append(("specimen", "specimen", "freed", "cystic_plate", spans, p.carrier))
+    return _numbered(procedure, things)
 
 
 def _numbered(

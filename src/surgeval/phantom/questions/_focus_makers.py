@@ -89,17 +89,17 @@ _CONDITIONS = {
 
 
 def _condition(s: QuestionScene) -> Iterator[AskedQuestion]:
-    found: dict[str, tuple[Visibility, str]] = {}  # condition → a moment of it
+    moments: dict[str, tuple[Visibility, str]] = {}  # condition → a moment of it
     for view in s.views():
         slugs = [s.slug(thing) for thing in view.things]
         for thing, slug in zip(view.things, slugs, strict=True):
             span = s.graph.thing(thing.key).at(view.time)
             seen = thing.state == "visible" or (thing.state == "hidden" and span is not None and span.state == "hidden")
             if span and seen and slugs.count(slug) == 1:
-                found.setdefault(_CONDITIONS[span.state], (view, slug))
-    if found:
-        right = s.dice.choice(sorted(found))
-        view, slug = found[right]
+                moments.setdefault(_CONDITIONS[span.state], (view, slug))
+    if moments:
+        right = s.dice.choice(sorted(moments))
+        view, slug = moments[right]
         text, answer = s.lettered(right, s.dice.sample([c for c in _CONDITIONS.values() if c != right], 3))
         slots = {"object": lower(slug), "options": text}
         yield s.at(view.time, "condition", "object_attributes", "multiple_choice", answer, slots=slots)
@@ -234,9 +234,9 @@ def _located(s: QuestionScene, among: Mapping[str, str]) -> tuple[Visibility, st
 
 
 def _purpose(s: QuestionScene) -> Iterator[AskedQuestion]:
-    found = _located(s, PURPOSE)
-    if found:
-        view, where, slug = found
+    located = _located(s, PURPOSE)
+    if located:
+        view, where, slug = located
         more = {"slots": {"where": where}, "clinical": True, "secondaries": ("object_identification",)}
         yield s.at(view.time, "purpose", "fo_usage_purpose", "open_ended", PURPOSE[slug], **more)
 
@@ -291,9 +291,9 @@ def _why(s: QuestionScene) -> Iterator[AskedQuestion]:
 
 
 def _consequence(s: QuestionScene) -> Iterator[AskedQuestion]:
-    found = _located(s, HARM)
-    if found:
-        view, where, slug = found
+    located = _located(s, HARM)
+    if located:
+        view, where, slug = located
         wrong = s.dice.sample([harm for other, harm in HARM.items() if other != slug], 3)
         text, answer = s.lettered(HARM[slug], wrong)
         more = {"slots": {"where": where, "options": text}, "clinical": True}

@@ -96,11 +96,11 @@ class _Maker:
             self._continuous,
         )
         for maker in drafts:
-            found = 0
+            made = 0
             for view in self.dice.shuffled(self.moments):
-                draft = maker(view) if found < MOMENTS else None
+                draft = maker(view) if made < MOMENTS else None
                 if draft:
-                    found += 1
+                    made += 1
                     self._add(draft)
         skills = self.dice.shuffled(list(SKILLS)) * 2
         for skill, view in zip(skills[:TRAPS], self.dice.shuffled(self.moments), strict=False):

@@ -38,9 +38,9 @@ class Spots:
 
     def blood(self, spot: Spot, centre: tuple[float, float]) -> None:
         """A glossy dark red pool."""
-        found = self._reach(spot, centre, 0.45 + 0.55 * spot.amount, 5)
-        if found is not None:
-            window, far = found
+        reach = self._reach(spot, centre, 0.45 + 0.55 * spot.amount, 5)
+        if reach is not None:
+            window, far = reach
             alpha = _POOL[far].astype(np.uint16) * min(round(256 * (0.68 + 0.4 * spot.amount)), 250) >> 8
             deep = (255 - far).astype(np.uint16)
             self._mix(window, alpha, (136, 70, 8, 0, 10, 4), deep)
@@ -48,18 +48,18 @@ class Spots:
 
     def fluid(self, spot: Spot, centre: tuple[float, float]) -> None:
         """A clear film of irrigation fluid or bile."""
-        found = self._reach(spot, centre, 0.45 + 0.55 * spot.amount, 5)
-        if found is not None:
-            window, far = found
+        reach = self._reach(spot, centre, 0.45 + 0.55 * spot.amount, 5)
+        if reach is not None:
+            window, far = reach
             alpha = _POOL[far].astype(np.uint16) * min(round(256 * (0.12 + 0.2 * spot.amount)), 250) >> 8
             self._mix(window, alpha, (150, 128, 108, 84, 72, 48), (255 - far).astype(np.uint16))
             self._smooth(window, np.minimum(alpha * 2, 230).astype(np.uint16), 255)
 
     def burn(self, spot: Spot, centre: tuple[float, float]) -> None:
         """Charred tissue: black-brown in the middle, parched yellow at the rim."""
-        found = self._reach(spot, centre, 0.5 + 0.5 * spot.amount)
-        if found is not None:
-            window, far = found
+        reach = self._reach(spot, centre, 0.5 + 0.5 * spot.amount)
+        if reach is not None:
+            window, far = reach
             alpha = _CHAR[far].astype(np.uint16) * min(round(256 * (0.35 + 0.6 * spot.amount)), 250) >> 8
             self._mix(window, alpha, (176, 34, 134, 22, 90, 16), (255 - far).astype(np.uint16))
             self._relief[window][..., 2] -= (self._relief[window][..., 2] * (alpha >> 1) >> 8).astype(np.uint8)

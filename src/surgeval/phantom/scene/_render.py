@@ -96,8 +96,8 @@ class Renderer:
             self._optics.tint(colour, self._tint_index(state, tint_key))
         self._spots(state, colour, relief, maps)
         for mark in state.marks:
-            place = displaced((mark.x, mark.y), state.pulls)
-            self._put(colour, relief, self._layer(mark_sprite(mark.kind), place, mark.angle, 1.0, state.camera))
+            spot = displaced((mark.x, mark.y), state.pulls)
+            self._put(colour, relief, self._layer(mark_sprite(mark.kind), spot, mark.angle, 1.0, state.camera))
         objects = self._object_layers(state)
         tools = self._tool_layers(state)
         self._shadows(colour, [*objects.values(), *tools.values()])
@@ -198,9 +198,9 @@ class Renderer:
             angle, shift = gallbladder_swing(min(state.detached, 1.0))
             pivot, scale = self._fundus, 1.0
         elif state.gallbladder == "detached":
-            place = state.gallbladder_at or self._bag_centre
+            centre = state.gallbladder_at or self._bag_centre
             pivot, angle, scale = self._bag_centre, 0.6, 0.86
-            shift = (place[0] - pivot[0], place[1] - pivot[1])
+            shift = (centre[0] - pivot[0], centre[1] - pivot[1])
         else:
             return None
         cos, sin = scale * math.cos(angle), scale * math.sin(angle)
@@ -211,8 +211,8 @@ class Renderer:
         spots = Spots(colour, relief, maps, state.camera.zoom * self.width / 448)
         for kind, draw in ((state.burns, spots.burn), (state.fluid, spots.fluid), (state.blood, spots.blood)):
             for spot in kind:
-                place = displaced((spot.x, spot.y), state.pulls)
-                draw(spot, state.camera.project(place, self.width, self.height))
+                centre = displaced((spot.x, spot.y), state.pulls)
+                draw(spot, state.camera.project(centre, self.width, self.height))
 
     def _tint_index(self, state: SceneState, key: str | None) -> int | None:
         if self.tint == "random":

@@ -126,12 +126,12 @@ def plan_objects(
         number = len(objects) + 1
         angle = dice.uniform(0.0, 6.28)
         if slug in ("gallstone", "clip", "specimen"):
-            found = _from_the_patient(slug, number, angle, bookings, anatomy, lane, seconds, dice)
+            planned = _from_the_patient(slug, number, angle, bookings, anatomy, lane, seconds, dice)
         else:
-            found = _brought(slug, number, angle, anatomy, spots, lane, seconds, dice)
-        if found is not None:
-            objects.append(found)
-            spots.append(next(leg.at for leg in found.legs if leg.kind == "lying"))
+            planned = _brought(slug, number, angle, anatomy, spots, lane, seconds, dice)
+        if planned is not None:
+            objects.append(planned)
+            spots.append(next(leg.at for leg in planned.legs if leg.kind == "lying"))
     return objects, lane.drafts
 
 
@@ -150,7 +150,7 @@ def with_tracks(objects: Sequence[ObjectPlan], stays: Sequence[Draft], tools: Se
 
 def _slugs(plan: ProcedurePlan, seconds: float, dice: Dice) -> list[str]:
     """Two to four different kinds (more in longer procedures), some kinds twice."""
-    left, chosen = dict(plan.objects), []
+    left, slugs = dict(plan.objects), []
     for _ in range(min(2 + dice.below(3), len(left))):
         mark, slug = dice.uniform(0.0, sum(left.values())), next(iter(left))
         for slug, weight in left.items():  # noqa: B007 (the one the mark falls on)
@@ -158,10 +158,10 @@ def _slugs(plan: ProcedurePlan, seconds: float, dice: Dice) -> list[str]:
             if mark <= 0:
                 break
         del left[slug]
-        chosen.append(slug)
+        slugs.append(slug)
         if slug in ("sponge", "needle", "gallstone") and dice.chance(0.4):
-            chosen.append(slug)
-    return chosen * max(1, round(seconds / 120))
+            slugs.append(slug)
+    return slugs * max(1, round(seconds / 120))
 
 
 def _spot(anatomy: Anatomy, taken: Sequence[Point], dice: Dice) -> Point | None:

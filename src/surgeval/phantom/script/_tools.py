@@ -66,18 +66,18 @@ class Tool:
         for action in self.actions:
             if action.start - SETTLE < t < action.end + SETTLE:
                 if not action.free:
-                    joined = ramp(t, action.start - SETTLE, action.start) * (
+                    share = ramp(t, action.start - SETTLE, action.start) * (
                         1 - ramp(t, action.end, action.end + SETTLE)
                     )
                     rest, moved = action.rest(t), displaced(action.anchor(t), tuple(pulls))
-                    x, y = x + joined * (moved[0] - rest[0]), y + joined * (moved[1] - rest[1])
+                    x, y = x + share * (moved[0] - rest[0]), y + share * (moved[1] - rest[1])
                 dx, dy = _actions.offset(action, t)
                 x, y = x + dx, y + dy
         for start, end, rest in self.touches:
-            joined = ramp(t, start - SETTLE, start) * (1 - ramp(t, end, end + SETTLE))
-            if joined > 0:
+            share = ramp(t, start - SETTLE, start) * (1 - ramp(t, end, end + SETTLE))
+            if share > 0:
                 moved = displaced(rest, tuple(pulls))
-                x, y = x + joined * (moved[0] - rest[0]), y + joined * (moved[1] - rest[1])
+                x, y = x + share * (moved[0] - rest[0]), y + share * (moved[1] - rest[1])
         dx, dy = sway(t, self.tremor, 0.5)
         return rounded((x + dx, y + dy))
 

@@ -29,19 +29,21 @@ class Bleed:
 
 def bleeds(actions: Sequence[Action], bleeding_from: float | None, anatomy: Anatomy, dice: Dice) -> tuple[Bleed, ...]:
     """Oozing where sharp work was done, and in a bleeding procedure one real bleed, stopped by coagulation."""
-    found = []
+    sources = []
     for action in actions:
         oozes = dice.chance(0.4)
         if oozes and action.verb in ("dissect", "cut") and not action.free:
             at = rounded((action.site[0] + dice.uniform(-6, 6), action.site[1] + dice.uniform(2, 9)))
             start = action.moment or action.start + 0.4 * (action.end - action.start)
-            found.append(Bleed(at, round(start, 2), round(start + 2.0, 2), dice.uniform(5, 10), dice.uniform(0.3, 0.6)))
+            sources.append(
+                Bleed(at, round(start, 2), round(start + 2.0, 2), dice.uniform(5, 10), dice.uniform(0.3, 0.6))
+            )
     if bleeding_from is not None:
         later = [a for a in actions if a.verb == "coagulate" and a.start > bleeding_from]
         stops = min((a.end for a in later), default=bleeding_from + 6.0)
         at = min((a.site for a in later[:1]), default=anatomy.sites["cystic_plate"][0])
-        found.append(Bleed(at, bleeding_from, stops, dice.uniform(30, 36), 0.95))
-    return tuple(found)
+        sources.append(Bleed(at, bleeding_from, stops, dice.uniform(30, 36), 0.95))
+    return tuple(sources)
 
 
 def blood_at(found: Sequence[Bleed], actions: Sequence[Action], t: float) -> tuple[Spot, ...]:

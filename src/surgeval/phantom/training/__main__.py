@@ -27,16 +27,19 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--videos", type=int, help="training videos of 150 frames each")
     parser.add_argument("--workers", type=int, help="rendering processes (default: one per core)")
     parser.add_argument("--frames", help="file that keeps the rendered training frames")
-    chosen = parser.parse_args(arguments)
-    changes = {key: getattr(chosen, key) for key in ("videos", "steps", "batch", "rate", "seed")}
+    options = parser.parse_args(arguments)
+    changes = {key: getattr(options, key) for key in ("videos", "steps", "batch", "rate", "seed")}
     start = time.perf_counter()
     try:
         report = train_embedded(
-            {name: recipe_for(name, **changes) for name in (NAMES if chosen.name == "all" else chosen.name.split(","))},
-            chosen.out,
-            device=chosen.device,
-            workers=chosen.workers,
-            frames=chosen.frames,
+            {
+                name: recipe_for(name, **changes)
+                for name in (NAMES if options.name == "all" else options.name.split(","))
+            },
+            options.out,
+            device=options.device,
+            workers=options.workers,
+            frames=options.frames,
             log=lambda line: _say(f"[{time.perf_counter() - start:6.1f} s] {line}"),
         )
     except SurgevalError as error:

@@ -139,8 +139,8 @@ def first_videos(frames: Frames, videos: int) -> Frames:
     total = int(frames.video.max(initial=-1)) + 1
     rows = frames.video < videos
     plates = frames.plates[: len(frames.plates) * min(videos, total) // max(total, 1)]
-    chosen = {field.name: getattr(frames, field.name)[rows] for field in fields(Frames) if field.name != "plates"}
-    return Frames(**chosen, plates=plates)
+    columns = {field.name: getattr(frames, field.name)[rows] for field in fields(Frames) if field.name != "plates"}
+    return Frames(**columns, plates=plates)
 
 
 def _one_thread() -> None:

@@ -137,9 +137,9 @@ def _check_places(folders: Sequence[Path], kept: Path | None) -> None:
                 pass
         except OSError as error:
             raise BadInput(f"{folder}: found {_reason(error)}, expected a folder to write to") from error
-        for place in (folder / name for name in _WRITTEN):
-            if place.exists() and not (place.is_file() and os.access(place, os.W_OK)):
-                raise BadInput(f"{place}: found something that cannot be written over, expected a file or nothing")
+        for target in (folder / name for name in _WRITTEN):
+            if target.exists() and not (target.is_file() and os.access(target, os.W_OK)):
+                raise BadInput(f"{target}: found something that cannot be written over, expected a file or nothing")
     if kept is not None:
         try:
             if not kept.exists():

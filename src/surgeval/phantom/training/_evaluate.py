@@ -82,8 +82,8 @@ def _examine_some(
     at_work = np.where(slot >= 0, instrument[np.arange(len(rows)), np.maximum(slot, 0)], -1)
 
     def right(choice: Ints) -> Floats:
-        found: Floats = (instrument == choice[:, None]).any(1).astype(np.float64)
-        return found
+        hits: Floats = (instrument == choice[:, None]).any(1).astype(np.float64)
+        return hits
 
     if texts.vectors is None:
         raise BadInput(f"model {model.name!r}: found a matching head, expected a model with prompt vectors")

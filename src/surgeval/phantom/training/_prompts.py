@@ -134,8 +134,8 @@ def vocabulary() -> dict[str, int]:
     texts = [text.replace("{i}", " ").replace("{v}", " ").replace("{t}", " ") for text in texts]
     texts += [*label.instruments, *label.verbs, *label.targets]
     texts += [synonym for group in SYNONYMS.values() for synonym in group]
-    found = sorted({word for text in texts for word in words(text)} | {".", ",", "?", "!", "-"})
-    return {word: number for number, word in enumerate((*SPECIALS, *found))}
+    known = sorted({word for text in texts for word in words(text)} | {".", ",", "?", "!", "-"})
+    return {word: number for number, word in enumerate((*SPECIALS, *known))}
 
 
 def encode(sentences: tuple[str, ...] | list[str]) -> list[list[int]]:

@@ -92,11 +92,11 @@ def measure(exam: Examination) -> Intervals:
         "loss_without_tools": exam.right - exam.right_without_tools,
         "tool_effect": exam.working_without_moved - exam.working_without_tools,
     }
-    found = {name: _mean(values, exam.video, name) for name, values in means.items()}
-    found["macro_f1"] = _macro_f1(exam)
-    found["ac_lift"] = _ratio(exam.inside, exam.chance, exam.video, "ac_lift")
-    found["mask_lift"] = _ratio(exam.inside_mask, exam.chance_mask, exam.video, "mask_lift")
-    return Intervals(tuple(found.values()))
+    measured = {name: _mean(values, exam.video, name) for name, values in means.items()}
+    measured["macro_f1"] = _macro_f1(exam)
+    measured["ac_lift"] = _ratio(exam.inside, exam.chance, exam.video, "ac_lift")
+    measured["mask_lift"] = _ratio(exam.inside_mask, exam.chance_mask, exam.video, "mask_lift")
+    return Intervals(tuple(measured.values()))
 
 
 def _mean(values: Floats, video: npt.NDArray[np.int32], name: str) -> Interval:

@@ -61,8 +61,8 @@ def hiding_cards(scores: Sequence[SurgXScores]) -> tuple[Card, ...]:
 def _hiding(model: str, one: Hiding, labelled: tuple[str, ...]) -> Card:
     def listed(heading: str, prompts: Sequence[tuple[str, float]]) -> tuple[str, ...]:
         return heading, *(
-            f"{place}. {_MARKS[match_level(prompt, labelled)]} · {score:.3f} · {_sentence(prompt)}"
-            for place, (prompt, score) in enumerate(prompts, start=1)
+            f"{number}. {_MARKS[match_level(prompt, labelled)]} · {score:.3f} · {_sentence(prompt)}"
+            for number, (prompt, score) in enumerate(prompts, start=1)
         )
 
     lines = (

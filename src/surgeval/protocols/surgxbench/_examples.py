@@ -36,15 +36,15 @@ def hidings(look: VideoWorker, scores: SurgXScores, count: int = 4) -> tuple[Hid
         free = [row for row in part.iter_rows(named=True) if (row["cluster"], row["frame"]) not in chosen]
         for row in free[:: max(1, len(free) // max(1, count // 2))][: count // 2]:
             chosen[row["cluster"], row["frame"]] = row
-    found = []
+    hidings = []
     reader = Reader(look.net.preparation, look.settings)
     for video in sorted({cluster for cluster, _ in chosen}):
         names = frozenset(frame for cluster, frame in chosen if cluster == video)
         for batch in batches(look.dataset, video, reader, look.settings, names):
-            found += [
+            hidings += [
                 _hiding(look, one, chosen[video, one.frame.name]) for one in batch if isinstance(one, PreparedFrame)
             ]
-    return tuple(found)
+    return tuple(hidings)
 
 
 def _hiding(look: VideoWorker, one: PreparedFrame, row: dict[str, Any]) -> Hiding:

@@ -101,13 +101,13 @@ class Reader:
             following = read_image(follower.image)
             if following.shape != image.shape:
                 return None, "no_motion", f"{follower.image.path}: a picture of another size"
-            found = find_motion(
+            motion = find_motion(
                 image, following, self.flow, self.settings.motion,
                 instruments=box_mask(boxes, *image.shape[:2]), key=f"{frame.video}/{frame.name}",
             )  # fmt: skip
         except (BadInput, DataError) as error:  # an unreadable picture or flow, or no pixel left for the camera fit
             return None, "no_flow", str(error)
-        return found, "still" if found.moving.still else "", ""
+        return motion, "still" if motion.moving.still else "", ""
 
 
 def _ignore(_problem: object) -> None:

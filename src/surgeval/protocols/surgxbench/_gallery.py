@@ -43,11 +43,11 @@ def gallery(look: VideoWorker, scores: SurgXScores, count: int = 36) -> tuple[It
     """`count` predictions: a third on frames that do not depend on the model, so that runs on the same data show the
     same frames; of the others an equal share of each cell of the right × grounded table, spread over videos.
     """
-    chosen = _shared(scores.cases, count // 3)
-    known = pl.DataFrame([(row["cluster"], row["frame"]) for row in chosen], schema=_FRAME, orient="row")
+    picked = _shared(scores.cases, count // 3)
+    known = pl.DataFrame([(row["cluster"], row["frame"]) for row in picked], schema=_FRAME, orient="row")
     others = scores.cases.join(known, on=list(_FRAME), how="anti", maintain_order="left")
-    chosen += _choose(others, count - len(chosen))
-    rows: dict[tuple[str, str], dict[str, Any]] = {(row["cluster"], row["frame"]): row for row in chosen}
+    picked += _choose(others, count - len(picked))
+    rows: dict[tuple[str, str], dict[str, Any]] = {(row["cluster"], row["frame"]): row for row in picked}
     items = []
     reader = Reader(look.net.preparation, look.settings, look.flow)
     present = _present(scores.cases)
@@ -70,22 +70,22 @@ def _shared(cases: pl.DataFrame, count: int) -> list[dict[str, Any]]:
 def _choose(cases: pl.DataFrame, count: int) -> list[dict[str, Any]]:
     """One prediction of each chosen frame; where a cell has too few, the others give more."""
     said = cases.filter((pl.col("task") == "instruments") & pl.col("predicted") & (pl.col("excluded") == ""))
-    found: dict[tuple[str, str], dict[str, Any]] = {}
+    picked: dict[tuple[str, str], dict[str, Any]] = {}
 
     def take(queue: Iterator[dict[str, Any]], most: int) -> None:
-        for row in islice((one for one in queue if (one["cluster"], one["frame"]) not in found), most):
-            found[row["cluster"], row["frame"]] = row
+        for row in islice((one for one in queue if (one["cluster"], one["frame"]) not in picked), most):
+            picked[row["cluster"], row["frame"]] = row
 
     queues = [_spread(said.filter((pl.col("present") == right) & (pl.col("grounded") == grounded)))
               for right, grounded in _CELLS]  # fmt: skip
     for number, queue in enumerate(queues):
         take(queue, count // len(queues) + (number < count % len(queues)))
     before = -1
-    while before < len(found) < count:
-        before = len(found)
+    while before < len(picked) < count:
+        before = len(picked)
         for queue in queues:
-            take(queue, min(1, count - len(found)))
-    return list(found.values())
+            take(queue, min(1, count - len(picked)))
+    return list(picked.values())
 
 
 def _spread(part: pl.DataFrame) -> Iterator[dict[str, Any]]:

@@ -53,22 +53,22 @@ def instrument_cases(
     pixels = to_device(seen, model)
     scores = model.scores(pixels, bank).double().cpu().numpy()
     said = predicted_classes(scores, settings)
-    chosen = [np.flatnonzero(row).tolist() for row in said]
-    which = _padded(chosen)
+    named = [np.flatnonzero(row).tolist() for row in said]
+    which = _padded(named)
     maps = heatmaps(model, pixels, bank, which, settings.method)
     values: dict[tuple[int, int], Grounding] = {}
     for group in by_size(seen):
         scene = LabelledScene.of(
             [seen[b] for b in group], tuple(maps.values.shape[2:]), len(classes), settings, model.device
         )
-        found = scene.ground(maps.values[group], [chosen[b] for b in group])
+        grounded = scene.ground(maps.values[group], [named[b] for b in group])
         values |= {
-            (b, c): one for b, row in zip(group, found, strict=True) for c, one in zip(chosen[b], row, strict=True)
+            (b, c): one for b, row in zip(group, grounded, strict=True) for c, one in zip(named[b], row, strict=True)
         }
-    effects = _occluded(model, bank, seen, pixels, maps.values, chosen, scores, settings, len(classes))
+    effects = _occluded(model, bank, seen, pixels, maps.values, named, scores, settings, len(classes))
     for b, one in enumerate(seen):
         present, best = classes_present(one.frame, len(classes)), int(scores[b].argmax())
-        for c in sorted({*chosen[b], *present, best}):
+        for c in sorted({*named[b], *present, best}):
             row: dict[str, Any] = {
                 "task": "instruments", "frame": one.frame.name, "class": classes[c], "score": float(scores[b, c]),
                 "best": c == best, "predicted": bool(said[b, c]), "present": c in present, "shown": len(present),
@@ -111,8 +111,8 @@ def reference_cases(
     values: list[dict[tuple[str, int], Grounding]] = [{} for _ in seen]
     for group in by_size(seen):
         scene = LabelledScene.of([seen[b] for b in group], (1, 1), len(classes), settings, device)
-        for name, found, owners, asked in _reference_regions(scene):
-            for n, row in enumerate(scene.ground_regions(found, owners, asked)):
+        for name, region, owners, asked in _reference_regions(scene):
+            for n, row in enumerate(scene.ground_regions(region, owners, asked)):
                 values[group[owners[n]]] |= {(name, c): one for c, one in zip(asked[n], row, strict=True)}
     for one, found_maps in zip(seen, values, strict=True):
         for (name, c), grounding in found_maps.items():
@@ -143,8 +143,8 @@ def _reference_regions(scene: LabelledScene) -> Iterator[tuple[str, Regions, lis
             heat = np.stack([_edges(scene.seen[b])[rows, columns] for b in owners])
         else:  # these know only the frame's size: one map for all frames
             heat = baseline(name, scene.seen[0].image)[None, rows, columns]
-        found = regions_of(torch.from_numpy(heat).to(scene.masks.device), scene.settings)
-        yield name, found if len(heat) == len(owners) else found.repeated(len(owners)), owners, rest
+        regions = regions_of(torch.from_numpy(heat).to(scene.masks.device), scene.settings)
+        yield name, regions if len(heat) == len(owners) else regions.repeated(len(owners)), owners, rest
 
 
 def _edges(one: PreparedFrame) -> npt.NDArray[np.float32]:
@@ -167,15 +167,15 @@ def _occluded(
     after = hidden_scores(
         model, bank, [seen[b] for b in images], pixels[images], picked, [c for _, c, _ in pairs], settings
     )
-    found: dict[tuple[int, int], dict[str, Any]] = {(b, c): {} for b, c, _ in pairs}
+    answers: dict[tuple[int, int], dict[str, Any]] = {(b, c): {} for b, c, _ in pairs}
     for name in CONTROLS:
         again = after[name].scores.double().numpy()
         said = predicted_classes(again, settings)
         for row, (b, c, _) in enumerate(pairs):
             if after[name].hides[row]:
-                found[b, c][f"kept_{name}"] = bool(said[row, c])
-                found[b, c][f"change_{name}"] = float(again[row, c] - scores[b, c])
-    return found
+                answers[b, c][f"kept_{name}"] = bool(said[row, c])
+                answers[b, c][f"change_{name}"] = float(again[row, c] - scores[b, c])
+    return answers
 
 
 def _padded(chosen: list[list[int]]) -> torch.Tensor:

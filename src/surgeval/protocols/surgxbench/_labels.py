@@ -96,15 +96,15 @@ def name_patches(
         line = fold(name, size, width - 2 * _PAD, 1)[0]
         wide, high = _width(line, size) + 2 * _PAD, line_height(size)
         start = (round(min(max(x, 0), max(width - wide, 0))), round(min(max(y, 0), max(height - high, 0))))
-        found = next(
+        spot = next(
             (place for place in _places(start, wide, high, taken, (width, height)) if _free(place, taken)), None
         )
-        if found is None:
+        if spot is None:
             continue  # no room left in the frame
-        x1, y1, x2, y2 = found
+        x1, y1, x2, y2 = spot
         image[y1 : y2 - 1, x1:x2] = fill  # a line between stacked patches stays free
         write(image, line, (x1 + _PAD, y1 + 1), size, (0, 0, 0))
-        taken.append(found)
+        taken.append(spot)
     return taken
 
 

@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 
 from surgeval.arrays import Image
-from surgeval.pages import Key
+from surgeval.pages import LegendKey
 from surgeval.protocols.surgxbench._labels import line_height, write
 
 __all__ = ["CYAN", "GREEN", "WHITE", "heat_colours", "legend_band", "picture_keys"]
@@ -28,13 +28,13 @@ def heat_colours(count: int) -> Image:
     return colours
 
 
-def picture_keys(*, motion: bool = True) -> tuple[Key, ...]:
+def picture_keys(*, motion: bool = True) -> tuple[LegendKey, ...]:
     """The keys of the gallery; `motion` says whether what moves is outlined."""
     lines = {text: colour for text, colour in _LINES.items() if motion or text != "what moves"}
     return (
-        Key(_HEAT, tuple(_hex(colour) for colour in heat_colours(12).tolist())),
-        *(Key(f"line: {text}", (_hex(colour),)) for text, colour in lines.items()),
-        Key("dark: not seen by the model", ("#1b2027", "#1b2027")),
+        LegendKey(_HEAT, tuple(_hex(colour) for colour in heat_colours(12).tolist())),
+        *(LegendKey(f"line: {text}", (_hex(colour),)) for text, colour in lines.items()),
+        LegendKey("dark: not seen by the model", ("#1b2027", "#1b2027")),
     )
 
 

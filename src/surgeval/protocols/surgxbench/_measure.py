@@ -33,8 +33,8 @@ _PIXELS = 24_000_000  # of masks at a time: bounds memory whatever the frame siz
 
 def classes_present(frame: Frame, classes: int) -> list[int]:
     """The instruments labelled in a frame, in the order of the label space."""
-    found = {one.triplet.instrument for one in frame.instances}
-    return sorted(number for number in found if 0 <= number < classes)
+    instruments = {one.triplet.instrument for one in frame.instances}
+    return sorted(number for number in instruments if 0 <= number < classes)
 
 
 def regions_of(maps: torch.Tensor, settings: SurgXSettings, *, strict: bool = False) -> Regions:
@@ -122,10 +122,10 @@ class LabelledScene:
     def _counted(self, maps: torch.Tensor, first: int, strict: bool) -> list[tuple[Ints, list[frozenset[str]]]]:
         frames, each = maps.shape[:2]
         pixels = self.paste.upsample_torch(maps).flatten(0, 1)
-        found = regions_of(pixels, self.settings, strict=strict)
+        regions = regions_of(pixels, self.settings, strict=strict)
         owner = torch.arange(first, first + frames, device=maps.device).repeat_interleave(each)
-        counts = self._counts(found, owner).reshape(frames, each, -1)
-        flags = _raised(found)
+        counts = self._counts(regions, owner).reshape(frames, each, -1)
+        flags = _raised(regions)
         return [(counts[b], flags[b * each : (b + 1) * each]) for b in range(frames)]
 
     def _counts(self, found: Regions, owner: torch.Tensor) -> Ints:
@@ -153,14 +153,14 @@ class LabelledScene:
     ) -> Grounding:
         area, targets = self.paste.shape[0] * self.paste.shape[1], self.masks.shape[1]
         own = 2 + self.shown.index(predicted) if predicted in self.shown else 0
-        plain, joined = self._sizes
+        plain, united = self._sizes
         sizes = {"all": int(plain[frame, 1]), "class": int(plain[frame, own])}
         hits = {"all": int(counts[1 + 1]), "class": int(counts[1 + own])}
         more: set[str] = set()
-        if joined is not None and self.seen[frame].motion is not None:
-            sizes |= {"global": int(joined[frame, 1]), "local": int(joined[frame, own])}
+        if united is not None and self.seen[frame].motion is not None:
+            sizes |= {"global": int(united[frame, 1]), "local": int(united[frame, own])}
             hits |= {"global": int(counts[1 + targets + 1]), "local": int(counts[1 + targets + own])}
-            more = set() if joined[frame, 0] else {"motion_empty"}  # the first target is motion joined with nothing
+            more = set() if united[frame, 0] else {"motion_empty"}  # the first target is motion joined with nothing
         if own and not sizes["class"] and _boxes_without_pixel(self.seen[frame], predicted):
             more |= {"gt_empty"}
         return ground_counts(

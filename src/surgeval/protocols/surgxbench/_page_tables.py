@@ -61,14 +61,14 @@ _HEADINGS = {
 
 def facts(one: SurgXScores) -> tuple[Fact, ...]:
     """The four numbers to see first."""
-    found = {key: one.numbers[key] for key in ("accuracy", "tp_ac", "tp_chance", "tp_lift") if key in one.numbers}
+    shown = {key: one.numbers[key] for key in ("accuracy", "tp_ac", "tp_chance", "tp_lift") if key in one.numbers}
     return tuple(
         Fact(
             LABELS[key].partition(",")[0],
             number_text(number.estimate, NUMBERS[key].unit),
             number.ends(NUMBERS[key].unit),
         )
-        for key, number in found.items()
+        for key, number in shown.items()
     )
 
 
@@ -95,11 +95,11 @@ def overview(scores: Sequence[SurgXScores]) -> Table:
 
 
 def _headline(one: SurgXScores, key: str) -> str:
-    found = one.numbers.get(key)
-    if found is None:
+    interval = one.numbers.get(key)
+    if interval is None:
         return number_text(None)
-    shown = found.cell(NUMBERS[key].unit)
-    return f"{shown} ({found.clusters} video{'s' * (found.clusters != 1)})" if found.few_clusters else shown
+    shown = interval.cell(NUMBERS[key].unit)
+    return f"{shown} ({interval.clusters} video{'s' * (interval.clusters != 1)})" if interval.few_clusters else shown
 
 
 def _left(rows: pl.DataFrame) -> str:
@@ -164,8 +164,8 @@ def _parted(name: str, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
         moved = [column for column in table.columns if column.startswith("ras")]
         known = bool(moved) and table["ras"].count() > 0  # without task triplets nobody looked for motion
         boxed = [column for column in table.columns if column.startswith(("ac", "aa", "chance", "lift"))]
-        found = {_TITLES[name]: table.drop(*moved)}
-        return found | ({f"{_TITLES[name]}: with what moves (RAS)": table.drop(*boxed)} if known else {})
+        parts = {_TITLES[name]: table.drop(*moved)}
+        return parts | ({f"{_TITLES[name]}: with what moves (RAS)": table.drop(*boxed)} if known else {})
     if name != "classes":
         return {_TITLES[name]: table}
     frequent_first = table.head(-1).sort("frames", descending=True, maintain_order=True)

@@ -33,8 +33,8 @@ def paper_table_1(scores: Sequence[SurgXScores]) -> pl.DataFrame:
     """
     shown = {one.name: _by_video(one.made["table1"]) for one in scores if "table1" in one.made}
     videos, total = _videos(shown)
-    rows = [{"model": name, **_row_1(found, _TABLE_1, videos, total)} for name, found in shown.items()]
-    blind = {name: _row_1(found, {"chance": "τ-AC"}, videos, total) for name, found in shown.items()}
+    rows = [{"model": name, **_row_1(ratios, _TABLE_1, videos, total)} for name, ratios in shown.items()]
+    blind = {name: _row_1(ratios, {"chance": "τ-AC"}, videos, total) for name, ratios in shown.items()}
     if blind and all(row == next(iter(blind.values())) for row in blind.values()):
         rows.append({"model": "chance", **next(iter(blind.values()))})
     else:
@@ -49,11 +49,11 @@ def paper_table_2(scores: Sequence[SurgXScores]) -> pl.DataFrame:
     rows: list[dict[str, Any]] = []
     for video in (*videos, None) if shown else ():
         row: dict[str, Any] = {"video": total if video is None else video}
-        for name, found in shown.items():
+        for name, ratios in shown.items():
             for column, (title, factor) in _TABLE_2.items():
                 for end in _ENDS:
                     # A single video has no interval: its cells stay empty.
-                    value = found.get(video, {}).get(f"{column}{end}") if video is None or not end else None
+                    value = ratios.get(video, {}).get(f"{column}{end}") if video is None or not end else None
                     row[f"{name} {title}{end}"] = None if value is None else factor * value
         rows.append(row)
     return pl.DataFrame(rows, infer_schema_length=None)
@@ -67,7 +67,7 @@ def _by_video(table: pl.DataFrame) -> dict[str | None, Mapping[str, Any]]:
 
 def _videos(shown: Mapping[str, Mapping[str | None, object]]) -> tuple[list[str], str]:
     """The videos of all models, and a name for their sum that none of them has."""
-    videos = sorted({video for found in shown.values() for video in found if video is not None})
+    videos = sorted({video for ratios in shown.values() for video in ratios if video is not None})
     total = "all videos"
     while total in videos:
         total += "*"
@@ -99,13 +99,13 @@ def left_out(scores: Sequence[SurgXScores]) -> pl.DataFrame:
             if part.is_empty():
                 continue
             reasons = part.group_by("excluded").len().sort("len", "excluded", descending=[True, False])
-            found = {str(reason): int(count) for reason, count in reasons.iter_rows()}
-            told = {"counted": found.pop("", 0)}
+            counts = {str(reason): int(count) for reason, count in reasons.iter_rows()}
+            told = {"counted": counts.pop("", 0)}
             if task == "instruments":
                 blind = part.filter((pl.col("excluded") == "") & pl.col("present") & pl.col("aa").is_null()).height
                 told["counted"] -= blind
                 told |= {"counted in AC, left out of AA: no visible box of the instrument": blind} if blind else {}
-            told |= {f"left out: {' and '.join(reason.split())}": count for reason, count in found.items()}
+            told |= {f"left out: {' and '.join(reason.split())}": count for reason, count in counts.items()}
             rows += [{"model": one.name, "what": what, "became": key, "cases": count, "of": part.height,
                       "percent": 100 * count / part.height} for key, count in told.items()]  # fmt: skip
     return pl.DataFrame(rows, infer_schema_length=None)

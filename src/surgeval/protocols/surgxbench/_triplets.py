@@ -46,8 +46,8 @@ def triplet_cases(
         scene = LabelledScene.of(
             [seen[b] for b in group], tuple(maps.values.shape[2:]), len(space.instruments), settings, model.device
         )
-        found = scene.ground(maps.values[group], [[one.instrument for one in said[b]] for b in group])
-        for b, row in zip(group, found, strict=True):
+        grounded = scene.ground(maps.values[group], [[one.instrument for one in said[b]] for b in group])
+        for b, row in zip(group, grounded, strict=True):
             values[b] = row
     matches = [(b, triplet_match(said[b], best[b].tolist(), _labelled(one))) for b, one in enumerate(seen)]
     effects = _occluded(model, bank, prompts, seen, pixels, maps.values, said, matches, best, settings)
@@ -69,9 +69,9 @@ def triplet_cases(
 
 def _labelled(one: PreparedFrame) -> list[Triplet]:
     """The complete triplets of a frame, each once."""
-    found = [item.triplet for item in one.frame.instances if UNKNOWN not in
+    triplets = [item.triplet for item in one.frame.instances if UNKNOWN not in
              (item.triplet.instrument, item.triplet.verb, item.triplet.target)]  # fmt: skip
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(triplets))
 
 
 def _ras(match: Match, values: Sequence[Grounding], one: PreparedFrame) -> dict[str, Any]:
@@ -113,17 +113,17 @@ def _occluded(
         [truth.instrument for *_, truth in pairs],
         settings,
     )
-    place = {triplet: number for number, triplet in enumerate(prompts.triplets)}
-    found: dict[tuple[int, int], dict[str, Any]] = {(b, number): {} for b, number, _, _ in pairs}
+    numbers = {triplet: number for number, triplet in enumerate(prompts.triplets)}
+    answers: dict[tuple[int, int], dict[str, Any]] = {(b, number): {} for b, number, _, _ in pairs}
     for name in CONTROLS:
         again = after[name].scores
         top = again.topk(min(settings.top_k, again.shape[1]), dim=1).indices.tolist()
         for row, (b, number, prompt, truth) in enumerate(pairs):
             if after[name].hides[row]:
-                index = place[truth]
-                found[b, number][f"kept_{name}"] = index in top[row]
-                found[b, number][f"change_{name}"] = float(again[row, index]) - float(best[b][prompt])
-    return found
+                index = numbers[truth]
+                answers[b, number][f"kept_{name}"] = index in top[row]
+                answers[b, number][f"change_{name}"] = float(again[row, index]) - float(best[b][prompt])
+    return answers
 
 
 def ars_cases(
@@ -144,8 +144,8 @@ def ars_cases(
             [seen[b] for b in group], tuple(maps.values.shape[2:]), len(space.instruments), settings, model.device
         )
         # The early text prints > for ARS where it prints >= for the other two.
-        found = scene.ground(maps.values[group], [[said[b].instrument] for b in group], strict=True, matched=True)
-        for b, (value,) in zip(group, found, strict=True):
+        grounded = scene.ground(maps.values[group], [[said[b].instrument] for b in group], strict=True, matched=True)
+        for b, (value,) in zip(group, grounded, strict=True):
             row = truths[b]  # a frame without a triplet counts in V/T: the paper divides by all frames
             # An instrument without a visible box cannot be looked at: undefined, not 0.
             blind = {"class_empty"} if "gt_empty" not in value.flags else set()

@@ -243,4 +243,4 @@ def _spaced(frames: Sequence[Frame], count: int) -> list[Frame]:
     if count >= len(frames):
         return list(frames)
     places = np.linspace(0, len(frames) - 1, count).round().astype(int)
-    return [frames[place] for place in np.unique(places)]
+    return [frames[at] for at in np.unique(places)]

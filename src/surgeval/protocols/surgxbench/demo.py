@@ -140,8 +140,8 @@ def _table(scores: list[SurgXScores]) -> pl.DataFrame:
 def _shown(one: SurgXScores, key: str) -> str:
     from surgeval.protocols.surgxbench._numbers import NUMBERS
 
-    found = one.numbers.get(key)
-    return "" if found is None else found.cell(NUMBERS[key].unit)
+    interval = one.numbers.get(key)
+    return "" if interval is None else interval.cell(NUMBERS[key].unit)
 
 
 def _sentences(scores: list[SurgXScores]) -> tuple[str, ...]:

@@ -84,7 +84,7 @@ def _recognition(scores: Sequence[SurgXScores], classes: tuple[str, ...]) -> dic
     if len(scores) == 1:
         groups = tuple(_group(title, rows[0], classes, column) for column, title in _SAID.items())
     else:
-        groups = tuple(_group(one.name, found, classes, "f1") for one, found in zip(scores, rows, strict=True))
+        groups = tuple(_group(one.name, row, classes, "f1") for one, row in zip(scores, rows, strict=True))
     title = "Precision, recall and F1" if len(scores) == 1 else "F1"
     made: dict[str, Figure] = {"f1": EstimateBars(title, classes, groups, "score", span=(0, 1))}
     for key in _LOOKED:
@@ -163,10 +163,10 @@ def _triplets(scores: Sequence[SurgXScores]) -> dict[str, Figure]:
     """Figure 4: match breakdown, and RAS by match."""
     tables = [_by(one.made["matches"], "match") for one in scores]
     parts = tuple(
-        Series(_LEVEL_NAMES.get(level, level), tuple(float(found[level]["triplets"]) for found in tables))
+        Series(_LEVEL_NAMES.get(level, level), tuple(float(table[level]["triplets"]) for table in tables))
         for level in MATCH_LEVELS
     )
-    ends = tuple(tuple(_percent(found[level], "share") for found in tables) for level in MATCH_LEVELS)
+    ends = tuple(tuple(_percent(table[level], "share") for table in tables) for level in MATCH_LEVELS)
     names = tuple(one.name for one in scores)
     made: dict[str, Figure] = {
         "matches": StackedBars("Labelled triplets among the top prompts", names, parts, "labelled triplets", ends)
@@ -212,8 +212,8 @@ def _curves(one: SurgXScores, name: str, whose: str) -> dict[str, Figure]:
 
 
 def _area(areas: dict[str, Any], kind: str) -> str:
-    found = _estimate(areas, kind)
-    return f"(area {with_ends(found.value, found.low, found.high)})" if found.value is not None else ""
+    area = _estimate(areas, kind)
+    return f"(area {with_ends(area.value, area.low, area.high)})" if area.value is not None else ""
 
 
 def _sanity(one: SurgXScores, name: str, whose: str) -> dict[str, Figure]:
@@ -246,8 +246,8 @@ def _estimate(row: dict[str, Any], column: str, scale: float = 1) -> Estimate:
 
 
 def _percent(row: dict[str, Any], column: str) -> tuple[float, float] | None:
-    found = _estimate(row, column, 100)
-    return None if found.low is None or found.high is None else (found.low, found.high)
+    estimate = _estimate(row, column, 100)
+    return None if estimate.low is None or estimate.high is None else (estimate.low, estimate.high)
 
 
 def _mean(column: pl.Series) -> float | None:

@@ -98,14 +98,14 @@ def run_surgxbench(
     dataset = open_dataset(data, format, labels, mapping=table, boxes=second)
     settings = _possible(settings, dataset)
     videos = tuple(dict.fromkeys(videos))
-    chosen = _videos(dataset, split, videos)
-    if isinstance(dataset, JoinedBoxes) and not set(chosen) & set(dataset.boxed):
-        raise BadInput(f"{boxes}: found boxes of none of {_listed(chosen)} of {data}, expected boxes of one at least")
+    names = _videos(dataset, split, videos)
+    if isinstance(dataset, JoinedBoxes) and not set(names) & set(dataset.boxed):
+        raise BadInput(f"{boxes}: found boxes of none of {_listed(names)} of {data}, expected boxes of one at least")
     look = VideoWorker(str(data), format, labels, model, device, dtype, settings, second, table)
     method = method_for(look.net, settings.method)
     look.rehearse()
     if isinstance(look.flow, StoredFlow):
-        look.flow.check(chosen, backward=settings.motion.use_backward)
+        look.flow.check(names, backward=settings.motion.use_backward)
     manifest = Manifest(
         "surgxbench",
         config={**settings.record(), "method": method.record(), "classes": list(dataset.space.instruments),
@@ -117,7 +117,7 @@ def run_surgxbench(
         seeds={"seed": settings.seed},
         versions=library_versions("torch", "transformers", "opencv-python-headless"),
     )  # fmt: skip
-    units = [_unit(dataset, settings, video, number, len(chosen)) for number, video in enumerate(chosen)]
+    units = [_unit(dataset, settings, video, number, len(names)) for number, video in enumerate(names)]
     many = min(processes, len(units)) > 1
     summary = run(
         units,
@@ -131,7 +131,7 @@ def run_surgxbench(
     )
     if not summary.cases:
         wanted = "frame" if "instruments" in settings.tasks or settings.profile == "early" else "triplet"
-        raise BadInput(f"{data}: found no labelled {wanted} in {_listed(chosen)}, expected at least one")
+        raise BadInput(f"{data}: found no labelled {wanted} in {_listed(names)}, expected at least one")
     return SurgXRun(summary, look, Path(out))
 
 
@@ -177,8 +177,8 @@ def _videos(dataset: Dataset, split: str | None, names: tuple[str, ...]) -> list
     unknown = [name for name in names if name not in known]
     if unknown:
         raise BadInput(f"video {unknown[0]!r}: expected one of {', '.join(known)}")
-    chosen = list(names) or known
-    if not chosen:
+    wanted = list(names) or known
+    if not wanted:
         first = next((f" ({problem})" for problem in problems if problem.level == "error"), "")
         raise BadInput(f"{dataset.root}: found no videos, expected at least one{first}")
-    return chosen
+    return wanted

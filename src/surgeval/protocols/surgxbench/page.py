@@ -138,8 +138,8 @@ def _differing(scores: Sequence[SurgXScores]) -> list[str]:
 
 def _details(scores: Sequence[SurgXScores]) -> dict[str, str]:
     """What was chosen; where the models' runs differ, each choice once, in their order."""
-    found = [_choices(one) for one in scores]
-    return {key: "; ".join(dict.fromkeys(one[key] for one in found)) for key in found[0]}
+    choices = [_choices(one) for one in scores]
+    return {key: "; ".join(dict.fromkeys(one[key] for one in choices)) for key in choices[0]}
 
 
 def _choices(one: SurgXScores) -> dict[str, str]:
@@ -182,6 +182,6 @@ def _plots(plots: Mapping[str, Plot], *starts: str) -> tuple[Plot, ...]:
 
 def _pipelines(scores: Sequence[SurgXScores]) -> tuple[Plot, ...]:
     """How motion was found, once: it does not depend on the model."""
-    found = [one.extras.flow for one in scores if one.extras.flow is not None]
-    return (Plot(found[0], "Flow to the next frame, the camera's part of it, the rest, and what counts as moving."
-                 " Colour is direction.", wide=True),) if found else ()  # fmt: skip
+    flows = [one.extras.flow for one in scores if one.extras.flow is not None]
+    return (Plot(flows[0], "Flow to the next frame, the camera's part of it, the rest, and what counts as moving."
+                 " Colour is direction.", wide=True),) if flows else ()  # fmt: skip

@@ -215,20 +215,20 @@ def _check_record(place: Path, record: RunRecord) -> None:
 
 def _read(folder: Path) -> pl.DataFrame:
     """The cases of one run with every column of the protocol."""
-    place = folder / "cases.parquet"
+    file = folder / "cases.parquet"
     try:
         cases = load_cases(folder).collect()
         nested = next((name for name, dtype in cases.schema.items() if isinstance(dtype, pl.Struct | pl.Array)), None)
         if nested is not None:
-            raise DataError(place, field=nested, found="a column of records", expected="plain values or lists of them")
+            raise DataError(file, field=nested, found="a column of records", expected="plain values or lists of them")
         cases = _complete(cases)
     except (pl.exceptions.PolarsError, OSError) as error:
         said = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
-        raise DataError(place, found=f"a table that cannot be read ({said})", expected="the cases of a run") from None
+        raise DataError(file, found=f"a table that cannot be read ({said})", expected="the cases of a run") from None
     lengths = cases.filter(pl.col("task") == "curves").select(pl.col(name).list.len() for name in _CURVES)
     sizes = {size for row in lengths.iter_rows() for size in row}
     if len(sizes) > 1 or sizes & {None, 0, 1}:
-        raise DataError(place, field="curves", found="lists of other lengths", expected="as many steps each")
+        raise DataError(file, field="curves", found="lists of other lengths", expected="as many steps each")
     return cases
 
 

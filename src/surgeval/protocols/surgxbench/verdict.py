@@ -90,99 +90,106 @@ class Evidence:
 
 def judge(scores: SurgXScores) -> Verdict | None:
     """The verdict on a run; None where it did not name instruments."""
-    found = evidence_of(scores)
-    return None if found is None else verdict_of(CLAIM, reasons_of(found), found.videos)
+    evidence = evidence_of(scores)
+    return None if evidence is None else verdict_of(CLAIM, reasons_of(evidence), evidence.videos)
 
 
-def reasons_of(found: Evidence) -> tuple[Reason, ...]:
+def reasons_of(evidence: Evidence) -> tuple[Reason, ...]:
     """Every rule that has its number, in the order of the page."""
-    made = [_right(found), _varied(found), _looks(found), _depends(found.instrument_hidden)]
-    if found.region_hidden is not None:
-        made.append(_faithful(found.region_hidden))
-    if found.grounded is not None:
-        made.append(_grounded(found.grounded))
-    if found.weights is not None:
-        made.append(_unlike(found.weights, "weights", SAME_MAP, "all weights shuffled"))
-    if found.prompt is not None:
-        made.append(_unlike(found.prompt, "prompt", SAME_PROMPT, "another prompt"))
-    if len(found.f1) > 1:
-        made.append(_weakest(found.f1))
-    if found.unused:
-        text = f"Frames or records that could not be used: {found.unused}."
+    made = [_right(evidence), _varied(evidence), _looks(evidence), _depends(evidence.instrument_hidden)]
+    if evidence.region_hidden is not None:
+        made.append(_faithful(evidence.region_hidden))
+    if evidence.grounded is not None:
+        made.append(_grounded(evidence.grounded))
+    if evidence.weights is not None:
+        made.append(_unlike(evidence.weights, "weights", SAME_MAP, "all weights shuffled"))
+    if evidence.prompt is not None:
+        made.append(_unlike(evidence.prompt, "prompt", SAME_PROMPT, "another prompt"))
+    if len(evidence.f1) > 1:
+        made.append(_weakest(evidence.f1))
+    if evidence.unused:
+        text = f"Frames or records that could not be used: {evidence.unused}."
         made.append(Reason(RULES["left out"], text, None))
     return tuple(made)
 
 
-def _right(found: Evidence) -> Reason:
-    told = [above(found.lead)] + ([above(found.accuracy, found.guess)] if found.guess is not None else [])
-    guess = "" if found.guess is None else f", a guess {percent(found.guess)}"
+def _right(evidence: Evidence) -> Reason:
+    told = [above(evidence.lead)] + ([above(evidence.accuracy, evidence.guess)] if evidence.guess is not None else [])
+    guess = "" if evidence.guess is None else f", a guess {percent(evidence.guess)}"
     text = (
-        f"It names an instrument that is there in {share(found.accuracy)} of the frames that show one; always saying "
-        f"{found.usual} would be right in {percent(found.usual_right)}{guess}. "
-        f"Its lead over {found.usual}: {changed(found.lead)}."
+        f"It names an instrument that is there in {share(evidence.accuracy)} of the frames that show one; always "
+        f"saying {evidence.usual} would be right in {percent(evidence.usual_right)}{guess}. "
+        f"Its lead over {evidence.usual}: {changed(evidence.lead)}."
     )
-    clause = f"it is right in {percent(found.accuracy.estimate)} of the frames, always saying {found.usual} would be "
-    return Reason(RULES["right"], text, every_one(*told), f"{clause}in {percent(found.usual_right)}")
+    clause = (
+        f"it is right in {percent(evidence.accuracy.estimate)} of the frames, always saying {evidence.usual} would be "
+    )
+    return Reason(RULES["right"], text, every_one(*told), f"{clause}in {percent(evidence.usual_right)}")
 
 
-def _varied(found: Evidence) -> Reason:
-    total = sum(found.said.values())
-    name, count = max(found.said.items(), key=lambda pair: pair[1])
-    often, there = count / total, found.shown.get(name, 0.0)
+def _varied(evidence: Evidence) -> Reason:
+    total = sum(evidence.said.values())
+    name, count = max(evidence.said.items(), key=lambda pair: pair[1])
+    often, there = count / total, evidence.shown.get(name, 0.0)
     holds = often < CONSTANT or there >= CONSTANT
     text = (
         f"It says {name} in {percent(often)} of the frames ({count} of {total}); {percent(there)} show one; "
-        f"it gives {len(found.said)} different answer{'s' * (len(found.said) != 1)}."
+        f"it gives {len(evidence.said)} different answer{'s' * (len(evidence.said) != 1)}."
     )
     return Reason(RULES["varied"], text, holds, "" if holds else f"it says {name} in {percent(often)} of the frames")
 
 
-def _looks(found: Evidence) -> Reason:
-    if found.looks is None or not found.maps:
+def _looks(evidence: Evidence) -> Reason:
+    if evidence.looks is None or not evidence.maps:
         return Reason(RULES["looks"], "Where it looks when it is right was not measured.", None,
                       "where it looks was not measured")  # fmt: skip
-    hardest = max(found.maps, key=lambda name: found.maps[name][0])
-    theirs, gap = found.maps[hardest]
-    reached = ", ".join(f"{_BLIND.get(name, name)} {percent(value)}" for name, (value, _) in found.maps.items())
+    hardest = max(evidence.maps, key=lambda name: evidence.maps[name][0])
+    theirs, gap = evidence.maps[hardest]
+    reached = ", ".join(f"{_BLIND.get(name, name)} {percent(value)}" for name, (value, _) in evidence.maps.items())
     text = (
-        f"When it is right, {share(found.looks)} of what it looks at is an instrument. Maps that know nothing reach, "
-        f"on the same frames: {reached}. Against {_BLIND.get(hardest, hardest)}: {changed(gap)}."
+        f"When it is right, {share(evidence.looks)} of what it looks at is an instrument. Maps that know nothing "
+        f"reach, on the same frames: {reached}. Against {_BLIND.get(hardest, hardest)}: {changed(gap)}."
     )
-    holds = every_one(*(above(one) for _, one in found.maps.values()))
+    holds = every_one(*(above(one) for _, one in evidence.maps.values()))
     than = f"a map of {_BLIND.get(hardest, hardest)} ({percent(theirs)})"
     than = f"chance ({percent(theirs)})" if hardest == "uniform" else than
     word = "more than" if holds else "not surely more than" if holds is None else "less than"
-    clause = f"{percent(found.looks.estimate)} of what it looks at is an instrument, {word} {than}"
+    clause = f"{percent(evidence.looks.estimate)} of what it looks at is an instrument, {word} {than}"
     return Reason(RULES["looks"], text, holds, clause)
 
 
-def _depends(found: Interval | None) -> Reason:
-    if found is None:
+def _depends(evidence: Interval | None) -> Reason:
+    if evidence is None:
         return Reason(RULES["depends"], "What hiding the instrument does was not measured.", None,
                       "what hiding the instrument does was not measured")  # fmt: skip
-    holds = above(found, 0, LEAST_EFFECT)
-    text = f"Right answers lost by hiding the instrument, against hiding its shape elsewhere: {changed(found)}."
+    holds = above(evidence, 0, LEAST_EFFECT)
+    text = f"Right answers lost by hiding the instrument, against hiding its shape elsewhere: {changed(evidence)}."
     said = "costs it right answers" if holds else "makes no sure difference" if holds is None else "changes nothing"
-    return Reason(RULES["depends"], text, holds, f"hiding the instrument {said} ({changed(found)})")
+    return Reason(RULES["depends"], text, holds, f"hiding the instrument {said} ({changed(evidence)})")
 
 
-def _faithful(found: Interval) -> Reason:
-    holds = above(found, 0, LEAST_EFFECT)
-    text = f"Right answers lost by hiding what it looks at, against hiding the same shape elsewhere: {changed(found)}."
+def _faithful(evidence: Interval) -> Reason:
+    holds = above(evidence, 0, LEAST_EFFECT)
+    text = (
+        f"Right answers lost by hiding what it looks at, against hiding the same shape elsewhere: {changed(evidence)}."
+    )
     return Reason(RULES["faithful"], text, holds, "hiding what it looks at changes nothing")
 
 
-def _grounded(found: Interval) -> Reason:
-    wrong = percent(1 - found.estimate)
+def _grounded(evidence: Interval) -> Reason:
+    wrong = percent(1 - evidence.estimate)
     text = (
-        f"Of its right answers {share(found)} look mostly at an instrument; {wrong} are right while it looks elsewhere."
+        f"Of its right answers {share(evidence)} look mostly at an instrument; "
+        f"{wrong} are right while it looks elsewhere."
     )
-    return Reason(RULES["grounded"], text, above(found, LEAST_GROUNDED), f"{wrong} of its right answers look elsewhere")
+    return Reason(
+        RULES["grounded"], text, above(evidence, LEAST_GROUNDED), f"{wrong} of its right answers look elsewhere"
+    )
 
 
-def _unlike(found: Interval, name: str, limit: float, what: str) -> Reason:
-    flipped = replace(found, estimate=-found.estimate, low=-found.high, high=-found.low)
-    text = f"With {what} the rank correlation of the maps is {found.cell()}."
+def _unlike(evidence: Interval, name: str, limit: float, what: str) -> Reason:
+    flipped = replace(evidence, estimate=-evidence.estimate, low=-evidence.high, high=-evidence.low)
+    text = f"With {what} the rank correlation of the maps is {evidence.cell()}."
     return Reason(RULES[name], text, above(flipped, -limit), f"its map hardly changes with {what}")
 
 
@@ -228,15 +235,15 @@ def _against_maps(scores: SurgXScores, rows: pl.DataFrame) -> dict[str, tuple[fl
     """Of each map that knows nothing: what it reaches on the frames of the right answers, and the paired difference."""
     right = rows.filter(RIGHT & USED & pl.col("ac").is_not_null())
     maps = scores.cases.filter((pl.col("task") == "reference") & USED)
-    found: dict[str, tuple[float, Interval]] = {}
+    gains: dict[str, tuple[float, Interval]] = {}
     for name in _BLIND:
         theirs = maps.filter(pl.col("reference") == name).select("cluster", "frame", "class", theirs=pl.col("ac"))
         pairs = right.join(theirs, on=["cluster", "frame", "class"], how="inner").drop_nulls("theirs")
         if not pairs.is_empty():
             gap = {"gap": Ratio(pl.col("ac") - pl.col("theirs"), pl.lit(True))}
             made = ratios(pairs, gap, resamples=scores.resamples, seed=scores.seed)
-            found[name] = float(pairs.select(pl.col("theirs").mean()).item()), made["gap"]
-    return found
+            gains[name] = float(pairs.select(pl.col("theirs").mean()).item()), made["gap"]
+    return gains
 
 
 def _sanity(scores: SurgXScores, check: str) -> Interval | None:

@@ -93,20 +93,20 @@ class Panel:
 
         `on_verdict` sees each verdict as it falls, in the caller's thread. An interrupt waits for the calls in flight.
         """
-        found: list[PanelVerdict | None] = [None] * len(items)
+        verdicts: list[PanelVerdict | None] = [None] * len(items)
         if workers <= 1 or any(judge.interactive for judge in self.judges):
             for number, item in enumerate(items):
-                found[number] = _told(self.judge(item), on_verdict)
+                verdicts[number] = _told(self.judge(item), on_verdict)
         else:
             with ThreadPoolExecutor(workers, thread_name_prefix="judge") as pool:
                 places = {pool.submit(self.judge, item): number for number, item in enumerate(items)}
                 try:
                     for future in as_completed(places):
-                        found[places[future]] = _told(future.result(), on_verdict)
+                        verdicts[places[future]] = _told(future.result(), on_verdict)
                 except BaseException:
                     pool.shutdown(cancel_futures=True)
                     raise
-        return tuple(verdict for verdict in found if verdict is not None)
+        return tuple(verdict for verdict in verdicts if verdict is not None)
 
     def _outcome(self, votes: Sequence[Vote]) -> Outcome | None:
         counts = Counter(vote.state for vote in votes)

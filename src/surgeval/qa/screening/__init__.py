@@ -2,11 +2,11 @@
 
 from surgeval.qa.screening._screen import (
     JUDGED_FORMATS,
-    Finding,
     FlagPolicy,
     Screening,
     ScreeningQuality,
     ScreeningSample,
+    Suspicion,
     disqualifies,
     measure_screening,
     sample_suite,
@@ -15,11 +15,11 @@ from surgeval.qa.screening._screen import (
 
 __all__ = [
     "JUDGED_FORMATS",
-    "Finding",
     "FlagPolicy",
     "Screening",
     "ScreeningQuality",
     "ScreeningSample",
+    "Suspicion",
     "disqualifies",
     "measure_screening",
     "sample_suite",

@@ -79,8 +79,8 @@ def grading_talk(reading: str, original: str) -> tuple[str, ...]:
     shouted = _SHOUTED.search(original)
     if not (shouted or any(pattern.search(reading) for _, anchor, pattern in _KINDS if anchor)):
         return ()  # nearly every answer
-    found = [(weight, anchor, match[0]) for weight, anchor, pattern in _KINDS if (match := pattern.search(reading))]
+    hits = [(weight, anchor, match[0]) for weight, anchor, pattern in _KINDS if (match := pattern.search(reading))]
     if shouted and any(c.islower() or (c.isalpha() and not c.isascii()) for c in original):
-        found.append((1 if _WHITEBOARD.search(reading) else 2, True, shouted[0]))
-    heavy = sum(weight for weight, _, _ in found) >= THRESHOLD and any(anchor for _, anchor, _ in found)
-    return tuple(word for _, _, word in found) if heavy else ()
+        hits.append((1 if _WHITEBOARD.search(reading) else 2, True, shouted[0]))
+    heavy = sum(weight for weight, _, _ in hits) >= THRESHOLD and any(anchor for _, anchor, _ in hits)
+    return tuple(word for _, _, word in hits) if heavy else ()

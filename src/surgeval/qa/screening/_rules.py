@@ -15,11 +15,11 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal
 
-__all__ = ["FOREIGN", "RULES", "Rule"]
+__all__ = ["FOREIGN", "RULES", "ScreenRule"]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ScreenRule:
     """One pattern; `over` says whether it sees the lines of a reading or the reading as one line."""
 
     name: str
@@ -56,8 +56,8 @@ _FILL = (
 )
 
 
-def _rule(name: str, reason: str, *patterns: str, over: Literal["flat", "lines"] = "flat") -> Rule:
-    return Rule(name, reason, re.compile("|".join(f"(?:{p})" for p in patterns), re.MULTILINE), over)
+def _rule(name: str, reason: str, *patterns: str, over: Literal["flat", "lines"] = "flat") -> ScreenRule:
+    return ScreenRule(name, reason, re.compile("|".join(f"(?:{p})" for p in patterns), re.MULTILINE), over)
 
 
 _ENGLISH = (
@@ -179,12 +179,12 @@ def _words() -> dict[str, dict[str, str]]:
     return languages
 
 
-def _languages() -> tuple[Rule, ...]:
+def _languages() -> tuple[ScreenRule, ...]:
     reason = "steers the judge in another language"
     return tuple(_rule("language", f"{reason} ({name})", _foreign(**words)) for name, words in _words().items())
 
 
-RULES: tuple[Rule, ...] = (*_ENGLISH, *_STRUCTURE, *_languages())
+RULES: tuple[ScreenRule, ...] = (*_ENGLISH, *_STRUCTURE, *_languages())
 # Each of the four ways needs one of these words. Looking for them first is a quarter of the work for other texts.
 FOREIGN = re.compile(
     "|".join(["correct", *(words[kind] for words in _words().values() for kind in ("prompt", "right"))])

@@ -111,18 +111,18 @@ def _hidden(character: str) -> bool:
 def _sources(text: str) -> Iterator[tuple[str, str]]:
     """The text itself and what its encodings hide; an encoding inside an encoding is followed once."""
     yield "", text
-    found = [("", text)]
+    sources = [("", text)]
     for _ in range(_MAX_DEPTH):
-        found = [(_both(how, name), part) for how, whole in found for name, part in _decoded(whole)]
-        yield from found
+        sources = [(_both(how, name), part) for how, whole in sources for name, part in _decoded(whole)]
+        yield from sources
     message = invisible_message(text)
     if message:
         yield "invisible tag characters", message
     yield "rot13", codecs.encode(text, "rot13")
     yield "read backwards", "\n".join(line[::-1] for line in shown(text).split("\n"))
-    joined = _SPACED.sub(_close, shown(unicodedata.normalize("NFKC", text)))
-    if joined != text:
-        yield "letters closed up", joined
+    closed = _SPACED.sub(_close, shown(unicodedata.normalize("NFKC", text)))
+    if closed != text:
+        yield "letters closed up", closed
 
 
 def _decoded(text: str) -> Iterator[tuple[str, str]]:

@@ -35,10 +35,10 @@ def names_of(s: DatasetStatistics, component: str) -> tuple[str, ...]:
 
 def component_counts(s: DatasetStatistics, component: str) -> list[list[int]]:
     """Instances by class (the last row: not known), then source."""
-    place = 1 + COMPONENTS.index(component)
+    column = 1 + COMPONENTS.index(component)
     rows = [[0] * len(s.sources) for _ in names_of(s, component)]
     for key, count in s.instances.items():
-        rows[key[place]][key[0]] += count
+        rows[key[column]][key[0]] += count
     return rows
 
 
@@ -52,10 +52,10 @@ def triplet_counts(s: DatasetStatistics) -> list[list[int]]:
 
 def pair_counts(s: DatasetStatistics, component: str) -> list[list[int]]:
     """Instances by instrument and verb or target (the last row and column: not known)."""
-    place = 1 + COMPONENTS.index(component)
+    column = 1 + COMPONENTS.index(component)
     rows = [[0] * len(names_of(s, component)) for _ in names_of(s, "instruments")]
     for key, count in s.instances.items():
-        rows[key[1]][key[place]] += count
+        rows[key[1]][key[column]] += count
     return rows
 
 

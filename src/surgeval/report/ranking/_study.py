@@ -75,7 +75,7 @@ class RankingStudy:
     @property
     def tables(self) -> dict[str, pl.DataFrame]:
         """Everything that is saved as CSV."""
-        found = {
+        tables = {
             "ranking": self.ranking.to_frame(),
             "buckets": self.ranking.bucket_table(),
             "pairs": self.ranking.pair_table(),
@@ -83,7 +83,7 @@ class RankingStudy:
             "variants": self._variant_table(),
         }
         if self.statuses is not None:
-            found["statuses"] = self.statuses
+            tables["statuses"] = self.statuses
         for name, part in (
             ("calibration", self.equal),
             ("stability", self.places),
@@ -91,8 +91,8 @@ class RankingStudy:
             ("without_model", self.without_model),
         ):
             if part is not None:
-                found[name] = part.to_frame()
-        return found
+                tables[name] = part.to_frame()
+        return tables
 
     def _variant_table(self) -> pl.DataFrame:
         models = self.ranking.models

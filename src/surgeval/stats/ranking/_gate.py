@@ -14,7 +14,7 @@ import numpy as np
 
 from surgeval.arrays import Bools, Ints
 from surgeval.stats.ranking._order import Decision
-from surgeval.stats.ranking._tests import Evidence
+from surgeval.stats.ranking._tests import BucketEvidence
 
 __all__ = ["STEADY", "Gate", "State", "gate_of"]
 
@@ -55,13 +55,13 @@ class Gate:
 def gate_of(
     models: tuple[str, ...],
     baselines: tuple[str, ...],
-    evidence: Sequence[Evidence],
+    evidence: Sequence[BucketEvidence],
     made: Decision,
     places: Ints | None = None,
 ) -> Gate:
     """The gate of a ranking; `places[r, m]` are the models' places in resampled challenges."""
     # The sum in a fixed order: two models with equal answers must get the same mean to the last digit.
-    score = np.stack([found.accuracy for found in evidence]).sum(axis=0) / len(evidence)
+    score = np.stack([bucket.accuracy for bucket in evidence]).sum(axis=0) / len(evidence)
     before = made.final_rank[:, None] < made.final_rank
     higher = score[:, None] > score + 1e-12
     dominates = made.wins > made.wins.T

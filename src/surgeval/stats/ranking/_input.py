@@ -87,13 +87,13 @@ class Outcomes:
         the questions lack the verdict of some models only, the ranking is refused.
         """
         _check_names(tables)
-        found = joined_results(tables, max_unscored)
+        sides = joined_results(tables, max_unscored)
         return cls.of(
-            {name: found.correct[:, k] for k, name in enumerate(tables)},
-            found.questions["bucket"].to_list(),
-            found.questions["video"].to_list(),
-            found.questions["qID"].to_list(),
-            notes=found.notes,
+            {name: sides.correct[:, k] for k, name in enumerate(tables)},
+            sides.questions["bucket"].to_list(),
+            sides.questions["video"].to_list(),
+            sides.questions["qID"].to_list(),
+            notes=sides.notes,
         )
 
 

@@ -15,7 +15,7 @@ from surgeval.arrays import Bools, Floats, Ints
 from surgeval.stats._resample import tally
 from surgeval.stats._streams import stream
 from surgeval.stats.ranking._options import Collapse, RankOptions, WinTies
-from surgeval.stats.ranking._tests import Bucket, Evidence, better_pairs, totals
+from surgeval.stats.ranking._tests import Bucket, BucketEvidence, better_pairs, totals
 
 __all__ = ["Decision", "bucket_ranks", "copeland", "decide", "positions", "win_rates"]
 
@@ -37,10 +37,10 @@ class Decision:
 
 
 def decide(
-    buckets: Sequence[Bucket], evidence: Sequence[Evidence], options: RankOptions, *names: str | int
+    buckets: Sequence[Bucket], evidence: Sequence[BucketEvidence], options: RankOptions, *names: str | int
 ) -> Decision:
     """The ranking from step 1's evidence; the buckets are drawn from once more where ties are broken."""
-    tests = [better_pairs(found, options) for found in evidence]
+    tests = [better_pairs(bucket, options) for bucket in evidence]
     p, better = np.stack([p for p, _ in tests]), np.stack([relation for _, relation in tests])
     ranks = np.stack([bucket_ranks(b, e.levels, options.collapse) for b, e in zip(better, evidence, strict=True)])
     relation = better if options.collapse == "pairwise" else ranks[:, :, None] < ranks[:, None, :]
@@ -162,8 +162,8 @@ def _levels(total: Floats, slack: float, win_ties: WinTies, lot: Floats, twins: 
     # share what falls on one of them, so that names and order of the models stay without effect.
     order = np.argsort(twins, kind="stable")
     rank_of_winner = np.cumsum(won[:, order], axis=1)
-    chosen = (lot * rank_of_winner[:, -1]).astype(np.int64) + 1
-    fell_on = twins[order][np.argmax(rank_of_winner == chosen[:, None], axis=1)]
+    winner = (lot * rank_of_winner[:, -1]).astype(np.int64) + 1
+    fell_on = twins[order][np.argmax(rank_of_winner == winner[:, None], axis=1)]
     shared = np.bincount(twins)[twins]
     return np.asarray((fell_on[:, None] == twins) * shared, dtype=np.int64)
 

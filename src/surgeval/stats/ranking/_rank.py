@@ -31,7 +31,7 @@ from surgeval.stats.ranking._options import (
 )
 from surgeval.stats.ranking._order import Decision, decide
 from surgeval.stats.ranking._result import Ranking
-from surgeval.stats.ranking._tests import Evidence, buckets_of, examine
+from surgeval.stats.ranking._tests import BucketEvidence, buckets_of, examine
 
 __all__ = ["Gate", "Outcomes", "RankOptions", "Ranking", "rank"]
 
@@ -95,13 +95,15 @@ def rank(
     )
 
 
-def _notes(evidence: Sequence[Evidence], models: tuple[str, ...], options: RankOptions, made: Decision) -> list[str]:
+def _notes(
+    evidence: Sequence[BucketEvidence], models: tuple[str, ...], options: RankOptions, made: Decision
+) -> list[str]:
     notes = []
-    untestable = [found.name for found in evidence if found.p is None]
+    untestable = [bucket.name for bucket in evidence if bucket.p is None]
     if untestable:
         notes.append(f"no claim in buckets with fewer than {options.min_clusters} videos: {', '.join(untestable)}")
-    tested = [found for found in evidence if found.p is not None]
-    notes += few_videos([found.videos for found in tested], options)
+    tested = [bucket for bucket in evidence if bucket.p is not None]
+    notes += few_videos([bucket.videos for bucket in tested], options)
     powerless = [e for e in tested if options.smallest_p(len(models), e.videos) > options.alpha * (1 + 1e-12)]
     if powerless:
         level = f"{options.alpha:g} with correction {options.correction}"
@@ -109,7 +111,7 @@ def _notes(evidence: Sequence[Evidence], models: tuple[str, ...], options: RankO
         if options.n_boot < options.needed(len(models)):
             notes.append(f"{options.n_boot} resamples cannot {what}: at least {options.needed(len(models))} are needed")
         else:
-            names = ", ".join(found.name for found in powerless)
+            names = ", ".join(bucket.name for bucket in powerless)
             notes.append(f"there are too few ways to exchange the videos of {names} to {what}")
     for score in np.unique(made.copeland):
         group = np.flatnonzero((made.copeland == score) & np.isfinite(made.win_rate))

@@ -21,7 +21,7 @@ from surgeval.stats.ranking._gate import Gate
 from surgeval.stats.ranking._input import Outcomes
 from surgeval.stats.ranking._options import RankOptions
 from surgeval.stats.ranking._order import Decision
-from surgeval.stats.ranking._tests import Evidence, buckets_of
+from surgeval.stats.ranking._tests import BucketEvidence, buckets_of
 
 __all__ = ["Ranking"]
 
@@ -45,7 +45,7 @@ class Ranking(Decision, Result):
     gate: Gate | None = None
     notes: tuple[str, ...] = ()
     outcomes: Outcomes = field(repr=False)
-    evidence: tuple[Evidence, ...] = field(repr=False)
+    evidence: tuple[BucketEvidence, ...] = field(repr=False)
 
     @property
     def mean_accuracy(self) -> Floats:
@@ -112,11 +112,11 @@ class Ranking(Decision, Result):
             "win_rate_error": self.win_rate_error[order],
             "mean_accuracy": self.mean_accuracy[order],
         }
-        found = pl.DataFrame(rows).with_columns(pl.col("win_rate", "win_rate_error").fill_nan(None))
+        table = pl.DataFrame(rows).with_columns(pl.col("win_rate", "win_rate_error").fill_nan(None))
         if gate is None:
-            return found
+            return table
         names = [self.models[m] for m in order]
-        return found.with_columns(
+        return table.with_columns(
             pl.Series("baseline", [name in gate.baselines for name in names]),
             pl.Series("against_baselines", [gate.state.get(name) for name in names], dtype=pl.String),
         )

@@ -209,11 +209,11 @@ def leave_one_bucket_out(ranking: Ranking) -> Sensitivity:
     """
     if len(ranking.buckets) < 2:
         raise BadInput(sentence("leave_one_bucket_out", None, None, "one bucket", "a ranking of at least two"))
-    buckets, found = buckets_of(ranking.outcomes), []
+    buckets, rankings = buckets_of(ranking.outcomes), []
     for k in range(len(buckets)):
         evidence = ranking.evidence[:k] + ranking.evidence[k + 1 :]
-        found.append(decide(buckets[:k] + buckets[k + 1 :], evidence, ranking.options).final_rank)
-    return _compared("bucket", ranking, ranking.buckets, np.stack(found))
+        rankings.append(decide(buckets[:k] + buckets[k + 1 :], evidence, ranking.options).final_rank)
+    return _compared("bucket", ranking, ranking.buckets, np.stack(rankings))
 
 
 def leave_one_model_out(ranking: Ranking) -> Sensitivity:
@@ -226,13 +226,13 @@ def leave_one_model_out(ranking: Ranking) -> Sensitivity:
     [[0, 1, 2], [1, 0, 2], [1, 2, 0]]
     """
     buckets, count = buckets_of(ranking.outcomes), len(ranking.models)
-    found = np.zeros((count, count), dtype=np.int64)
+    ranks = np.zeros((count, count), dtype=np.int64)
     for m in range(count):
         keep = [k for k in range(count) if k != m]
         fewer = [Bucket(b.name, b.correct[:, keep], b.sizes, b.codes) for b in buckets]
         evidence = [seen.of(keep) for seen in ranking.evidence]
-        found[m, keep] = decide(fewer, evidence, ranking.options).final_rank
-    return _compared("model", ranking, ranking.models, found)
+        ranks[m, keep] = decide(fewer, evidence, ranking.options).final_rank
+    return _compared("model", ranking, ranking.models, ranks)
 
 
 def kendall_tau(first: Ints, second: Ints) -> float:

@@ -23,7 +23,7 @@ from surgeval.stats.ranking._options import Correction, RankOptions, RankScheme,
 
 __all__ = [
     "Bucket",
-    "Evidence",
+    "BucketEvidence",
     "better_pairs",
     "bootstrap_p",
     "buckets_of",
@@ -88,9 +88,9 @@ class Bucket:
         accuracy = self.accuracy(point)
         order = np.argsort(accuracy, kind="stable")
         steps = np.concatenate([[0], np.cumsum(np.diff(accuracy[order]) > 1e-12)])
-        found = np.empty(len(order), dtype=np.int64)
-        found[order] = steps
-        return found
+        levels = np.empty(len(order), dtype=np.int64)
+        levels[order] = steps
+        return levels
 
     def drawn(self, times: Ints) -> Bucket:
         """The bucket with the video of code c in it `times[c]` times, each time as a cluster of its own."""
@@ -101,7 +101,7 @@ class Bucket:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Evidence:
+class BucketEvidence:
     """What step 1 says of one bucket; `p` is uncorrected (one-sided: p[i, j] of "i is better"), None if untestable."""
 
     name: str
@@ -111,22 +111,22 @@ class Evidence:
     levels: Ints
     p: Floats | None
 
-    def of(self, models: Sequence[int]) -> Evidence:
+    def of(self, models: Sequence[int]) -> BucketEvidence:
         """The same for some of the models: draws do not depend on who else takes part."""
         keep = np.asarray(models, dtype=np.int64)
         p = None if self.p is None else self.p[np.ix_(keep, keep)]
-        return Evidence(self.name, self.questions, self.videos, self.accuracy[keep], self.levels[keep], p)
+        return BucketEvidence(self.name, self.questions, self.videos, self.accuracy[keep], self.levels[keep], p)
 
 
 def buckets_of(outcomes: Outcomes) -> tuple[Bucket, ...]:
     """The outcomes bucket by bucket, in order of name."""
-    found = []
+    buckets = []
     for code, name in enumerate(outcomes.buckets):
         rows = slice(*np.searchsorted(outcomes.bucket, [code, code + 1]).tolist())
         sizes = np.bincount(outcomes.video[rows])
         codes = np.flatnonzero(sizes)
-        found.append(Bucket(name, outcomes.correct[rows], sizes[codes], codes))
-    return tuple(found)
+        buckets.append(Bucket(name, outcomes.correct[rows], sizes[codes], codes))
+    return tuple(buckets)
 
 
 def totals(
@@ -164,7 +164,7 @@ def _redrawn(bucket: Bucket, outer: np.random.Generator, inner: np.random.Genera
     return np.bincount(picks, minlength=rows * questions).reshape(rows, questions)
 
 
-def examine(bucket: Bucket, options: RankOptions, *names: str | int) -> Evidence:
+def examine(bucket: Bucket, options: RankOptions, *names: str | int) -> BucketEvidence:
     """Accuracies of the bucket and, where enough videos stand behind it, the p of every pair."""
     p = None
     if bucket.videos >= options.min_clusters:
@@ -172,7 +172,7 @@ def examine(bucket: Bucket, options: RankOptions, *names: str | int) -> Evidence
         p = test(bucket, options, *names)
         np.fill_diagonal(p, 1.0)
     accuracy, levels = bucket.accuracy(options.point), bucket.levels(options.point)
-    return Evidence(bucket.name, len(bucket.correct), bucket.videos, accuracy, levels, p)
+    return BucketEvidence(bucket.name, len(bucket.correct), bucket.videos, accuracy, levels, p)
 
 
 def bootstrap_p(bucket: Bucket, options: RankOptions, *names: str | int) -> Floats:
@@ -253,7 +253,7 @@ def corrected(p: Floats, correction: Correction, sided: Sided) -> Floats:
     return found
 
 
-def better_pairs(evidence: Evidence, options: RankOptions) -> tuple[Floats, Bools]:
+def better_pairs(evidence: BucketEvidence, options: RankOptions) -> tuple[Floats, Bools]:
     """The p-values (NaN where the bucket is untestable) and whether i is better than j."""
     models = len(evidence.levels)
     if evidence.p is None:
