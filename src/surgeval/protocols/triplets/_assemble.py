@@ -47,8 +47,6 @@ class ScoringPlan:
     settings: Mapping[str, Any]
     rare: Sequence[Ints]  # class ids, by group
     totals: Ints  # instances per class in the whole dataset
-    resamples: int
-    seed: int
     notes: tuple[str, ...] = ()
     progress: Progress | None = None
 
@@ -66,7 +64,7 @@ class ScoringPlan:
         def statistic(multiplicity: Ints) -> Floats:
             return mean_along(np.stack([part.vector(multiplicity) for part in parts]), 0)
 
-        return bootstrap(statistic, keys, self.scheme.videos, sizes, resamples=self.resamples, progress=self.progress)
+        return bootstrap(statistic, keys, self.scheme.videos, sizes, progress=self.progress)
 
     def sizes(self, video: Ints) -> list[int]:
         """How many boxes or frames each video holds (`video`: of each one); all alike where there are none."""

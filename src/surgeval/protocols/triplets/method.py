@@ -111,7 +111,7 @@ def score_triplets(
         totals = class_totals(truth, main, task)
         return ScoringPlan(
             title, scheme, {**settings, **more}, _rare(truth, scheme, main, task, rare, rare_from, totals), totals,
-            resamples, seed, notes, progress,
+            notes, progress,
         )  # fmt: skip
 
     if task == "recognition":
