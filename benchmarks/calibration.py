@@ -168,7 +168,7 @@ def table(
 
 def stored_runs(simulations: int) -> None:
     """The same where videos are not exchanged: interval and p by leaving out videos alone."""
-    print("number    sizes      videos  false claims  holds the difference  power")
+    print("number     sizes      videos  false claims  holds the difference  power")
     for kind in SIZES:
         for videos in VIDEOS:
             found: dict[float, list[tuple[bool, bool]]] = {0.0: [], GAPS["mAP50"]: []}
@@ -180,7 +180,7 @@ def stored_runs(simulations: int) -> None:
                     rows.append((one.told_apart, (truth("mAP50", gap) if gap else 0.0) in one.interval))
             (false, _), (power, held) = (np.mean(rows, axis=0) for rows in found.values())
             print(
-                f"mAP50     {kind:<10} {videos:>6}  {false:.3f}         {held:.3f}                 {power:.3f}",
+                f"mAP50      {kind:<10} {videos:>6}  {false:.3f}         {held:.3f}                 {power:.3f}",
                 flush=True,
             )
 
@@ -200,12 +200,12 @@ def main() -> None:
         stored_runs(chosen.simulations)
         return
     print(f"{chosen.simulations} simulations a row, nominal 0.05 and 0.95; old → new")
-    print("number    sizes      videos  false claims    holds the number  holds the difference  power")
+    print("number     sizes      videos  false claims    holds the number  holds the difference  power")
     size = SMALLER if chosen.gaps == "small" else 1.0
     for number, kind, videos, share in table(chosen.numbers, chosen.simulations, chosen.jobs, chosen.videos, size):
         pairs = [f"{share[f'{what} old']:.3f} → {share[f'{what} new']:.3f}"
                  for what in ("false", "alone", "difference", "power")]  # fmt: skip
-        print(f"{number:<10}{kind:<10} {videos:>6}  {'   '.join(pairs)}", flush=True)
+        print(f"{number:<10} {kind:<10} {videos:>6}  {'   '.join(pairs)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """`TripletScores`: what scoring a prediction file gives, and how it is stored in a run folder and loaded again.
 
-A scored folder is a run: `run.json` says what was scored and how, three more files (`_stored`) hold every number, table
-and curve, so the page is made again without predictions or dataset, and two folders are compared on the same resamples.
+A scored folder is a run: `run.json` says what was scored and how, further files (`_stored`, `_mixing_files`) hold every
+number, table, curve and ranking: the page is made again, and two folders are compared, without predictions or dataset.
 """
 
 from __future__ import annotations
