@@ -47,8 +47,8 @@ def _with(name: str, cases: pl.DataFrame, made: dict[str, pl.DataFrame]) -> Surg
 
 def _scores(name: str, cases: pl.DataFrame) -> SurgXScores:
     made = {
-        "table1": tables.early_instruments(cases, resamples=200, seed=0),
-        "table2": tables.early_triplets(cases, resamples=200, seed=0),
+        "table1": tables.early_instruments(cases),
+        "table2": tables.early_triplets(cases),
     }
     return _with(name, cases, made)
 
