@@ -34,6 +34,9 @@ SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of everythi
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
+_HEAD = 1 << 16  # bytes of a page in which its generator is named
+
+
 def open_named(
     path: Path, format: str | None, labels: str | None, mapping: Path | None = None, boxes: Path | None = None
 ) -> Dataset:
@@ -61,5 +64,15 @@ def claim_folder(out: Path, mark: str) -> None:
         raise BadInput(f"{out}: found a file, expected a folder to write to")
     if (out / "run.json").exists() and mark not in ("run.json", "scores.json"):
         raise BadInput(f"{out}: found a run there, expected a folder of its own for this page")
-    if out.is_dir() and any(out.iterdir()) and not (out / mark).exists():
+    if out.is_dir() and any(out.iterdir()) and not _is_ours(out / mark):
         raise BadInput(f"{out}: found other files there, expected a new or empty folder or one with our own {mark}")
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether the file is there and, where it is a page, one of ours: people have an index.html of their own."""
+    if path.is_symlink() or not path.is_file():
+        return False
+    if path.suffix != ".html":
+        return True
+    with path.open("rb") as file:
+        return b'<meta name="generator" content="surgeval ' in file.read(_HEAD)

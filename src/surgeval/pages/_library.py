@@ -67,7 +67,7 @@ def put_library(folder: Path) -> None:
         return
     make_folder(folder)
     for copy in _neighbours(folder):
-        if _is_copy(copy, data) and _owner(copy) == _owner(folder) and _link(copy, target):
+        if _is_copy(copy, data) and _stays(copy, folder) and _link(copy, target):
             return
     write_atomically(target, data)
 
@@ -89,6 +89,11 @@ def _is_copy(path: Path, data: bytes) -> bool:
         return not path.is_symlink() and path.stat().st_size == len(data) and path.read_bytes() == data
     except OSError:
         return False
+
+
+def _stays(copy: Path, folder: Path) -> bool:
+    """Whether nobody else can change the copy once it is linked."""
+    return _owner(copy) == _owner(folder) and not copy.stat().st_mode & 0o022
 
 
 def _owner(path: Path) -> int:

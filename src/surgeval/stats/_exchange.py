@@ -13,6 +13,7 @@ valid too.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TypeAlias
 
 import numpy as np
@@ -20,8 +21,9 @@ import numpy.typing as npt
 
 from surgeval.arrays import AnyArray, Floats
 from surgeval.errors import BadInput, sentence
+from surgeval.stats._resample import blocks
 
-__all__ = ["exchange_p", "exchange_signs"]
+__all__ = ["exchange_blocks", "exchange_p", "exchange_signs", "is_exact"]
 
 Signs: TypeAlias = npt.NDArray[np.int8]
 
@@ -43,13 +45,37 @@ def exchange_signs(rng: np.random.Generator, clusters: int, draws: int) -> tuple
     for name, value in given:
         if not isinstance(value, (int, np.integer)) or value < 1:
             raise BadInput(sentence(name, None, None, repr(value), "a whole number above 0"))
-    exact = clusters <= 62 and 2 ** (clusters - 1) <= draws
+    exact = is_exact(clusters, draws)
     if exact:
         patterns = np.arange(2 ** (clusters - 1))[:, None]
         swapped = (patterns << 1 >> np.arange(clusters)) & 1 == 1
     else:
         swapped = rng.random((draws, clusters)) < 0.5
     return np.where(swapped, -1, 1).astype(np.int8), exact
+
+
+def exchange_blocks(rng: np.random.Generator, clusters: int, draws: int) -> Iterator[Signs]:
+    """The same signs in blocks of rows that fit into memory, however many clusters there are.
+
+    >>> from surgeval.stats import stream
+    >>> whole, _ = exchange_signs(stream(0, "example"), 40, 999)
+    >>> bool((np.vstack(list(exchange_blocks(stream(0, "example"), 40, 999))) == whole).all())
+    True
+    """
+    if is_exact(clusters, draws):
+        yield exchange_signs(rng, clusters, draws)[0]
+    else:
+        for rows in blocks(draws, clusters):
+            yield exchange_signs(rng, clusters, rows)[0]
+
+
+def is_exact(clusters: int, draws: int) -> bool:
+    """Whether so many draws hold every exchange.
+
+    >>> is_exact(6, 2000), is_exact(30, 2000)
+    (True, False)
+    """
+    return clusters <= 62 and 2 ** (clusters - 1) <= draws
 
 
 def exchange_p(observed: AnyArray | float, replicates: AnyArray, exact: bool, *, scale: float = 0.0) -> Floats:

@@ -21,11 +21,11 @@ import numpy.typing as npt
 import polars as pl
 
 from surgeval.arrays import Floats, Ints
-from surgeval.stats._exchange import exchange_p, exchange_signs
+from surgeval.stats._exchange import exchange_blocks, exchange_p, is_exact
 from surgeval.stats._inputs import Scores, finite, same_length
 from surgeval.stats._interval import FEW_CLUSTERS, Interval
 from surgeval.stats._means import Point, Sample, Scheme, jackknife, replicates
-from surgeval.stats._resample import NamedDrawing, Resampling, blocks, interval_ends, snapped, two_sided_p, usable
+from surgeval.stats._resample import NamedDrawing, Resampling, interval_ends, snapped, two_sided_p, usable
 from surgeval.stats._student import UNBOUNDED, defined_without, t_ends, t_p
 from surgeval.stats.bootstrap import plan_for, read_clusters, sample_of
 from surgeval.stats.statistic import Matrix, Statistic, as_matrix, check_names, codes_of, interval_of, replicate
@@ -218,23 +218,22 @@ def _decided(difference: Difference) -> Difference:
 def _exchanged_mean(sample: Sample, point: Point, plan: Resampling, scale: float) -> float:
     """P of a mean difference: a swap turns the sign of the video's sum, and the denominator stays."""
     sums = sample.terms(point)[0]
-    signs, exact = exchange_signs(plan.rng("exchange"), len(sums), plan.resamples)
-    return float(exchange_p(sums.sum(), signs @ sums, exact, scale=scale))
+    drawn = [signs @ sums for signs in exchange_blocks(plan.rng("exchange"), len(sums), plan.resamples)]
+    exact = is_exact(len(sums), plan.resamples)
+    return float(exchange_p(sums.sum(), np.concatenate(drawn), exact, scale=scale))
 
 
 def _exchanged(
     joint: Matrix, observed: Floats, codes: Ints, plan: Resampling, scale: Floats, progress: Progress | None
 ) -> Floats:
     """P of every number: what it is when some videos of the two models are swapped, less what the rest gives."""
-    signs, exact = exchange_signs(plan.rng("exchange"), len(codes), plan.resamples)
-    kept = (signs[:, codes] > 0).astype(np.int64)
-    gaps, start = np.empty((len(kept), len(observed))), 0
-    for rows in blocks(len(kept), 2 * len(codes)):
-        stay = kept[start : start + rows]
-        gaps[start : start + rows] = joint(np.hstack([stay, 1 - stay])) - joint(np.hstack([1 - stay, stay]))
-        start += rows
+    parts = []
+    for signs in exchange_blocks(plan.rng("exchange"), len(codes), plan.resamples):
+        kept = (signs[:, codes] > 0).astype(np.int64)
+        parts.append(joint(np.hstack([kept, 1 - kept])) - joint(np.hstack([1 - kept, kept])))
         if progress is not None:
-            progress(rows)
+            progress(len(kept))
+    gaps, exact = np.concatenate(parts), is_exact(len(codes), plan.resamples)
     p = [exchange_p(observed[k], gaps[:, k], exact, scale=_finite(scale[k])) for k in range(len(observed))]
     return np.array(p, dtype=np.float64)
 

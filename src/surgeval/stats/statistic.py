@@ -136,10 +136,21 @@ def replicate(
     nothing = np.empty((0, len(estimate)))
     leaving = plan.method != "percentile" and count > 1
     order = np.argsort(codes)
-    left_out = statistic(1 - np.eye(count, dtype=np.int64)[order]) if leaving else nothing
+    left_out = _without_each(statistic, order) if leaving else nothing
     return Replicates(
         estimate, np.concatenate(parts) if parts else nothing, left_out, count, cluster_sizes(sizes, count)[order]
     )
+
+
+def _without_each(statistic: Matrix, order: Ints) -> Floats:
+    """The statistic without each cluster, in blocks: with many clusters not all of them at once."""
+    parts, start = [], 0
+    for rows in blocks(len(order), len(order)):
+        counted = np.ones((rows, len(order)), dtype=np.int64)
+        counted[np.arange(rows), order[start : start + rows]] = 0
+        parts.append(statistic(counted))
+        start += rows
+    return np.concatenate(parts)
 
 
 def interval_of(drawn: Replicates, column: int, plan: Resampling, name: str, bounds: Bounds = UNBOUNDED) -> Interval:

@@ -48,7 +48,9 @@ def triplet_evidence(scores: TripletScores) -> Evidence | None:
 
 
 def _case() -> pl.Expr:
-    return pl.concat_str("video", pl.lit("/"), "frame")
+    # A video may have / in its name: two frames must not share an id.
+    video = pl.col("video").str.replace_all("%", "%25", literal=True).str.replace_all("/", "%2F", literal=True)
+    return pl.concat_str(video, pl.lit("/"), "frame")
 
 
 def _kind() -> pl.Expr:

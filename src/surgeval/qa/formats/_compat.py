@@ -179,8 +179,9 @@ class CompatText:
         """The stripped text."""
         pattern, length = options
         stripped = text.strip()
-        if len(stripped) > _comparable(length, "max_length"):
-            raise Unreadable(f"found {len(stripped)} characters, expected at most {length:g}")
+        most = _comparable(length, "max_length")
+        if len(stripped) > most:
+            raise Unreadable(f"found {len(stripped)} characters, expected at most {most:g}")
         if self.name == "matching" and not _matches(pattern, stripped):
             raise Unreadable(f"found {shown(text)}, expected text that matches {shown(pattern)}")
         return stripped

@@ -14,6 +14,7 @@ import re
 import subprocess
 import sys
 import threading
+from collections import Counter
 from functools import lru_cache
 
 from surgeval.qa.formats._base import Unreadable
@@ -23,6 +24,7 @@ __all__ = ["compiled", "fullmatch"]
 
 SECONDS = 5.0  # for one match of at most a few hundred characters; a healthy one takes microseconds
 START_SECONDS = 60.0
+PATIENCE = 3  # times a pattern may run out of them before it is given up unread
 _LONGEST = 4096
 _CHILD = (
     "import sys, json, re\n"
@@ -77,9 +79,12 @@ class _Matcher:
         self._child: subprocess.Popen[str] | None = None
         self._answers: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._owner = 0
+        self._slow = Counter[str]()
 
     def match(self, pattern: str, text: str) -> bool:
         with self._lock:
+            if self._slow[pattern] >= PATIENCE:
+                raise _too_slow(pattern)
             child = self._running()
             assert child.stdin is not None  # noqa: S101 (opened as a pipe)
             child.stdin.write(json.dumps([pattern, text]) + "\n")
@@ -88,8 +93,8 @@ class _Matcher:
                 return self._answers.get(timeout=SECONDS).strip() == "1"
             except queue.Empty:
                 self._end()
-                found = f"the pattern {shown(pattern)} took more than {SECONDS:g} s"
-                raise Unreadable(f"{found}, expected one that is matched at once") from None
+                self._slow[pattern] += 1
+                raise _too_slow(pattern) from None
 
     def _running(self) -> subprocess.Popen[str]:
         if self._child is None or self._child.poll() is not None or self._owner != os.getpid():
@@ -109,6 +114,12 @@ class _Matcher:
             if self._child.stdin is not None:
                 self._child.stdin.close()
         self._child = None
+
+
+def _too_slow(pattern: str) -> Unreadable:
+    return Unreadable(
+        f"the pattern {shown(pattern)} took more than {SECONDS:g} s, expected one that is matched at once"
+    )
 
 
 def _forward(child: subprocess.Popen[str], answers: queue.SimpleQueue[str]) -> None:
