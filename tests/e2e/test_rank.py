@@ -234,7 +234,7 @@ def test_an_exchange_ranking_with_feedback_from_a_folder_of_runs(surgeval: Surge
     assert sorted(path.name for path in (tmp_path / "F").iterdir()) == ["index.html", "net", "rival"]
     page = (tmp_path / "F" / "rival" / "feedback.html").read_text()
     assert "Place 2 of 3 entries." in page and ">net<" not in page and "the reference is" not in page
-    header, *answers = (tmp_path / "F" / "rival" / "answers.csv").read_text().splitlines()
-    assert header.startswith("qID,video,bucket,when,question,answer,result,status") and len(answers) == 64
+    header, *rows = (tmp_path / "F" / "rival" / "answers.csv").read_text().splitlines()
+    assert header.startswith("qID,video,bucket,when,question,answer,result,status") and len(rows) == 64
     refused = surgeval("rank", "runs", "--test", "exchange", "--scheme", "question")
     assert refused.returncode == 2 and "expected cluster" in refused.stderr
