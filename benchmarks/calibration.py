@@ -6,16 +6,18 @@ boxes of eight classes with a long tail (`mAP50`), and attention summed over fra
 cluster bootstrap (`old`) and by surgeval's defaults (`new`: leave-one-out t, exchange test).
 
     python benchmarks/calibration.py [--simulations 1000] [--jobs 2] [--numbers accuracy lift mAP50]
+    python benchmarks/calibration.py --gaps small --videos 30 --simulations 300
+    python benchmarks/calibration.py --numbers accuracy90 --videos 6 12
     python benchmarks/calibration.py --stored --simulations 1000
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -29,7 +31,9 @@ SIZES = ("equal", "lognormal")
 RESAMPLES = 1000
 CHUNK = 50  # simulations of one task
 LARGE = 4000  # videos whose value counts as the truth
-GAPS = {"accuracy": 0.075, "lift": 0.22, "mAP50": 0.12}  # a difference the old rule claims in most cases at 30 videos
+# What the better model has more: a difference the old rule claims in most cases at 30 videos, or two thirds of it.
+GAPS = {"accuracy": 0.075, "accuracy90": 0.04, "lift": 0.22, "mAP50": 0.12}
+SMALLER = 2 / 3
 Array = npt.NDArray[Any]
 
 
@@ -49,12 +53,13 @@ def sizes_of(rng: np.random.Generator, videos: int, kind: str) -> Array:
     return np.maximum(2, np.round(30 * np.exp(rng.normal(-0.32, 0.8, videos)))).astype(np.int64)
 
 
-def accuracy(rng: np.random.Generator, videos: int, kind: str, gap: float) -> World:
-    """Rates of videos are Beta with mean 0.6; both models share two thirds of what makes a video easy."""
+def accuracy(rng: np.random.Generator, videos: int, kind: str, gap: float, mean: float = 0.6) -> World:
+    """Rates of videos are Beta with that mean; both models share two thirds of what makes a video easy."""
     size = sizes_of(rng, videos, kind)
-    ease = rng.beta(0.6 / 0.3 - 0.6, 0.4 / 0.3 - 0.4, videos)
+    wrong = 0.4 if mean == 0.6 else 1 - mean  # not 1 − 0.6, which is another float: the table's draws stay the same
+    ease = rng.beta(mean / 0.3 - mean, wrong / 0.3 - wrong, videos)
     tilt = rng.normal(0, 0.08, (2, videos)) * np.minimum(ease, 1 - ease) * 2
-    rates = np.clip(ease + tilt + np.array([[gap], [0]]) * (1 - ease) / 0.4, 0, 1)
+    rates = np.clip(ease + tilt + np.array([[gap], [0]]) * (1 - ease) / wrong, 0, 1)
     right = rng.binomial(size, rates)
     over, under = right.ravel(), np.tile(size, 2)
     return World(lambda m: m @ over / (m @ under), size, (right[0], size))
@@ -98,8 +103,9 @@ def map50(rng: np.random.Generator, videos: int, kind: str, gap: float) -> World
 
 
 WORLDS: dict[str, Callable[[np.random.Generator, int, str, float], World]] = {
-    "accuracy": accuracy, "lift": lift, "mAP50": map50,
+    "accuracy": accuracy, "accuracy90": partial(accuracy, mean=0.9), "lift": lift, "mAP50": map50,
 }  # fmt: skip
+USUAL = ["accuracy", "lift", "mAP50"]
 
 
 @cache
@@ -111,10 +117,10 @@ def truth(number: str, gap: float) -> float:
     return float(a - b) if gap else float(a)
 
 
-def simulate(number: str, kind: str, videos: int, which: range) -> list[dict[str, bool]]:
+def simulate(number: str, kind: str, videos: int, which: range, size: float = 1.0) -> list[dict[str, bool]]:
     """Old and new, for each simulation: a false claim? the number and the difference held? the true gap claimed?"""
     names = [f"v{k:02d}" for k in range(videos)]
-    alone, gap = truth(number, 0.0), GAPS[number]
+    alone, gap = truth(number, 0.0), GAPS[number] * size
     found = []
     for simulation in which:
         row: dict[str, bool] = {}
@@ -144,11 +150,13 @@ def simulate(number: str, kind: str, videos: int, which: range) -> list[dict[str
     return found
 
 
-def table(numbers: list[str], simulations: int, jobs: int = 1) -> list[tuple[str, str, int, dict[str, float]]]:
-    """Every cell: number, sizes, videos and the shares of its simulations."""
-    cells = [(number, kind, videos) for number in numbers for kind in SIZES for videos in VIDEOS]
+def table(
+    numbers: list[str], simulations: int, jobs: int = 1, videos: Sequence[int] = VIDEOS, size: float = 1.0
+) -> list[tuple[str, str, int, dict[str, float]]]:
+    """Every cell: number, sizes, videos and the shares of its simulations; gaps are `size` times `GAPS`."""
+    cells = [(number, kind, count) for number in numbers for kind in SIZES for count in videos]
     chunks = [range(start, min(start + CHUNK, simulations)) for start in range(0, simulations, CHUNK)]
-    tasks = [(*cell, chunk) for cell in cells for chunk in chunks]
+    tasks = [(*cell, chunk, size) for cell in cells for chunk in chunks]
     with ProcessPoolExecutor(jobs) as pool:
         results = list(pool.map(simulate, *zip(*tasks, strict=True)))
     made = []
@@ -159,8 +167,8 @@ def table(numbers: list[str], simulations: int, jobs: int = 1) -> list[tuple[str
 
 
 def stored_runs(simulations: int) -> None:
-    """Two stored runs of detections, whose videos cannot be mixed: interval and p by leaving out videos alone."""
-    print("number    sizes      videos  false claims  holds the difference  power")
+    """The same where videos are not exchanged: interval and p by leaving out videos alone."""
+    print("number     sizes      videos  false claims  holds the difference  power")
     for kind in SIZES:
         for videos in VIDEOS:
             found: dict[float, list[tuple[bool, bool]]] = {0.0: [], GAPS["mAP50"]: []}
@@ -172,7 +180,7 @@ def stored_runs(simulations: int) -> None:
                     rows.append((one.told_apart, (truth("mAP50", gap) if gap else 0.0) in one.interval))
             (false, _), (power, held) = (np.mean(rows, axis=0) for rows in found.values())
             print(
-                f"mAP50     {kind:<10} {videos:>6}  {false:.3f}         {held:.3f}                 {power:.3f}",
+                f"mAP50      {kind:<10} {videos:>6}  {false:.3f}         {held:.3f}                 {power:.3f}",
                 flush=True,
             )
 
@@ -182,19 +190,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--simulations", type=int, default=50)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--numbers", nargs="+", choices=list(WORLDS), default=list(WORLDS))
-    parser.add_argument("--stored", action="store_true", help="only leaving out videos, as for stored triplet runs")
+    parser.add_argument("--numbers", nargs="+", choices=list(WORLDS), default=USUAL)
+    parser.add_argument("--videos", nargs="+", type=int, default=list(VIDEOS))
+    parser.add_argument("--gaps", choices=["usual", "small"], default="usual")
+    parser.add_argument("--stored", action="store_true", help="only leaving out videos, as for P, R and F1 of triplets")
     chosen = parser.parse_args()
     if chosen.stored:
         print(f"{chosen.simulations} simulations a row, nominal 0.05 and 0.95; videos left out in turn")
         stored_runs(chosen.simulations)
         return
     print(f"{chosen.simulations} simulations a row, nominal 0.05 and 0.95; old → new")
-    print("number    sizes      videos  false claims    holds the number  holds the difference  power")
-    for number, kind, videos, share in table(chosen.numbers, chosen.simulations, chosen.jobs):
+    print("number     sizes      videos  false claims    holds the number  holds the difference  power")
+    size = SMALLER if chosen.gaps == "small" else 1.0
+    for number, kind, videos, share in table(chosen.numbers, chosen.simulations, chosen.jobs, chosen.videos, size):
         pairs = [f"{share[f'{what} old']:.3f} → {share[f'{what} new']:.3f}"
                  for what in ("false", "alone", "difference", "power")]  # fmt: skip
-        print(f"{number:<9} {kind:<10} {videos:>6}  {'   '.join(pairs)}", flush=True)
+        print(f"{number:<10} {kind:<10} {videos:>6}  {'   '.join(pairs)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ def compare(
     out: Annotated[Path | None, typer.Option("--out", help="Folder for report.html, tables and figures.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Paired differences A − B with intervals over the same resamples of videos, for two runs of any protocol.
+    """Paired differences A − B on the same videos, with intervals and a test, for two runs of any protocol.
 
     Example: [bold]surgeval compare runs/mine runs/baseline --out runs/mine-and-baseline[/bold]
     """

@@ -28,7 +28,7 @@ BoxesOption = Annotated[
     typer.Option("--boxes", help="A second dataset whose boxes the instruments take, by video, time and class."),
 ]
 ResamplesOption = Annotated[
-    int, typer.Option("--resamples", min=1, max=1_000_000, help="Resamples of videos for intervals.")
+    int, typer.Option("--resamples", min=1, max=1_000_000, help="Exchanges or resamples of videos to draw.")
 ]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything that is drawn.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]

@@ -6,7 +6,7 @@ classes collect streaming batches for both. What they return keeps the ranked de
 """
 
 from surgeval.metrics import grounding
-from surgeval.metrics._ap import global_ap, video_ap, weighted_ap, weighted_recall
+from surgeval.metrics._ap import global_ap, pooled, video_ap, video_pooled, weighted_ap, weighted_recall
 from surgeval.metrics._mean import mean_along, mean_of
 from surgeval.metrics._operating import OperatingPoint, operating_point
 from surgeval.metrics._visit import CONVENTIONS, Convention, Ranked, Visits, rank_detections, visits
@@ -22,6 +22,7 @@ from surgeval.metrics.recognition import (
     RecognitionRanked,
     RecognitionResult,
     average_precision,
+    class_max,
     component_max,
     evaluate_recognition,
     prepare_recognition,
@@ -56,6 +57,7 @@ __all__ = [
     "associate",
     "average_precision",
     "class_frequencies",
+    "class_max",
     "co_occurrence",
     "component_max",
     "confusion_matrix",
@@ -67,6 +69,7 @@ __all__ = [
     "mean_along",
     "mean_of",
     "operating_point",
+    "pooled",
     "prepare_recognition",
     "rank_detections",
     "rare_classes",
@@ -75,6 +78,7 @@ __all__ = [
     "top_k",
     "video_ap",
     "video_average_precision",
+    "video_pooled",
     "visits",
     "weighted_ap",
     "weighted_average_precision",

@@ -38,7 +38,15 @@ def weighted_ap(ranked: Ranked, multiplicity: Ints | Floats, style: str = "coco"
 
 
 def pooled(ranked: Ranked, multiplicity: Ints | Floats, style: str = "coco") -> tuple[Floats, Floats]:
-    """`weighted_ap` and `weighted_recall` in one pass."""
+    """`weighted_ap` and `weighted_recall` in one pass.
+
+    >>> from surgeval.metrics import Boxes, DetectionSet, rank_detections
+    >>> truth = Boxes.of([0, 1], {"i": [0, 0]}, [[0, 0, 10, 10]] * 2)
+    >>> hit_in_first = Boxes.of([0], {"i": [0]}, [[0, 0, 10, 10]], score=[0.9])
+    >>> ap, recall = pooled(rank_detections(DetectionSet.of([0, 1], truth, hit_in_first), "i", 1), np.array([3, 1]))
+    >>> float(ap[0, 0].round(3)), float(recall[0, 0])
+    (0.752, 0.75)
+    """
     weight = np.ascontiguousarray(multiplicity, dtype=np.float64)
     if weight.shape != (ranked.n_videos,) or not np.all(np.isfinite(weight)) or np.any(weight < 0):
         raise BadInput(f"multiplicity: expected {ranked.n_videos} finite numbers ≥ 0, one per video")
@@ -87,7 +95,15 @@ def video_ap(ranked: Ranked, style: str = "coco") -> Floats:
 
 
 def video_pooled(ranked: Ranked, style: str = "coco") -> tuple[Floats, Floats]:
-    """AP and final recall inside each video: (videos, classes, IoU thresholds) each."""
+    """AP and final recall inside each video: (videos, classes, IoU thresholds) each.
+
+    >>> from surgeval.metrics import Boxes, DetectionSet, rank_detections
+    >>> truth = Boxes.of([0, 1], {"i": [0, 0]}, [[0, 0, 10, 10]] * 2)
+    >>> hit_in_first = Boxes.of([0], {"i": [0]}, [[0, 0, 10, 10]], score=[0.9])
+    >>> ap, recall = video_pooled(rank_detections(DetectionSet.of([0, 1], truth, hit_in_first), "i", 1))
+    >>> ap[:, 0, 0].tolist(), recall[:, 0, 0].tolist()
+    ([1.0, 0.0], [1.0, 0.0])
+    """
     grouped, start = ranked.by_video
     truths = ranked.truths.T.ravel().astype(np.float64)
     shape = (ranked.n_classes, ranked.n_videos, len(ranked.thresholds))
@@ -166,11 +182,12 @@ def _steps(gain: Floats, before: Floats, n: int, truths: float, recalls: Floats)
         total += gain[k]
     # From the highest recall down: `best` is the envelope, so nothing needs to be stored.
     area, best, found = 0.0, 0.0, total
-    k = n - 1
+    k, recall = n - 1, total / truths
     for point in range(len(recalls) - 1, -1, -1):
-        while k >= 0 and found / truths >= recalls[point]:
+        while k >= 0 and recall >= recalls[point]:
             best = max(best, found / before[k])
             found -= gain[k]
+            recall = found / truths
             k -= 1
         area += best
     return area / len(recalls)

@@ -25,6 +25,7 @@ __all__ = [
     "RecognitionRanked",
     "RecognitionResult",
     "average_precision",
+    "class_max",
     "component_max",
     "evaluate_recognition",
     "prepare_recognition",
@@ -99,10 +100,18 @@ def component_max(values: AnyArray, component: str, space: LabelSpace) -> AnyArr
         raise BadInput(f"found an array of shape {values.shape}, expected {expected}")
     if component == "ivt":
         return values
-    ids = space.component_ids(component)
+    return class_max(values, space.component_ids(component), space.num_classes(component))
+
+
+def class_max(values: AnyArray, ids: Ints, size: int) -> AnyArray:
+    """By frame and class, the maximum over the columns of that class: column c belongs to class `ids[c]` of `size`.
+
+    >>> class_max(np.array([[0.1, 0.7, 0.4]]), np.array([1, 0, 1]), 2).tolist()
+    [[0.7, 0.4]]
+    """
     order = np.argsort(ids, kind="stable")
     present, first = np.unique(ids[order], return_index=True)
-    result = np.zeros((len(values), space.num_classes(component)), dtype=values.dtype)
+    result = np.zeros((len(values), size), dtype=values.dtype)
     if len(values):
         result[:, present] = np.maximum.reduceat(values[:, order], first, axis=1)
     return result

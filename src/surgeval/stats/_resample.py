@@ -80,7 +80,9 @@ class Resampling:
     @classmethod
     def by_drawing(cls, what: str, drawing: NamedDrawing) -> Resampling:
         """For what has no leave-one-out interval: the percentile bootstrap unless BCa is asked for."""
-        plan = cls(**{"method": "percentile", **drawing})  # type: ignore[typeddict-item]
+        asked: NamedDrawing = {"method": "percentile"}
+        asked.update(drawing)
+        plan = cls(**asked)
         if plan.method == "t":
             raise BadInput(sentence("method", None, None, "'t'", f"percentile or bca, as {what} is drawn"))
         return plan
@@ -120,7 +122,7 @@ def tally(indices: Ints, width: int) -> Ints:
     return np.bincount(shifted.ravel(), minlength=rows * width).reshape(rows, width)
 
 
-def snapped(values: Floats, scale: float) -> Floats:
+def snapped(values: Floats, scale: float | Floats) -> Floats:
     """The values with rounding noise around zero removed, so that signs and ties are those of exact arithmetic."""
     return np.where(np.abs(values) <= 1e-12 * scale, 0.0, values)
 

@@ -176,7 +176,8 @@ def paired_vector(
     sides = [_side(joint, which) for which in (0, 1)]
 
     def gap(drawn: Ints) -> Floats:
-        return sides[0](drawn) - sides[1](drawn)
+        one, other = (side(drawn) for side in sides)
+        return snapped(one - other, np.fmax(np.abs(one), np.abs(other)))
 
     found = replicate(gap, codes.tolist(), plan, sizes)
     ones = np.ones((1, len(codes)), dtype=np.int64)

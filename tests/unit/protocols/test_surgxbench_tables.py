@@ -30,7 +30,6 @@ from surgeval.records import UNKNOWN, Box, Frame, ImageRef, Instance, Triplet, V
 from surgeval.vocab import LabelSpace
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-DRAW: dict[str, int] = {"resamples": 20, "seed": 0}
 
 
 def _cases(*rows: Mapping[str, Any], **same: Any) -> pl.DataFrame:
@@ -71,7 +70,7 @@ SAID = _cases(
 
 def test_the_classes_table_is_worked_by_hand() -> None:
     """Of the hook 3 right, 1 false alarm, 2 missed; its flat map counts as an answer, not as a place looked at."""
-    table = tables.classes_table(SAID, ("grasper", "hook", "scissors", "clipper"), **DRAW)
+    table = tables.classes_table(SAID, ("grasper", "hook", "scissors", "clipper"))
     hook = _row(table, "hook")
     _numbers(hook, frames=5, predicted=4, excluded=1, precision=3 / 4, recall=3 / 5, f1=6 / 9)
     _numbers(hook, tp_ac=(0.8 + 0.6) / 2, tp_aa=(0.6 + 0.2) / 2, tp_chance=0.25, tp_lift=1.4 / 0.5)
@@ -82,7 +81,7 @@ def test_the_classes_table_is_worked_by_hand() -> None:
 
 
 def test_the_mean_is_over_instruments_that_occur_and_never_over_frames() -> None:
-    table = tables.classes_table(SAID, ("grasper", "hook", "scissors", "clipper"), **DRAW)
+    table = tables.classes_table(SAID, ("grasper", "hook", "scissors", "clipper"))
     mean = _row(table, "mean")
     _numbers(mean, precision=(3 / 4 + 1 / 3) / 2, recall=(3 / 5 + 1) / 2, f1=(2 / 3 + 1 / 2) / 2)
     _numbers(mean, tp_ac=(0.7 + 0.4) / 2, tp_aa=(0.4 + 0.3) / 2, tp_lift=(2.8 + 4) / 2, fp_ac=(0.1 + 0.9) / 2)
@@ -92,14 +91,14 @@ def test_the_mean_is_over_instruments_that_occur_and_never_over_frames() -> None
 
 
 def test_the_headline_pools_all_predictions() -> None:
-    found = {name: one.estimate for name, one in headline_numbers(SAID, **DRAW).items()}
+    found = {name: one.estimate for name, one in headline_numbers(SAID).items()}
     _numbers(found, tp_ac=1.8 / 3, tp_aa=1.1 / 3, tp_chance=0.6 / 3, tp_lift=1.8 / 0.6)
     _numbers(found, fp_ac=1.2 / 3, fp_chance=1.2 / 3, area=(0.2 + 0.1 + 0.2 + 0.15 + 0.1 + 0.2) / 6)
 
 
 def test_table_1_counts_the_agreement_of_a_false_alarm_as_zero() -> None:
     """Equation 3 gives 0 where the predicted class is not there; a frame that is excluded is in no mean."""
-    table = tables.early_instruments(SAID, **DRAW)
+    table = tables.early_instruments(SAID)
     assert table["video"].to_list() == ["a", "b", "overall"]
     _numbers(_row(table, "a"), frames=4, excluded=1, ac=1.3 / 3, aa=(0.6 + 0 + 0.3) / 3, chance=0.2, area=0.5 / 3)
     _numbers(_row(table, "b"), frames=4, excluded=1, ac=1.7 / 3, aa=0.2 / 3, chance=1.2 / 3, area=0.45 / 3)
@@ -129,7 +128,7 @@ HIDDEN = _cases(
 
 def test_what_hiding_costs_is_worked_by_hand() -> None:
     """Each place is compared with its own shape elsewhere: the region with the region moved, boxes with boxes moved."""
-    table = tables.occlusion_table(HIDDEN, "instruments", **DRAW)
+    table = tables.occlusion_table(HIDDEN, "instruments")
     assert table["predictions"].to_list() == [3] * 5
     titles = tables.CONTROLS
     attended, boxes = (_row(table, titles[name]) for name in ("attended", "boxes"))
@@ -143,7 +142,7 @@ def test_what_hiding_costs_is_worked_by_hand() -> None:
 
 
 def test_the_headline_effects_are_differences_of_losses() -> None:
-    found = {name: one.estimate for name, one in headline_numbers(HIDDEN, **DRAW).items()}
+    found = {name: one.estimate for name, one in headline_numbers(HIDDEN).items()}
     _numbers(found, lost_attended=2 / 3, lost_attended_minus_random=1 / 3, lost_attended_minus_least=2 / 3)
     _numbers(found, lost_boxes_minus_moved=-1 / 3)
 
@@ -157,10 +156,10 @@ def test_a_frame_with_two_complete_matches_counts_once_by_the_better_scored_one(
         {"frame": "1", "score": 0.9, "level": "IV"},  # no complete match: nothing was hidden
         task="triplets",
     )
-    row = _row(tables.occlusion_table(cases, "triplets", **DRAW), tables.CONTROLS["attended"])
+    row = _row(tables.occlusion_table(cases, "triplets"), tables.CONTROLS["attended"])
     _numbers(row, predictions=2, lost=1 / 2, lost_more_than_elsewhere=1 / 2)
     same = cases.with_columns(pl.lit("instruments").alias("task"))
-    assert tables.occlusion_table(same, "instruments", **DRAW)["predictions"].to_list()[0] == 3
+    assert tables.occlusion_table(same, "instruments")["predictions"].to_list()[0] == 3
 
 
 # triplets and references
@@ -174,7 +173,7 @@ def test_matches_show_ras_beside_chance_and_the_attended_share() -> None:
         {"level": "missed", "ras": 0.1, "chance": 0.2, "area": 0.2},
         task="triplets",
     )
-    table = tables.match_table(cases, **DRAW)
+    table = tables.match_table(cases)
     _numbers(_row(table, "IVT"), triplets=3, excluded=1, share=3 / 4, ras=0.5, chance=0.25, lift=1 / 0.5, area=0.15)
     _numbers(_row(table, "missed"), triplets=1, excluded=0, share=1 / 4, ras=0.1, lift=0.5)
     _numbers(_row(table, "IT"), triplets=0, share=0, ras=None, chance=None, area=None)
@@ -188,7 +187,7 @@ def test_references_have_ras_its_chance_and_what_was_left_out() -> None:
         {"reference": "uniform", "ac": 0.2, "aa": 0.1, "chance": 0.2, "ras": 0.4, "ras_chance": 0.4, "area": 1.0},
         task="reference",
     )
-    table = tables.reference_table(cases, **DRAW)
+    table = tables.reference_table(cases)
     assert table["map"].to_list() == ["uniform", "oracle"]
     _numbers(_row(table, "oracle"), rows=2, excluded=1, ac=1, aa=0.75, chance=0.2, lift=5, area=0.15)
     _numbers(_row(table, "oracle"), ras=1, ras_chance=0.3)
@@ -204,7 +203,7 @@ def test_table_2_says_how_large_the_attended_region_is_where_ars_counts() -> Non
         {**matched, "valid": False, "area": 0.7},
         task="ars",
     )
-    _numbers(_row(tables.early_triplets(cases, **DRAW), "overall"), area=0.3, ars=0.25, valid=3 / 4, zero=1 / 3)
+    _numbers(_row(tables.early_triplets(cases), "overall"), area=0.3, ars=0.25, valid=3 / 4, zero=1 / 3)
 
 
 # a small run: three videos, a model that sees the middle half of each frame

@@ -35,7 +35,7 @@ def test_a_score_does_not_differ_from_itself(theatre: MemoryDataset, good: pl.Da
     assert (defined["p"] == 1).all()
 
 
-def test_differences_are_those_of_pairing_the_rankings_themselves(
+def test_intervals_are_those_of_leaving_videos_out_of_the_rankings_themselves(
     theatre: MemoryDataset, good: pl.DataFrame, poor: pl.DataFrame
 ) -> None:
     found = compare_triplets(score(theatre, good, "good"), score(theatre, poor, "poor")).difference()
@@ -52,7 +52,6 @@ def test_differences_are_those_of_pairing_the_rankings_themselves(
     expected = paired_statistic(mean_ap, videos, sizes=sizes, mixed=False)
     assert found.estimate == pytest.approx(expected.estimate)
     assert (found.interval.low, found.interval.high) == pytest.approx((expected.interval.low, expected.interval.high))
-    assert found.p == expected.p
     assert found.estimate > 0
 
 

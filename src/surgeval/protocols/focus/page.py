@@ -39,8 +39,7 @@ _METHOD = (
     "decide, that counts as right only when the texts are equal."
 )
 _SCHEMES = {
-    "cluster": "Intervals (95 %): whole videos are drawn with replacement, because questions of one video are not "
-    "independent.",
+    "cluster": "Intervals (95 %): each video is left out in turn, because questions of one video are not independent.",
     "two_level": "Intervals (95 %): videos are drawn with replacement, and inside each its questions, as the "
     "challenge's package does; such intervals are wider than they should be.",
 }

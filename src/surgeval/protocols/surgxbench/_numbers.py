@@ -105,11 +105,11 @@ def task_cases(cases: pl.DataFrame) -> dict[str, pl.DataFrame]:
     return {task: part for task, part in parts.items() if not part.is_empty()}
 
 
-def headline_numbers(cases: pl.DataFrame, *, resamples: int, seed: int) -> dict[str, Interval]:
+def headline_numbers(cases: pl.DataFrame) -> dict[str, Interval]:
     """Every number that the cases define, with its interval over videos, in the order of `NUMBERS`."""
     made: dict[str, Interval] = {}
     for task, part in task_cases(cases).items():
-        made |= ratios(part, wanted_of(task), resamples=resamples, seed=seed)
+        made |= ratios(part, wanted_of(task))
     return {key: made[key] for key in NUMBERS if key in made and made[key].estimate == made[key].estimate}
 
 

@@ -94,13 +94,11 @@ class VideoSums:
         return _group_means(value, self.groups, len(self.names))
 
 
-def ratios(
-    cases: pl.DataFrame, wanted: Mapping[str, Ratio | Sequence[Ratio]], *, resamples: int, seed: int
-) -> dict[str, Interval]:
+def ratios(cases: pl.DataFrame, wanted: Mapping[str, Ratio | Sequence[Ratio]]) -> dict[str, Interval]:
     """The named numbers with intervals over videos (column `cluster`); undefined ones have a NaN estimate.
 
     >>> cases = pl.DataFrame({"cluster": list("aabb"), "right": [True, False, True, True]})
-    >>> ratios(cases, {"accuracy": share_of(pl.col("right"), pl.lit(True))}, resamples=50, seed=0)["accuracy"].estimate
+    >>> ratios(cases, {"accuracy": share_of(pl.col("right"), pl.lit(True))})["accuracy"].estimate
     0.75
     """
     if cases.is_empty():

@@ -33,9 +33,9 @@ _METHOD = (
     "asked for, a map with little evidence smaller.\n\n"
     "Cases without a region, with a constant map, without annotation or with none of it visible are left out of "
     "means and counted; AA also where the instrument itself has no visible box. What an occlusion does is told only "
-    "where there was something to hide. Top-1 is counted in frames that show an instrument. Intervals "
-    "draw whole videos with replacement (2.5th and 97.5th percentiles); a share over few videos, or of exactly 0 or 1, "
-    "has Wilson's interval where that is wider. What one video alone makes up has no interval."
+    "where there was something to hide. Top-1 is counted in frames that show an instrument. Intervals (95 %) "
+    "leave out each video in turn (Student's t at the effective number of videos); those of shares are Wilson's with "
+    "that uncertainty, so they stay between 0 and 1. What one video alone makes up has no interval."
 )
 
 

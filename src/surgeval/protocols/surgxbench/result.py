@@ -238,27 +238,26 @@ def _scores(name: str, record: RunRecord, cases: pl.DataFrame, resamples: int, s
     if (config["predict"], config["over"]) == ("delta", "frames"):
         cases = _over_frames(cases, float(config["delta"]))
     made: dict[str, pl.DataFrame] = {}
-    options = {"resamples": resamples, "seed": seed}
     if "instruments" in config["tasks"]:
-        made["classes"] = tables.classes_table(cases, classes, **options)
-        made["four_way"] = tables.four_way_table(cases, classes, **options)
-        made["references"] = tables.reference_table(cases, **options)
-        made["occlusion"] = tables.occlusion_table(cases, "instruments", **options)
-        made["curves"] = tables.curves_table(cases, **options)
-        made["sanity"] = tables.sanity_table(cases, **options)
+        made["classes"] = tables.classes_table(cases, classes)
+        made["four_way"] = tables.four_way_table(cases, classes)
+        made["references"] = tables.reference_table(cases)
+        made["occlusion"] = tables.occlusion_table(cases, "instruments")
+        made["curves"] = tables.curves_table(cases)
+        made["sanity"] = tables.sanity_table(cases)
         made["videos"] = tables.video_table(cases)
     early = config["profile"] == "early"
     if early and "instruments" in config["tasks"]:
-        made["table1"] = tables.early_instruments(cases, **options)
+        made["table1"] = tables.early_instruments(cases)
     if "triplets" in config["tasks"]:
         if early:
-            made["table2"] = tables.early_triplets(cases, **options)
+            made["table2"] = tables.early_triplets(cases)
         else:
-            made["matches"] = tables.match_table(cases, **options)
-            made["occlusion_triplets"] = tables.occlusion_table(cases, "triplets", **options)
+            made["matches"] = tables.match_table(cases)
+            made["occlusion_triplets"] = tables.occlusion_table(cases, "triplets")
     made["flags"] = _flag_table(cases)
     kept = {key: table for key, table in made.items() if not table.is_empty()}
-    numbers = headline_numbers(cases, **options)
+    numbers = headline_numbers(cases)
     return SurgXScores(name=name, record=record, classes=classes, cases=cases, numbers=numbers, made=kept,
                        resamples=resamples, seed=seed)  # fmt: skip
 

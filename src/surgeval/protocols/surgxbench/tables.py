@@ -81,7 +81,7 @@ def _wide(first: Mapping[str, object], found: Mapping[str, Interval]) -> dict[st
     return row
 
 
-def classes_table(cases: pl.DataFrame, classes: tuple[str, ...], resamples: int, seed: int) -> pl.DataFrame:
+def classes_table(cases: pl.DataFrame, classes: tuple[str, ...]) -> pl.DataFrame:
     """Per instrument, then `mean` over instruments: precision, recall, F1, TP-AA, TP-AC, FP-AC, chance, lift."""
     rows = cases.filter(pl.col("task") == "instruments")
     seen = [name for name in classes if rows.filter((pl.col("class") == name) & pl.col("present")).height]
@@ -97,7 +97,7 @@ def classes_table(cases: pl.DataFrame, classes: tuple[str, ...], resamples: int,
             _wide(
                 {"class": name, "frames": int(counts["present"].sum()), "predicted": int(counts["predicted"].sum()),
                  "excluded": counts.filter(pl.col("predicted") & ~USED).height},
-                ratios(rows, wanted, resamples=resamples, seed=seed),
+                ratios(rows, wanted),
             )
         )  # fmt: skip
     if by_class:
@@ -106,7 +106,7 @@ def classes_table(cases: pl.DataFrame, classes: tuple[str, ...], resamples: int,
             _wide(
                 {"class": "mean", "frames": int(rows["present"].sum()), "predicted": int(rows["predicted"].sum()),
                  "excluded": rows.filter(pl.col("predicted") & ~USED).height},
-                ratios(rows, macro, resamples=resamples, seed=seed),
+                ratios(rows, macro),
             )
         )  # fmt: skip
     return pl.DataFrame(made, infer_schema_length=None)
@@ -117,7 +117,7 @@ def masked(value: pl.Expr, where: pl.Expr) -> pl.Expr:
     return pl.when(where).then(value)
 
 
-def four_way_table(cases: pl.DataFrame, classes: tuple[str, ...], resamples: int, seed: int) -> pl.DataFrame:
+def four_way_table(cases: pl.DataFrame, classes: tuple[str, ...]) -> pl.DataFrame:
     """Shares of a class's predictions that are right or wrong, grounded or not; `all` over the classes."""
     rows = cases.filter((pl.col("task") == "instruments") & pl.col("predicted") & USED)
     if rows.is_empty():
@@ -127,7 +127,7 @@ def four_way_table(cases: pl.DataFrame, classes: tuple[str, ...], resamples: int
     for name in (*classes, "all"):
         here = pl.lit(True) if name == "all" else pl.col("class") == name
         wanted = {cell: share_of(pl.col("cell") == cell, here) for cell in FOUR_WAY}
-        found = ratios(rows, wanted, resamples=resamples, seed=seed)
+        found = ratios(rows, wanted)
         made.append(_wide({"class": name, "predictions": rows.filter(here).height}, found))
     return pl.DataFrame(made, infer_schema_length=None)
 
@@ -138,7 +138,7 @@ def _with_lift(value: str, columns: tuple[str, ...], use: pl.Expr) -> dict[str, 
     return {**means, "lift": Ratio(masked(pl.col(value), use), masked(pl.col("chance"), use), bounds=POSITIVE)}
 
 
-def reference_table(cases: pl.DataFrame, resamples: int, seed: int) -> pl.DataFrame:
+def reference_table(cases: pl.DataFrame) -> pl.DataFrame:
     """What maps that know nothing, or everything, score on the same frames."""
     rows = cases.filter(pl.col("task") == "reference")
     made = []
@@ -148,13 +148,13 @@ def reference_table(cases: pl.DataFrame, resamples: int, seed: int) -> pl.DataFr
             continue
         use = here & USED
         wanted = _with_lift("ac", ("aa", "chance", "ras", "ras_chance", "area"), use)
-        found = ratios(rows, wanted, resamples=resamples, seed=seed)
+        found = ratios(rows, wanted)
         counts = {"rows": rows.filter(use).height, "excluded": rows.filter(here & ~USED).height}
         made.append(_wide({"map": name, **counts}, found))
     return pl.DataFrame(made, infer_schema_length=None)
 
 
-def match_table(cases: pl.DataFrame, resamples: int, seed: int) -> pl.DataFrame:
+def match_table(cases: pl.DataFrame) -> pl.DataFrame:
     """How the ground-truth triplets were matched among the top prompts, and where the model looked (RAS)."""
     rows = cases.filter(pl.col("task") == "triplets")
     made = []
@@ -162,7 +162,7 @@ def match_table(cases: pl.DataFrame, resamples: int, seed: int) -> pl.DataFrame:
         here = pl.col("level") == level
         use = here & USED
         wanted = {"share": share_of(here, pl.lit(True)), **_with_lift("ras", ("chance", "area"), use)}
-        found = ratios(rows, wanted, resamples=resamples, seed=seed)
+        found = ratios(rows, wanted)
         made.append(
             _wide({"match": level, "triplets": matched, "excluded": rows.filter(here & ~USED).height,
                    "ras_is": "global, mean of the prompts" if level == "missed" else "local"}, found)
@@ -170,7 +170,7 @@ def match_table(cases: pl.DataFrame, resamples: int, seed: int) -> pl.DataFrame:
     return pl.DataFrame(made, infer_schema_length=None)
 
 
-def occlusion_table(cases: pl.DataFrame, task: str, resamples: int, seed: int) -> pl.DataFrame:
+def occlusion_table(cases: pl.DataFrame, task: str) -> pl.DataFrame:
     """What hiding a region does to predictions that were right: lost, and by how much the score moves.
 
     A frame counts once among triplets, by its best-scored complete match, as the paper counts frames.
@@ -196,32 +196,28 @@ def occlusion_table(cases: pl.DataFrame, task: str, resamples: int, seed: int) -
         }
         if name in ("random", "boxes_moved"):
             del wanted["lost_more_than_elsewhere"]  # these are the other places
-        found = ratios(rows, wanted, resamples=resamples, seed=seed)
+        found = ratios(rows, wanted)
         made.append(_wide({"hidden": title, "predictions": rows.filter(there).height}, found))
     return pl.DataFrame(made, infer_schema_length=None)
 
 
-def curves_table(cases: pl.DataFrame, resamples: int, seed: int) -> pl.DataFrame:
+def curves_table(cases: pl.DataFrame) -> pl.DataFrame:
     """Areas under the deletion and insertion curves, for the map and for a random order of pixels."""
     rows = cases.filter(pl.col("task") == "curves")
     if rows.is_empty():
         return pl.DataFrame()
     names = ("deletion", "insertion", "deletion_random", "insertion_random")
-    found = ratios(
-        rows, {name: ratio_of_sums(f"{name}_area", pl.lit(True), ANY) for name in names}, resamples=resamples, seed=seed
-    )
+    found = ratios(rows, {name: ratio_of_sums(f"{name}_area", pl.lit(True), ANY) for name in names})
     return pl.DataFrame([_wide({"frames": rows.height}, found)])
 
 
-def sanity_table(cases: pl.DataFrame, resamples: int, seed: int) -> pl.DataFrame:
+def sanity_table(cases: pl.DataFrame) -> pl.DataFrame:
     """Rank correlation of the map with the one of a randomised model, layer by layer, and of another prompt."""
     rows = cases.filter(pl.col("task") == "sanity")
     made = []
     for check, step in rows.select("check", "step").unique(maintain_order=True).iter_rows():
         here = (pl.col("check") == check) & (pl.col("step") == step)
-        found = ratios(
-            rows, {"correlation": ratio_of_sums("correlation", here, EITHER_WAY)}, resamples=resamples, seed=seed
-        )
+        found = ratios(rows, {"correlation": ratio_of_sums("correlation", here, EITHER_WAY)})
         made.append(_wide({"check": check, "step": step, "frames": rows.filter(here).height}, found))
     return pl.DataFrame(made, infer_schema_length=None)
 
@@ -244,7 +240,7 @@ def video_table(cases: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def early_instruments(cases: pl.DataFrame, resamples: int, seed: int) -> pl.DataFrame:
+def early_instruments(cases: pl.DataFrame) -> pl.DataFrame:
     """Table 1 of the early text: attention correctness and agreement of the predicted class, per video and overall."""
     rows = cases.filter((pl.col("task") == "instruments") & pl.col("predicted"))
     made = []
@@ -253,14 +249,13 @@ def early_instruments(cases: pl.DataFrame, resamples: int, seed: int) -> pl.Data
         found = ratios(
             part,
             {name: ratio_of_sums(name, USED) for name in ("ac", "aa", "chance", "area")},
-            resamples=resamples, seed=seed,
         )  # fmt: skip
         made.append(_wide({"video": video or "overall", "frames": part.height,
                            "excluded": part.filter(~USED).height}, found))  # fmt: skip
     return pl.DataFrame(made, infer_schema_length=None)
 
 
-def early_triplets(cases: pl.DataFrame, resamples: int, seed: int) -> pl.DataFrame:
+def early_triplets(cases: pl.DataFrame) -> pl.DataFrame:
     """Table 2 of the early text: ARS over valid frames, V/T, Z/V and the matched components, per video and overall."""
     rows = cases.filter(pl.col("task") == "ars")
     rows = rows.with_columns(
@@ -277,7 +272,7 @@ def early_triplets(cases: pl.DataFrame, resamples: int, seed: int) -> pl.DataFra
             **{f"match_{name}": share_of(pl.col(f"match_{name}"), pl.lit(True))
                for name in ("instrument", "verb", "target", "triplet")},
         }  # fmt: skip
-        found = ratios(part, wanted, resamples=resamples, seed=seed)
+        found = ratios(part, wanted)
         made.append(_wide({"video": video or "overall", "frames": part.height,
                            "excluded": part.filter(pl.col("valid") & ~USED).height}, found))  # fmt: skip
     return pl.DataFrame(made, infer_schema_length=None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
@@ -15,6 +15,7 @@ from surgeval.protocols.triplets._constant import constant_average_precision
 from surgeval.protocols.triplets._curves import component_curves, detection_precision, recognition_precision
 from surgeval.protocols.triplets._detection import SCOPES, DetectionPart, keys_of, score_part
 from surgeval.protocols.triplets._groups import VideoGroups
+from surgeval.protocols.triplets._mixing import MOST_CELLS, RankedBoxes, ScoredFrames
 from surgeval.protocols.triplets._numbers import NAMES, Key, Progress, ScoreNumber, bootstrap, few_videos
 from surgeval.protocols.triplets._recognition import FrameScores, RecognitionPart, recognition_keys, score_frames
 from surgeval.protocols.triplets.result import TripletScores
@@ -33,6 +34,7 @@ from surgeval.vocab import LabelSpace
 __all__ = ["ScoringPlan", "assemble_detection", "assemble_recognition"]
 
 
+Kept = TypeVar("Kept", RankedBoxes, ScoredFrames)
 DISAGREE = 0.01
 
 
@@ -45,8 +47,6 @@ class ScoringPlan:
     settings: Mapping[str, Any]
     rare: Sequence[Ints]  # class ids, by group
     totals: Ints  # instances per class in the whole dataset
-    resamples: int
-    seed: int
     notes: tuple[str, ...] = ()
     progress: Progress | None = None
 
@@ -64,7 +64,7 @@ class ScoringPlan:
         def statistic(multiplicity: Ints) -> Floats:
             return mean_along(np.stack([part.vector(multiplicity) for part in parts]), 0)
 
-        return bootstrap(statistic, keys, self.scheme.videos, sizes, resamples=self.resamples, progress=self.progress)
+        return bootstrap(statistic, keys, self.scheme.videos, sizes, progress=self.progress)
 
     def sizes(self, video: Ints) -> list[int]:
         """How many boxes or frames each video holds (`video`: of each one); all alike where there are none."""
@@ -172,7 +172,7 @@ def assemble_detection(
         name=plan.name, task="detection", notes=notes,
         settings={**plan.settings, "frames": data.n_frames, "sizes": sizes},
         thresholds=thresholds if len(parts) == 1 else {}, numbers=numbers, replicates=replicates, sheets=sheets,
-        curves=curves, confusions=confusions,
+        curves=curves, confusions=confusions, mixable=_kept(RankedBoxes.of(parts, len(plan.scheme.videos))),
     )  # fmt: skip
 
 
@@ -214,8 +214,13 @@ def assemble_recognition(plan: ScoringPlan, frames: FrameScores, components: Seq
     return TripletScores(
         name=plan.name, task="recognition", settings={**plan.settings, "frames": len(frames.answered), "sizes": sizes},
         notes=tuple(notes), thresholds={}, numbers=numbers, replicates=replicates, sheets=sheets, curves=curves,
-        confusions={},
+        confusions={}, mixable=_kept(ScoredFrames.of(parts, frames, len(plan.scheme.videos))),
     )  # fmt: skip
+
+
+def _kept(mixable: Kept) -> Kept | None:
+    """What exchanges need, unless it is too much to store."""
+    return mixable if mixable.cells <= MOST_CELLS else None
 
 
 def _summed(parts: Sequence[DetectionPart], component: str, n_classes: int) -> Confusion:

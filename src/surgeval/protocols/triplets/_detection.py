@@ -30,7 +30,7 @@ from surgeval.metrics import (
 )
 from surgeval.protocols.triplets._numbers import Key
 
-__all__ = ["METRICS", "SCOPES", "DetectionPart", "keys_of", "score_part"]
+__all__ = ["COST_PARTS", "METRICS", "SCOPES", "CostSums", "DetectionPart", "keys_of", "score_part"]
 
 
 # What the tables call the fields of `metrics.Scores`.
@@ -50,6 +50,15 @@ class CostSums:
     earned: Mapping[str, Floats]  # part → (V, C) credit earned by the ground truths of a class
     predictions: Ints  # (V, C)
     instances: Ints
+
+    def beside(self, other: CostSums) -> CostSums:
+        """The videos of two models, one after the other."""
+        said, earned = (
+            {part: np.concatenate([one[part], two[part]]) for part in COST_PARTS}
+            for one, two in ((self.said, other.said), (self.earned, other.earned))
+        )
+        predictions = np.concatenate([self.predictions, other.predictions])
+        return CostSums(said, earned, predictions, np.concatenate([self.instances, other.instances]))
 
     def macro(self, multiplicity: Ints) -> list[float]:
         """Mean F1 over the classes that have ground truth, for each of `COST_PARTS`; an undefined F1 counts 0."""

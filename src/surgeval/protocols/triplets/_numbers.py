@@ -156,7 +156,6 @@ def bootstrap(
     videos: Sequence[str],
     sizes: Sequence[int],
     *,
-    resamples: int,
     progress: Progress | None = None,
 ) -> tuple[tuple[ScoreNumber, ...], StoredReplicates]:
     """Every number of a statistic with its interval over videos, and what it was without each of them."""
@@ -170,8 +169,6 @@ def bootstrap(
             progress(1)
         return seen[draw]
 
-    intervals = bootstrap_vector(
-        remembered, videos, [key.text for key in keys], sizes=sizes, bounds=(0.0, 1.0), resamples=resamples
-    )
+    intervals = bootstrap_vector(remembered, videos, [key.text for key in keys], sizes=sizes, bounds=(0.0, 1.0))
     numbers = tuple(ScoreNumber(key, interval) for key, interval in zip(keys, intervals, strict=True))
     return numbers, StoredReplicates(tuple(keys), seen)

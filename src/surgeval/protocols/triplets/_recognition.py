@@ -6,7 +6,7 @@ Frames are ranked once per class and component; a resample of videos is a weight
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy.typing as npt
 from surgeval.arrays import Floats, Ints
 from surgeval.metrics import (
     RecognitionRanked,
+    class_max,
     component_max,
     mean_along,
     mean_of,
@@ -38,7 +39,8 @@ TOP = (5, 10, 20)
 class FrameScores:
     """Labels and scores of frames (frames × classes), the video number of each and whether it was answered at all.
 
-    With a label space the columns are its triplets; without one they are scored as they are, as component `alone`.
+    With a label space the columns are its triplets; without one they are scored as they are, as component `alone`, and
+    `classes` may say which class of another component each column belongs to.
     """
 
     targets: npt.NDArray[np.bool_]
@@ -47,6 +49,7 @@ class FrameScores:
     answered: npt.NDArray[np.bool_]
     space: LabelSpace | None
     alone: str = "ivt"
+    classes: Mapping[str, Ints] = field(default_factory=dict)
 
     @property
     def main(self) -> str:
@@ -55,19 +58,31 @@ class FrameScores:
 
     def of(self, component: str) -> tuple[npt.NDArray[np.bool_], Scores]:
         """Labels and scores of a component."""
+        if component in self.classes:
+            ids = self.classes[component]
+            return class_max(self.targets, ids, int(ids.max()) + 1), class_max(self.scores, ids, int(ids.max()) + 1)
         if self.space is None or component == "ivt":
             return self.targets, self.scores
         labels, scores = (component_max(values, component, self.space) for values in (self.targets, self.scores))
         return labels, scores
+
+    def without_space(self, components: Sequence[str]) -> FrameScores:
+        """The same frames, in which some components no longer need the label space."""
+        others = [component for component in components if component != self.main]
+        ids = {} if self.space is None else {component: self.space.component_ids(component) for component in others}
+        known = {component: np.asarray(values, dtype=np.int64) for component, values in ids.items()}
+        kept = self.scores if self.scores.dtype == np.float32 else self.scores.astype(np.float64)
+        return replace(self, scores=kept, space=None, alone=self.main, classes=known)
 
     def of_videos(self, videos: Ints) -> FrameScores:
         """The frames of some videos, renumbered by their place in `videos`."""
         place = np.full(int(max(self.video.max(initial=-1), videos.max(initial=-1))) + 1, -1)
         place[videos] = np.arange(len(videos))
         kept = place[self.video] >= 0
-        return FrameScores(
-            self.targets[kept], self.scores[kept], place[self.video[kept]], self.answered[kept], self.space, self.alone
-        )
+        return replace(
+            self, targets=self.targets[kept], scores=self.scores[kept], video=place[self.video[kept]],
+            answered=self.answered[kept],
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,7 @@ def score(
     labels: LabelsOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Score detected or recognised triplets, with a video-bootstrap interval on every headline number.
+    """Score detected or recognised triplets, with an interval over videos on every headline number.
 
     Example: [bold]surgeval score triplets --data prostatd --pred boxes.json --folds prostatd --out runs/mine[/bold]
 

@@ -12,9 +12,10 @@ from typing import Any
 from surgeval.arrays import Ints
 from surgeval.errors import BadInput, DataError
 from surgeval.protocols.contract import Compared, Comparison, by_key, few_video_notes
+from surgeval.protocols.triplets._mixing import draws_of, mixture_of
 from surgeval.protocols.triplets._numbers import Key, StoredReplicates, reading_order
 from surgeval.protocols.triplets.result import TripletScores, load_triplets
-from surgeval.stats import Difference, paired_statistic
+from surgeval.stats import Difference, paired_statistic, paired_vector
 
 __all__ = ["TripletComparison", "compare_triplets"]
 
@@ -45,19 +46,45 @@ def compare_triplets(a: TripletScores | str | Path, b: TripletScores | str | Pat
     first, second = (one if isinstance(one, TripletScores) else load_triplets(one) for one in (a, b))
     _require_same(first, second)
     videos = first.settings["videos"]
+    exchanged = _exchanged(first, second)
     numbers = []
     leading, others = reading_order(first.replicates.keys, first.main)
     for key in (*leading, *others):
-        sides = [_Recalled(one.replicates, key, _where(one)) for one in (first, second)]
-        found = paired_statistic(
-            _either(sides[0], sides[1], len(videos)), videos, sizes=first.settings["sizes"], mixed=False
-        )
+        found = exchanged.get(key)
+        if found is None:
+            sides = [_Recalled(one.replicates, key, _where(one)) for one in (first, second)]
+            found = paired_statistic(
+                _either(sides[0], sides[1], len(videos)), videos, sizes=first.settings["sizes"], mixed=False
+            )
         numbers.append(Compared(key.text, key.label, found, higher_is_better=key.higher_is_better))
     names = [one.folder.name if one.folder and first.name == second.name else one.name for one in (first, second)]
     return TripletComparison(
         protocol=first.protocol, a=names[0], b=names[1], numbers=tuple(numbers), settings=dict(first.settings),
-        notes=few_video_notes(len(videos)),
+        notes=(*few_video_notes(len(videos)), *_tests(exchanged)),
     )  # fmt: skip
+
+
+def _exchanged(first: TripletScores, second: TripletScores) -> dict[Key, Difference]:
+    """The numbers that are computed anew for every exchange of videos; none where one side did not keep enough."""
+    a, b = first.mixable, second.mixable
+    if a is None or b is None:
+        return {}
+    if a.layout != b.layout:
+        raise BadInput(f"{_where(first)} and {_where(second)}: found different classes, expected the same")
+    settings = first.settings
+    differences = paired_vector(
+        mixture_of(a, b), settings["videos"], [key.text for key in a.keys], sizes=settings["sizes"],
+        resamples=draws_of(a, b, settings["resamples"]), seed=settings["seed"],
+    )  # fmt: skip
+    return dict(zip(a.keys, differences, strict=True))
+
+
+def _tests(exchanged: dict[Key, Difference]) -> tuple[str, ...]:
+    """What to know where no videos were exchanged."""
+    if exchanged:
+        return ()
+    return ("too much was scored to be kept for exchanges of videos: p is that of Student's t, which finds fewer "
+            "differences where videos are few or of unequal length",)  # fmt: skip
 
 
 def _either(a: _Recalled, b: _Recalled, videos: int) -> Any:

@@ -137,9 +137,7 @@ def _plan(
         "task": task, "label_space": space.name if space else "", "videos": list(videos), "scheme": scheme.to_json(),
         "rare": rare, "rare_from": "dataset", "resamples": resamples, "seed": seed,
     }  # fmt: skip
-    return ScoringPlan(
-        name, scheme, {**common, **settings}, [rare_classes(totals, rare)], totals, resamples, seed, (), progress
-    )
+    return ScoringPlan(name, scheme, {**common, **settings}, [rare_classes(totals, rare)], totals, (), progress)
 
 
 def _truth(targets: Any) -> npt.NDArray[np.bool_]:

@@ -1,7 +1,7 @@
 """Protocol `triplets`: score surgical action triplets ⟨instrument, verb, target⟩ that a model detected or recognised.
 
 `score_triplets` reads a dataset and a prediction file and gives every table of the ProstaTD paper (4, 5, 8, 12–15)
-with a video-bootstrap interval on every headline number. Boxes are scored under a named convention (`coco`, `ivtd`,
+with an interval over videos on every headline number. Boxes are scored under a named convention (`coco`, `ivtd`,
 `ivtd-legacy`), because they differ. For data that is already in arrays see `from_arrays`.
 """
 
@@ -111,7 +111,7 @@ def score_triplets(
         totals = class_totals(truth, main, task)
         return ScoringPlan(
             title, scheme, {**settings, **more}, _rare(truth, scheme, main, task, rare, rare_from, totals), totals,
-            resamples, seed, notes, progress,
+            notes, progress,
         )  # fmt: skip
 
     if task == "recognition":

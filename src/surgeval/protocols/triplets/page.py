@@ -35,10 +35,9 @@ _FLOOR = (
     "The same answer in every frame, the floor of mAP50, says the median box of every class everywhere, with one "
     "score. It knows the labels of the scored videos, as no model does, and still finds next to nothing."
 )
-_BOOTSTRAP = (
-    "Intervals: whole videos are drawn with replacement and every number is computed anew, the best-F1 threshold "
-    "included; the 2.5th and 97.5th percentiles are the ends. A class that a resample lacks is left out of its "
-    "mean, so numbers that rest on classes seen in few videos have intervals that are too narrow and lie to one side."
+_INTERVALS = (
+    "Intervals (95 %): each video is left out in turn and every number is computed anew, its best-F1 threshold too; "
+    "how much the number moves gives its standard error, and Student's t at the effective number of videos the ends."
 )
 
 
@@ -95,7 +94,7 @@ def triplet_sections(scores: TripletScores, figures: Mapping[str, Plot]) -> tupl
     detected = scores.task == "detection"
     how = f"{_METHOD[scores.settings['convention']]}\n\n{_FLOOR}" if detected else _RECOGNITION
     first = verdict_sections({scores.name: scores.verdict()}, [_sentence(note) for note in scores.notes])
-    return (*first, *kept, Section("How it was computed", "\n\n".join((how, _BOOTSTRAP))))
+    return (*first, *kept, Section("How it was computed", "\n\n".join((how, _INTERVALS))))
 
 
 def _lead(scores: TripletScores) -> str:

@@ -1,7 +1,7 @@
 """`TripletScores`: what scoring a prediction file gives, and how it is stored in a run folder and loaded again.
 
-A scored folder is a run: `run.json` says what was scored and how, three more files (`_stored`) hold every number, table
-and curve, so the page is made again without predictions or dataset, and two folders are compared on the same resamples.
+A scored folder is a run: `run.json` says what was scored and how, further files (`_stored`, `_mixing_files`) hold every
+number, table, curve and ranking: the page is made again, and two folders are compared, without predictions or dataset.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ from surgeval.protocols.contract import Headline, RunResult, refuse_dataset
 from surgeval.protocols.pictures import load_pictures, save_pictures
 from surgeval.protocols.triplets._check import check_scores
 from surgeval.protocols.triplets._inputs import Task
+from surgeval.protocols.triplets._mixing import RankedBoxes, ScoredFrames
+from surgeval.protocols.triplets._mixing_files import MIXING_FILES, Layout, read_mixable, write_mixable
 from surgeval.protocols.triplets._numbers import Key, ScoreNumber, StoredReplicates, reading_order
 from surgeval.protocols.triplets._objects import OBJECTS, read_objects, write_objects
 from surgeval.protocols.triplets._stored import Confusions, details_json, read_details
@@ -58,7 +60,8 @@ class TripletScores(RunResult):
     """Every number, table and curve of one prediction file; nothing in it is rounded.
 
     `thresholds` are the score thresholds of P, R and F1 by component, where one is defined; `folder` is where the
-    scores were loaded from. `objects` says what became of every label and prediction, `pictures` are frames by case.
+    scores were loaded from. `objects` says what became of every label and prediction, `pictures` are frames by case;
+    `mixable` is what a comparison needs to exchange videos with another model.
 
     >>> import numpy as np
     >>> from surgeval import score_recognition
@@ -80,6 +83,7 @@ class TripletScores(RunResult):
     confusions: Confusions
     objects: pl.DataFrame | None = None
     pictures: Mapping[str, bytes] = field(default_factory=dict)
+    mixable: RankedBoxes | ScoredFrames | None = None
     folder: Path | None = None
     protocol: str = field(default="triplets", init=False)
 
@@ -175,7 +179,8 @@ class TripletScores(RunResult):
         if self.objects is not None:
             write_objects(out / OBJECTS, self.objects)
         save_pictures(out, self.pictures)
-        kept = (REPLICATES, DETAILS, *((OBJECTS,) if self.objects is not None else ()))
+        mixing = write_mixable(out, self.mixable)
+        kept = (REPLICATES, DETAILS, *((OBJECTS,) if self.objects is not None else ()), *mixing)
         digests = {name: _digest(out / name) for name in kept}
         _write_json(out / SCORES, {**self.to_json(), "sha256": digests}, indent=1)
         config = {key: value for key, value in self.settings.items() if key not in ("data", "seed")}
@@ -210,11 +215,12 @@ def load_triplets(folder: str | Path) -> TripletScores:
     numbers = check_scores(place, data, SCHEMA, sheets, [*curves, *confusions], replicates)
     _require_one_scoring(place, data)
     pictures, odd = load_pictures(place)
+    layout = Layout.of(place / SCORES, data, confusions, [number.key for number in numbers])
     return TripletScores(
         objects=read_objects(place / OBJECTS) if (place / OBJECTS).exists() else None, pictures=pictures,
         name=data["name"], task=data["task"], settings=data["settings"], notes=(*data["notes"], *odd),
         thresholds=data["thresholds"], numbers=numbers, replicates=replicates, sheets=sheets, curves=curves,
-        confusions=confusions, folder=place,
+        confusions=confusions, mixable=read_mixable(place, layout), folder=place,
     )  # fmt: skip
 
 
@@ -222,7 +228,7 @@ def _require_one_scoring(place: Path, data: Mapping[str, Any]) -> None:
     """Refuse files of two scorings in one folder: an interrupted one, or files copied from elsewhere."""
     record = load_record(place)
     stored = data.get("sha256")
-    known = (REPLICATES, DETAILS, *((OBJECTS,) if (place / OBJECTS).exists() else ()))
+    known = (REPLICATES, DETAILS, *(name for name in (OBJECTS, *MIXING_FILES) if (place / name).exists()))
     for name in known:
         said = stored.get(name) if isinstance(stored, Mapping) else None
         if not (place / name).is_file() or said != _digest(place / name):

@@ -1,0 +1,264 @@
+"""The two files from which a stored model's videos are exchanged with another's, read as files of strangers.
+
+`ranked.parquet` has a row per ranked box and component (its class, score, and a bit for each IoU threshold at which it
+is a hit), or a row per frame (the labelled columns and all scores). `counts.parquet` has what is counted per video:
+labels, association, cost, and which classes are rare or which column belongs to which class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from surgeval.arrays import AnyArray, Floats, Ints
+from surgeval.errors import DataError
+from surgeval.files import atomic_file, read_parquet_file, trust_parquet
+from surgeval.metrics import ASSOCIATION_COUNTS, Ranked
+from surgeval.protocols.triplets._detection import COST_PARTS, CostSums
+from surgeval.protocols.triplets._mixing import MOST_CELLS, RankedBoxes, RankedGroup, ScoredFrames
+from surgeval.protocols.triplets._numbers import Key
+from surgeval.protocols.triplets._recognition import FrameScores
+from surgeval.protocols.triplets._stored import MOST_CLASSES, Confusions, expect
+
+__all__ = ["MIXING_FILES", "Layout", "read_mixable", "write_mixable"]
+
+RANKED, COUNTS = MIXING_FILES = ("ranked.parquet", "counts.parquet")
+_THRESHOLDS: Floats = np.linspace(0.5, 0.95, 10)
+_BOXES = pl.Schema(
+    [("group", pl.Int64), ("component", pl.String), ("class", pl.Int64), ("video", pl.Int64), ("score", pl.Float64),
+     ("hits", pl.Int64)]
+)  # fmt: skip
+_FRAMES = [("video", pl.Int64()), ("answered", pl.Boolean()), ("labels", pl.List(pl.Int64))]
+_COUNTS = pl.Schema({"group": pl.Int64, "kind": pl.String, "component": pl.String, "video": pl.Int64,
+                     "class": pl.Int64, "value": pl.Float64})  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the other files of the folder say: groups by their videos' numbers, classes by component, the numbers."""
+
+    task: str
+    convention: str
+    n_videos: int
+    groups: Sequence[Ints]
+    n_classes: Mapping[str, int]
+    keys: Sequence[Key]
+
+    @classmethod
+    def of(cls, path: Path, data: Mapping[str, Any], confusions: Confusions, keys: Sequence[Key]) -> Layout:
+        """What checked scores say; `path` names them."""
+        settings = data["settings"]
+        place = {video: number for number, video in enumerate(settings["videos"])}
+        named = settings["scheme"].get("groups")
+        lists = list(named.values()) if isinstance(named, dict) else []
+        fits = bool(lists) and all(isinstance(one, list) and one and set(map(str, one)) <= set(place) for one in lists)
+        expect(fits, path, "settings: scheme: groups", named, "some of the videos in each")
+        return cls(
+            data["task"], settings.get("convention", ""), len(place),
+            [np.array([place[str(video)] for video in one], dtype=np.int64) for one in lists],
+            {component: len(confusions[component][1]) if component in confusions else 0
+             for component in settings["components"]}, keys,
+        )  # fmt: skip
+
+    @property
+    def main(self) -> str:
+        """The component whose rare classes are counted, or whose columns the frames have."""
+        scope = "rare, global" if self.task == "detection" else "recall among the highest scores"
+        return next((key.component for key in self.keys if key.scope == scope), "ivt")
+
+
+def write_mixable(folder: Path, kept: RankedBoxes | ScoredFrames | None) -> tuple[str, ...]:
+    """Store what is kept, or take away what was; the names of the files that are there now."""
+    for name in MIXING_FILES:
+        (folder / name).unlink(missing_ok=True)
+    if kept is None:
+        return ()
+    tables = _box_tables(kept) if isinstance(kept, RankedBoxes) else _frame_tables(kept)
+    for name, table in zip(MIXING_FILES, tables, strict=True):
+        with atomic_file(folder / name) as file:
+            table.write_parquet(file)
+        trust_parquet(folder / name)
+    return MIXING_FILES
+
+
+def read_mixable(folder: Path, layout: Layout) -> RankedBoxes | ScoredFrames | None:
+    """What was kept, checked cell by cell; None where nothing was."""
+    if not any((folder / name).exists() for name in MIXING_FILES):
+        return None
+    cells = layout.n_videos * sum(layout.n_classes.values())
+    if cells > MOST_CELLS:
+        raise DataError(folder / COUNTS, found=f"{cells} videos × classes", expected=f"at most {MOST_CELLS}")
+    counts = _Counts(folder / COUNTS, layout)
+    return _read_boxes(folder / RANKED, layout, counts) if layout.task == "detection" else _read_frames(
+        folder / RANKED, layout, counts)  # fmt: skip
+
+
+def _box_tables(kept: RankedBoxes) -> tuple[pl.DataFrame, pl.DataFrame]:
+    bits = 2 ** np.arange(len(_THRESHOLDS))
+    ranked, counted = [], []
+    for number, group in enumerate(kept.groups):
+        for component, one in group.ranked.items():
+            columns = [one.class_of, one.video, one.score, one.hits @ bits]
+            table = pl.DataFrame(dict(zip(("class", "video", "score", "hits"), columns, strict=True)))
+            ranked.append(table.select(pl.lit(number).cast(pl.Int64).alias("group"),
+                                       pl.lit(component).alias("component"), pl.all()))  # fmt: skip
+            counted.append(_sparse(number, "truths", component, one.truths))
+        counted.append(_sparse(number, "rare", kept.rare_of, _flags(group.rare)))
+        if group.association is not None:
+            counted.append(_sparse(number, "association", "ivt", group.association))
+        if group.cost is not None:
+            counted += [_sparse(number, kind, part, values) for kind, part, values in _cost_arrays(group.cost)]
+    return pl.concat(ranked).cast(_BOXES), pl.concat(counted)
+
+
+def _cost_arrays(cost: CostSums) -> Iterator[tuple[str, str, AnyArray]]:
+    yield "predictions", "ivt", cost.predictions
+    yield "instances", "ivt", cost.instances
+    for part in COST_PARTS:
+        yield "said", part, cost.said[part]
+        yield "earned", part, cost.earned[part]
+
+
+def _frame_tables(kept: ScoredFrames) -> tuple[pl.DataFrame, pl.DataFrame]:
+    frames = kept.frames
+    labels = [np.flatnonzero(row).tolist() for row in frames.targets]
+    kind = pl.Float32 if frames.scores.dtype == np.float32 else pl.Float64
+    table = pl.DataFrame(
+        {"video": frames.video, "answered": frames.answered, "labels": labels, "scores": list(frames.scores)},
+        schema=pl.Schema([*_FRAMES, ("scores", pl.List(kind))]),
+    )
+    counted = [_sparse(number, "rare", frames.main, _flags(rare)) for number, (_, rare) in enumerate(kept.groups)]
+    counted += [_sparse(0, "column", component, 1 + ids[None]) for component, ids in frames.classes.items()]
+    return table, pl.concat(counted)
+
+
+def _flags(ids: Ints) -> Ints:
+    return np.bincount(ids)[None] if len(ids) else np.zeros((1, 1), np.int64)
+
+
+def _sparse(group: int, kind: str, component: str, values: AnyArray) -> pl.DataFrame:
+    """The cells (video, class) that hold something."""
+    video, label = np.nonzero(values)
+    table = pl.DataFrame({"video": video, "class": label, "value": values[video, label].astype(np.float64)})
+    named = (pl.lit(group).alias("group"), pl.lit(kind).alias("kind"), pl.lit(component).alias("component"))
+    return table.select(*named, pl.all()).cast(_COUNTS)
+
+
+class _Counts:
+    """The table of counts, one array at a time."""
+
+    def __init__(self, path: Path, layout: Layout) -> None:
+        self._path, self._layout = path, layout
+        self._table = read_parquet_file(path, expected="what was counted per video")
+        if self._table.schema != _COUNTS or any(self._table.null_count().row(0)):
+            raise DataError(path, found="another table", expected="what was counted per video")
+        _require_range(path, self._table, "value", 0, 2**53)
+        self._kinds = {key: part for key, part in self._table.group_by("group", "kind", "component")}  # noqa: C416
+
+    def array(self, group: int, kind: str, component: str, shape: tuple[int, int]) -> Floats:
+        """Values by video and class."""
+        values = np.zeros(shape)
+        part = self._kinds.get((group, kind, component))
+        if part is not None:
+            for column, most in zip(("video", "class"), shape, strict=True):
+                _require_range(self._path, part, column, 0, most - 1)
+            values[part["video"].to_numpy(), part["class"].to_numpy()] = part["value"].to_numpy()
+        return values
+
+    def whole(self, group: int, kind: str, component: str, shape: tuple[int, int]) -> Ints:
+        """The same as whole numbers."""
+        return self.array(group, kind, component, shape).astype(np.int64)
+
+
+def _require_range(path: Path, table: pl.DataFrame, column: str, least: float, most: float) -> None:
+    inside = table[column].is_between(least, most)
+    if not inside.all():
+        raise DataError(path, field=column, found=repr(table[column].filter(~inside)[0]), expected=f"{least} to {most}")
+
+
+def _read_boxes(path: Path, layout: Layout, counts: _Counts) -> RankedBoxes:
+    expected = "the ranked boxes of scored triplets"
+    table = read_parquet_file(path, expected=expected)
+    if table.schema != _BOXES or any(table.null_count().row(0)) or len(table) > MOST_CELLS:
+        raise DataError(path, found="another table", expected=expected)
+    _require_range(path, table, "group", 0, len(layout.groups) - 1)
+    _require_range(path, table, "hits", 0, 2 ** len(_THRESHOLDS) - 1)
+    _require_range(path, table, "score", -1e300, 1e300)
+    parts = {key: part for key, part in table.group_by("group", "component", maintain_order=True)}  # noqa: C416
+    empty = table.clear()
+    groups = []
+    for number, videos in enumerate(layout.groups):
+        ranked = {
+            component: _ranked(path, layout, component, parts.get((number, component), empty),
+                               counts.whole(number, "truths", component, (len(videos), size)))
+            for component, size in layout.n_classes.items()
+        }  # fmt: skip
+        rare = counts.whole(number, "rare", layout.main, (1, layout.n_classes.get(layout.main, 1)))[0]
+        groups.append(RankedGroup(videos, ranked, np.flatnonzero(rare), *_extras(layout, counts, number, len(videos))))
+    return RankedBoxes(layout.n_videos, layout.main, tuple(groups))
+
+
+def _ranked(path: Path, layout: Layout, component: str, table: pl.DataFrame, truths: Ints) -> Ranked:
+    _require_range(path, table, "class", 0, truths.shape[1] - 1)
+    _require_range(path, table, "video", 0, len(truths) - 1)
+    label = table["class"].to_numpy()
+    order = np.argsort(label, kind="stable")
+    hits = (table["hits"].to_numpy()[order, None] >> np.arange(len(_THRESHOLDS)) & 1).astype(bool)
+    start = np.r_[0, np.cumsum(np.bincount(label, minlength=truths.shape[1]))]
+    return Ranked(
+        component, layout.convention, 0.5, _THRESHOLDS, tuple(range(len(_THRESHOLDS))), start, order,  # type: ignore[arg-type]
+        table["score"].to_numpy()[order], table["video"].to_numpy()[order], hits, truths, np.zeros(0, np.int64),
+    )  # fmt: skip
+
+
+def _extras(layout: Layout, counts: _Counts, group: int, videos: int) -> tuple[Ints | None, CostSums | None]:
+    """Association and cost, where the folder has numbers of them."""
+    scopes, size = {key.scope for key in layout.keys}, layout.n_classes.get("ivt", 1)
+    association = counts.whole(group, "association", "ivt", (videos, len(ASSOCIATION_COUNTS)))
+    cost = CostSums(
+        {part: counts.array(group, "said", part, (videos, size)) for part in COST_PARTS},
+        {part: counts.array(group, "earned", part, (videos, size)) for part in COST_PARTS},
+        counts.whole(group, "predictions", "ivt", (videos, size)),
+        counts.whole(group, "instances", "ivt", (videos, size)),
+    )
+    return association if "association" in scopes else None, cost if "cost-aware" in scopes else None
+
+
+def _read_frames(path: Path, layout: Layout, counts: _Counts) -> ScoredFrames:
+    expected = "labels and scores of frames"
+    table = read_parquet_file(path, expected=expected)
+    kinds = [pl.Schema([*_FRAMES, ("scores", pl.List(kind))]) for kind in (pl.Float32, pl.Float64)]
+    if table.schema not in kinds or any(table.null_count().row(0)) or not len(table):
+        raise DataError(path, found="another table", expected=expected)
+    _require_range(path, table, "video", 0, layout.n_videos - 1)
+    flat = table["scores"].explode(empty_as_null=False)
+    columns = len(table["scores"][0])
+    even = bool((table["scores"].list.len() == columns).all()) and columns
+    if not even or len(flat) > MOST_CELLS or flat.null_count() or not flat.is_finite().all():
+        raise DataError(path, field="scores", found="other lists", expected="as many finite numbers for every frame")
+    labelled = table["labels"].explode(empty_as_null=False)
+    if labelled.null_count():
+        raise DataError(path, field="labels", found="an empty cell", expected="the number of a column")
+    _require_range(path, labelled.to_frame(), "labels", 0, columns - 1)
+    targets = np.zeros((len(table), columns), dtype=bool)
+    targets[np.repeat(np.arange(len(table)), table["labels"].list.len().to_numpy()), labelled.to_numpy()] = True
+    classes = {}
+    for component in layout.n_classes:
+        if component != layout.main:
+            classes[component] = counts.whole(0, "column", component, (1, columns))[0] - 1
+            if not 0 <= classes[component].min() <= classes[component].max() < MOST_CLASSES:
+                raise DataError(path.with_name(COUNTS), field=component, found="no class", expected="one per column")
+    frames = FrameScores(
+        targets, flat.to_numpy().reshape(len(table), columns), table["video"].to_numpy(), table["answered"].to_numpy(),
+        None, layout.main, classes,
+    )  # fmt: skip
+    groups = tuple(
+        (videos, np.flatnonzero(counts.whole(number, "rare", layout.main, (1, columns))[0]))
+        for number, videos in enumerate(layout.groups)
+    )
+    return ScoredFrames(layout.n_videos, frames, tuple(layout.n_classes), groups)
