@@ -96,6 +96,12 @@ def test_the_page_is_made_from_the_folder_alone(runs: tuple[Path, Path], tmp_pat
     page = write_run_pages([runs[1]], tmp_path).read_text("utf-8")
     assert "frames (" in page and "are unreadable or proposed to drop." in page
     assert "000025" in page and "Frames that could not be read" in page
+    titles = ("Frames to drop", "Each frame", "Overview", "Measures")
+    assert sorted(titles, key=lambda title: page.index(f"<bdi>{title}</bdi></h2>")) == list(
+        titles
+    )  # what to do comes first
+    cases = load_quality(runs[1]).evidence()
+    assert cases.cases["verdict"].to_list().index("usable") == cases.wrong > 0
     assert (tmp_path / "tables" / "drop.csv").is_file() and (tmp_path / "figures" / "sharpness.svg").is_file()
     write_run_pages([runs[0]], tmp_path / "clean")
     with pytest.raises(BadInput, match="expected one"):

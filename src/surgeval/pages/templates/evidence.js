@@ -199,11 +199,12 @@ document.querySelectorAll(".evidence").forEach(async (root) => {
     });
   };
 
+  const praise = data.right.length === 1 ? data.right[0] : "right";
   const tally = () => {
     const told = data.models.map((name, model) => {
       const counts = { good: 0, bad: 0, neutral: 0 };
       rows.forEach((row) => { const verdict = said[model].verdict(row); if (verdict != null) counts[tone(verdict)] += 1; });
-      const words = [`${spaced(counts.good)} right`, `${spaced(counts.bad)} not`, ...(counts.neutral ? [`${spaced(counts.neutral)} undecided`] : [])].join(", ");
+      const words = [`${spaced(counts.good)} ${praise}`, `${spaced(counts.bad)} not`, ...(counts.neutral ? [`${spaced(counts.neutral)} undecided`] : [])].join(", ");
       return several ? `${name}: ${words}` : words;
     });
     const many = `${noun}${total === 1 ? "" : "s"}`;

@@ -15,7 +15,7 @@ __all__ = ["quality_evidence"]
 
 
 def quality_evidence(scores: QualityScores) -> Evidence:
-    """A row per frame, the unreadable ones last."""
+    """A row per frame, those that cannot be used first."""
     from surgeval.protocols.quality.result import MEASURES, drop_table  # which offers this as evidence
 
     why = drop_table(scores.proposals).select(
@@ -31,7 +31,7 @@ def quality_evidence(scores: QualityScores) -> Evidence:
     rows = pl.concat([read, lost], how="diagonal_relaxed").with_columns(
         pl.concat_str("video", pl.lit("/"), "frame").alias("id"),
         pl.format("Frame {}: can it be used?", "frame").alias("asked"), pl.lit("").alias("reference"),
-    )  # fmt: skip
+    ).sort(pl.col("verdict") == "usable", maintain_order=True)  # fmt: skip
     return Evidence(
         model=scores.name, cases=rows, facets={"video": "Video"}, numbers={name: name for name in MEASURES},
         right=frozenset({"usable"}), pictures=scores.pictures, case="frame",

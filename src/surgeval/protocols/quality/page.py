@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 from pathlib import Path
 
 import polars as pl
 
 from surgeval.errors import BadInput
 from surgeval.pages import Fact, Finding, Section, Table, save_figures, save_tables, write_page
+from surgeval.protocols.contract import Headline
 from surgeval.protocols.evidence_page import evidence_of
 from surgeval.protocols.quality.result import QualityScores
 from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
@@ -37,13 +39,17 @@ def write_page_of(results: Sequence[QualityScores], out: Path) -> Path:
     save_tables(tables, out / "tables")
     plots = save_figures(one.figures, out)
     numbers = pl.DataFrame(
-        [(headline.label, headline.cell) for headline in one.headlines()],
+        [(headline.label, _cell(headline)) for headline in one.headlines()],
         schema={"number": pl.String, "value": pl.String}, orient="row",
     )  # fmt: skip
     bare = [name for name in ("reasons", "unreadable") if name in tables and tables[name].height]
     verdict = one.verdict()
     sections = (
         *verdict_sections({one.name: verdict}, one.notes, _findings(one)),
+        Section("Frames to drop", "" if one.proposals else "None.",
+                tables=(Table(_TITLES["drop"], tables["drop"], file="tables/drop.csv"),) if one.proposals else ()),
+        *((Section("Each frame", "What cannot be used comes first.", evidence=shown),)
+          if (shown := evidence_of([one])) else ()),
         Section("Overview", facts=_facts(one),
                 tables=(*(Table(_TITLES[name], tables[name], file=f"tables/{name}.csv") for name in bare),
                         Table("Numbers, with 95 % intervals over videos", numbers)),
@@ -51,9 +57,6 @@ def write_page_of(results: Sequence[QualityScores], out: Path) -> Path:
         Section("Measures", "", figures=tuple(plot for name, plot in plots.items() if name != "reasons"),
                 tables=(Table(_TITLES["videos"], tables["videos"].sort("to drop", descending=True, maintain_order=True),
                               file="tables/videos.csv"),), paired=True),
-        Section("Frames to drop", "" if one.proposals else "None.",
-                tables=(Table(_TITLES["drop"], tables["drop"], file="tables/drop.csv"),) if one.proposals else ()),
-        *((Section("Each frame", "", evidence=shown),) if (shown := evidence_of([one])) else ()),
         Section("How it was computed", _METHOD),
     )  # fmt: skip
     lead = verdict_lead({one.name: verdict}) or "No frame could be read."
@@ -84,6 +87,14 @@ def _findings(one: QualityScores) -> tuple[Finding, ...]:
     return tuple(said)
 
 
+def _cell(headline: Headline) -> str:
+    """Brightness and sharpness reach hundreds: a decimal is enough."""
+    number = headline.interval
+    if headline.unit == "share" or not isfinite(number.low):
+        return headline.cell
+    return f"{number.estimate:.1f} [{number.low:.1f}, {number.high:.1f}]"
+
+
 def _limits(one: QualityScores) -> dict[str, float]:
     limits = one.limits
     return {"Black below": limits.black, "Blurred below (of the median)": limits.blur,
@@ -92,5 +103,9 @@ def _limits(one: QualityScores) -> dict[str, float]:
 
 
 def _facts(one: QualityScores) -> tuple[Fact, ...]:
-    counts = {"frames": one.cases.height, "to drop": len(one.proposals), "unreadable": one.unreadable.height}
+    counts = {
+        "frames": one.cases.height + one.unreadable.height,
+        "to drop": len(one.proposals),
+        "unreadable": one.unreadable.height,
+    }
     return tuple(Fact(label, str(count)) for label, count in counts.items())
