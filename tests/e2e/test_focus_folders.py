@@ -57,7 +57,7 @@ def test_two_runs_are_reported_compared_and_ranked_from_their_folders(surgeval: 
     found = _json(surgeval, "compare", "runs/net", "runs/prior", "--out", "both")
     assert (found["protocol"], found["a"], found["b"]) == ("focus", "net", "prior")
     flat = found["differences"][0]
-    assert (flat["number"], flat["a"], flat["b"]) == ("flat_accuracy", 0.9, 0.4)
+    assert (flat["number"], flat["a"], flat["b"]) == ("pre_evaluation_score", 0.9, 0.4)
     assert flat["difference"] == pytest.approx(0.5)
     assert flat["low"] > 0 and flat["clusters"] == 8
     assert "net is better" in (runs.parent / "both" / "report.html").read_text("utf-8")

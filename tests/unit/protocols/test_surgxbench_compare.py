@@ -39,11 +39,12 @@ def _model(name: str, seen: tuple[tuple[Any, ...], ...], tasks: tuple[str, ...] 
 
 def test_the_same_weights_under_two_names_are_told() -> None:
     good, copy = _model("good", GOOD), _model("copy of good", GOOD)
-    assert compare_surgxbench(good, copy).notes == (
-        "both runs are of the same model (weights hash of good), whatever it is called",
+    assert "both runs are of the same model (weights hash of good), whatever it is called" in (
+        compare_surgxbench(good, copy).notes
     )
     manifest = replace(copy.record.manifest, model={"name": "good", "family": "clip", "identity": "ff"})
-    assert compare_surgxbench(good, replace(copy, record=replace(copy.record, manifest=manifest))).notes == ()
+    other = replace(copy, record=replace(copy.record, manifest=manifest))
+    assert not any("same model" in note for note in compare_surgxbench(good, other).notes)
 
 
 def _with(one: SurgXScores, **config: Any) -> SurgXScores:
@@ -61,8 +62,8 @@ def test_every_difference_is_that_of_the_two_ratios() -> None:
     assert said["tp_lift"].estimate == pytest.approx(3.5 - 1.0)
     assert said["grounded_when_right"].estimate == 1.0
     assert said["fp_ac"].estimate == pytest.approx(0.1 - 0.15)
-    # Drawn whole videos: A alone gives 1 − 1/2, B alone 1/2 − 1/2.
-    assert (said["accuracy"].interval.low, said["accuracy"].interval.high) == (0.0, 0.5)
+    # Two videos tell next to nothing: t with one degree of freedom reaches past what a share can be.
+    assert (said["accuracy"].interval.low, said["accuracy"].interval.high) == (-1.0, 1.0)
     assert said["accuracy"].interval.clusters == 2 and np.isnan(said["accuracy"].p)
     assert by_key(found.numbers, "fp_ac").higher_is_better is None
     assert "tp_chance" not in said  # chance is no property of a model
@@ -102,8 +103,8 @@ def test_what_makes_numbers_incomparable_is_named() -> None:
 def test_models_may_differ_in_their_heatmap_and_runs_in_their_tasks() -> None:
     one, other = _model("good", GOOD, ("instruments", "triplets")), _model("poor", POOR)
     found = compare_surgxbench(one, _with(other, method={"name": "gradcam"}, dtype="bfloat16", curves=0, flow="raft"))
-    assert found.numbers and "rollout" not in found.notes[0] and "gradcam" in found.notes[0]
-    assert compare_surgxbench(one, other).notes == ()
+    assert found.numbers and any("gradcam" in note for note in found.notes)
+    assert not any("gradcam" in note or "heatmap" in note for note in compare_surgxbench(one, other).notes)
 
 
 def test_outcomes_hold_a_row_for_every_frame_that_shows_an_instrument() -> None:

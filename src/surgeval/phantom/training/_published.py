@@ -109,7 +109,9 @@ def _ratio(top: Floats, bottom: Floats, video: npt.NDArray[np.int32], name: str)
     both = np.isfinite(top) & np.isfinite(bottom)
     names, codes = np.unique(video[both], return_inverse=True)
     over, under = (np.bincount(codes, values[both]) for values in (top, bottom))
-    return bootstrap_statistic(lambda m: (m @ over) / (m @ under), names.tolist(), batched=True, name=name)
+    return bootstrap_statistic(
+        lambda m: (m @ over) / (m @ under), names.tolist(), batched=True, name=name, bounds=(0.0, np.inf)
+    )
 
 
 def _macro_f1(exam: Examination) -> Interval:

@@ -74,10 +74,10 @@ def judge(scores: FocusScores) -> Verdict | None:
 
 def reasons_of(found: Evidence) -> tuple[Reason, ...]:
     """Every rule that has its number, in the order of the page."""
-    made = [_floor(found)]
+    made = [_floor(found), _usable(found.counts)]
     made += [_parts(found.buckets)] if len(found.buckets) > 1 else []
     made += [_shift(found.sides)] if len(found.sides) > 1 else []
-    made += [_usable(found.counts), *_judged(found.counts), *_honest(found.counts)]
+    made += [*_judged(found.counts), *_honest(found.counts)]
     groups = {name: part for name, part in found.groups.items() if part.questions >= ENOUGH}
     made += [_weakest(groups)] if len(groups) > 1 else []
     if found.problems:

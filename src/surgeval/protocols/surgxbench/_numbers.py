@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from surgeval.protocols.contract import Headline
-from surgeval.protocols.surgxbench._ratios import Ratio, ratio_of_sums, ratios, share_of
+from surgeval.protocols.surgxbench._ratios import EITHER_WAY, Ratio, ratio_of_sums, ratios, share_of
 from surgeval.protocols.surgxbench.tables import CONTROLS, RIGHT, USED, count_of, grounding_ratios, masked
 from surgeval.stats import Interval, Unit
 
@@ -41,10 +41,14 @@ def _effects() -> dict[str, Ratio]:
     region, boxed = (pl.col(f"kept_{name}").is_not_null() for name in ("attended", "boxes"))
     return {
         "lost_attended": Ratio(masked(lost["attended"], region), count_of(region)),
-        "lost_attended_minus_random": Ratio(masked(lost["attended"] - lost["random"], region), count_of(region)),
-        "lost_attended_minus_least": Ratio(masked(lost["attended"] - lost["least"], region), count_of(region)),
-        "lost_boxes_minus_moved": Ratio(masked(lost["boxes"] - lost["boxes_moved"], boxed), count_of(boxed)),
+        "lost_attended_minus_random": _gap(lost["attended"], lost["random"], region),
+        "lost_attended_minus_least": _gap(lost["attended"], lost["least"], region),
+        "lost_boxes_minus_moved": _gap(lost["boxes"], lost["boxes_moved"], boxed),
     }
+
+
+def _gap(lost: pl.Expr, elsewhere: pl.Expr, where: pl.Expr) -> Ratio:
+    return Ratio(masked(lost - elsewhere, where), count_of(where), bounds=EITHER_WAY)
 
 
 def _numbers() -> dict[str, Number]:

@@ -17,7 +17,9 @@ import polars as pl
 from surgeval.arrays import Floats
 from surgeval.stats import Interval, bootstrap_statistic, share_interval
 
-__all__ = ["Ratio", "VideoSums", "ratio_of_sums", "ratios", "share_of"]
+__all__ = ["ANY", "EITHER_WAY", "POSITIVE", "Ratio", "VideoSums", "ratio_of_sums", "ratios", "share_of"]
+
+ANY, EITHER_WAY, POSITIVE = (-math.inf, math.inf), (-1.0, 1.0), (0.0, math.inf)  # bounds of changes, gaps and lifts
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +29,14 @@ class Ratio:
     over: pl.Expr
     under: pl.Expr
     share: bool = False  # of rows, so that Wilson's interval exists
+    bounds: tuple[float, float] = (0.0, 1.0)  # values that are possible at all: no interval leaves them
 
 
-def ratio_of_sums(column: str, where: pl.Expr) -> Ratio:
+def ratio_of_sums(column: str, where: pl.Expr, bounds: tuple[float, float] = (0.0, 1.0)) -> Ratio:
     """The mean of a column over the rows where it has a value and `where` holds."""
     value = pl.col(column).cast(pl.Float64)
     use = where & value.is_finite().fill_null(False)
-    return Ratio(pl.when(use).then(value), use)
+    return Ratio(pl.when(use).then(value), use, bounds=bounds)
 
 
 def share_of(what: pl.Expr, where: pl.Expr) -> Ratio:
@@ -120,8 +123,9 @@ def _interval(sums: VideoSums, number: int, asked: Ratio | Sequence[Ratio]) -> I
     videos = tuple(np.array(sums.videos, dtype=object)[rows].tolist())
     part = VideoSums(videos, (name,), over, under, np.zeros(over.shape[1], np.int64))
     return bootstrap_statistic(
-        lambda counted: part.numbers(counted)[:, 0], part.videos, batched=True, sizes=under.sum(axis=1), name=name
-    )
+        lambda counted: part.numbers(counted)[:, 0], part.videos, batched=True, sizes=under.sum(axis=1), name=name,
+        bounds=parts[0].bounds,
+    )  # fmt: skip
 
 
 def _columns(flat: Sequence[Ratio]) -> list[pl.Expr]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from surgeval.metrics.grounding import FOUR_WAY, ars_columns, f1_parts, four_way_cells, match_breakdown
-from surgeval.protocols.surgxbench._ratios import Ratio, ratio_of_sums, ratios, share_of
+from surgeval.protocols.surgxbench._ratios import ANY, EITHER_WAY, POSITIVE, Ratio, ratio_of_sums, ratios, share_of
 from surgeval.stats import Interval
 
 __all__ = [
@@ -65,7 +65,7 @@ def grounding_ratios(where: pl.Expr) -> dict[str, Ratio]:
         "tp_aa_chance": ratio_of_sums("chance_class", right),
         "tp_ac": ratio_of_sums("ac", right),
         "tp_chance": ratio_of_sums("chance", right),
-        "tp_lift": Ratio(pl.when(right).then(pl.col("ac")), pl.when(right).then(pl.col("chance"))),
+        "tp_lift": Ratio(pl.when(right).then(pl.col("ac")), pl.when(right).then(pl.col("chance")), bounds=POSITIVE),
         "fp_ac": ratio_of_sums("ac", wrong),
         "fp_chance": ratio_of_sums("chance", wrong),
         "area": ratio_of_sums("area", where & USED & pl.col("predicted")),
@@ -135,7 +135,7 @@ def four_way_table(cases: pl.DataFrame, classes: tuple[str, ...]) -> pl.DataFram
 def _with_lift(value: str, columns: tuple[str, ...], use: pl.Expr) -> dict[str, Ratio]:
     """The mean of a value and of further columns over the used rows, and how many times chance the value is."""
     means = {column: ratio_of_sums(column, use) for column in (value, *columns)}
-    return {**means, "lift": Ratio(masked(pl.col(value), use), masked(pl.col("chance"), use))}
+    return {**means, "lift": Ratio(masked(pl.col(value), use), masked(pl.col("chance"), use), bounds=POSITIVE)}
 
 
 def reference_table(cases: pl.DataFrame) -> pl.DataFrame:
@@ -190,9 +190,9 @@ def occlusion_table(cases: pl.DataFrame, task: str) -> pl.DataFrame:
         counted = count_of(there)
         wanted = {
             "lost": share_of(~kept, there),
-            "lost_more_than_elsewhere": Ratio(masked(count_of(~kept) - base, there), counted),
-            "change_if_kept": ratio_of_sums(f"change_{name}", kept.fill_null(False)),
-            "change": ratio_of_sums(f"change_{name}", there),
+            "lost_more_than_elsewhere": Ratio(masked(count_of(~kept) - base, there), counted, bounds=EITHER_WAY),
+            "change_if_kept": ratio_of_sums(f"change_{name}", kept.fill_null(False), ANY),
+            "change": ratio_of_sums(f"change_{name}", there, ANY),
         }
         if name in ("random", "boxes_moved"):
             del wanted["lost_more_than_elsewhere"]  # these are the other places
@@ -207,7 +207,7 @@ def curves_table(cases: pl.DataFrame) -> pl.DataFrame:
     if rows.is_empty():
         return pl.DataFrame()
     names = ("deletion", "insertion", "deletion_random", "insertion_random")
-    found = ratios(rows, {name: ratio_of_sums(f"{name}_area", pl.lit(True)) for name in names})
+    found = ratios(rows, {name: ratio_of_sums(f"{name}_area", pl.lit(True), ANY) for name in names})
     return pl.DataFrame([_wide({"frames": rows.height}, found)])
 
 
@@ -217,7 +217,7 @@ def sanity_table(cases: pl.DataFrame) -> pl.DataFrame:
     made = []
     for check, step in rows.select("check", "step").unique(maintain_order=True).iter_rows():
         here = (pl.col("check") == check) & (pl.col("step") == step)
-        found = ratios(rows, {"correlation": ratio_of_sums("correlation", here)})
+        found = ratios(rows, {"correlation": ratio_of_sums("correlation", here, EITHER_WAY)})
         made.append(_wide({"check": check, "step": step, "frames": rows.filter(here).height}, found))
     return pl.DataFrame(made, infer_schema_length=None)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from surgeval.protocols.surgxbench._numbers import guessing
-from surgeval.protocols.surgxbench._ratios import Ratio, ratios
+from surgeval.protocols.surgxbench._ratios import EITHER_WAY, Ratio, ratios
 from surgeval.protocols.surgxbench.tables import RIGHT, USED
 from surgeval.protocols.verdict import (
     Claim,
@@ -228,7 +228,7 @@ def _lead(scores: SurgXScores, best: pl.DataFrame, present: pl.DataFrame, usual:
     there = present.filter(pl.col("class") == usual).select("cluster", "frame", pl.lit(True).alias("usual"))
     pairs = best.join(there, on=["cluster", "frame"], how="left").with_columns(pl.col("usual").fill_null(False))
     gap = pl.col("present").cast(pl.Float64) - pl.col("usual").cast(pl.Float64)
-    return ratios(pairs, {"lead": Ratio(gap, pl.lit(True))})["lead"]
+    return ratios(pairs, {"lead": Ratio(gap, pl.lit(True), bounds=EITHER_WAY)})["lead"]
 
 
 def _against_maps(scores: SurgXScores, rows: pl.DataFrame) -> dict[str, tuple[float, Interval]]:
@@ -240,7 +240,7 @@ def _against_maps(scores: SurgXScores, rows: pl.DataFrame) -> dict[str, tuple[fl
         theirs = maps.filter(pl.col("reference") == name).select("cluster", "frame", "class", theirs=pl.col("ac"))
         pairs = right.join(theirs, on=["cluster", "frame", "class"], how="inner").drop_nulls("theirs")
         if not pairs.is_empty():
-            gap = {"gap": Ratio(pl.col("ac") - pl.col("theirs"), pl.lit(True))}
+            gap = {"gap": Ratio(pl.col("ac") - pl.col("theirs"), pl.lit(True), bounds=EITHER_WAY)}
             made = ratios(pairs, gap)
             gains[name] = float(pairs.select(pl.col("theirs").mean()).item()), made["gap"]
     return gains
