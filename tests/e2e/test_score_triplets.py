@@ -64,7 +64,7 @@ def test_known_numbers_come_out_of_the_command_line(surgeval: Surgeval, tiny: Pa
 def test_the_printed_tables_fit_and_name_what_they_are(surgeval: Surgeval, tiny: Path) -> None:
     done = surgeval("score", "triplets", "--data", tiny, "--pred", "half.csv")
     assert done.returncode == 0, done.stderr
-    said = ("convention coco", "0.752 [0.505, 1.000]", "Rare classes", "Cost-aware F1", "What became of every box",
+    said = ("convention coco", "0.752 [0.000, 1.000]", "Rare classes", "Cost-aware F1", "What became of every box",
             "three conventions", "grasper,grasp,liver", "chosen on the scored data", "only 2 videos")  # fmt: skip
     for words in said:
         assert words in done.stdout
@@ -83,7 +83,7 @@ def test_scores_of_a_phantom_are_saved_reported_and_compared(
         assert f"open {quality}/report.html" in done.stdout
     assert {path.name.partition("-")[0] for path in (tmp_path / "good").iterdir()} == {
         "plotly", "report.html", "run.json", "run.lock", "scores.json", "details.json", "replicates.parquet",
-        "objects.parquet", "pictures.parquet", "tables", "figures",
+        "objects.parquet", "pictures.parquet", "ranked.parquet", "counts.parquet", "tables", "figures",
     }  # fmt: skip
     tables = tmp_path / "good" / "tables"
     assert pl.read_csv(tables / "components.csv")["component"].to_list() == ["i", "v", "t", "ivt"]
