@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 DOCS = Path(__file__).parents[2] / "docs"
 BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
-PHANTOM = "data phantom --out phantom --seed 3 --videos 6 --seconds 12"
+PHANTOM = "data phantom --out phantom --seed 3 --videos 9 --seconds 12"
 SERVER = "http://localhost:8000/v1"
 SLOW = (
     "--out runs/clip",

@@ -224,6 +224,8 @@ def test_an_exchange_ranking_with_feedback_from_a_folder_of_runs(surgeval: Surge
                     "--calibration", 200, "--out", "R", "--feedback", "F")  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "net is first" in done.stdout
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("time: ") and all(word in last for word in ("resampling the ranking", "the teams' pages"))
     assert "The exchange test called" in done.stdout
     plain = json.loads((tmp_path / "R" / "ranking.json").read_text())
     assert plain["options"]["test"] == "exchange"
@@ -232,5 +234,7 @@ def test_an_exchange_ranking_with_feedback_from_a_folder_of_runs(surgeval: Surge
     assert sorted(path.name for path in (tmp_path / "F").iterdir()) == ["index.html", "net", "rival"]
     page = (tmp_path / "F" / "rival" / "feedback.html").read_text()
     assert "Place 2 of 3 entries." in page and ">net<" not in page and "the reference is" not in page
+    header, *rows = (tmp_path / "F" / "rival" / "answers.csv").read_text().splitlines()
+    assert header.startswith("qID,video,bucket,when,question,answer,result,status") and len(rows) == 64
     refused = surgeval("rank", "runs", "--test", "exchange", "--scheme", "question")
     assert refused.returncode == 2 and "expected cluster" in refused.stderr

@@ -36,8 +36,8 @@ def compare(
     if first.name != second.name:
         raise BadInput(f"{a} and {b}: found {first.name} and {second.name}, expected two runs of one protocol")
     with progress("runs") as bar:
+        results = [first.part("load")(folder) for folder in bar.track((a, b), "reading", 2)]
         bar.phase("comparing")
-        results = [first.part("load")(folder) for folder in (a, b)]
         found = first.part("compare")(*results)
     if found.a == found.b:
         found = replace(found, a=str(a), b=str(b))

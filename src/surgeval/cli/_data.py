@@ -30,7 +30,7 @@ from surgeval.console import (
     print_table,
     progress,
 )
-from surgeval.errors import BadInput
+from surgeval.errors import BadInput, visible
 
 if TYPE_CHECKING:
     from surgeval.datasets import CheckReport, Dataset, Problem
@@ -140,7 +140,7 @@ def check(
         listing.show()
         _print_check(report, accepted)
         if drops is not None:
-            print_frame(f"{drops.to_frame().height} frames to drop", drops.to_frame())
+            _print_quality(drops)
     if listing.found:
         return 2
     return drops.summary.exit_code if drops else 0
@@ -236,7 +236,15 @@ def _check_json(path: Path, report: CheckReport, listing: _Listing, drops: Quali
     }
     if drops is not None:
         value["drop"] = drops.to_frame().to_dicts()
+        value["verdict"] = drops.verdict.to_json() if drops.verdict else None
     return value
+
+
+def _print_quality(drops: QualityRun) -> None:
+    if drops.verdict is not None:
+        console().print(visible(str(drops.verdict)))
+    if drops.to_frame().height:
+        print_frame(f"{drops.to_frame().height} frames to drop", drops.to_frame())
 
 
 def _print_check(report: CheckReport, accepted: frozenset[str]) -> None:

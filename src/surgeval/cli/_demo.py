@@ -63,7 +63,9 @@ def demo(
     pages = {"The dataset": page}
     plain: dict[str, Any] = {}
     for one in (one for one in descriptors().values() if one.chapter):
-        chapter = told_or_left_out(one, Demo(dataset=dataset, edition=EDITION, out=out / one.name))
+        with progress("chapters") as bar:
+            bar.phase(one.name)
+            chapter = told_or_left_out(one, Demo(dataset=dataset, edition=EDITION, out=out / one.name))
         if isinstance(chapter, str):
             say(f"left out: {chapter}")
             plain[one.name] = {"left_out": chapter}
@@ -77,8 +79,8 @@ def demo(
         plain[one.name] = chapter.to_json()
         pages |= {chapter.title[:1].upper() + chapter.title[1:]: chapter.page, **chapter.pages}
         if chapter.ranking is not None:
-            ranked = _ranking(chapter, out / one.name / "ranking", quiet=json)
-            pages[f"The ranking: {chapter.title}"] = ranked["page"]
+            ranked = ranking_of(chapter, out / one.name / "ranking", quiet=json)
+            pages |= {f"The ranking: {chapter.title}": ranked["page"], "What each team is told": ranked["feedback"]}
             plain[one.name]["ranking"] = ranked["json"]
     index = write_index(out, title="The demo", links=pages)
     if film is None:
@@ -101,20 +103,26 @@ def told_or_left_out(protocol: Descriptor, given: Demo) -> Chapter | str:
     return chapter
 
 
-def _ranking(chapter: Any, out: Path, *, quiet: bool) -> dict[str, Any]:
+def ranking_of(chapter: Any, out: Path, *, quiet: bool) -> dict[str, Any]:
     """The chapter's runs, ranked as `surgeval rank` does."""
-    from surgeval.report import rank_runs, study_ranking, write_ranking_report
+    from surgeval.report import read_outcomes_of, study_ranking, write_feedback, write_ranking_report
+    from surgeval.stats import rank
 
     options = dict(chapter.ranking)
     study_options = {key: options.pop(key) for key in ("outer", "n_boot") if key in options}
-    ranking = rank_runs(chapter.runs, **options)
-    study = study_ranking(ranking, **study_options)
-    page = write_ranking_report(study, out, title=f"Ranking: {chapter.title}")
+    with progress("pages") as bar:
+        bar.phase("ranking")
+        tables = read_outcomes_of(chapter.runs)
+        ranking = rank(tables, **options)
+        study = study_ranking(ranking, **study_options, tables=tables)
+        bar.phase("the ranking's page")
+        page = write_ranking_report(study, out, title=f"Ranking: {chapter.title}")
+        feedback = write_feedback(study, tables, out / "feedback", progress=bar.reach)
     if not quiet:
         print_frame("", ranking.to_frame().drop("win_rate_error"))
     kept = ("models", "copeland", "final_rank", "final_order", "bucket_rank", "win_rate")
     plain = ranking.to_json()
-    return {"page": page, "json": {key: plain[key] for key in kept if key in plain}}
+    return {"page": page, "feedback": feedback, "json": {key: plain[key] for key in kept if key in plain}}
 
 
 def _filming(path: Path) -> BaseProcess:

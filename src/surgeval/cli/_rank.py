@@ -107,8 +107,9 @@ def rank_models(
     if feedback is not None:
         claim_folder(feedback, "index.html")
     with progress("pages") as bar:
-        bar.phase("ranking")
+        bar.phase("reading")
         tables = read_outcomes_of(results)
+        bar.phase("ranking")
         outcomes = Outcomes.from_tables(tables, max_unscored=max_unscored)
         ranking = rank(outcomes, **options, baselines=baseline or ())
         bar.phase("resampling the ranking")

@@ -1,4 +1,4 @@
-"""`--single-file`, an option of every command that writes a page, whoever wrote the command."""
+"""What every command that writes a page has, whoever wrote it: `--single-file`, and where the time went at its end."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from surgeval.console import RUNNING
+from surgeval.console import RUNNING, say_times
+from surgeval.progress import timed
 
 _NAME = "single_file"
 _SAYS = "Put plotly.js (5 MB) into the page instead of a file beside it."
@@ -17,14 +18,17 @@ _Option = Annotated[bool, typer.Option("--single-file", rich_help_panel=RUNNING,
 
 
 def writes_pages(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The command with the option; what it writes while it runs obeys it."""
+    """The command with the option, which what it writes obeys; with `--json` no time is told."""
 
     @wraps(command)
     def with_option(**options: Any) -> Any:
         from surgeval.pages import single_file
 
-        with single_file(options.pop(_NAME)):
-            return command(**options)
+        with single_file(options.pop(_NAME)), timed() as times:
+            code = command(**options)
+        if not options.get("json"):
+            say_times(times)
+        return code
 
     signature = inspect.signature(command, eval_str=True)
     parameter = inspect.Parameter(_NAME, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=_Option)

@@ -16,7 +16,7 @@ from surgeval.console._options import (
     claim_folder,
     open_named,
 )
-from surgeval.console._progress import Progress, progress, say_times
+from surgeval.console._progress import Progress, keep_times, progress, say_times
 from surgeval.console._screen import (
     console,
     print_frame,
@@ -45,6 +45,7 @@ __all__ = [
     "claim_folder",
     "console",
     "grouped",
+    "keep_times",
     "models_missing",
     "open_named",
     "print_frame",

@@ -13,7 +13,7 @@ import typer
 from surgeval.files import write_atomically
 from surgeval.progress import Display, phases, time_line
 
-__all__ = ["Progress", "progress", "say_times"]
+__all__ = ["Progress", "keep_times", "progress", "say_times"]
 
 Item = TypeVar("Item")
 TIMES = "timing.json"
@@ -57,12 +57,20 @@ def progress(unit: str, *, show: bool = True) -> Iterator[Progress]:
         yield Progress(display, unit)
 
 
-def say_times(times: Mapping[str, float], folder: Path | None = None) -> None:
-    """Where the time went, as the command's last line on standard error and as timing.json in its folder.
+def keep_times(times: Mapping[str, float], folder: Path) -> None:
+    """Where the time went, as timing.json in a run's folder.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     keep_times({"reading": 1.25}, Path(folder))
+    """
+    text = json.dumps({name: round(seconds, 3) for name, seconds in times.items()}, indent=1, ensure_ascii=False)
+    write_atomically(folder / TIMES, f"{text}\n".encode())
+
+
+def say_times(times: Mapping[str, float]) -> None:
+    """Where the time went, as the command's last line on standard error.
 
     >>> say_times({"reading": 1.25})
     """
-    if folder is not None:
-        text = json.dumps({name: round(seconds, 3) for name, seconds in times.items()}, indent=1, ensure_ascii=False)
-        write_atomically(folder / TIMES, f"{text}\n".encode())
     typer.echo(time_line(times), err=True)

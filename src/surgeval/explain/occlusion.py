@@ -183,11 +183,18 @@ def curves(
     area = order.shape[1] * order.shape[2]
     colour = fill_colour(model.preparation, fill)
     which = torch.as_tensor(which, dtype=torch.long, device=pixels.device)[:, None]
-    deletion, insertion = [], []
-    for step in range(steps + 1):
+
+    def score(hidden: torch.Tensor) -> torch.Tensor:
+        return model.scores(occlude(pixels, hidden, colour), texts).gather(1, which)[:, 0]
+
+    nothing, everything = score(order < 0), score(order >= 0)
+    deletion, insertion = [nothing], [everything]  # each ends where the other begins
+    for step in range(1, steps):
         gone = order < round(area * step / steps)
-        deletion.append(model.scores(occlude(pixels, gone, colour), texts).gather(1, which)[:, 0])
-        insertion.append(model.scores(occlude(pixels, ~gone, colour), texts).gather(1, which)[:, 0])
+        deletion.append(score(gone))
+        insertion.append(score(~gone))
+    deletion.append(everything)
+    insertion.append(nothing)
     falls, rises = torch.stack(deletion, dim=1).float(), torch.stack(insertion, dim=1).float()
     fractions = torch.linspace(0, 1, steps + 1, device=pixels.device)
     return OcclusionCurves(

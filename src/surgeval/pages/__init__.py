@@ -4,14 +4,55 @@
 data file calls its classes. Nothing here knows a protocol.
 """
 
-from surgeval.pages._csv import distinct, save_tables, unguarded
-from surgeval.pages._evidence import Evidence, no_boxes
-from surgeval.pages._figures import save_figures
-from surgeval.pages._glossary import glossary, glossary_page
-from surgeval.pages._library import single_file
-from surgeval.pages._page import jpeg_bytes, render_page, write_page
-from surgeval.pages._parts import Card, Fact, Finding, LegendKey, Link, Picture, Plot, Section, Table, Term
-from surgeval.pages._safety import script_data
+from typing import TYPE_CHECKING
+
+from surgeval._lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from surgeval.pages._csv import distinct, save_tables, unguarded
+    from surgeval.pages._evidence import Evidence, no_boxes
+    from surgeval.pages._figures import save_figures
+    from surgeval.pages._glossary import glossary, glossary_page
+    from surgeval.pages._library import single_file
+    from surgeval.pages._page import jpeg_bytes, render_page, write_page
+    from surgeval.pages._parts import Card, Fact, Finding, LegendKey, Link, Picture, Plot, Section, Table, Term
+    from surgeval.pages._safety import script_data
+
+_HOMES = {
+    "_csv": (
+        "distinct",
+        "save_tables",
+        "unguarded",
+    ),
+    "_evidence": (
+        "Evidence",
+        "no_boxes",
+    ),
+    "_figures": ("save_figures",),
+    "_glossary": (
+        "glossary",
+        "glossary_page",
+    ),
+    "_library": ("single_file",),
+    "_page": (
+        "jpeg_bytes",
+        "render_page",
+        "write_page",
+    ),
+    "_parts": (
+        "Card",
+        "Fact",
+        "Finding",
+        "LegendKey",
+        "Link",
+        "Picture",
+        "Plot",
+        "Section",
+        "Table",
+        "Term",
+    ),
+    "_safety": ("script_data",),
+}
 
 __all__ = [
     "Card",
@@ -38,3 +79,5 @@ __all__ = [
     "unguarded",
     "write_page",
 ]
+
+__getattr__, __dir__ = lazy_exports(__name__, _HOMES)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress as Bar
 
-__all__ = ["Display", "advance", "forwarded", "phases", "quiet", "restart_clock", "start_phase"]
+__all__ = ["Display", "advance", "forwarded", "phases", "quiet", "restart_clock", "start_phase", "timed"]
 
 Forward: TypeAlias = Callable[[str, int, float], None]
 
@@ -94,6 +94,9 @@ class Display:
     def __exit__(self, *_: object) -> None:
         self._close_phase()
         _STATE.open.remove(self)
+        for sums in _STATE.timed:
+            for name, seconds in self._times.items():
+                sums[name] = sums.get(name, 0.0) + seconds
         if self._bar is not None:
             with self._unless_unread():
                 self._bar.stop()
@@ -176,6 +179,7 @@ class _Shared:
     """What is open in this process; threads share it, because they report and do not open."""
 
     open: list[Display] = field(default_factory=list)
+    timed: list[dict[str, float]] = field(default_factory=list)
     forward: Forward | None = None
     quiet: bool = False
     since: float = field(default_factory=time.monotonic)
@@ -224,6 +228,25 @@ def advance(kind: str, count: int = 1, seconds: float | None = None) -> None:
         _STATE.forward(kind, count, spent)
     elif _STATE.open:
         _STATE.open[-1].advance(kind, count, spent)
+
+
+@contextmanager
+def timed() -> Iterator[dict[str, float]]:
+    """Seconds by phase of all displays that are opened and closed inside; what none of them covers is `other`.
+
+    >>> with timed() as times, phases(show=False) as shown:
+    ...     shown.phase("reading")
+    >>> list(times)
+    ['reading', 'other']
+    """
+    began = time.monotonic()
+    times: dict[str, float] = {}
+    _STATE.timed.append(times)
+    try:
+        yield times
+    finally:
+        _STATE.timed = [sums for sums in _STATE.timed if sums is not times]
+        times["other"] = max(0.0, time.monotonic() - began - sum(times.values()))
 
 
 def restart_clock() -> None:

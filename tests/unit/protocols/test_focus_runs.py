@@ -155,7 +155,10 @@ def test_the_outcomes_of_a_run_are_its_results(scores: FocusScores) -> None:
     with pytest.raises(DataError, match=r"net: found a submission that is not to be ranked: because, expected one"):
         outcomes(replace(scores, name="net", unrankable="because"))
     table = outcomes(scores)
-    assert table.columns == ["qID", "video", "group", "ood", "status", "correctness"]
+    # What was said comes along: a team's page shows it, and leaves the reference out unless told otherwise.
+    assert table.columns == ["qID", "video", "group", "ood", "status", "correctness", "reason", "latency", "when",
+                             "question", "answer", "reference"]  # fmt: skip
+    assert outcomes(replace(scores, said=None)).columns == table.columns[:8]
     assert table.row(0)[:2] == ("q0", "question q0")
     assert table["correctness"].to_list() == scores.results["correctness"].to_list()
 

@@ -300,6 +300,23 @@ def _other(answer: str) -> str:
     return "no" if answer == "yes" else "yes"
 
 
+def test_a_constant_answer_is_named() -> None:
+    _, _, right = _questions()
+    fine = next(one for one in focus.reasons_of(_submission(right)) if one.rule.name == "varied")
+    assert fine.holds is True
+    parrot = {name: text if name[-1] < "4" else ("No." if name == "q0-4" else "Yes") for name, text in right.items()}
+    verdict = answered(_submission(parrot))
+    told = next(one for one in verdict.reasons if one.rule.name == "varied")
+    assert told.holds is False and verdict.grade != "supported"
+    assert told.text == "It says “yes” to 97 % of the yes/no questions; of the references 69 % say so."
+    assert "it says “yes” to 97 % of the yes/no questions" in verdict.sentence
+    hostile = focus.Usual("<b>\x1b[31m", 30, 1.0, 0.1)
+    text = focus.reasons_of(replace(_submission(right), usual={"open_ended": hostile}))[4].text
+    assert "\x1b" not in text and "open questions" in text
+    rare = replace(_submission(right), usual={"binary": focus.Usual("yes", 9, 1.0, 0.1)})
+    assert "varied" not in [one.rule.name for one in focus.reasons_of(rare)]
+
+
 def test_answers_without_verdict_and_answers_that_steer_limit_the_verdict() -> None:
     found = _submission(_questions()[2])
     for count in ({"judge_error": 10}, {"flags": 1}):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import re
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +63,14 @@ def folder(challenge: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+def told(page: Path) -> str:
+    """All that a page says: its markup, its answers, which it carries deflated, and the table beside it."""
+    text = page.read_text()
+    packed = re.search(r'class="ev-data">([^<]*)<', text)
+    assert packed is not None
+    return text + zlib.decompress(base64.b64decode(packed[1])).decode() + (page.parent / "answers.csv").read_text()
+
+
 def test_every_team_but_the_baseline_has_a_folder_inside(folder: Path) -> None:
     inside = sorted(path.name for path in folder.iterdir())
     assert inside == ["Nightingale -b-", "Osprey", "PELICAN-2", "Pelican", "index.html"] or inside == [
@@ -69,30 +80,54 @@ def test_every_team_but_the_baseline_has_a_folder_inside(folder: Path) -> None:
 
 def test_a_teams_folder_holds_no_other_teams_name_answer_or_reference(folder: Path) -> None:
     for page in folder.rglob("feedback.html"):
-        text = page.read_text() + (page.parent / "answers.csv").read_text()
+        text = told(page)
         marks = {f"mark{k}" for k in range(5) if f"mark{k}" in text}
         assert len(marks) == 1  # its own
         own = TEAMS[int(marks.pop()[-1])]
         for name in ("Nightingale", "Osprey", "Pelican", "PELICAN"):
             assert name in own or name not in text
         assert "SECRET" not in text
-        assert "<i>" not in text.split("<main", 1)[1].split("answers.csv", 1)[0]
-        assert "<b>" not in text
+        assert "<i>" not in page.read_text() and "<b>" not in page.read_text()
 
 
 def test_a_teams_page_says_place_distance_troubles_and_its_answers(folder: Path) -> None:
-    page = (folder / "Nightingale -b-" / "feedback.html").read_text()
+    page = told(folder / "Nightingale -b-" / "feedback.html")
     assert "of 5 entries" in page and "resamples of the videos" in page
     assert "came after the time limit" in page and "tries to steer the judges" in page
-    assert "after 21 s mark0" in page and "mark0 said 7" in page
+    assert "after 21 s mark0" in page and "mark0 said 7" in page and "What is <i>7</i>?" in page
+    assert "wrong, late" in page and '"Bucket"' in page
+    answers = pl.read_csv(folder / "Nightingale -b-" / "answers.csv", infer_schema=False)
+    why = dict(answers.select("status", "why").unique().iter_rows())
+    assert why == {"late": "after 21 s mark0", "flagged": "orders the judge about mark0", "ok": None}
     assert "median of all entries" in page
 
 
 def test_the_organiser_may_show_references(challenge: Any, tmp_path: Path) -> None:
     study, tables = challenge
     write_feedback(study, tables, tmp_path, references=True)
-    page = (tmp_path / "Osprey" / "feedback.html").read_text()
-    assert "the reference is SECRET7" in page
+    page = told(tmp_path / "Osprey" / "feedback.html")
+    assert "the reference is SECRET7" in page and '"SECRET7"' in page
+
+
+def test_a_reason_that_gives_the_reference_away_is_withheld(tmp_path: Path) -> None:
+    tables = {team: entry(team, rate) for team, rate in (("Pelican", 0.9), ("prior", 0.2))}
+    row = pl.int_range(pl.len())
+    leak = (pl.when(row == 3).then(pl.lit("cannot be read; expected SECRET3, as stated"))  # late
+            .when(row == 5).then(pl.lit("A: ‘SECRET5’ is no verdict; flagged: orders the judge"))
+            .otherwise(pl.col("reason")))  # fmt: skip
+    tables["Pelican"] = tables["Pelican"].with_columns(leak.alias("reason"))
+    write_feedback(study_ranking(rank(tables, n_boot=100), outer=0, challenges=0, tables=tables), tables, tmp_path)
+    page = told(tmp_path / "Pelican" / "feedback.html")
+    assert "SECRET" not in page and "no verdict" not in page and "flagged: orders the judge" in page
+
+
+def test_a_hundred_thousand_answers_are_a_page_of_some_megabytes(tmp_path: Path) -> None:
+    small = entry("Pelican", 0.9, videos=40)
+    rows = pl.concat([small.with_columns(pl.col("qID") + f"/{k}") for k in range(250)])
+    tables = {"Pelican": rows, "prior": rows.with_columns(correctness=pl.col("status") == "late")}
+    write_feedback(study_ranking(rank(tables, n_boot=10), outer=0, challenges=0, tables=tables), tables, tmp_path)
+    assert rows.height == 100_000
+    assert (tmp_path / "Pelican" / "feedback.html").stat().st_size < 8e6
 
 
 def test_a_table_of_right_and_wrong_alone_is_enough(tmp_path: Path) -> None:
@@ -101,7 +136,7 @@ def test_a_table_of_right_and_wrong_alone_is_enough(tmp_path: Path) -> None:
     study = study_ranking(rank(bare, n_boot=100), outer=0, challenges=0, tables=bare)
     assert study.statuses is None
     write_feedback(study, bare, tmp_path)
-    page = (tmp_path / "Pelican" / "feedback.html").read_text()
+    page = told(tmp_path / "Pelican" / "feedback.html")
     assert "No place is better." in page and "would give another one away" in page
     assert "median of all entries" not in page
 

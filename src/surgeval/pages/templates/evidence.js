@@ -40,6 +40,11 @@ document.querySelectorAll(".evidence").forEach(async (root) => {
   const tone = (verdict) => (good.has(verdict) ? "good" : open.has(verdict) ? "neutral" : "bad");
   if (several) root.dataset.several = "";
   root.style.setProperty("--models", data.models.length);
+  // A column in which nothing stands is left out.
+  const pictured = data.pictures.some((kept) => Object.keys(kept).length) || data.boxes.some((boxes) => boxes.row.length);
+  const referenced = (Array.isArray(data.reference) ? data.reference : data.reference.of).some(Boolean);
+  root.toggleAttribute("data-unpictured", !pictured);
+  root.toggleAttribute("data-unreferenced", !referenced);
 
   // Boxes of a case are neighbours: where each case's begin.
   const starts = data.boxes.map((boxes) => {
@@ -105,11 +110,21 @@ document.querySelectorAll(".evidence").forEach(async (root) => {
   const state = { q: "", disagree: false, sort: data.order, facets: new Map(), open: null };
   const facets = data.facets.map((facet) => ({ ...facet, at: Int32Array.from(facet.at), row: facet.row ? Uint32Array.from(facet.row) : null }));
   const orders = data.numbers.map((number) => ({ ...number, values: Float64Array.from(number.values, (value) => (value === null ? NaN : value)) }));
+  // On a phone the filters would fill the first screen: there a button opens them.
+  const more = make("button", "ev-more"), folded = make("div", "ev-filters");
+  more.type = "button";
+  more.addEventListener("click", () => { folded.toggleAttribute("data-open"); tellFilters(); });
+  const tellFilters = () => {
+    const used = state.facets.size + state.disagree + (state.sort !== data.order);
+    more.textContent = `Filters and order${used ? ` (${used} in use)` : ""}`;
+    more.setAttribute("aria-expanded", folded.hasAttribute("data-open"));
+  };
+  tools.append(more, folded);
   const choice = (label, options) => {
     const holder = make("label", "", label), select = make("select");
     options.forEach(([value, text]) => { const option = make("option", "", text); option.value = value; select.append(option); });
     holder.append(select);
-    tools.append(holder);
+    folded.append(holder);
     return select;
   };
   facets.forEach((facet) => {
@@ -130,13 +145,13 @@ document.querySelectorAll(".evidence").forEach(async (root) => {
   if (several) {
     const holder = make("label", "ev-check");
     holder.append(disagree, "models disagree");
-    tools.append(holder);
+    folded.append(holder);
     disagree.addEventListener("change", () => { state.disagree = disagree.checked; update(); });
   }
   const clear = make("button", "", "Clear");
   clear.type = "button";
   clear.addEventListener("click", () => { Object.assign(state, { q: "", disagree: false, sort: data.order, facets: new Map() }); controls(); update(); });
-  tools.append(clear);
+  folded.append(clear);
   const search = tools.elements.q;
   let waiting = 0;
   search.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(() => { state.q = search.value; update(); }, total > 20000 ? 120 : 0); });
@@ -197,7 +212,7 @@ document.querySelectorAll(".evidence").forEach(async (root) => {
 
   // Only the visible rows are in the document.
   const heads = part(".ev-heads");
-  heads.append(...["Frame", "Asked", "Reference", ...data.models].map((text) => make("span", "", text)));
+  heads.append(...[...(pictured ? ["Frame"] : []), "Asked", ...(referenced ? ["Reference"] : []), ...data.models].map((text) => make("span", "", text)));
   const cell = (name, ...content) => { const holder = make("div", `ev-cell ${name}`); holder.append(...content); return holder; };
   const line = (row, place) => {
     const element = make("div", "ev-row");
@@ -206,7 +221,8 @@ document.querySelectorAll(".evidence").forEach(async (root) => {
     element.setAttribute("aria-setsize", rows.length);
     element.setAttribute("aria-posinset", place + 1);
     element.setAttribute("aria-selected", place === active);
-    element.append(thumb(row), cell("ev-asked", make("span", "ev-id", idOf(row)), make("p", "", askedOf(row))), cell("ev-reference", make("p", "", referenceOf(row) || "–")),
+    element.append(...(pictured ? [thumb(row)] : []), cell("ev-asked", make("span", "ev-id", idOf(row)), make("p", "", askedOf(row))),
+      ...(referenced ? [cell("ev-reference", make("p", "", referenceOf(row) || "–"))] : []),
       ...models.map((model) => cell("ev-said", ...(several ? [make("span", "ev-model", data.models[model])] : []), verdictOf(row, model), make("p", "", said[model].answer(row) ?? "–"), make("span", "ev-id", said[model].reason(row) ?? ""))));
     element.addEventListener("click", () => { move(place); reveal(place); });
     return element;
@@ -279,7 +295,7 @@ document.querySelectorAll(".evidence").forEach(async (root) => {
       figure.append(picture, make("figcaption", "", several && differs ? data.models[model] : `${videoOf(row)} · ${frameOf(row)}`));
       shots.append(figure);
     });
-    if (!shots.children.length) shots.append(make("p", "ev-numbers", "No picture of this frame was kept in the run."));
+    if (pictured && !shots.children.length) shots.append(make("p", "ev-numbers", "No picture of this frame was kept in the run."));
     const answers = make("div", "ev-answers");
     models.forEach((model) => {
       const holder = make("div");
@@ -294,7 +310,7 @@ document.querySelectorAll(".evidence").forEach(async (root) => {
     link.href = `#${new URLSearchParams({ case: idOf(row) })}`;
     fold.append(link);
     part(".ev-body").replaceChildren(shots, ...(kinds.size ? [legend(kinds)] : []), make("h4", "", "Asked"), make("p", "", askedOf(row)),
-      make("h4", "", "Reference"), make("p", "", referenceOf(row) || "–"), answers,
+      ...(referenced ? [make("h4", "", "Reference"), make("p", "", referenceOf(row) || "–")] : []), answers,
       make("h4", "", "About"), make("p", "ev-numbers", [`${videoOf(row)} · ${frameOf(row)}`, ...own].join("\n")), fold);
     if (!dialog.open) dialog.showModal();
     dialog.scrollTop = 0;
@@ -351,6 +367,7 @@ document.querySelectorAll(".evidence").forEach(async (root) => {
     layout();
     tally();
     remember();
+    tellFilters();
     root.dataset.rows = rows.length;
   };
   const visit = () => {
@@ -368,11 +385,11 @@ document.querySelectorAll(".evidence").forEach(async (root) => {
   // On paper: the first rows as a plain table.
   const paper = () => {
     const table = make("table"), head = make("tr"), body = make("tbody"), top = make("thead");
-    head.append(...["Case", "Asked", "Reference", ...data.models].map((text) => make("th", "", text)));
+    head.append(...["Case", "Asked", ...(referenced ? ["Reference"] : []), ...data.models].map((text) => make("th", "", text)));
     top.append(head);
     rows.slice(0, PRINTED).forEach((row) => {
       const printed = make("tr");
-      printed.append(...[idOf(row), askedOf(row), referenceOf(row)].map((text) => make("td", "", text)));
+      printed.append(...[idOf(row), askedOf(row), ...(referenced ? [referenceOf(row)] : [])].map((text) => make("td", "", text)));
       models.forEach((model) => {
         const holder = make("td");
         holder.append(verdictOf(row, model), said[model].answer(row) ?? "–");

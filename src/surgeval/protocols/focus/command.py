@@ -23,12 +23,12 @@ from surgeval.console import (
     SeedOption,
     console,
     grouped,
+    keep_times,
     print_frame,
     print_json,
     print_table,
     progress,
     require_models,
-    say_times,
 )
 from surgeval.errors import BadInput, visible
 from surgeval.progress import phases
@@ -222,7 +222,7 @@ def run(
         print_json(_json(asked, scores, page, track))
     else:
         _say(asked, scores, page, track)
-        say_times(shown.times, out)
+        keep_times(shown.times, out)
     return 1 if asked.summary.failed or (scores and scores.counts["judge_error"]) else 0
 
 

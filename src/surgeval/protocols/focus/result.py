@@ -39,7 +39,7 @@ from surgeval.stats import Interval
 
 __all__ = ["Admission", "FocusScores", "admission_gate", "check_scores_folder", "load_focus", "outcomes"]
 
-ANSWERS = ("answer_format", "latency", "question", "answer", "reference")  # what a team is shown of its answers
+SAID = ("when", "question", "answer", "reference")  # beside right and wrong, for a team that asks what it said
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -254,14 +254,15 @@ def outcomes(result: FocusScores) -> pl.DataFrame:
     >>> ask = [{"qID": "q1", "videoID": "v", "start_time": 0, "end_time": 0, "procedure_type": "", "question": "?"}]
     >>> truth = [{"qID": "q1", "primary": "3a", "format": "number", "answer": "3"}]
     >>> outcomes(score_focus(ask, truth, [{"qID": "q1", "content": "3"}])).row(0)
-    ('q1', 'v', 'aggregation', False, 'ok', True, 'answered 3, the reference is 3', 'number', None)
+    ('q1', 'v', 'aggregation', False, 'ok', True, 'answered 3, the reference is 3', None, '0 s', '?', '3', '3')
     """
     if result.unrankable:
         found = f"a submission that is not to be ranked: {result.unrankable}"
         raise DataError(result.name, found=found, expected="one that is")
-    columns = ("qID", "video", "group", "ood", "status", "correctness", "reason")
-    table = with_clusters(result.results)
-    return table.select(*columns, *(name for name in ANSWERS if name in table.columns))
+    table = with_clusters(result.results).select(
+        "qID", "video", "group", "ood", "status", "correctness", "reason", "latency"
+    )
+    return table if result.said is None else table.hstack(result.said.select(SAID))
 
 
 def _asked(folder: Path) -> bool:

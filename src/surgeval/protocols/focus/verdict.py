@@ -6,12 +6,13 @@ docs/verdicts.md lists the rules. Each is a function of plain numbers, tested on
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
 
+from surgeval.errors import visible
 from surgeval.protocols.focus._summary import with_clusters
 from surgeval.protocols.verdict import Claim, Reason, Rule, Verdict, above, listed, verdict_of
 from surgeval.results import percent
@@ -20,10 +21,12 @@ from surgeval.stats import Interval, number_text, paired_difference
 if TYPE_CHECKING:
     from surgeval.protocols.focus.result import FocusScores
 
-__all__ = ["CLAIM", "RULES", "Evidence", "Part", "evidence_of", "floors_of", "judge", "reasons_of"]
+__all__ = ["CLAIM", "RULES", "Evidence", "Part", "Usual", "evidence_of", "floors_of", "judge", "reasons_of"]
 
 CLAIM = Claim("It answers better than one who never looked.", "It answers worse than one who never looked.")
-MOST_UNUSABLE, MOST_UNJUDGED, ENOUGH = 0.2, 0.01, 10
+MOST_UNUSABLE, MOST_UNJUDGED, CONSTANT, ENOUGH = 0.2, 0.01, 0.9, 10
+_LONGEST = 40  # characters of an answer in a sentence
+_KINDS = {"binary": "yes/no", "fo_class": "object", "open_ended": "open"}
 RULES = {
     rule.name: rule
     for rule in (
@@ -33,6 +36,8 @@ RULES = {
         Rule("parts", "In no capability, in or out of distribution, is it worse than one who never looked: no interval "
              "of a difference lies below 0.", "limits"),
         Rule("shift", "Out of distribution it is not worse than one who never looked.", "limits"),
+        Rule("varied", f"In no format of {ENOUGH} or more answers does one answer make up {percent(CONSTANT)} of them, "
+             "unless so many of the references say it.", "limits"),
         Rule("usable", f"At most {percent(MOST_UNUSABLE)} of the answers are missing, late or unreadable.", "limits"),
         Rule("judged", f"At most {percent(MOST_UNJUDGED)} of the answers wait for a judge's verdict.", "limits"),
         Rule("honest", "No answer tries to steer the judges.", "limits"),
@@ -52,6 +57,15 @@ class Part(NamedTuple):
     lead: Interval
 
 
+class Usual(NamedTuple):
+    """The answer it gives most often in a format: its share of the answers, and of their references."""
+
+    answer: str
+    answers: int
+    share: float
+    references: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
     """The numbers that the rules take."""
@@ -64,6 +78,7 @@ class Evidence:
     sides: Mapping[str, Part]  # id and ood
     counts: Mapping[str, int]
     problems: int = 0
+    usual: Mapping[str, Usual] = field(default_factory=dict)  # by format
 
 
 def judge(scores: FocusScores) -> Verdict | None:
@@ -77,6 +92,8 @@ def reasons_of(found: Evidence) -> tuple[Reason, ...]:
     made = [_floor(found), _usable(found.counts)]
     made += [_parts(found.buckets)] if len(found.buckets) > 1 else []
     made += [_shift(found.sides)] if len(found.sides) > 1 else []
+    usual = {name: one for name, one in found.usual.items() if one.answers >= ENOUGH}
+    made += [_varied(usual)] if usual else []
     made += [*_judged(found.counts), *_honest(found.counts)]
     groups = {name: part for name, part in found.groups.items() if part.questions >= ENOUGH}
     made += [_weakest(groups)] if len(groups) > 1 else []
@@ -114,6 +131,28 @@ def _shift(sides: Mapping[str, Part]) -> Reason:
     )
     holds = above(outside.lead)
     return Reason(RULES["shift"], text, holds, f"out of distribution {_against(outside)}")
+
+
+def _varied(usual: Mapping[str, Usual]) -> Reason:
+    constant = [name for name, one in usual.items() if one.share >= CONSTANT > one.references]
+    if constant:
+        said = [f"it says “{visible(usual[name].answer)}” to {percent(usual[name].share)} of the "
+                f"{_kind(name)} questions" for name in constant]  # fmt: skip
+        meant = listed([percent(usual[name].references) for name in constant])
+        text = f"{said[0][:1].upper()}{'; '.join(said)[1:]}; of the references {meant} say so."
+        return Reason(RULES["varied"], text, False, said[0])
+    most = max(usual, key=lambda name: usual[name].share - usual[name].references)
+    one = usual[most]
+    text = (
+        f"Its answers vary as the references do: the commonest of the {_kind(most)} questions, "
+        f"“{visible(one.answer)}”, is {percent(one.share)} of its answers, and of the references "
+        f"{percent(one.references)}."
+    )
+    return Reason(RULES["varied"], text, True)
+
+
+def _kind(format: str) -> str:
+    return _KINDS.get(format, format.replace("_", " "))
 
 
 def _usable(counts: Mapping[str, int]) -> Reason:
@@ -168,14 +207,34 @@ def evidence_of(scores: FocusScores) -> Evidence | None:
     if rows is None:
         empty: Mapping[str, Part] = {}
         return Evidence(videos=scores.flat.clusters, accuracy=scores.flat, whole=None, buckets=empty, groups=empty,
-                        sides=empty, counts=scores.counts, problems=len(scores.problems))  # fmt: skip
+                        sides=empty, counts=scores.counts, problems=len(scores.problems),
+                        usual=_usual(scores))  # fmt: skip
     side = pl.when("ood").then(pl.lit("ood")).otherwise(pl.lit("id"))
     rows = rows.with_columns(side=side, bucket=pl.concat_str("group", pl.lit("/"), side))
     return Evidence(
         videos=scores.flat.clusters, accuracy=scores.flat, whole=_part(scores, rows),
         buckets=_by(scores, rows, "bucket"), groups=_by(scores, rows, "group"), sides=_by(scores, rows, "side"),
-        counts=scores.counts, problems=len(scores.problems),
+        counts=scores.counts, problems=len(scores.problems), usual=_usual(scores),
     )  # fmt: skip
+
+
+def _usual(scores: FocusScores) -> dict[str, Usual]:
+    """The commonest answer in each format, of those that were given; empty for scores that hold no texts."""
+    if scores.said is None:
+        return {}
+    texts = scores.said.select(
+        pl.col(name).str.strip_chars(" .\n\t").str.to_lowercase() for name in ("answer", "reference")
+    )
+    rows = scores.results.select(pl.col("answer_format"), "status").hstack(texts)
+    rows = rows.filter((pl.col("status") != "missing") & (pl.col("answer") != ""))
+    made = {}
+    for (format,), part in rows.group_by("answer_format", maintain_order=True):
+        answer, count = (
+            part["answer"].value_counts(name="count").sort("count", "answer", descending=[True, False]).row(0)
+        )
+        text = answer if len(answer) <= _LONGEST else f"{answer[:_LONGEST]}…"
+        made[str(format)] = Usual(text, part.height, count / part.height, float((part["reference"] == answer).mean()))
+    return made
 
 
 def floors_of(scores: FocusScores) -> dict[str, float]:

@@ -27,6 +27,7 @@ from surgeval.errors import DataError
 from surgeval.progress import advance
 from surgeval.protocols.pictures import PICTURES, save_pictures, thumbnail
 from surgeval.protocols.quality.result import MEASURES, drop_table, load_quality
+from surgeval.protocols.verdict import Verdict
 from surgeval.records import Case
 from surgeval.results import Result
 
@@ -39,6 +40,7 @@ class QualityRun(Result):
 
     summary: RunSummary
     proposals: tuple[Proposal, ...]
+    verdict: Verdict | None = None  # can the frames be used? None without frames
 
     @property
     def tables(self) -> Mapping[str, pl.DataFrame]:
@@ -110,9 +112,9 @@ def run_quality(
         retry=retry,
         progress=progress,
     )
-    proposals = load_quality(out).proposals
-    save_pictures(Path(out), _pictures(dataset, proposals))
-    return QualityRun(summary, proposals)
+    scores = load_quality(out)
+    save_pictures(Path(out), _pictures(dataset, scores.proposals))
+    return QualityRun(summary, scores.proposals, scores.verdict())
 
 
 def _frames(dataset: Dataset, video: str) -> int:

@@ -20,10 +20,10 @@ from surgeval.console import (
     SeedOption,
     console,
     grouped,
+    keep_times,
     print_frame,
     print_json,
     require_models,
-    say_times,
 )
 from surgeval.errors import BadInput, visible
 from surgeval.progress import phases
@@ -161,7 +161,7 @@ def run(
         if done.summary.failed:
             console().print(visible_lines(str(done.summary)))
         _print(scores, page)
-        say_times(shown.times, out)
+        keep_times(shown.times, out)
     return done.summary.exit_code
 
 

@@ -3,11 +3,13 @@
 A team's folder holds that team's data and anonymous aggregates only: how many took part, the field's median where four
 or more did, and how many right answers the next place is away. No other team's name, answer or number is in it, save
 those of the baselines, which are the organiser's own. References are the organiser's too: they, and the reasons that
-quote them, are left out unless asked for.
+quote them, are left out unless asked for. The answers are evidence of the page, so that a hundred thousand of them stay
+a page one can open and search.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -15,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from surgeval.files import DistinctNames, path_inside
-from surgeval.pages import Link, Section, Table, save_tables, write_page
+from surgeval.pages import Evidence, Link, Section, Table, save_tables, write_page
 from surgeval.report.ranking._entries import TROUBLES, status_of
 from surgeval.report.ranking._study import RankingStudy
 from surgeval.report.ranking._words import NARROW, listed, percent, place_span, points
@@ -24,7 +26,8 @@ from surgeval.stats import distance_to_next_place
 __all__ = ["write_feedback"]
 
 _FIELD = 4  # entries from which on a median does not give a single other one away
-_LONGEST = 300  # characters of a cell on the page; the CSV has the whole text
+_LONGEST = 2000  # characters of a text on the page; the CSV has the whole one
+_NEITHER = "not counted"
 _LOST = ("missing", "late", "invalid")
 
 
@@ -89,7 +92,8 @@ def _sections(study: RankingStudy, m: int, answers: pl.DataFrame) -> list[Sectio
         Section("By bucket", _bucket_text(study, m), tables=(_bucket_table(study, m),)),
         _troubles(answers),
         Section("The answers", "What was not in order first, then wrong answers, then right ones.",
-                tables=(Table("Every question", _shown(answers), file="answers.csv"),)),
+                links=(Link("All of them as a table (CSV)", "answers.csv"),),
+                evidence=(_evidence(study.ranking.models[m], answers),)),
     ]  # fmt: skip
 
 
@@ -194,20 +198,20 @@ def _answers(table: pl.DataFrame, *, references: bool) -> pl.DataFrame:
         flags["correctness"].is_in(["false", "0", "0.0"]).alias("denied "),
         pl.Series("status ", status_of(table) if "status" in table.columns else ["ok"] * table.height),
     )  # names with a space at the end are ours: a results file's own are stripped
+    rows = rows.with_columns(pl.Series("why ", _untold(rows), pl.String))
     lost = pl.col("status ").is_in(_LOST)
-    # How an answer compares, or what is wrong with a reference, quotes the reference.
-    told = pl.lit(value=True) if references else lost | (pl.col("status ") == "flagged")
     made = {
         "qID": pl.col("qID"),
         "video": pl.col("video"),
         "bucket": pl.col("group") + pl.when(pl.col("ood ")).then(pl.lit("|ood")).otherwise(pl.lit("|id")),
+        "when": _text(table, "when"),
         "question": _text(table, "question"),
         "answer": _text(table, "answer"),
         "reference": _text(table, "reference") if references else None,
         "result": pl.when(pl.col("correctness ")).then(pl.lit("right")).when(pl.col("denied ") | lost)
-        .then(pl.lit("wrong")).otherwise(pl.lit("not counted")),
+        .then(pl.lit("wrong")).otherwise(pl.lit(_NEITHER)),
         "status": pl.col("status ") if "status" in table.columns else None,
-        "why": pl.when(told).then(pl.col("reason").cast(pl.String)) if "reason" in table.columns else None,
+        "why": _text(table, "reason") if references else pl.col("why "),
         "latency, s": _text(table, "latency"),
     }  # fmt: skip
     ordered = rows.sort(pl.col("status ") == "ok", pl.col("correctness "), maintain_order=True)
@@ -218,13 +222,54 @@ def _text(table: pl.DataFrame, name: str) -> pl.Expr | None:
     return pl.col(name).cast(pl.String) if name in table.columns else None
 
 
-def _shown(answers: pl.DataFrame) -> pl.DataFrame:
-    """The table with cells of bounded length and without columns in which nothing stands."""
-    kept = [column.name for column in answers.get_columns() if column.null_count() < len(column)]
-    return answers.select(
-        pl.when(pl.col(name).str.len_chars() > _LONGEST)
-        .then(pl.col(name).str.slice(0, _LONGEST) + "…")
-        .otherwise(pl.col(name))
-        .alias(name)
-        for name in kept
+def _untold(rows: pl.DataFrame) -> list[str | None]:
+    """The reasons without those that give a reference away.
+
+    How an answer compares, and what is wrong with a reference, quotes it; of a flagged answer a judge may have said
+    more than that it is flagged.
+    """
+    if "reason" not in rows.columns:
+        return [None] * rows.height
+    told: list[str | None] = []
+    truths = rows["reference"].cast(pl.String) if "reference" in rows.columns else [None] * rows.height
+    for status, reason, truth in zip(rows["status "], rows["reason"].cast(pl.String), truths, strict=True):
+        if reason is None or (status not in _LOST and status != "flagged"):
+            told.append(None)
+            continue
+        said = reason[reason.rfind("flagged: ") :] if status == "flagged" and "flagged: " in reason else reason
+        told.append(None if truth and _quotes(said, truth) else said)
+    return told
+
+
+def _quotes(text: str, truth: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(truth.strip())}(?!\w)", text, re.IGNORECASE) is not None
+
+
+def _evidence(team: str, answers: pl.DataFrame) -> Evidence:
+    """A row per question. Verdicts say what became of the answer, and its status where that is not the usual one."""
+
+    def text(name: str) -> pl.Expr:
+        if name not in answers.columns:
+            return pl.lit("")
+        cut = pl.when(pl.col(name).str.len_chars() > _LONGEST).then(pl.col(name).str.slice(0, _LONGEST) + "…")
+        return cut.otherwise(pl.col(name)).fill_null("")
+
+    columns = {"id": "qID", "video": "video", "frame": "when", "asked": "question", "answer": "answer",
+               "reference": "reference", "reason": "why"}  # fmt: skip
+    verdict = pl.col("result")
+    if "status" in answers.columns:
+        verdict = pl.when(pl.col("status") == "ok").then(verdict).otherwise(verdict + ", " + pl.col("status"))
+    cases = answers.select(
+        *(text(own).alias(name) for name, own in columns.items()),
+        verdict.alias("verdict"),
+        "bucket",
+        *([pl.col("latency, s").cast(pl.Float64, strict=False).alias("latency")] if "latency, s" in answers else []),
     )
+    said = set(cases["verdict"])
+    return Evidence(
+        model=team, cases=cases, case="question",
+        facets={"bucket": "Bucket", "video": "Video"},
+        numbers={"latency": "latency in s"} if "latency" in cases else {},
+        right=frozenset({"right"} | {one for one in said if one.startswith("right")}),
+        open=frozenset(one for one in said if one.startswith(_NEITHER)),
+    )  # fmt: skip
