@@ -84,7 +84,7 @@ def test_scores_of_a_phantom_are_saved_reported_and_compared(
         assert f"open {quality}/report.html" in done.stdout
     assert {path.name.partition("-")[0] for path in (tmp_path / "good").iterdir()} == {
         "plotly", "report.html", "run.json", "run.lock", "scores.json", "details.json", "replicates.parquet",
-        "objects.parquet", "pictures.parquet", "tables", "figures",
+        "objects.parquet", "pictures.parquet", "ranked.parquet", "counts.parquet", "tables", "figures",
     }  # fmt: skip
     tables = tmp_path / "good" / "tables"
     assert pl.read_csv(tables / "components.csv")["component"].to_list() == ["i", "v", "t", "ivt"]

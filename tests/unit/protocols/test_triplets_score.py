@@ -163,11 +163,12 @@ def test_the_constant_predictor_is_a_floor(theatre: MemoryDataset, poor: pl.Data
     assert floor.number().estimate < score(theatre, poor).number().estimate
 
 
-def test_a_saved_score_is_five_files_and_its_lock(theatre: MemoryDataset, good: pl.DataFrame, tmp_path: Path) -> None:
+def test_a_saved_score_is_seven_files_and_its_lock(theatre: MemoryDataset, good: pl.DataFrame, tmp_path: Path) -> None:
     scores = score(theatre, good, name="mine")
     path = scores.save(tmp_path / "run")
     assert json.loads(path.read_text())["numbers"][0]["estimate"] == scores.numbers[0].interval.estimate
-    files = ["details.json", "objects.parquet", "replicates.parquet", "run.json", "run.lock", "scores.json"]
+    files = ["counts.parquet", "details.json", "objects.parquet", "ranked.parquet", "replicates.parquet", "run.json",
+             "run.lock", "scores.json"]  # fmt: skip
     assert [p.name for p in sorted((tmp_path / "run").iterdir())] == files
 
 
