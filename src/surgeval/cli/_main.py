@@ -14,6 +14,7 @@ from surgeval.cli import (
     INTERRUPTED,
     _compare,
     _data,
+    _data_phantom,
     _demo,
     _explain,
     _frames,
