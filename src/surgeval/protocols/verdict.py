@@ -168,11 +168,13 @@ def share(found: Interval) -> str:
 
 
 def changed(found: Interval) -> str:
-    """A difference of shares in points, with its sign: `+12 points [−1, +25]`.
+    """A difference of shares in points, with its sign: `+12 points [−1, +25]`; in words where no video has any.
 
     >>> changed(Interval(-0.05, -0.08, -0.02)), changed(Interval(0.12, -0.01, 0.25)), changed(Interval(0.0, 0.0, 0.0))
-    ('−5 points [−8, −2]', '+12 points [−1, +25]', '0 points [0, 0]')
+    ('−5 points [−8, −2]', '+12 points [−1, +25]', 'no difference in any video')
     """
+    if found.low == found.high == 0:
+        return "no difference in any video"
     size = _signed(found.estimate)
     said = f"{size} point{'' if size[1:] == '1' else 's'}"
     return said if math.isnan(found.low) else f"{said} [{_signed(found.low)}, {_signed(found.high)}]"

@@ -38,8 +38,8 @@ RULES = {
              f"one who never looked, at {LEVEL} after Holm's correction for their number.", "limits"),
         Rule("shift", "Out of distribution it is not worse than one who never looked: the interval of the difference "
              f"does not lie below 0; with fewer than {FEW_CLUSTERS} videos it cannot be told.", "limits"),
-        Rule("varied", f"In no format of {ENOUGH} or more answers does one answer make up {percent(CONSTANT)} of them and "
-             f"over {100 * MORE:.0f} points more than of the references.", "limits"),
+        Rule("varied", f"In no format of {ENOUGH} or more answers does one answer make up {percent(CONSTANT)} of them "
+             f"and over {100 * MORE:.0f} points more than of the references.", "limits"),
         Rule("usable", f"At most {percent(MOST_UNUSABLE)} of the answers are missing, late or unreadable.", "limits"),
         Rule("judged", f"At most {percent(MOST_UNJUDGED)} of the answers wait for a judge's verdict.", "limits"),
         Rule("honest", "No answer tries to steer the judges.", "limits"),
