@@ -16,6 +16,7 @@ from surgeval.datasets import Problem
 from surgeval.errors import BadInput, DataError
 from surgeval.records import Video
 from surgeval.report import dataset_sections, dataset_statistics, write_dataset_report
+from surgeval.report.dataset._findings import dataset_findings
 from surgeval.vocab import load_labels
 
 A, B, C = (0, 0, 0), (0, 0, 1), (1, 1, 1)
@@ -90,6 +91,14 @@ def test_errors_stop_the_report_unless_a_check_has_told_them(make: Any, tmp_path
 
 def test_a_clean_check_says_so(toy: Any, tmp_path: Path) -> None:
     assert "The check found none." in write_dataset_report(toy, tmp_path, check=Found(())).read_text("utf-8")
+
+
+def test_rare_classes_are_counted_among_those_that_occur_and_are_no_error(make: Any, moment: Any) -> None:
+    dataset = make({Video("v1"): [moment(t, A, *([B] if t < 3 else []), *([C] if t < 2 else [])) for t in range(12)]})
+    said = dataset_findings(dataset_statistics(dataset), Found(()))
+    (rare,) = [one for one in said if "fewer than 10 instances" in one.text]
+    assert rare.text.startswith("2 of the 3 triplet classes that occur have fewer than 10 instances")
+    assert rare.holds is None  # a remark: the check found nothing wrong
 
 
 def test_an_empty_dataset_still_gives_a_page(make: Any, tmp_path: Path) -> None:

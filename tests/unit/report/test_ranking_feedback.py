@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 import zlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -178,8 +179,6 @@ def test_the_page_says_how_often_equal_models_would_be_separated(challenge: Any)
 
 
 def test_nearly_always_is_not_always() -> None:
-    from dataclasses import replace
-
     videos = [k // 4 for k in range(80)]
     study = study_ranking(rank({"a": [1] * 80, "b": [0] * 80}, ["x"] * 80, videos, n_boot=100), outer=200, n_boot=50)
     assert study.places is not None and "in 100\u00a0% of" in leading(study)
@@ -195,3 +194,24 @@ def test_a_folder_without_anything_to_rank_is_told_so(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     with pytest.raises(Exception, match="found a folder with none of them, expected a run, a folder of runs"):
         read_outcomes_of([tmp_path])
+
+
+def test_a_model_that_beats_the_first_is_not_called_level_with_it() -> None:
+    same = [1, 0] * 40
+    equal = rank({"m0": same, "m1": same, "m2": same, "m3": same}, ["x"] * 80, [k // 10 for k in range(80)], n_boot=99)
+    wins = np.zeros((4, 4), dtype=np.int64)
+    wins[1, 0] = wins[0, 2] = 1  # m1 beats the first, which beats m2 and is level with m3
+    made = replace(equal, wins=wins, final_rank=np.array([1, 2, 3, 4]), copeland=np.array([2, 1, 0, -1]))
+    ahead, level, *_ = findings(study_ranking(made, outer=0, challenges=0))
+    assert ahead.startswith("Although m0 is first, m1 is better than it in more buckets than the other way round;")
+    assert level == "These videos do not tell m0 apart from m3."
+
+
+def test_a_sole_first_place_of_equals_is_put_down_to_the_tie_break(challenge: Any) -> None:
+    study, _ = challenge
+    never = replace(study, equal=replace(study.equal, dominated=0.0, sole_first=1.0))
+    assert "in 100\u00a0%: it then comes from the tie-break alone" in " ".join(findings(never))
+    some = replace(study, equal=replace(study.equal, dominated=0.1, sole_first=1.0))
+    assert "often by the tie-break: a sole first place alone is no evidence." in " ".join(findings(some))
+    shared = replace(study, equal=replace(study.equal, dominated=0.0, sole_first=0.0))
+    assert "came out in 0\u00a0%." in " ".join(findings(shared))

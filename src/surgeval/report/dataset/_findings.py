@@ -79,8 +79,9 @@ def _balance(s: DatasetStatistics) -> tuple[Finding, ...]:
         listed = ", ".join(f"{name} ({count})" for count, name in rare[:_NAMED])
         plural = "es" if noun.endswith("s") else "s"
         said.append(Finding(
-            f"{len(rare)} of {len(counts)} {noun}{plural} occur fewer than {_FEW_INSTANCES} times, so that their "
-            f"scores rest on single instances; the rarest: {listed}.", False))  # fmt: skip
+            f"{len(rare)} of the {len(counts) - never} {noun}{plural} that occur {'has' if len(rare) == 1 else 'have'} "
+            f"fewer than {_FEW_INSTANCES} instances, so that a score rests on single ones; the rarest: {listed}."
+        ))  # fmt: skip
     if never:
         said.append(Finding(f"{never} of {len(counts)} classes of the label space never occur: nothing can be said of "
                             "them."))  # fmt: skip

@@ -27,13 +27,13 @@ def leading(study: RankingStudy) -> str:
     ranking = study.ranking
     first, *_ = ranking.final_order
     if len(first) == len(ranking.models):
-        return "These videos tell none of the models apart: all share the first place."
+        return f"Nobody leads: these videos tell none of the models apart, {_names(first)} share the first place."
+    claim = f"{_names(first)} {'is first' if len(first) == 1 else 'share the first place'}."
     if len(ranking.untestable) == len(ranking.buckets):
         least = ranking.options.min_clusters
-        return f"No bucket has the {least} videos that a claim needs: the order is that of the tie-break, no evidence."
-    claim = f"{listed(first)} {'is' if len(first) == 1 else 'share the place'} first."
-    if len(first) == 1 and np.isfinite(ranking.win_rate[ranking.models.index(first[0])]):
-        claim = f"{listed(first)} is first by the tie-break; in the buckets' tests another model does as well."
+        return f"{claim[:-1]} by the tie-break alone, no evidence: no bucket has the {least} videos that a claim needs."
+    if len(first) == 1 and (level := _level_with(ranking, ranking.models.index(first[0]))):
+        claim = f"{first[0]} is first by the tie-break; in the buckets' tests {_names(level)} did as well."
     if study.places is None or len(first) > 1:
         return claim
     kept = study.places.share[ranking.models.index(first[0]), 0]
@@ -67,8 +67,14 @@ def equal_models(study: RankingStudy) -> list[str]:
     test = "exchange test" if study.ranking.options.test == "exchange" else "bootstrap test"
     text = (
         f"In {equal.challenges} challenges with equal models on these videos, one of two dominated the other in "
-        f"{percent(equal.dominated)}, and a sole first place came out in {percent(equal.sole_first)}."
+        f"{percent(equal.dominated)}, and a sole first place came out in {percent(equal.sole_first)}"
     )
+    if equal.sole_first and not equal.dominated:
+        text += ": it then comes from the tie-break alone, which names one of several equals."
+    elif equal.sole_first > equal.dominated:
+        text += ", often by the tie-break: a sole first place alone is no evidence."
+    else:
+        text += "."
     if np.isfinite(equal.overall):
         text += (
             f" The {test} called {100 * equal.overall:.1f}{NARROW}% (±{NARROW}{100 * equal.error[0]:.1f}) of the equal "
@@ -103,10 +109,27 @@ def _not_told_apart(ranking: Ranking) -> list[str]:
     if len(first) > 1 or len(ranking.untestable) == len(ranking.buckets):
         return []
     m = ranking.models.index(first[0])
-    level = [ranking.models[k] for k in ranking.order if k != m and not ranking.wins[m, k] > ranking.wins[k, m]]
-    if not level:
+    others = [k for k in ranking.order if k != m]
+    ahead = [ranking.models[k] for k in others if ranking.wins[k, m] > ranking.wins[m, k]]
+    level = [ranking.models[k] for k in others if ranking.wins[k, m] == ranking.wins[m, k]]
+    if not ahead and not level:
         return [f"{first[0]} is better than each of the others in more buckets than the other way round."]
-    return [f"These videos do not tell {first[0]} apart from {_names(level)}."]
+    said = []
+    if ahead:
+        said.append(
+            f"Although {first[0]} is first, {_names(ahead)} {'is' if len(ahead) == 1 else 'are'} better than it in more "
+            f"buckets than the other way round; what puts {first[0]} first are the tests with other models or the tie-break."
+        )
+    if level:
+        said.append(f"These videos do not tell {first[0]} apart from {_names(level)}.")
+    return said
+
+
+def _level_with(ranking: Ranking, m: int) -> list[str]:
+    """Models that the tests put as high as the model, so that only the tie-break decides."""
+    if not np.isfinite(ranking.win_rate[m]):
+        return []
+    return [ranking.models[k] for k in ranking.order if k != m and ranking.copeland[k] == ranking.copeland[m]]
 
 
 def _names(names: list[str]) -> str:
