@@ -33,7 +33,7 @@ def without_looking(questions: Sequence[FocusQuestion]) -> dict[str, bool]:
         usual = _commonest([question.answer.strip() for question in alike])
         others = {question.id: _is_right(question, prior.answer(question).content) for question in alike}
         same = {question.id: _is_right(question, usual) for question in alike}
-        right |= max(others, same, key=lambda answers: sum(answers.values()))
+        right |= same if sum(same.values()) > sum(others.values()) else others
     return right
 
 
