@@ -60,11 +60,6 @@ class Claim:
     yes: str
     no: str
 
-    @property
-    def clause(self) -> str:
-        """As a part of a sentence."""
-        return f"{self.yes[:1].lower()}{self.yes[1:]}"
-
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -86,7 +81,8 @@ def verdict_of(claim: Claim, reasons: Sequence[Reason], videos: int) -> Verdict:
     """The grade that follows from the reasons, and the sentence.
 
     A rule that decides and fails contradicts the claim; one that decides and cannot be told, or limits and fails,
-    leaves it not shown. What is supported by few videos is supported in these videos only.
+    leaves it not shown. Few videos carry no claim about others: what they support is supported in these videos only,
+    and what they speak against is not shown.
 
     >>> right = Rule("right", "Right more often than not.", "decides")
     >>> said = [Reason(right, "It is right in 90 % of the frames.", True, "it is right in 90 % of the frames")]
@@ -94,24 +90,40 @@ def verdict_of(claim: Claim, reasons: Sequence[Reason], videos: int) -> Verdict:
     'It sees: it is right in 90 % of the frames.'
     >>> verdict_of(Claim("It sees.", "It does not see."), said, videos=3).grade
     'in these videos'
+    >>> missed = [Reason(right, "It is never right.", False, "it is never right")]
+    >>> str(verdict_of(Claim("It sees.", "It does not see."), missed, videos=1))
+    'not shown: In this video it does not see: it is never right; too few videos for a claim about others.'
     """
     failed = [one for one in reasons if one.rule.effect == "decides" and one.holds is False]
     unknown = [one for one in reasons if one.rule.effect == "decides" and one.holds is None]
     unknown += [one for one in reasons if one.rule.effect == "limits" and one.holds is False]
     every = tuple(reasons)
-    if videos < FEW_CLUSTERS:
+    few = videos < FEW_CLUSTERS
+    if few:
         text = f"{videos} video{'' if videos == 1 else 's'}: too few for a claim about others."
         every = (*every, Reason(FEW_VIDEOS, text, None))
     if failed:
-        return Verdict("contradicted", _sentence(claim.no, [*failed, *unknown]), every)
+        against = [*failed, *unknown]
+        if few:
+            return Verdict("not shown", _in_these(videos, claim.no, against), every)
+        return Verdict("contradicted", _sentence(claim.no, against), every)
     if unknown or not any(one.rule.effect == "decides" for one in reasons):
-        return Verdict("not shown", _sentence(f"Not shown that {claim.clause}", unknown), every)
+        return Verdict("not shown", _sentence(f"Not shown that {_clause(claim.yes)}", unknown), every)
     shown = [one for one in reasons if one.rule.effect == "decides"]
-    if videos < FEW_CLUSTERS:
-        where = "In this video" if videos == 1 else f"In these {videos} videos"
-        told = _sentence(f"{where} {claim.clause}", shown).removesuffix(".")
-        return Verdict("in these videos", f"{told}; too few videos for a claim about others.", every)
+    if few:
+        return Verdict("in these videos", _in_these(videos, claim.yes, shown), every)
     return Verdict("supported", _sentence(claim.yes, shown), every)
+
+
+def _in_these(videos: int, claimed: str, reasons: Sequence[Reason]) -> str:
+    where = "In this video" if videos == 1 else f"In these {videos} videos"
+    told = _sentence(f"{where} {_clause(claimed)}", reasons).removesuffix(".")
+    return f"{told}; too few videos for a claim about others."
+
+
+def _clause(sentence: str) -> str:
+    """A sentence as a part of another."""
+    return f"{sentence[:1].lower()}{sentence[1:]}"
 
 
 def _sentence(opening: str, reasons: Sequence[Reason]) -> str:
@@ -156,11 +168,13 @@ def share(found: Interval) -> str:
 
 
 def changed(found: Interval) -> str:
-    """A difference of shares in points, with its sign: `+12 points [−1, +25]`.
+    """A difference of shares in points, with its sign: `+12 points [−1, +25]`; in words where no video has any.
 
     >>> changed(Interval(-0.05, -0.08, -0.02)), changed(Interval(0.12, -0.01, 0.25)), changed(Interval(0.0, 0.0, 0.0))
-    ('−5 points [−8, −2]', '+12 points [−1, +25]', '0 points [0, 0]')
+    ('−5 points [−8, −2]', '+12 points [−1, +25]', 'no difference in any video')
     """
+    if found.low == found.high == 0:
+        return "no difference in any video"
     size = _signed(found.estimate)
     said = f"{size} point{'' if size[1:] == '1' else 's'}"
     return said if math.isnan(found.low) else f"{said} [{_signed(found.low)}, {_signed(found.high)}]"

@@ -75,9 +75,9 @@ def test_a_better_reason_never_makes_the_grade_worse(
 
 
 @given(REASONS, st.integers(1, 5))
-def test_few_videos_never_support_a_claim(pairs: list[tuple[Any, bool | None]], videos: int) -> None:
+def test_few_videos_never_settle_a_claim(pairs: list[tuple[Any, bool | None]], videos: int) -> None:
     found = verdict_of(CLAIM, _reasons(pairs), videos)
-    assert found.grade != "supported"
+    assert found.grade in ("in these videos", "not shown")
     assert found.reasons[-1].rule.name == "videos"
 
 
@@ -88,13 +88,23 @@ def test_a_higher_number_is_never_less_above(value: float, half: float, more: fl
     assert order[high] >= order[low]
 
 
+def test_two_videos_do_not_contradict_a_claim_about_others() -> None:
+    missed = [Reason(Rule("right", "A rule.", "decides"), "It is never right.", False, "it is never right")]
+    assert verdict_of(CLAIM, missed, 6).grade == "contradicted"
+    few = verdict_of(CLAIM, missed, 2)
+    assert few.grade == "not shown"
+    assert few.sentence == (
+        "In these 2 videos it does not see: it is never right; too few videos for a claim about others."
+    )
+
+
 def test_without_a_rule_that_decides_nothing_is_shown() -> None:
     assert verdict_of(CLAIM, _reasons([("remark", True)]), 20).grade == "not shown"
 
 
 # surgxbench, planted numbers
 
-GOOD = surgx.Evidence(
+GOOD = surgx.GroundingFacts(
     videos=20, accuracy=near(0.95), usual="grasper", usual_right=0.6, lead=near(0.35), guess=0.25,
     said={"grasper": 60, "hook": 40}, shown={"grasper": 0.6, "hook": 0.4}, looks=near(0.9),
     maps={"uniform": (0.25, near(0.65)), "centre": (0.4, near(0.5)), "edge": (0.3, near(0.6))},
@@ -117,8 +127,8 @@ CENTRED = replace(
 CONSTANT = replace(GOOD, accuracy=near(0.6), lead=near(0.0, 0.0), said={"grasper": 100})
 
 
-def looked(found: surgx.Evidence) -> Verdict:
-    return verdict_of(surgx.CLAIM, surgx.reasons_of(found), found.videos)
+def looked(facts: surgx.GroundingFacts) -> Verdict:
+    return verdict_of(surgx.CLAIM, surgx.reasons_of(facts), facts.videos)
 
 
 def held(verdict: Verdict) -> dict[str, bool | None]:
@@ -167,6 +177,39 @@ def test_a_constant_answer_is_contradicted_unless_all_frames_show_it() -> None:
     assert held(looked(always))["varied"] is True
 
 
+@pytest.mark.parametrize(
+    ("times", "shown", "holds"),
+    [(90, 0.6, False), (89, 0.6, True), (90, 0.899, True), (95, 0.85, True), (95, 0.84, False)],
+)
+def test_an_answer_is_constant_from_ninety_per_cent_and_ten_points_above_what_is_shown(
+    times: int, shown: float, holds: bool
+) -> None:
+    facts = replace(GOOD, said={"grasper": times, "hook": 100 - times}, shown={"grasper": shown, "hook": 0.4})
+    assert held(looked(facts))["varied"] is holds
+
+
+def test_the_map_that_is_named_is_the_one_with_the_worst_difference() -> None:
+    maps = {"uniform": (0.25, near(0.01, 0.3)), "centre": (0.3, near(-0.1, 0.02)), "edge": (0.5, near(0.2))}
+    found = looked(replace(GOOD, looks=near(0.4), maps=maps))
+    assert "40 % of what it looks at is an instrument, less than a map of the middle (30 %)" in found.sentence
+    maps = {"uniform": (0.25, near(0.02, 0.05)), "centre": (0.3, near(0.3)), "edge": (0.5, near(0.2))}
+    found = looked(replace(GOOD, looks=near(0.4), maps=maps))
+    assert "not surely more than chance (25 %)" in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("lost", "said"),
+    [(near(-0.2, 0.1), "costs fewer right answers than hiding elsewhere (−20 points [−30, −10])"),
+     (near(0.0, 0.0), "changes nothing (no difference in any video)"),
+     (near(0.0, 0.01), "changes nothing (0 points [−1, +1])"),
+     (near(0.03, 0.01), "costs hardly more right answers than hiding elsewhere (+3 points [+2, +4])")],
+)  # fmt: skip
+def test_what_hiding_does_is_said_as_its_interval_has_it(lost: Interval, said: str) -> None:
+    found = looked(replace(GOOD, instrument_hidden=lost))
+    assert found.grade == "contradicted"
+    assert f"hiding the instrument {said}" in found.sentence
+
+
 def test_maps_that_do_not_change_with_the_weights_limit_the_verdict() -> None:
     for stuck in (replace(GOOD, weights=near(0.9)), replace(GOOD, prompt=near(0.96))):
         assert looked(stuck).grade == "not shown"
@@ -187,15 +230,19 @@ def test_surgxbench_grades_are_monotone(field: str, value: float, more: float) -
 
 # triplets
 
-TOLD = triplets.Evidence(
+TOLD = triplets.TripletFacts(
     videos=9, what="triplets", metric="mAP50", number=near(0.5), floor=0.01, without={"v1": 0.5, "v2": 0.48},
     classes=[triplets.ClassScore("hook,cut,gut", 0.6, 0.0, 30), triplets.ClassScore("hook,cut,liver", 0.4, 0.0, 20)],
     boxes={"right": 0.6, "missed": 0.3, "false positive": 0.1},
 )  # fmt: skip
 
 
-def told(found: triplets.Evidence) -> Verdict:
-    return verdict_of(CLAIM, triplets.reasons_of(found), found.videos)
+def told(facts: triplets.TripletFacts) -> Verdict:
+    return verdict_of(triplets.claim_of(facts), triplets.reasons_of(facts), facts.videos)
+
+
+def told_by(facts: triplets.TripletFacts, rule: str) -> Reason:
+    return next(reason for reason in told(facts).reasons if reason.rule.name == rule)
 
 
 def test_one_video_that_carries_a_number_limits_the_verdict() -> None:
@@ -210,6 +257,59 @@ def test_classes_that_are_never_found_are_named() -> None:
     found = told(replace(TOLD, classes=[*rows, TOLD.classes[0]]))
     assert found.grade == "not shown"
     assert "class 0; class 1; class 2" in " ".join(one.text for one in found.reasons)
+
+
+def test_half_of_the_classes_may_be_low_and_more_may_not() -> None:
+    for low, holds in ((2, True), (3, False)):
+        scores = [triplets.ClassScore(f"class {n}", 0.0 if n < low else 0.5, 0.0, 20) for n in range(4)]
+        assert told_by(replace(TOLD, classes=scores), "classes").holds is holds
+
+
+def test_a_class_that_is_always_there_and_always_found_counts_as_found() -> None:
+    always = triplets.ClassScore("hook,cut,gut", 1.0, 1.0, 30)
+    found = told_by(replace(TOLD, classes=[always]), "classes")
+    assert (found.holds, found.text) == (True, "The one class that occurs is found.")
+    missed = told_by(replace(TOLD, classes=[always._replace(ap=0.9)]), "classes")
+    assert missed.holds is False
+    assert missed.text == (
+        "The one class that occurs is not found better than with one usual box per class in every frame: hook,cut,gut."
+    )
+
+
+def test_only_what_has_no_precision_is_called_not_found() -> None:
+    low, none, fine = (triplets.ClassScore(name, ap, 0.2, 20) for name, ap in (("low", 0.2), ("none", 0), ("fine", 1)))
+    both = told_by(replace(TOLD, classes=[low, none, fine], metric="mAP"), "classes")
+    assert both.text == (
+        "2 of 3 classes that occur (67 %) are not found better than with the class frequencies alone: low; none. "
+        "Not found at all: none."
+    )
+    assert told_by(replace(TOLD, classes=[none, fine]), "classes").text == (
+        "1 of 2 classes that occur (50 %) is not found: none."
+    )
+
+
+def test_the_weakest_classes_say_how_many_have_enough_instances() -> None:
+    scores = [triplets.ClassScore(f"class {n}", 0.1 * n, 0.0, count) for n, count in enumerate((9, 10, 9))]
+    text = told_by(replace(TOLD, classes=scores), "weakest").text
+    assert text == "Weakest class: class 1 (0.100, 10 instances). Of 3 classes 1 has 10 or more."
+    text = told_by(replace(TOLD, classes=[scores[0], scores[2]]), "weakest").text
+    assert text == "None of the 2 classes that occur has 10 or more instances."
+
+
+def test_no_video_carries_a_lead_that_is_none() -> None:
+    small = replace(TOLD, number=near(0.015), without={"v1": 0.015, "v2": 0.0})
+    assert told_by(small, "one video").holds is None
+    assert told_by(replace(small, number=near(0.03)), "one video").holds is False
+
+
+def test_the_claim_says_what_the_floor_is() -> None:
+    assert told(TOLD).sentence.startswith("It finds triplets better than one usual box per class in every frame: mAP50")
+    assert told(replace(TOLD, metric="mAP")).sentence.startswith(
+        "It finds triplets better than the class frequencies alone: mAP 0.500 against 0.010"
+    )
+    worse = told(replace(TOLD, number=near(0.1), floor=0.3))
+    assert worse.grade == "contradicted"
+    assert worse.sentence.startswith("It finds triplets worse than one usual box per class in every frame")
 
 
 def _constant_like(theatre: MemoryDataset, seed: int) -> pl.DataFrame:
@@ -230,7 +330,7 @@ def test_planted_detectors_get_the_verdict_they_deserve(theatre: MemoryDataset, 
     found = {name: verdict.grade for name, verdict in grades.items() if verdict is not None}
     assert found["oracle"] == "supported"
     assert found["constant"] == "not shown"
-    assert found["random"] in ("not shown", "contradicted")
+    assert found["random"] == "contradicted"
 
 
 def test_the_floor_of_a_detector_is_what_the_constant_detector_scores(theatre: MemoryDataset, oracle: Any) -> None:
@@ -266,16 +366,16 @@ def _questions() -> tuple[list[dict[str, Any]], list[dict[str, Any]], dict[str, 
     return ask, truth, right
 
 
-def _submission(said: Mapping[str, str]) -> focus.Evidence:
+def _submission(said: Mapping[str, str]) -> focus.FocusFacts:
     ask, truth, _ = _questions()
     responses = [{"qID": name, "content": text} for name, text in said.items()]
-    found = focus.evidence_of(score_focus(ask, truth, responses, judge=Panel([ExactJudge()]), resamples=200))
+    found = focus.facts_of(score_focus(ask, truth, responses, judge=Panel([ExactJudge()]), resamples=200))
     assert found is not None
     return found
 
 
-def answered(found: focus.Evidence) -> Verdict:
-    return verdict_of(focus.CLAIM, focus.reasons_of(found), found.videos)
+def answered(facts: focus.FocusFacts) -> Verdict:
+    return verdict_of(focus.CLAIM, focus.reasons_of(facts), facts.videos)
 
 
 def test_planted_submissions_get_the_verdict_they_deserve() -> None:
@@ -287,10 +387,10 @@ def test_planted_submissions_get_the_verdict_they_deserve() -> None:
                     for name in right}  # fmt: skip
     assert answered(_submission(never_looked)).grade == "not shown"
     same = {name: "4" if name[-1] < "4" else "no" for name in right}
-    assert answered(_submission(same)).grade in ("not shown", "contradicted")
+    assert answered(_submission(same)).grade == "contradicted"
     dice = np.random.default_rng(0)
     random = {name: str(dice.integers(9)) if name[-1] < "4" else ("yes", "no")[dice.integers(2)] for name in right}
-    assert answered(_submission(random)).grade in ("not shown", "contradicted")
+    assert answered(_submission(random)).grade == "contradicted"
     half = answered(_submission({name: text for n, (name, text) in enumerate(right.items()) if n % 2}))
     assert half.grade == "not shown"
     assert "50 % of the answers are missing, late or unreadable" in half.sentence
@@ -300,6 +400,74 @@ def _other(answer: str) -> str:
     return "no" if answer == "yes" else "yes"
 
 
+def _balanced(videos: int, sharing: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Four yes/no questions a video; `sharing` videos in a row share their wordings, half of them say yes."""
+    ask, truth = [], []
+    for video in range(videos):
+        for k in range(4):
+            name, block = f"q{video}-{k}", video // sharing
+            ask.append({"qID": name, "videoID": f"v{video}", "start_time": 0, "end_time": 0, "procedure_type": "",
+                        "question": f"Is tool {k} of {block} visible?"})  # fmt: skip
+            truth.append({"qID": name, "primary": "1a", "format": "binary", "ood": False,
+                          "answer": "yes" if (video + k) % 2 else "no"})  # fmt: skip
+    return ask, truth
+
+
+@pytest.mark.parametrize("sharing", [20, 2])
+def test_a_constant_answer_is_not_supported_where_answers_are_balanced(sharing: int) -> None:
+    ask, truth = _balanced(20, sharing)
+    yes = score_focus(ask, truth, [{"qID": one["qID"], "content": "yes"} for one in ask], resamples=100)
+    facts = focus.facts_of(yes)
+    assert facts is not None and facts.whole is not None
+    assert (facts.whole.right, facts.whole.floor) == (0.5, 0.5)
+    assert answered(facts).grade == "not shown"
+    oracle = score_focus(ask, truth, [{"qID": one["qID"], "content": one["answer"]} for one in truth], resamples=100)
+    verdict = oracle.verdict()
+    assert verdict is not None and verdict.grade == "supported"
+
+
+def test_a_wording_of_one_video_does_not_answer_itself() -> None:
+    ask, truth = _balanced(8, 1)
+    floor = score_focus(ask, truth, [], resamples=50).floor
+    assert floor is not None and np.mean(list(floor.values())) == 0.5
+
+
+def _part(lead: float, p: float, clusters: int = 20) -> focus.Part:
+    return focus.Part(40, 0.5 + lead, 0.5, near(lead, clusters=clusters), p)
+
+
+def test_one_low_bucket_of_ten_is_luck_and_few_videos_say_nothing() -> None:
+    def parts(**buckets: focus.Part) -> Reason:
+        facts = replace(_submission(_questions()[2]), buckets=buckets)
+        return next(one for one in focus.reasons_of(facts) if one.rule.name == "parts")
+
+    even = {f"b{n}": _part(0.01, 0.7) for n in range(9)}
+    assert parts(**even, low=_part(-0.1, 0.03)).holds is True
+    assert parts(**even, low=_part(-0.1, 0.005)).holds is False  # exactly the level after correction
+    assert parts(**even, low=_part(-0.1, 0.0051)).holds is True
+    few = parts(**even, low=_part(-0.5, np.nan, 5))
+    assert few.holds is True and "too few videos to tell in 1." in few.text
+    assert parts(a=_part(-0.5, np.nan, 5), b=_part(-0.5, np.nan, 2)).holds is None
+
+
+def test_a_side_of_five_videos_says_nothing_about_the_shift() -> None:
+    facts = _submission(_questions()[2])
+    for clusters, holds in ((6, False), (5, None)):
+        sides = {"id": _part(0.2, 0.01), "ood": _part(-0.2, 0.01, clusters)}
+        told = next(one for one in focus.reasons_of(replace(facts, sides=sides)) if one.rule.name == "shift")
+        assert told.holds is holds
+
+
+def test_a_fifth_of_lost_answers_and_a_hundredth_unjudged_are_borne() -> None:
+    facts = _submission(_questions()[2])
+    for name, limit in (("missing", 20), ("judge_error", 1)):
+        rule = "usable" if name == "missing" else "judged"
+        for count, holds in ((limit, True), (limit + 1, False)):
+            counts = {**facts.counts, "questions": 100, name: count}
+            told = {one.rule.name: one.holds for one in focus.reasons_of(replace(facts, counts=counts))}
+            assert told[rule] is holds
+
+
 def test_a_constant_answer_is_named() -> None:
     _, _, right = _questions()
     fine = next(one for one in focus.reasons_of(_submission(right)) if one.rule.name == "varied")
@@ -307,12 +475,14 @@ def test_a_constant_answer_is_named() -> None:
     parrot = {name: text if name[-1] < "4" else ("No." if name == "q0-4" else "Yes") for name, text in right.items()}
     verdict = answered(_submission(parrot))
     told = next(one for one in verdict.reasons if one.rule.name == "varied")
-    assert told.holds is False and verdict.grade != "supported"
+    assert (told.holds, verdict.grade) == (False, "not shown")
     assert told.text == "It says “yes” to 97 % of the yes/no questions; of the references 69 % say so."
     assert "it says “yes” to 97 % of the yes/no questions" in verdict.sentence
     hostile = focus.Usual("<b>\x1b[31m", 30, 1.0, 0.1)
     text = focus.reasons_of(replace(_submission(right), usual={"open_ended": hostile}))[4].text
     assert "\x1b" not in text and "open questions" in text
+    close = replace(_submission(right), usual={"binary": focus.Usual("yes", 30, 0.95, 0.89)})
+    assert focus.reasons_of(close)[4].holds is True
     rare = replace(_submission(right), usual={"binary": focus.Usual("yes", 9, 1.0, 0.1)})
     assert "varied" not in [one.rule.name for one in focus.reasons_of(rare)]
 
@@ -341,6 +511,16 @@ def test_a_submission_says_how_many_answers_wait_for_a_judge() -> None:
 
 
 # quality
+
+
+@pytest.mark.parametrize(("lost", "holds"), [(5, True), (6, None), (19, None), (20, False)])
+def test_up_to_five_per_cent_may_be_unusable_and_twenty_may_not(lost: int, holds: bool | None) -> None:
+    assert quality.reasons_of({"v0": (lost, 100)})[0].holds is holds
+
+
+@pytest.mark.parametrize(("lost", "holds"), [(19, True), (20, False)])
+def test_a_video_may_not_lose_half_of_its_frames(lost: int, holds: bool) -> None:
+    assert quality.reasons_of({"v0": (lost, 40), "v1": (0, 400)})[1].holds is holds
 
 
 @given(st.integers(0, 40), st.integers(0, 40))

@@ -5,6 +5,7 @@ docs/verdicts.md lists the rules. Each is a function of plain numbers, tested on
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,28 +17,29 @@ from surgeval.errors import visible
 from surgeval.protocols.focus._summary import with_clusters
 from surgeval.protocols.verdict import Claim, Reason, Rule, Verdict, above, listed, verdict_of
 from surgeval.results import percent
-from surgeval.stats import Interval, number_text, paired_difference
+from surgeval.stats import FEW_CLUSTERS, Interval, number_text, paired_difference
 
 if TYPE_CHECKING:
     from surgeval.protocols.focus.result import FocusScores
 
-__all__ = ["CLAIM", "RULES", "Evidence", "Part", "Usual", "evidence_of", "floors_of", "judge", "reasons_of"]
+__all__ = ["CLAIM", "RULES", "FocusFacts", "Part", "Usual", "facts_of", "floors_of", "judge", "reasons_of"]
 
 CLAIM = Claim("It answers better than one who never looked.", "It answers worse than one who never looked.")
-MOST_UNUSABLE, MOST_UNJUDGED, CONSTANT, ENOUGH = 0.2, 0.01, 0.9, 10
+MOST_UNUSABLE, MOST_UNJUDGED, CONSTANT, MORE, ENOUGH, LEVEL = 0.2, 0.01, 0.9, 0.1, 10, 0.05
 _LONGEST = 40  # characters of an answer in a sentence
 _KINDS = {"binary": "yes/no", "fo_class": "object", "open_ended": "open"}
 RULES = {
     rule.name: rule
     for rule in (
-        Rule("floor", "Right answers against those of one who never looked (the commonest answer of other videos to "
+        Rule("floor", "Right answers against those of one who never looked (the better of two blind answers to "
              "questions of the same wording), question by question: the interval of the difference lies above 0; "
              "contradicted where it lies below.", "decides"),
-        Rule("parts", "In no capability, in or out of distribution, is it worse than one who never looked: no interval "
-             "of a difference lies below 0.", "limits"),
-        Rule("shift", "Out of distribution it is not worse than one who never looked.", "limits"),
-        Rule("varied", f"In no format of {ENOUGH} or more answers does one answer make up {percent(CONSTANT)} of them, "
-             "unless so many of the references say it.", "limits"),
+        Rule("parts", f"In no capability, in or out of distribution, of {FEW_CLUSTERS} or more videos is it worse than "
+             f"one who never looked, at {LEVEL} after Holm's correction for their number.", "limits"),
+        Rule("shift", "Out of distribution it is not worse than one who never looked: the interval of the difference "
+             f"does not lie below 0; with fewer than {FEW_CLUSTERS} videos it cannot be told.", "limits"),
+        Rule("varied", f"In no format of {ENOUGH} or more answers does one answer make up {percent(CONSTANT)} of them "
+             f"and over {100 * MORE:.0f} points more than of the references.", "limits"),
         Rule("usable", f"At most {percent(MOST_UNUSABLE)} of the answers are missing, late or unreadable.", "limits"),
         Rule("judged", f"At most {percent(MOST_UNJUDGED)} of the answers wait for a judge's verdict.", "limits"),
         Rule("honest", "No answer tries to steer the judges.", "limits"),
@@ -49,12 +51,13 @@ RULES = {
 
 
 class Part(NamedTuple):
-    """Some of the questions: how many, the share of right answers, that of one who never looked, and the difference."""
+    """Some of the questions: how many, the share of right answers, that of one who never looked, their difference."""
 
     questions: int
     right: float
     floor: float
     lead: Interval
+    p: float = math.nan  # of no difference; NaN where too few videos test it
 
 
 class Usual(NamedTuple):
@@ -67,7 +70,7 @@ class Usual(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evidence:
+class FocusFacts:
     """The numbers that the rules take."""
 
     videos: int
@@ -83,58 +86,71 @@ class Evidence:
 
 def judge(scores: FocusScores) -> Verdict | None:
     """The verdict on a submission; None where nothing could be scored."""
-    found = evidence_of(scores)
-    return None if found is None else verdict_of(CLAIM, reasons_of(found), found.videos)
+    facts = facts_of(scores)
+    return None if facts is None else verdict_of(CLAIM, reasons_of(facts), facts.videos)
 
 
-def reasons_of(found: Evidence) -> tuple[Reason, ...]:
+def reasons_of(facts: FocusFacts) -> tuple[Reason, ...]:
     """Every rule that has its number, in the order of the page."""
-    made = [_floor(found), _usable(found.counts)]
-    made += [_parts(found.buckets)] if len(found.buckets) > 1 else []
-    made += [_shift(found.sides)] if len(found.sides) > 1 else []
-    usual = {name: one for name, one in found.usual.items() if one.answers >= ENOUGH}
+    made = [_floor(facts), _usable(facts.counts)]
+    made += [_parts(facts.buckets)] if len(facts.buckets) > 1 else []
+    made += [_shift(facts.sides)] if len(facts.sides) > 1 else []
+    usual = {name: one for name, one in facts.usual.items() if one.answers >= ENOUGH}
     made += [_varied(usual)] if usual else []
-    made += [*_judged(found.counts), *_honest(found.counts)]
-    groups = {name: part for name, part in found.groups.items() if part.questions >= ENOUGH}
+    made += [*_judged(facts.counts), *_honest(facts.counts)]
+    groups = {name: part for name, part in facts.groups.items() if part.questions >= ENOUGH}
     made += [_weakest(groups)] if len(groups) > 1 else []
-    if found.problems:
-        made.append(Reason(RULES["files"], f"Problems in the files: {found.problems}; they are listed below.", None))
+    if facts.problems:
+        made.append(Reason(RULES["files"], f"Problems in the files: {facts.problems}; they are listed below.", None))
     return tuple(made)
 
 
-def _floor(found: Evidence) -> Reason:
-    said = f"Accuracy {found.accuracy.cell()} over {found.counts['scored']} answers"
-    if found.whole is None:
+def _floor(facts: FocusFacts) -> Reason:
+    said = f"Accuracy {facts.accuracy.cell()} over {facts.counts['scored']} answers"
+    if facts.whole is None:
         return Reason(RULES["floor"], f"{said}; what one reaches who never looked is not known.", None,
                       "what one reaches who never looked is not known")  # fmt: skip
-    part = found.whole
+    part = facts.whole
     text = f"{said}; one who never looked reaches {number_text(part.floor)}. The difference: {part.lead.cell()}."
     return Reason(RULES["floor"], text, above(part.lead), f"accuracy {_against(part)}")
 
 
 def _parts(buckets: Mapping[str, Part]) -> Reason:
-    told = {name: above(part.lead) if part.lead.clusters > 1 else None for name, part in buckets.items()}
-    worse = [name for name, better in told.items() if better is False]
-    better = sum(value is True for value in told.values())
-    rest = len(told) - better - len(worse)
-    named = f" Worse in {listed([_words(name) for name in worse])}." if worse else ""
+    tested = [name for name, part in buckets.items() if not math.isnan(part.p)]
+    apart = _told_apart({name: buckets[name].p for name in tested})
+    worse = [name for name in apart if buckets[name].lead.estimate < 0]
+    few = len(buckets) - len(tested)
     text = (
-        f"Of {len(told)} buckets it is better than one who never looked in {better}, not told apart in {rest}.{named}"
+        f"Of {len(buckets)} buckets it is better than one who never looked in {len(apart) - len(worse)}, not told "
+        f"apart in {len(tested) - len(apart)}" + (f"; too few videos to tell in {few}." if few else ".")
     )
-    return Reason(RULES["parts"], text, not worse, f"worse in {len(worse)} of {len(told)} buckets")
+    named = f" Worse in {listed([_words(name) for name in worse])}." if worse else ""
+    holds = not worse if tested else None
+    return Reason(RULES["parts"], f"{text}{named}", holds, f"worse in {len(worse)} of {len(buckets)} buckets")
+
+
+def _told_apart(tests: Mapping[str, float]) -> list[str]:
+    """Those whose p stays below the level after Holm's correction: of ten tests of nothing one is low by luck."""
+    apart: list[str] = []
+    for done, name in enumerate(sorted(tests, key=lambda name: tests[name])):
+        if tests[name] * (len(tests) - done) > LEVEL:
+            break
+        apart.append(name)
+    return apart
 
 
 def _shift(sides: Mapping[str, Part]) -> Reason:
     inside, outside = sides["id"], sides["ood"]
+    few = outside.lead.few_clusters
     text = (
-        f"Accuracy in distribution {_against(inside)} of one who never looked, out of distribution {_against(outside)}."
-    )
-    holds = above(outside.lead)
+        f"Accuracy in distribution {_against(inside)} of one who never looked, out of distribution {_against(outside)}"
+    ) + ("; too few videos out of distribution to tell." if few else ".")
+    holds = None if few else above(outside.lead)
     return Reason(RULES["shift"], text, holds, f"out of distribution {_against(outside)}")
 
 
 def _varied(usual: Mapping[str, Usual]) -> Reason:
-    constant = [name for name, one in usual.items() if one.share >= CONSTANT > one.references]
+    constant = [name for name, one in usual.items() if one.share >= CONSTANT and one.share - one.references > MORE]
     if constant:
         said = [f"it says “{visible(usual[name].answer)}” to {percent(usual[name].share)} of the "
                 f"{_kind(name)} questions" for name in constant]  # fmt: skip
@@ -199,19 +215,19 @@ def _words(name: str) -> str:
     return f"{group}{sides.get(slash + side, slash + side)}"
 
 
-def evidence_of(scores: FocusScores) -> Evidence | None:
+def facts_of(scores: FocusScores) -> FocusFacts | None:
     """The numbers out of the results."""
     if scores.flat is None:
         return None
     rows = _rows(scores)
     if rows is None:
         empty: Mapping[str, Part] = {}
-        return Evidence(videos=scores.flat.clusters, accuracy=scores.flat, whole=None, buckets=empty, groups=empty,
+        return FocusFacts(videos=scores.flat.clusters, accuracy=scores.flat, whole=None, buckets=empty, groups=empty,
                         sides=empty, counts=scores.counts, problems=len(scores.problems),
                         usual=_usual(scores))  # fmt: skip
     side = pl.when("ood").then(pl.lit("ood")).otherwise(pl.lit("id"))
     rows = rows.with_columns(side=side, bucket=pl.concat_str("group", pl.lit("/"), side))
-    return Evidence(
+    return FocusFacts(
         videos=scores.flat.clusters, accuracy=scores.flat, whole=_part(scores, rows),
         buckets=_by(scores, rows, "bucket"), groups=_by(scores, rows, "group"), sides=_by(scores, rows, "side"),
         counts=scores.counts, problems=len(scores.problems), usual=_usual(scores),
@@ -275,5 +291,5 @@ def _part(scores: FocusScores, rows: pl.DataFrame) -> Part:
     lead = paired_difference(
         right, floor, rows["video"].to_list(), resamples=resamples if isinstance(resamples, int) else 2000,
         seed=seed if isinstance(seed, int) else 0, name="lead",
-    ).interval  # fmt: skip
-    return Part(rows.height, float(right.mean()), float(floor.mean()), lead)
+    )  # fmt: skip
+    return Part(rows.height, float(right.mean()), float(floor.mean()), lead.interval, lead.p)

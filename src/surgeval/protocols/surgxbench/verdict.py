@@ -33,18 +33,18 @@ from surgeval.stats import Interval
 if TYPE_CHECKING:
     from surgeval.protocols.surgxbench.result import SurgXScores
 
-__all__ = ["CLAIM", "RULES", "Evidence", "evidence_of", "judge", "reasons_of"]
+__all__ = ["CLAIM", "RULES", "GroundingFacts", "facts_of", "judge", "reasons_of"]
 
 CLAIM = Claim("It names instruments by looking at them.", "It does not name instruments by looking at them.")
-CONSTANT, LEAST_EFFECT, LEAST_GROUNDED, SAME_MAP, SAME_PROMPT = 0.9, 0.05, 0.25, 0.5, 0.9
+CONSTANT, MORE, LEAST_EFFECT, LEAST_GROUNDED, SAME_MAP, SAME_PROMPT = 0.9, 0.1, 0.05, 0.25, 0.5, 0.9
 _BLIND = {"uniform": "everywhere alike", "centre": "the middle", "edge": "edges"}  # reference maps, as one looks
 RULES = {
     rule.name: rule
     for rule in (
         Rule("right", "The interval of its lead over the commonest instrument's share lies above 0, and its own above "
              "guessing; contradicted where one lies below.", "decides"),
-        Rule("varied", f"No answer makes up {percent(CONSTANT)} of its answers unless so many frames show that "
-             "instrument.", "decides"),
+        Rule("varied", f"No answer makes up {percent(CONSTANT)} of its answers and over {100 * MORE:.0f} points more "
+             "than the share of frames that show that instrument.", "decides"),
         Rule("looks", "When it is right, more of what it looks at is an instrument than with each of three maps that "
              "know nothing, on the same frames: the intervals of all three differences lie above 0; contradicted "
              "where one lies below.", "decides"),
@@ -66,7 +66,7 @@ RULES = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evidence:
+class GroundingFacts:
     """The numbers that the rules take; what was not measured is None or empty."""
 
     videos: int
@@ -90,106 +90,116 @@ class Evidence:
 
 def judge(scores: SurgXScores) -> Verdict | None:
     """The verdict on a run; None where it did not name instruments."""
-    evidence = evidence_of(scores)
-    return None if evidence is None else verdict_of(CLAIM, reasons_of(evidence), evidence.videos)
+    facts = facts_of(scores)
+    return None if facts is None else verdict_of(CLAIM, reasons_of(facts), facts.videos)
 
 
-def reasons_of(evidence: Evidence) -> tuple[Reason, ...]:
+def reasons_of(facts: GroundingFacts) -> tuple[Reason, ...]:
     """Every rule that has its number, in the order of the page."""
-    made = [_right(evidence), _varied(evidence), _looks(evidence), _depends(evidence.instrument_hidden)]
-    if evidence.region_hidden is not None:
-        made.append(_faithful(evidence.region_hidden))
-    if evidence.grounded is not None:
-        made.append(_grounded(evidence.grounded))
-    if evidence.weights is not None:
-        made.append(_unlike(evidence.weights, "weights", SAME_MAP, "all weights shuffled"))
-    if evidence.prompt is not None:
-        made.append(_unlike(evidence.prompt, "prompt", SAME_PROMPT, "another prompt"))
-    if len(evidence.f1) > 1:
-        made.append(_weakest(evidence.f1))
-    if evidence.unused:
-        text = f"Frames or records that could not be used: {evidence.unused}."
+    made = [_right(facts), _varied(facts), _looks(facts), _depends(facts.instrument_hidden)]
+    if facts.region_hidden is not None:
+        made.append(_faithful(facts.region_hidden))
+    if facts.grounded is not None:
+        made.append(_grounded(facts.grounded))
+    if facts.weights is not None:
+        made.append(_unlike(facts.weights, "weights", SAME_MAP, "all weights shuffled"))
+    if facts.prompt is not None:
+        made.append(_unlike(facts.prompt, "prompt", SAME_PROMPT, "another prompt"))
+    if len(facts.f1) > 1:
+        made.append(_weakest(facts.f1))
+    if facts.unused:
+        text = f"Frames or records that could not be used: {facts.unused}."
         made.append(Reason(RULES["left out"], text, None))
     return tuple(made)
 
 
-def _right(evidence: Evidence) -> Reason:
-    told = [above(evidence.lead)] + ([above(evidence.accuracy, evidence.guess)] if evidence.guess is not None else [])
-    guess = "" if evidence.guess is None else f", a guess {percent(evidence.guess)}"
+def _right(facts: GroundingFacts) -> Reason:
+    told = [above(facts.lead)] + ([above(facts.accuracy, facts.guess)] if facts.guess is not None else [])
+    guess = "" if facts.guess is None else f", a guess {percent(facts.guess)}"
     text = (
-        f"It names an instrument that is there in {share(evidence.accuracy)} of the frames that show one; always "
-        f"saying {evidence.usual} would be right in {percent(evidence.usual_right)}{guess}. "
-        f"Its lead over {evidence.usual}: {changed(evidence.lead)}."
+        f"It names an instrument that is there in {share(facts.accuracy)} of the frames that show one; always "
+        f"saying {facts.usual} would be right in {percent(facts.usual_right)}{guess}. "
+        f"Its lead over {facts.usual}: {changed(facts.lead)}."
     )
-    clause = (
-        f"it is right in {percent(evidence.accuracy.estimate)} of the frames, always saying {evidence.usual} would be "
-    )
-    return Reason(RULES["right"], text, every_one(*told), f"{clause}in {percent(evidence.usual_right)}")
+    clause = f"it is right in {percent(facts.accuracy.estimate)} of the frames, always saying {facts.usual} would be "
+    return Reason(RULES["right"], text, every_one(*told), f"{clause}in {percent(facts.usual_right)}")
 
 
-def _varied(evidence: Evidence) -> Reason:
-    total = sum(evidence.said.values())
-    name, count = max(evidence.said.items(), key=lambda pair: pair[1])
-    often, there = count / total, evidence.shown.get(name, 0.0)
-    holds = often < CONSTANT or there >= CONSTANT
+def _varied(facts: GroundingFacts) -> Reason:
+    total = sum(facts.said.values())
+    name, count = max(facts.said.items(), key=lambda pair: pair[1])
+    often, there = count / total, facts.shown.get(name, 0.0)
+    holds = often < CONSTANT or often - there <= MORE
     text = (
         f"It says {name} in {percent(often)} of the frames ({count} of {total}); {percent(there)} show one; "
-        f"it gives {len(evidence.said)} different answer{'s' * (len(evidence.said) != 1)}."
+        f"it gives {len(facts.said)} different answer{'s' * (len(facts.said) != 1)}."
     )
     return Reason(RULES["varied"], text, holds, "" if holds else f"it says {name} in {percent(often)} of the frames")
 
 
-def _looks(evidence: Evidence) -> Reason:
-    if evidence.looks is None or not evidence.maps:
+def _looks(facts: GroundingFacts) -> Reason:
+    if facts.looks is None or not facts.maps:
         return Reason(RULES["looks"], "Where it looks when it is right was not measured.", None,
                       "where it looks was not measured")  # fmt: skip
-    hardest = max(evidence.maps, key=lambda name: evidence.maps[name][0])
-    theirs, gap = evidence.maps[hardest]
-    reached = ", ".join(f"{_BLIND.get(name, name)} {percent(value)}" for name, (value, _) in evidence.maps.items())
+    hardest = min(facts.maps, key=lambda name: _order(facts.maps[name][1]))
+    theirs, gap = facts.maps[hardest]
+    reached = ", ".join(f"{_BLIND.get(name, name)} {percent(value)}" for name, (value, _) in facts.maps.items())
     text = (
-        f"When it is right, {share(evidence.looks)} of what it looks at is an instrument. Maps that know nothing "
+        f"When it is right, {share(facts.looks)} of what it looks at is an instrument. Maps that know nothing "
         f"reach, on the same frames: {reached}. Against {_BLIND.get(hardest, hardest)}: {changed(gap)}."
     )
-    holds = every_one(*(above(one) for _, one in evidence.maps.values()))
+    holds = every_one(*(above(one) for _, one in facts.maps.values()))
     than = f"a map of {_BLIND.get(hardest, hardest)} ({percent(theirs)})"
     than = f"chance ({percent(theirs)})" if hardest == "uniform" else than
     word = "more than" if holds else "not surely more than" if holds is None else "less than"
-    clause = f"{percent(evidence.looks.estimate)} of what it looks at is an instrument, {word} {than}"
+    clause = f"{percent(facts.looks.estimate)} of what it looks at is an instrument, {word} {than}"
     return Reason(RULES["looks"], text, holds, clause)
 
 
-def _depends(evidence: Interval | None) -> Reason:
-    if evidence is None:
+def _order(gap: Interval) -> tuple[int, float]:
+    """The worst difference first: below, then not told, then above; among these by the lower end."""
+    rank = (False, None, True).index(above(gap))
+    return rank, gap.estimate if math.isnan(gap.low) else gap.low
+
+
+def _depends(lost: Interval | None) -> Reason:
+    if lost is None:
         return Reason(RULES["depends"], "What hiding the instrument does was not measured.", None,
                       "what hiding the instrument does was not measured")  # fmt: skip
-    holds = above(evidence, 0, LEAST_EFFECT)
-    text = f"Right answers lost by hiding the instrument, against hiding its shape elsewhere: {changed(evidence)}."
-    said = "costs it right answers" if holds else "makes no sure difference" if holds is None else "changes nothing"
-    return Reason(RULES["depends"], text, holds, f"hiding the instrument {said} ({changed(evidence)})")
+    text = f"Right answers lost by hiding the instrument, against hiding its shape elsewhere: {changed(lost)}."
+    clause = f"hiding the instrument {_effect(lost)} ({changed(lost)})"
+    return Reason(RULES["depends"], text, above(lost, 0, LEAST_EFFECT), clause)
 
 
-def _faithful(evidence: Interval) -> Reason:
-    holds = above(evidence, 0, LEAST_EFFECT)
+def _faithful(lost: Interval) -> Reason:
+    text = f"Right answers lost by hiding what it looks at, against hiding the same shape elsewhere: {changed(lost)}."
+    return Reason(RULES["faithful"], text, above(lost, 0, LEAST_EFFECT), f"hiding what it looks at {_effect(lost)}")
+
+
+def _effect(lost: Interval) -> str:
+    """What hiding does, in words: right answers lost, against hiding the same shape elsewhere."""
+    if lost.high < 0:
+        return "costs fewer right answers than hiding elsewhere"
+    holds = above(lost, 0, LEAST_EFFECT)
+    if holds is False:
+        return "costs hardly more right answers than hiding elsewhere" if lost.low > 0 else "changes nothing"
+    return "costs it right answers" if holds else "makes no sure difference"
+
+
+def _grounded(looking: Interval) -> Reason:
+    wrong = percent(1 - looking.estimate)
     text = (
-        f"Right answers lost by hiding what it looks at, against hiding the same shape elsewhere: {changed(evidence)}."
-    )
-    return Reason(RULES["faithful"], text, holds, "hiding what it looks at changes nothing")
-
-
-def _grounded(evidence: Interval) -> Reason:
-    wrong = percent(1 - evidence.estimate)
-    text = (
-        f"Of its right answers {share(evidence)} look mostly at an instrument; "
+        f"Of its right answers {share(looking)} look mostly at an instrument; "
         f"{wrong} are right while it looks elsewhere."
     )
     return Reason(
-        RULES["grounded"], text, above(evidence, LEAST_GROUNDED), f"{wrong} of its right answers look elsewhere"
+        RULES["grounded"], text, above(looking, LEAST_GROUNDED), f"{wrong} of its right answers look elsewhere"
     )
 
 
-def _unlike(evidence: Interval, name: str, limit: float, what: str) -> Reason:
-    flipped = replace(evidence, estimate=-evidence.estimate, low=-evidence.high, high=-evidence.low)
-    text = f"With {what} the rank correlation of the maps is {evidence.cell()}."
+def _unlike(alike: Interval, name: str, limit: float, what: str) -> Reason:
+    flipped = replace(alike, estimate=-alike.estimate, low=-alike.high, high=-alike.low)
+    text = f"With {what} the rank correlation of the maps is {alike.cell()}."
     return Reason(RULES[name], text, above(flipped, -limit), f"its map hardly changes with {what}")
 
 
@@ -201,7 +211,7 @@ def _weakest(f1: Mapping[str, float | None]) -> Reason:
     return Reason(RULES["weakest"], f"Weakest instruments: {named}.{missed}", None)
 
 
-def evidence_of(scores: SurgXScores) -> Evidence | None:
+def facts_of(scores: SurgXScores) -> GroundingFacts | None:
     """The numbers out of a run's cases; None where no frame shows an instrument to name."""
     rows = scores.cases.filter(pl.col("task") == "instruments")
     best = rows.filter(pl.col("best") & (pl.col("shown") > 0))
@@ -212,7 +222,7 @@ def evidence_of(scores: SurgXScores) -> Evidence | None:
     usual = max(shown, key=lambda name: shown[name])
     said = best.group_by("class").len().sort("len", "class", descending=[True, False])
     numbers, looks = scores.numbers, _against_maps(scores, rows)
-    return Evidence(
+    return GroundingFacts(
         videos=numbers["accuracy"].clusters, accuracy=numbers["accuracy"], usual=usual, usual_right=shown[usual],
         lead=_lead(scores, best, present, usual), guess=guessing(scores.cases, len(scores.classes)),
         said=dict(said.iter_rows()), shown=shown, looks=numbers.get("tp_ac"), maps=looks,

@@ -1,4 +1,4 @@
-"""Does it find more than the same answer in every frame would? Rules from numbers to sentences, for a scored file.
+"""Does it find more than one who says the same in every frame? Rules from numbers to sentences, for a scored file.
 
 docs/verdicts.md lists the rules. Each is a function of plain numbers, tested on planted predictions.
 """
@@ -20,28 +20,29 @@ from surgeval.stats import Interval
 if TYPE_CHECKING:
     from surgeval.protocols.triplets.result import TripletScores
 
-__all__ = ["RULES", "ClassScore", "Evidence", "evidence_of", "floors_of", "judge", "reasons_of"]
+__all__ = ["RULES", "ClassScore", "TripletFacts", "claim_of", "facts_of", "floors_of", "judge", "reasons_of"]
 
 LEAST_LEAD, MOST_UNFOUND, LEAST_LEFT, ENOUGH = 0.01, 0.5, 0.5, 10
+_ALWAYS = 1 - 1e-9  # an average precision that rounding keeps from 1
 RULES = {
     rule.name: rule
     for rule in (
         Rule("floor", "The interval of the mean average precision lies more than "
-             f"{LEAST_LEAD} above what the same answer in every frame reaches; contradicted where it lies below that "
-             "answer's.", "decides"),
-        Rule("classes", f"No more than {percent(MOST_UNFOUND)} of the classes that occur are found no better than by "
-             "the same answer in every frame.", "limits"),
-        Rule("one video", "Without any one video the number keeps at least half of its lead over the same answer.",
-             "limits"),
+             f"{LEAST_LEAD} above the floor (for detection one usual box per class in every frame, for recognition the "
+             "class frequencies); contradicted where it lies below the floor.", "decides"),
+        Rule("classes", f"No more than {percent(MOST_UNFOUND)} of the classes that occur are found no better than the "
+             "floor finds them; a class that both find always counts as found.", "limits"),
+        Rule("one video", "Without any one video the number keeps at least half of its lead over the floor; not told "
+             f"where the lead is below {LEAST_LEAD}.", "limits"),
         Rule("weakest", f"The three classes with the lowest average precision of those with {ENOUGH} or more "
-             "instances."),
+             "instances, and how many these are."),
         Rule("boxes", "What became of all boxes, true and predicted; the commonest error is named."),
     )
 }  # fmt: skip
 
 
 class ClassScore(NamedTuple):
-    """A class that occurs: its average precision, that of the same answer in every frame, and its instances."""
+    """A class that occurs: its average precision, the floor's, and its instances."""
 
     name: str
     ap: float
@@ -50,7 +51,7 @@ class ClassScore(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evidence:
+class TripletFacts:
     """The numbers that the rules take; what was not measured is None or empty."""
 
     videos: int
@@ -62,69 +63,96 @@ class Evidence:
     classes: Sequence[ClassScore]
     boxes: Mapping[str, float]  # what became of them → share; the first is what went right
 
+    @property
+    def blind(self) -> str:
+        """What the floor says, in words."""
+        return "one usual box per class in every frame" if self.metric == "mAP50" else "the class frequencies alone"
+
 
 def judge(scores: TripletScores) -> Verdict | None:
     """The verdict on a scored file; None where its number is not defined."""
-    found = evidence_of(scores)
-    if math.isnan(found.number.estimate):
+    facts = facts_of(scores)
+    if math.isnan(facts.number.estimate):
         return None
-    claim = Claim(
-        f"It finds {found.what} better than the same answer in every frame would.",
-        f"It finds {found.what} no better than the same answer in every frame would.",
+    return verdict_of(claim_of(facts), reasons_of(facts), facts.videos)
+
+
+def claim_of(facts: TripletFacts) -> Claim:
+    """What the rules test, with what the floor really is: more typical boxes could reach more without looking."""
+    return Claim(
+        f"It finds {facts.what} better than {facts.blind}.", f"It finds {facts.what} worse than {facts.blind}."
     )
-    return verdict_of(claim, reasons_of(found), found.videos)
 
 
-def reasons_of(found: Evidence) -> tuple[Reason, ...]:
+def reasons_of(facts: TripletFacts) -> tuple[Reason, ...]:
     """Every rule that has its number, in the order of the page."""
-    made = [_floor(found)]
-    made += [_classes(found)] if found.classes else []
-    made += [_one_video(found)] if len(found.without) > 1 and found.floor is not None else []
-    weak = [one for one in found.classes if one.instances >= ENOUGH]
-    made += [_weakest(weak)] if len(weak) > 1 else []
-    made += [_boxes(found.boxes)] if len(found.boxes) > 1 else []
+    made = [_floor(facts)]
+    made += [_classes(facts)] if facts.classes else []
+    made += [_one_video(facts, facts.floor)] if len(facts.without) > 1 and facts.floor is not None else []
+    made += [_weakest(facts.classes)] if len(facts.classes) > 1 else []
+    made += [_boxes(facts.boxes)] if len(facts.boxes) > 1 else []
     return tuple(made)
 
 
-def _floor(found: Evidence) -> Reason:
-    said = f"{found.metric} of {found.what} {found.number.cell()}"
-    if found.floor is None:
-        return Reason(RULES["floor"], f"{said}; what the same answer in every frame reaches is not known.", None,
-                      "what the same answer in every frame reaches is not known")  # fmt: skip
-    text = f"{said}; the same answer in every frame reaches {found.floor:.3f}."
-    clause = f"{found.metric} {found.number.estimate:.3f} against {found.floor:.3f}"
-    below = above(found.number, found.floor) is False
-    holds = False if below else above(found.number, found.floor + LEAST_LEAD) or None
+def _floor(facts: TripletFacts) -> Reason:
+    said = f"{facts.metric} of {facts.what} {facts.number.cell()}"
+    if facts.floor is None:
+        unknown = f"what it is with {facts.blind} is not known"
+        return Reason(RULES["floor"], f"{said}; {unknown}.", None, unknown)
+    text = f"{said}; with {facts.blind} it would be {facts.floor:.3f}."
+    clause = f"{facts.metric} {facts.number.estimate:.3f} against {facts.floor:.3f}"
+    below = above(facts.number, facts.floor) is False
+    holds = False if below else above(facts.number, facts.floor + LEAST_LEAD) or None
     return Reason(RULES["floor"], text, holds, clause)
 
 
-def _classes(found: Evidence) -> Reason:
-    never = [one.name for one in sorted(found.classes, key=lambda one: -one.instances) if not one.ap > one.floor]
-    share, total = len(never) / len(found.classes), len(found.classes)
-    if not never:
-        return Reason(RULES["classes"], f"Each of the {total} classes that occur is found.", True)
-    text = f"{len(never)} of {total} classes that occur ({percent(share)}) are not found: {listed(never, 5, '; ')}."
-    clause = f"{len(never)} of {total} classes are not found"
-    return Reason(RULES["classes"], text, share <= MOST_UNFOUND, clause)
+def _classes(facts: TripletFacts) -> Reason:
+    order = sorted(facts.classes, key=lambda score: -score.instances)
+    low = [score for score in order if score.ap <= score.floor and score.ap < _ALWAYS]
+    share, total = len(low) / len(order), len(order)
+    every = "The one class that occurs" if total == 1 else f"Each of the {total} classes that occur"
+    if not low:
+        return Reason(RULES["classes"], f"{every} is found.", True)
+    missed = [score for score in low if score.ap == 0]
+    how = "not found" if len(missed) == len(low) else f"not found better than with {facts.blind}"
+    verb = "is" if len(low) == 1 else "are"
+    part = "the one class" if total == 1 else f"{len(low)} of {total} classes"
+    occur = f"that occur{'s' * (total == 1)}" + ("" if total == 1 else f" ({percent(share)})")
+    text = f"{part[:1].upper()}{part[1:]} {occur} {verb} {how}: {listed([score.name for score in low], 5, '; ')}."
+    if missed and len(missed) < len(low):
+        text += f" Not found at all: {listed([score.name for score in missed], 5, '; ')}."
+    return Reason(RULES["classes"], text, share <= MOST_UNFOUND, f"{part} {verb} {how}")
 
 
-def _one_video(found: Evidence) -> Reason:
-    known = {video: value for video, value in found.without.items() if not math.isnan(value)}
+def _one_video(facts: TripletFacts, floor: float) -> Reason:
+    known = {video: value for video, value in facts.without.items() if not math.isnan(value)}
     if not known:
         return Reason(RULES["one video"], "The number without single videos is not defined.", None)
     video = min(known, key=lambda name: known[name])
-    floor, least = found.floor or 0.0, known[video]
-    lead = found.number.estimate - floor
-    holds = lead <= 0 or least - floor >= LEAST_LEFT * lead
-    text = f"Without the video that helps it most, {video}, {found.metric} is {least:.3f}."
-    clause = f"one video carries it: without {video} {found.metric} is {least:.3f}"
-    return Reason(RULES["one video"], text, holds, clause)
+    least, lead = known[video], facts.number.estimate - floor
+    text = f"Without the video that helps it most, {video}, {facts.metric} is {least:.3f}."
+    if lead < LEAST_LEAD:
+        return Reason(RULES["one video"], f"{text} Its lead is too small to ask who carries it.", None)
+    holds = least - floor >= LEAST_LEFT * lead
+    return Reason(
+        RULES["one video"], text, holds, f"one video carries it: without {video} {facts.metric} is {least:.3f}"
+    )
 
 
 def _weakest(classes: Sequence[ClassScore]) -> Reason:
-    order = sorted(classes, key=lambda one: (one.ap, -one.instances))[:3]
-    named = "; ".join(f"{one.name} ({one.ap:.3f}, {one.instances} instances)" for one in order)
-    return Reason(RULES["weakest"], f"Weakest classes: {named}.", None)
+    enough = [score for score in classes if score.instances >= ENOUGH]
+    if not enough:
+        text = f"None of the {len(classes)} classes that occur has {ENOUGH} or more instances."
+        return Reason(RULES["weakest"], text, None)
+    order = sorted(enough, key=lambda score: (score.ap, -score.instances))[:3]
+    named = "; ".join(f"{score.name} ({score.ap:.3f}, {score.instances} instances)" for score in order)
+    few = len(enough) < len(classes)
+    only = (
+        f" Of {len(classes)} classes {len(enough)} {'has' if len(enough) == 1 else 'have'} {ENOUGH} or more."
+        if few
+        else ""
+    )
+    return Reason(RULES["weakest"], f"Weakest class{'es' * (len(order) > 1)}: {named}.{only}", None)
 
 
 def _boxes(shares: Mapping[str, float]) -> Reason:
@@ -136,14 +164,14 @@ def _boxes(shares: Mapping[str, float]) -> Reason:
     return Reason(RULES["boxes"], text, None)
 
 
-def evidence_of(scores: TripletScores) -> Evidence:
+def facts_of(scores: TripletScores) -> TripletFacts:
     """The numbers out of the stored tables."""
     metric = "mAP50" if scores.task == "detection" else "mAP"
     videos = scores.sheets.get("videos", pl.DataFrame())
     without = {} if videos.is_empty() else dict(videos.select("video", "without").iter_rows())
     boxes = scores.sheets.get("association", pl.DataFrame())
     shares = {} if boxes.is_empty() else dict(boxes.select("meaning", "share").iter_rows())
-    return Evidence(
+    return TripletFacts(
         videos=len(scores.settings["videos"]), what=TITLES[scores.main], metric=metric,
         number=scores.number(scores.main), floor=floors_of(scores).get(scores.main),
         without={video: math.nan if value is None else value for video, value in without.items()},
