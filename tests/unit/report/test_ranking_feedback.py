@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 from surgeval.pages import render_page
+from surgeval.protocols.focus._summary import _pre_evaluation, _Rows
 from surgeval.report import (
     RankingStudy,
     findings,
@@ -215,3 +216,28 @@ def test_a_sole_first_place_of_equals_is_put_down_to_the_tie_break(challenge: An
     assert "often by the tie-break: a sole first place alone is no evidence." in " ".join(findings(some))
     shared = replace(study, equal=replace(study.equal, dominated=0.0, sole_first=0.0))
     assert "came out in 0\u00a0%." in " ".join(findings(shared))
+
+
+def test_the_score_and_its_interval_are_those_of_the_pre_evaluation(challenge: Any) -> None:
+    study, tables = challenge
+    for m, team in enumerate(study.ranking.models):
+        right, where = tables[team]["correctness"].cast(pl.Float64).to_numpy(), tables[team]["video"].to_list()
+        masks = [(tables[team]["group"] == group).to_numpy() for group in ("targets", "verbs")]
+        numbers = _pre_evaluation(_Rows(right, where, np.ones(len(right), dtype=bool)), masks, 100, 0)
+        assert numbers is not None
+        assert study.ranking.mean_accuracy[m] == pytest.approx(numbers.estimate)
+        assert study.ranking.mean_interval()[m] == pytest.approx((numbers.low, numbers.high))
+    table = ranking_sections(study)[0].tables[0]
+    assert "pre-evaluation score, % [95 %]" in table.frame.columns and "mean of the buckets' accuracies" in table.note
+
+
+def test_a_team_with_every_answer_right_gets_no_interval_of_width_zero() -> None:
+    videos = [k // 10 for k in range(80)]
+    ranking = rank({"all": [1] * 80, "half": [1, 0, 0, 1, 0] * 16, "b": [k % 7 < 3 for k in range(80)]}, ["x|id"] * 80,
+                   videos, n_boot=99)  # fmt: skip
+    assert np.isnan(ranking.mean_interval()[0]).all() and np.isfinite(ranking.mean_interval()[2]).all()
+    study = study_ranking(ranking, outer=0, challenges=0)
+    table = ranking_sections(study)[0].tables[0]
+    assert table.frame["pre-evaluation score, % [95 %]"][0] == "100.0" and "No interval:" in table.note
+    assert ranking.to_json()["mean_accuracy_interval"]["all"] == [None, None]
+    assert "100.0" in render_page("x", ranking_sections(study))

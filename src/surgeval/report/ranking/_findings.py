@@ -117,8 +117,9 @@ def _not_told_apart(ranking: Ranking) -> list[str]:
     said = []
     if ahead:
         said.append(
-            f"Although {first[0]} is first, {_names(ahead)} {'is' if len(ahead) == 1 else 'are'} better than it in more "
-            f"buckets than the other way round; what puts {first[0]} first are the tests with other models or the tie-break."
+            f"Although {first[0]} is first, {_names(ahead)} {'is' if len(ahead) == 1 else 'are'} better than it in "
+            f"more buckets than the other way round; what puts {first[0]} first are the tests with other models or "
+            "the tie-break."
         )
     if level:
         said.append(f"These videos do not tell {first[0]} apart from {_names(level)}.")
