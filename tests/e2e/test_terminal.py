@@ -148,3 +148,10 @@ def test_the_demo_leaves_out_the_chapter_whose_packages_are_absent(
     told = told_or_left_out(descriptors()["surgxbench"], given)
     assert told == "surgxbench: found no torch, expected the models extra: pip install 'surgeval[models]'"
     assert not (tmp_path / "chapter").exists()
+
+
+def test_an_output_that_is_not_utf8_is_no_reason_to_stop(tmp_path: Path) -> None:
+    words, place = [sys.executable, "-m", "surgeval", "--help"], {**os.environ, "PYTHONIOENCODING": "cp1252"}
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, env=place, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert b"?instrument, verb, target?" in done.stdout

@@ -33,6 +33,7 @@ __all__ = [
 
 Bounds: TypeAlias = tuple[float, float]
 UNBOUNDED: Bounds = (-math.inf, math.inf)
+USUAL_CORRELATION = 0.3  # of right answers inside a video, where the data cannot tell
 
 
 def cluster_sizes(sizes: npt.ArrayLike | None, clusters: int) -> Floats:
@@ -103,7 +104,11 @@ def share_ends(estimate: float, left_out: Floats, sizes: Floats, rows: float, le
     """
     estimate = min(max(estimate, 0.0), 1.0)
     error = jackknife_error(left_out)
-    n = min(rows, estimate * (1 - estimate) / error**2) if error > 1e-12 and 0 < estimate < 1 else rows
+    if error > 1e-12 and 0 < estimate < 1:
+        n = min(rows, estimate * (1 - estimate) / error**2)
+    else:
+        # Videos that agree, mostly because all is right, say nothing of how much videos differ: take what is usual.
+        n = rows / (1 + max(rows / effective_clusters(sizes) - 1, 0) * USUAL_CORRELATION)
     low, high = score_ends(estimate, n, quantile(sizes, level))
     return min(low, estimate), max(high, estimate)
 

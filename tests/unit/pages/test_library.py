@@ -110,3 +110,10 @@ def test_a_title_that_looks_like_the_place_of_the_nonce_gets_none(tmp_path: Path
     assert text.count(value) == 2
     assert text.index(value) < text.index("<title>")
     assert f'<script nonce="{value}" src="{library_name()}">' in text
+
+
+def test_a_copy_that_others_may_change_is_not_shared(tmp_path: Path) -> None:
+    page(tmp_path / "a" / "report.html")
+    (tmp_path / "a" / library_name()).chmod(0o666)
+    page(tmp_path / "b" / "report.html")
+    assert (tmp_path / "b" / library_name()).stat().st_nlink == 1

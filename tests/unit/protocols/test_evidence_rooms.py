@@ -106,7 +106,9 @@ def _instruments(best: str, grounded: bool | None) -> pl.DataFrame:
      ("grasper", None, "wrong · no map")],
 )  # fmt: skip
 def test_a_frame_is_right_or_wrong_and_grounded_or_not(best: str, grounded: bool | None, verdict: str) -> None:
-    scores: Any = SimpleNamespace(name="clip", cases=_instruments(best, grounded), items=())
+    scores: Any = SimpleNamespace(
+        name="clip", cases=_instruments(best, grounded), items=(), settings={"grounded_at": 0.5}
+    )
     shown = surgxbench_evidence(scores)
     assert shown is not None
     assert shown.cases.select("id", "answer", "reference", "verdict").rows() == [
@@ -131,6 +133,6 @@ def test_a_frame_nobody_can_use_says_why() -> None:
     )  # fmt: skip
     shown = quality_evidence(scores)
     assert shown.cases.select("id", "verdict", "reason").rows() == [
-        ("v/1", "black", "brightness 12.0, limit 30.0"), ("v/2", "usable", ""), ("v/3", "unreadable", "cut off"),
+        ("v/1", "black", "brightness 12.0, limit 30.0"), ("v/3", "unreadable", "cut off"), ("v/2", "usable", ""),
     ]  # fmt: skip
     assert shown.wrong == 2

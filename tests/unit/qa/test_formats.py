@@ -231,3 +231,8 @@ def test_an_unknown_compat_name_is_an_error() -> None:
 def test_the_formats_of_the_challenge_are_all_there() -> None:
     judged = {name for name, format in formats().items() if format.judged}
     assert judged == {"open_ended", "multiple_choice", "matching"}
+
+
+def test_a_limit_that_no_float_holds_is_told_in_compat_mode_too() -> None:
+    said = judge_format("multiple_choice", {"max_length": -(10**400)}, "a", "a", compat=ORENA_FOCUS)
+    assert said.correct is not True

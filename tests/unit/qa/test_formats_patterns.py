@@ -50,3 +50,14 @@ def test_no_matcher_outlives_its_program(tmp_path: Path) -> None:
     assert done.stderr == ""
     state = Path(f"/proc/{done.stdout.strip()}")
     assert not state.exists()
+
+
+def test_a_pattern_that_ran_out_of_time_thrice_is_given_up_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_regex, "SECONDS", 0.2)
+    matcher = _regex._Matcher()
+    ends: list[int] = []
+    monkeypatch.setattr(matcher, "_end", lambda end=matcher._end: (ends.append(1), end()))
+    for length in range(40, 46):
+        with pytest.raises(Unreadable, match="expected one that is matched at once"):
+            matcher.match("(a|aa)+b", "a" * length)
+    assert len(ends) == _regex.PATIENCE

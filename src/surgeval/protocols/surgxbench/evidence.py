@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from surgeval.pages import Evidence, jpeg_bytes
+from surgeval.results import percent
 
 if TYPE_CHECKING:
     from surgeval.protocols.surgxbench.result import SurgXScores
@@ -19,7 +20,8 @@ _NUMBERS = {"ac": "AC", "aa": "AA", "chance": "chance", "score": "score"}
 _NOTE = (
     "Each labelled frame with the instrument that the model named first. AC is the share of what it looked at that "
     "lies on any annotated box, AA on boxes of the named instrument, chance what a map without knowledge reaches; a "
-    "map is grounded when its AC is above the stated level and above chance."
+    "map is grounded when its AC is above {level} and above chance. Right and "
+    "ungrounded is right for the wrong reason."
 )
 
 
@@ -54,5 +56,6 @@ def surgxbench_evidence(scores: SurgXScores) -> Evidence | None:
     return Evidence(
         model=scores.name, cases=cases, facets={"named": "Named", "labelled": "Labelled", "video": "Video"},
         own=frozenset({"named"}), numbers=_NUMBERS, right=frozenset(f"right · {state}" for state in _STATES),
-        open=frozenset({_EMPTY}), pictures=pictures, case="frame", note=_NOTE,
+        open=frozenset({_EMPTY}), pictures=pictures, case="frame",
+        note=_NOTE.format(level=percent(scores.settings["grounded_at"])),
     )  # fmt: skip

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from surgeval.arrays import Floats, Ints
+from surgeval.errors import BadInput, sentence
 from surgeval.metrics import CONVENTIONS, Confusion, Convention, DetectionSet, mean_along, mean_of
 from surgeval.protocols.triplets._constant import constant_average_precision
 from surgeval.protocols.triplets._curves import component_curves, detection_precision, recognition_precision
@@ -40,7 +41,7 @@ DISAGREE = 0.01
 
 @dataclass(frozen=True)
 class ScoringPlan:
-    """What both tasks need to know: the groups, what is rare, and how intervals are made."""
+    """What both tasks need to know: the groups, and what is rare."""
 
     name: str
     scheme: VideoGroups
@@ -49,6 +50,11 @@ class ScoringPlan:
     totals: Ints  # instances per class in the whole dataset
     notes: tuple[str, ...] = ()
     progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        resamples = self.settings["resamples"]  # exchanges of videos that a comparison draws
+        if not isinstance(resamples, int) or resamples < 1:
+            raise BadInput(sentence("resamples", None, None, repr(resamples), "a whole number above 0"))
 
     @property
     def places(self) -> list[Ints]:

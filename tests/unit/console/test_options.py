@@ -1,0 +1,30 @@
+"""A folder is written to only where it is empty or ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from surgeval.console import claim_folder
+from surgeval.errors import BadInput
+from surgeval.pages import Section, write_page
+
+
+def test_a_page_of_somebody_else_does_not_make_a_folder_ours(tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text("<h1>my website</h1>")
+    with pytest.raises(BadInput, match="found other files there"):
+        claim_folder(tmp_path, "index.html")
+
+
+def test_our_own_page_does(tmp_path: Path) -> None:
+    write_page(tmp_path / "index.html", "Runs", [Section("All", "none")])
+    claim_folder(tmp_path, "index.html")
+
+
+def test_a_link_to_our_page_does_not(tmp_path: Path) -> None:
+    page = write_page(tmp_path / "a" / "index.html", "Runs", [Section("All", "none")])
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "index.html").symlink_to(page)
+    with pytest.raises(BadInput, match="found other files there"):
+        claim_folder(tmp_path / "b", "index.html")
