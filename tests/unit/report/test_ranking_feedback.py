@@ -24,6 +24,7 @@ from surgeval.report import (
     study_ranking,
     write_feedback,
 )
+from surgeval.report.ranking._feedback import _distance, _place, _sure
 from surgeval.stats import distance_to_next_place, rank, stream
 
 TEAMS = ("Nightingale <b>", "../Osprey", "Pelican", "PELICAN", "prior")
@@ -241,3 +242,23 @@ def test_a_team_with_every_answer_right_gets_no_interval_of_width_zero() -> None
     assert table.frame["pre-evaluation score, % [95 %]"][0] == "100.0" and "No interval:" in table.note
     assert ranking.to_json()["mean_accuracy_interval"]["all"] == [None, None]
     assert "100.0" in render_page("x", ranking_sections(study))
+
+
+def test_the_feedback_gives_the_distance_in_points_and_in_answers_and_says_why_they_differ() -> None:
+    right = {"net": [1] * 12 + [0] * 4, "prior": [1] * 8 + [0] * 8}
+    ranking = rank(right, ["verb|id"] * 16, [v for v in "abcdefgh" for _ in range(2)], n_boot=200)
+    text = _distance(study_ranking(ranking, outer=0, challenges=0), 1)
+    assert "The pre-evaluation score of the nearest entry on place 1 is 25.0 points higher." in text
+    assert "5 more right answers, 31.2 points, would have given that place. That is more than the distance" in text
+    assert "because a place is given by the tests in the buckets and by the tie-break" in text
+    level = replace(ranking, accuracy=np.array([[0.5, 0.5]]))
+    assert "on place 1 is not higher. 5 more" in _distance(study_ranking(level, outer=0, challenges=0), 1)
+
+
+def test_a_shared_place_is_called_the_same_in_every_sentence() -> None:
+    same, videos = [1, 0] * 40, [k // 10 for k in range(80)]
+    right = {"top": [1] * 80, "a": same, "b": same, "low": [0] * 80}
+    study = study_ranking(rank(right, ["x|id"] * 80, videos, n_boot=99), outer=10, n_boot=50, challenges=0)
+    assert _place(study, 1) == "Place 2 of 4 entries; 2 share the places 2–3."
+    (sure,) = _sure(study, 1)
+    assert "the entry was on place 2, and in 100\u00a0% on place 2 as here. A shared place counts as the best" in sure
