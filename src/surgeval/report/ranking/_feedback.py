@@ -1,10 +1,10 @@
 """What each team of a challenge is told: a folder per team with its page and answers, and the organiser's index.
 
-A team's folder holds that team's data and anonymous aggregates only: how many took part, the field's median where four
-or more did, and how far the next place is, in points and in right answers. No other team's name or answer is in it,
-save those of the baselines, which are the organiser's own. References are the organiser's too: they, and the reasons that
-quote them, are left out unless asked for. The answers are evidence of the page, so that a hundred thousand of them stay
-a page one can open and search.
+A team's folder holds that team's data and anonymous aggregates only: how many took part, the field's median where
+four or more did, and how far the next place is, in points and in right answers. No other team's name or answer is in
+it, save those of the baselines, which are the organiser's own. References are the organiser's too: they, and the
+reasons that quote them, are left out unless asked for. The answers are evidence of the page, so that a hundred
+thousand of them stay a page one can open and search.
 """
 
 from __future__ import annotations

@@ -158,7 +158,8 @@ def _place_table(study: RankingStudy) -> Table:
         columns["weakest bucket"] = [_weakest(ranking, m) for m in order]
     note = (
         "Shared places show as a span, on other videos as its first. Ahead by tests: better than the next in more "
-        "buckets. By tests with others: these two are not told apart, third models put them in order. By tie-break only: no evidence. "
+        "buckets. By tests with others: these two are not told apart, third models put them in order. By "
+        "tie-break only: no evidence. "
         f"{_capital(score_name(ranking))}: mean of the buckets' accuracies, its interval from leaving out each video "
         "in turn (Student's t)."
     )
