@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from surgeval.cli._data import rendering
+from surgeval.cli._data_phantom import rendering
 from surgeval.cli._report import write_checked
 from surgeval.cli._single_file import writes_pages
 from surgeval.console import JsonOption, console, print_frame, print_json, progress

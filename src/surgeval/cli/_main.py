@@ -14,6 +14,7 @@ from surgeval.cli import (
     INTERRUPTED,
     _compare,
     _data,
+    _data_phantom,
     _demo,
     _explain,
     _frames,
@@ -43,6 +44,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(_data.app, name="data")
+_data_phantom.register(_data.app)
 _frames.register(_data.app)
 for _part in (_demo, _protocols, _report, _explain, _compare, _rank, _models, _phantom):
     _part.register(app)

@@ -18,18 +18,8 @@ from surgeval.qa.screening._lexicon import grading_talk
 from surgeval.qa.screening._rules import FOREIGN, RULES
 from surgeval.qa.screening._views import DECODED, invisible_message, readings, shown, unseen
 
-__all__ = [
-    "JUDGED_FORMATS",
-    "FlagPolicy",
-    "Screening",
-    "ScreeningQuality",
-    "ScreeningSample",
-    "Suspicion",
-    "disqualifies",
-    "measure_screening",
-    "sample_suite",
-    "screen",
-]  # fmt: skip
+__all__ = ["JUDGED_FORMATS", "FlagPolicy", "Screening", "ScreeningQuality", "ScreeningSample", "Suspicion",
+           "disqualifies", "measure_screening", "sample_suite", "screen"]  # fmt: skip
 
 JUDGED_FORMATS = frozenset({"open_ended", "multiple_choice", "matching"})
 OVERLONG = 2000  # characters; every judged format refuses answers far below this

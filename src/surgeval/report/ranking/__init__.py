@@ -7,16 +7,5 @@ from surgeval.report.ranking._results_file import read_results
 from surgeval.report.ranking._runs import rank, rank_runs, read_outcomes_of
 from surgeval.report.ranking._study import RankingStudy, study_ranking
 
-__all__ = [
-    "RankingStudy",
-    "findings",
-    "leading",
-    "rank",
-    "rank_runs",
-    "ranking_sections",
-    "read_outcomes_of",
-    "read_results",
-    "study_ranking",
-    "write_feedback",
-    "write_ranking_report",
-]
+__all__ = ["RankingStudy", "findings", "leading", "rank", "rank_runs", "ranking_sections", "read_outcomes_of",
+           "read_results", "study_ranking", "write_feedback", "write_ranking_report"]  # fmt: skip
