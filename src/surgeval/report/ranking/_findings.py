@@ -72,7 +72,7 @@ def equal_models(study: RankingStudy) -> list[str]:
     if equal.sole_first and not equal.dominated:
         text += ": it then comes from the tie-break alone, which names one of several equals."
     elif equal.sole_first > equal.dominated:
-        text += ", often by the tie-break: a sole first place alone is no evidence."
+        text += ", which the tie-break alone can give: it is no evidence in itself."
     else:
         text += "."
     if np.isfinite(equal.overall):
