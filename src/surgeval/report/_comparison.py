@@ -80,7 +80,8 @@ def readable_comparison(comparison: Comparison) -> dict[str, pl.DataFrame]:
     rows = [
         (one.label, number_text(one.difference.a, one.unit), number_text(one.difference.b, one.unit),
          one.difference.interval.cell(one.unit),
-         "" if math.isnan(one.difference.p) else f"{one.difference.p:.4f}", who(one, comparison.a, comparison.b))
+         "" if math.isnan(one.difference.p) else f"{one.difference.p:.4f}",
+         "; ".join(filter(None, (who(one, comparison.a, comparison.b), reason(one)))))
         for one in comparison.numbers
     ]  # fmt: skip
     heads = ["number", f"A: {comparison.a}", f"B: {comparison.b}", "A − B", "p", "better"]
@@ -89,7 +90,7 @@ def readable_comparison(comparison: Comparison) -> dict[str, pl.DataFrame]:
 
 
 def tally(comparison: Comparison) -> str:
-    """One sentence on all numbers: how many say that one of them is better.
+    """The verdict on the main number, which is the first with a better direction, then how many others agree.
 
     >>> tally(Comparison(protocol="focus", a="gaze", b="none", numbers=()))
     'The runs share no number.'
@@ -97,15 +98,54 @@ def tally(comparison: Comparison) -> str:
     judged = [one for one in comparison.numbers if one.higher_is_better is not None]
     if not judged:
         return "None of the numbers says which is better." if comparison.numbers else "The runs share no number."
-    a, b = comparison.a, comparison.b
     if all(one.difference.interval.few_clusters for one in judged):
         return f"Not told apart: {comparison.clusters} videos are too few for a claim about videos in general."
-    wins = {name: [one.label for one in judged if who(one, a, b) == name] for name in (a, b)}
-    total, ahead = len(judged), [name for name in (a, b) if wins[name]]
-    if not ahead:
-        return f"Not told apart: of {total} number{'s' * (total > 1)} none says that {a} or {b} is better."
-    said = [f"{name} is better in {len(wins[name])} of {total} numbers ({listed(wins[name])})" for name in ahead]
-    return f"{'; '.join(said)}."
+    main, a, b = judged[0], comparison.a, comparison.b
+    better = who(main, a, b)
+    claim = f"{better} is better" if better else "Not told apart"
+    return f"{claim}: {_main_number(main, a, b, better)}.{_others(comparison, main)}"
+
+
+def _main_number(main: Compared, a: str, b: str, better: str) -> str:
+    gap = main.difference
+    of_a, of_b = ("", "") if better == a else (f" ({a})", f" ({b})")
+    values = f"{number_text(gap.a, main.unit)}{of_a} against {number_text(gap.b, main.unit)}{of_b}"
+    said = f"{main.label} {values}, difference {gap.interval.cell(main.unit)}"
+    if not gap.testable:
+        return f"{said}, not testable"
+    videos = gap.interval.clusters
+    least = f" (the least that {videos} videos allow)" if gap.p <= 2.0 ** (1 - videos) * (1 + 1e-9) else ""
+    return f"{said}, p = {gap.p:.2g}{least}"
+
+
+def _others(comparison: Comparison, main: Compared) -> str:
+    """How many of the other rows of the table say that one of the runs is better."""
+    others = [one for one in comparison.numbers if one is not main]
+    if not others:
+        return ""
+    names = (comparison.a, comparison.b)
+    wins = {name: [one.label for one in others if who(one, *names) == name] for name in names}
+    said = [f"{name} is better in {len(labels)} ({listed(labels)})" for name, labels in wins.items() if labels]
+    count = f"the {len(others)} other numbers" if len(others) > 1 else "the other number"
+    neither = sum(one.higher_is_better is None for one in others)
+    rest = f"; {neither} of them {'has' if neither == 1 else 'have'} no better direction" if neither else ""
+    claims = "; ".join(said) or f"none says that {names[0]} or {names[1]} is better"
+    return f" Of {count}, {claims}{rest} (p not adjusted for their number)."
+
+
+def reason(one: Compared) -> str:
+    """Why nobody is called better where the interval leaves 0 out, or somebody is where it does not; else nothing."""
+    gap = one.difference
+    low, high = gap.interval.low, gap.interval.high
+    if gap.told_apart:
+        if one.higher_is_better is None:
+            return "they differ, but neither more nor less is better"
+        return "p decides, although the interval reaches 0" if low <= 0 <= high else ""
+    if not (low > 0 or high < 0):
+        return ""
+    if gap.interval.few_clusters:
+        return f"{gap.interval.clusters} videos are too few for a claim"
+    return "the interval leaves 0 out, but " + (f"p = {gap.p:.2g} decides" if gap.testable else "there is no test")
 
 
 def who(one: Compared, a: str, b: str) -> str:
@@ -122,10 +162,11 @@ def verdict(one: Compared, a: str, b: str) -> str:
     gap = interval.cell(one.unit)
     if interval.few_clusters:
         return f"{values}; {interval.clusters} videos are too few for a claim about videos in general."
+    why = f" ({reason(one)})" if reason(one) else ""
     if not one.difference.told_apart:
-        return f"{values}; they are not told apart, difference {gap}."
+        return f"{values}; they are not told apart, difference {gap}{why}."
     better = who(one, a, b)
-    return f"{values}; {f'{better} is better' if better else 'they differ'}, difference {gap}."
+    return f"{values}; {f'{better} is better' if better else 'they differ'}, difference {gap}{why}."
 
 
 def _methods(comparison: Comparison) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,7 +15,7 @@ from surgeval.errors import BadInput
 from surgeval.protocols.contract import Compared, Comparison, Headline, RunResult
 from surgeval.protocols.registry import runs_in
 from surgeval.report import read_outcomes_of, readable_comparison, write_comparison, write_index
-from surgeval.report._comparison import verdict, who
+from surgeval.report._comparison import reason, tally, verdict, who
 from surgeval.report._index import _range, _tables
 from surgeval.stats import Difference, Interval
 
@@ -64,6 +65,42 @@ def test_the_verdict_says_what_the_test_allows() -> None:
     assert "they are not told apart" in verdict(compared(-0.1, 0.3), "net", "twin")
     assert "they differ" in verdict(compared(0.1, 0.3, more=None), "net", "twin")
     assert "5 videos are too few" in verdict(compared(0.1, 0.3, clusters=5), "net", "twin")
+
+
+def named(label: str, number: Compared, p: float | None = None) -> Compared:
+    gap = number.difference
+    return replace(number, label=label, difference=gap if p is None else replace(gap, p=p))
+
+
+def test_the_headline_leads_with_the_main_number_and_counts_every_row() -> None:
+    main = named("mAP", compared(0.1, 0.3, clusters=6), p=2 / 64)
+    rest = (named("F1", compared(0.1, 0.3)), named("lag", compared(0.1, 0.3, more=False)), compared(-0.1, 0.3),
+            named("share", compared(0.1, 0.3, more=None)))  # fmt: skip
+    both = Comparison(protocol="toy", a="net", b="twin", numbers=(main, *rest))
+    assert tally(both) == (
+        "net is better: mAP 0.700 against 0.500, difference 0.200 [0.100, 0.300], p = 0.031 (the least that 6 videos "
+        "allow). Of the 4 other numbers, net is better in 1 (F1); twin is better in 1 (lag); 1 of them has no better "
+        "direction (p not adjusted for their number)."
+    )
+    (frame,) = readable_comparison(both).values()
+    assert frame.height == 1 + 4
+    level = Comparison(protocol="toy", a="net", b="twin", numbers=(compared(-0.1, 0.3),))
+    assert (
+        tally(level)
+        == "Not told apart: lost 0.600 (net) against 0.500 (twin), difference 0.100 [-0.100, 0.300], p = 0.4."
+    )
+    worse = Comparison(protocol="toy", a="net", b="twin", numbers=(compared(-0.3, -0.1),))
+    assert tally(worse).startswith("twin is better: lost 0.300 (net) against 0.500 (twin), difference -0.200")
+
+
+def test_where_interval_and_claim_part_the_reason_is_given() -> None:
+    assert reason(compared(0.1, 0.3)) == reason(compared(-0.1, 0.3)) == ""
+    assert reason(named("x", compared(0.1, 0.3), p=0.06)) == "the interval leaves 0 out, but p = 0.06 decides"
+    assert reason(named("x", compared(0.1, 0.3), p=float("nan"))) == "the interval leaves 0 out, but there is no test"
+    assert reason(named("x", compared(0.0, 0.3), p=0.03)) == "p decides, although the interval reaches 0"
+    assert reason(compared(0.1, 0.3, clusters=5)) == "5 videos are too few for a claim"
+    assert reason(compared(0.1, 0.3, more=None)) == "they differ, but neither more nor less is better"
+    assert "but p = 0.06 decides" in verdict(named("x", compared(0.1, 0.3), p=0.06), "net", "twin")
 
 
 def test_a_comparison_is_a_page_a_table_and_a_figure(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 from surgeval.pages import render_page
+from surgeval.protocols.focus._summary import _pre_evaluation, _Rows
 from surgeval.report import (
     RankingStudy,
     findings,
@@ -23,6 +24,7 @@ from surgeval.report import (
     study_ranking,
     write_feedback,
 )
+from surgeval.report.ranking._feedback import _distance, _place, _sure
 from surgeval.stats import distance_to_next_place, rank, stream
 
 TEAMS = ("Nightingale <b>", "../Osprey", "Pelican", "PELICAN", "prior")
@@ -212,6 +214,51 @@ def test_a_sole_first_place_of_equals_is_put_down_to_the_tie_break(challenge: An
     never = replace(study, equal=replace(study.equal, dominated=0.0, sole_first=1.0))
     assert "in 100\u00a0%: it then comes from the tie-break alone" in " ".join(findings(never))
     some = replace(study, equal=replace(study.equal, dominated=0.1, sole_first=1.0))
-    assert "often by the tie-break: a sole first place alone is no evidence." in " ".join(findings(some))
+    assert "which the tie-break alone can give: it is no evidence in itself." in " ".join(findings(some))
     shared = replace(study, equal=replace(study.equal, dominated=0.0, sole_first=0.0))
     assert "came out in 0\u00a0%." in " ".join(findings(shared))
+
+
+def test_the_score_and_its_interval_are_those_of_the_pre_evaluation(challenge: Any) -> None:
+    study, tables = challenge
+    for m, team in enumerate(study.ranking.models):
+        right, where = tables[team]["correctness"].cast(pl.Float64).to_numpy(), tables[team]["video"].to_list()
+        masks = [(tables[team]["group"] == group).to_numpy() for group in ("targets", "verbs")]
+        numbers = _pre_evaluation(_Rows(right, where, np.ones(len(right), dtype=bool)), masks, 100, 0)
+        assert numbers is not None
+        assert study.ranking.mean_accuracy[m] == pytest.approx(numbers.estimate)
+        assert study.ranking.mean_interval()[m] == pytest.approx((numbers.low, numbers.high))
+    table = ranking_sections(study)[0].tables[0]
+    assert "pre-evaluation score, % [95 %]" in table.frame.columns and "mean of the buckets' accuracies" in table.note
+
+
+def test_a_team_with_every_answer_right_gets_no_interval_of_width_zero() -> None:
+    videos = [k // 10 for k in range(80)]
+    ranking = rank({"all": [1] * 80, "half": [1, 0, 0, 1, 0] * 16, "b": [k % 7 < 3 for k in range(80)]}, ["x|id"] * 80,
+                   videos, n_boot=99)  # fmt: skip
+    assert np.isnan(ranking.mean_interval()[0]).all() and np.isfinite(ranking.mean_interval()[2]).all()
+    study = study_ranking(ranking, outer=0, challenges=0)
+    table = ranking_sections(study)[0].tables[0]
+    assert table.frame["pre-evaluation score, % [95 %]"][0] == "100.0" and "No interval:" in table.note
+    assert ranking.to_json()["mean_accuracy_interval"]["all"] == [None, None]
+    assert "100.0" in render_page("x", ranking_sections(study))
+
+
+def test_the_feedback_gives_the_distance_in_points_and_in_answers_and_says_why_they_differ() -> None:
+    right = {"net": [1] * 12 + [0] * 4, "prior": [1] * 8 + [0] * 8}
+    ranking = rank(right, ["verb|id"] * 16, [v for v in "abcdefgh" for _ in range(2)], n_boot=200)
+    text = _distance(study_ranking(ranking, outer=0, challenges=0), 1)
+    assert "The pre-evaluation score of the nearest entry on place 1 is 25.0 points higher." in text
+    assert "5 more right answers, 31.2 points, would have given that place. That is more than the distance" in text
+    assert "because a place is given by the tests in the buckets and by the tie-break" in text
+    level = replace(ranking, accuracy=np.array([[0.5, 0.5]]))
+    assert "on place 1 is not higher. 5 more" in _distance(study_ranking(level, outer=0, challenges=0), 1)
+
+
+def test_a_shared_place_is_called_the_same_in_every_sentence() -> None:
+    same, videos = [1, 0] * 40, [k // 10 for k in range(80)]
+    right = {"top": [1] * 80, "a": same, "b": same, "low": [0] * 80}
+    study = study_ranking(rank(right, ["x|id"] * 80, videos, n_boot=99), outer=10, n_boot=50, challenges=0)
+    assert _place(study, 1) == "Place 2 of 4 entries; 2 share the places 2–3."
+    (sure,) = _sure(study, 1)
+    assert "the entry was on place 2, and in 100\u00a0% on place 2 as here. A shared place counts as the best" in sure

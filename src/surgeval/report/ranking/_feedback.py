@@ -1,10 +1,10 @@
 """What each team of a challenge is told: a folder per team with its page and answers, and the organiser's index.
 
-A team's folder holds that team's data and anonymous aggregates only: how many took part, the field's median where four
-or more did, and how many right answers the next place is away. No other team's name, answer or number is in it, save
-those of the baselines, which are the organiser's own. References are the organiser's too: they, and the reasons that
-quote them, are left out unless asked for. The answers are evidence of the page, so that a hundred thousand of them stay
-a page one can open and search.
+A team's folder holds that team's data and anonymous aggregates only: how many took part, the field's median where
+four or more did, and how far the next place is, in points and in right answers. No other team's name or answer is in
+it, save those of the baselines, which are the organiser's own. References are the organiser's too: they, and the
+reasons that quote them, are left out unless asked for. The answers are evidence of the page, so that a hundred
+thousand of them stay a page one can open and search.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from surgeval.files import DistinctNames, path_inside
 from surgeval.pages import Evidence, Link, Section, Table, save_tables, write_page
 from surgeval.report.ranking._entries import TROUBLES, status_of
 from surgeval.report.ranking._study import RankingStudy
-from surgeval.report.ranking._words import NARROW, listed, percent, place_span, points
+from surgeval.report.ranking._words import NARROW, listed, percent, place_span, points, score_name
 from surgeval.stats import distance_to_next_place
 
 __all__ = ["write_feedback"]
@@ -29,6 +29,8 @@ _FIELD = 4  # entries from which on a median does not give a single other one aw
 _LONGEST = 2000  # characters of a text on the page; the CSV has the whole one
 _NEITHER = "not counted"
 _LOST = ("missing", "late", "invalid")
+_RULE = "a place is given by the tests in the buckets and by the tie-break, not by the score"
+_SAME = 0.0005  # scores that do not differ in what is printed
 
 
 def write_feedback(
@@ -100,8 +102,8 @@ def _sections(study: RankingStudy, m: int, answers: pl.DataFrame) -> list[Sectio
 def _place(study: RankingStudy, m: int) -> str:
     ranking = study.ranking
     count = int((ranking.final_rank == ranking.final_rank[m]).sum())
-    shared = "" if count == 1 else f", shared by {count}"
-    return f"Place {place_span(ranking.final_rank, m)} of {len(ranking.models)} entries{shared}."
+    shared = "" if count == 1 else f"; {count} share the places {place_span(ranking.final_rank, m)}"
+    return f"Place {ranking.final_rank[m]} of {len(ranking.models)} entries{shared}."
 
 
 def _sure(study: RankingStudy, m: int) -> list[str]:
@@ -112,7 +114,8 @@ def _sure(study: RankingStudy, m: int) -> list[str]:
     span = f"on place {low}" if low == high else f"between places {low} and {high}"
     return [
         f"How sure is that? All was ranked again on {len(study.places.places)} resamples of the videos: in at "
-        f"least {percent(0.95)} of them the entry was {span}, and in {percent(kept)} on exactly the same place."
+        f"least {percent(0.95)} of them the entry was {span}, and in {percent(kept)} on place "
+        f"{study.ranking.final_rank[m]} as here. A shared place counts as the best of the places it takes up."
     ]
 
 
@@ -121,14 +124,21 @@ def _distance(study: RankingStudy, m: int) -> str:
     away = distance_to_next_place(ranking, ranking.models[m])
     if away is None:
         return "No place is better."
+    score = score_name(ranking)
+    lead = f"How far is the next place? The {score} of the nearest entry on place {away.place} is "
+    lead += f"{points(away.behind)} points higher. " if away.behind > _SAME else "not higher. "
     if away.answers is None or away.gain is None:
-        return f"Not even all answers right would have given place {away.place}."
+        return f"{lead}Not even all answers right would have given place {away.place}: {_RULE}."
     several = "s" if away.answers > 1 else ""
+    text = f"{away.answers} more right answer{several}, {points(away.gain)} points, would have given that place. "
+    if away.behind <= _SAME:
+        text += f"They are needed because {_RULE}. "
+    elif abs(away.gain - away.behind) > _SAME:
+        more = "more" if away.gain > away.behind else "less"
+        text += f"That is {more} than the distance in points, because {_RULE}. "
     return (
-        f"How far is the next place? {away.answers} more right answer{several}, {points(away.gain)} points of mean "
-        f"accuracy, would have given place {away.place}. That was found by turning wrong answers into right ones, "
-        "evenly over buckets and videos, and ranking again with the same draws; one fewer is not enough. Other "
-        "answers may need fewer or more."
+        f"{lead}{text}It was found by turning wrong answers into right ones, evenly over buckets and videos, and "
+        "ranking again with the same draws; one fewer is not enough. Other answers may need fewer or more."
     )
 
 

@@ -18,6 +18,7 @@ from surgeval.figures import (
     StabilityLines,
 )
 from surgeval.report.ranking._study import RankingStudy
+from surgeval.report.ranking._words import score_name
 
 __all__ = ["ranking_figures"]
 
@@ -35,10 +36,14 @@ def ranking_figures(study: RankingStudy) -> dict[str, Figure]:
                             _rows(np.round(100 * ranking.accuracy[:, order].T, 1)), "% right", whole=100),
     }  # fmt: skip
     if len(ranking.outcomes.videos) > 1:
-        ends = ranking.mean_interval()
-        bars = tuple(Estimate(*(round(100 * float(v), 1) for v in (ranking.mean_accuracy[m], *ends[m]))) for m in order)
+        numbers = np.column_stack([ranking.mean_accuracy, ranking.mean_interval()])[order]
+        bars = tuple(Estimate(*(None if np.isnan(v) else round(100 * float(v), 1) for v in row)) for row in numbers)
         made["mean_accuracy"] = EstimateBars(
-            "Mean accuracy over buckets", names, (EstimateGroup("mean accuracy", bars),), "% right", span=(0, 100)
+            "Mean of the buckets' accuracies",
+            names,
+            (EstimateGroup(score_name(ranking), bars),),
+            "% right",
+            span=(0, 100),
         )
     decided = [k for k, name in enumerate(ranking.buckets) if name not in ranking.untestable]
     if decided:  # elsewhere all share the first rank, which would put the weakest on the podium

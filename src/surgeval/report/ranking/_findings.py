@@ -72,7 +72,7 @@ def equal_models(study: RankingStudy) -> list[str]:
     if equal.sole_first and not equal.dominated:
         text += ": it then comes from the tie-break alone, which names one of several equals."
     elif equal.sole_first > equal.dominated:
-        text += ", often by the tie-break: a sole first place alone is no evidence."
+        text += ", which the tie-break alone can give: it is no evidence in itself."
     else:
         text += "."
     if np.isfinite(equal.overall):
@@ -117,8 +117,9 @@ def _not_told_apart(ranking: Ranking) -> list[str]:
     said = []
     if ahead:
         said.append(
-            f"Although {first[0]} is first, {_names(ahead)} {'is' if len(ahead) == 1 else 'are'} better than it in more "
-            f"buckets than the other way round; what puts {first[0]} first are the tests with other models or the tie-break."
+            f"Although {first[0]} is first, {_names(ahead)} {'is' if len(ahead) == 1 else 'are'} better than it in "
+            f"more buckets than the other way round; what puts {first[0]} first are the tests with other models or "
+            "the tie-break."
         )
     if level:
         said.append(f"These videos do not tell {first[0]} apart from {_names(level)}.")

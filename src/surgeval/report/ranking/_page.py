@@ -20,7 +20,7 @@ from surgeval.pages import Fact, Plot, Section, Table, distinct, save_figures, s
 from surgeval.report.ranking._figures import ranking_figures
 from surgeval.report.ranking._findings import equal_models, findings, leading
 from surgeval.report.ranking._study import RankingStudy
-from surgeval.report.ranking._words import NARROW, listed, percent, place_span, points
+from surgeval.report.ranking._words import NARROW, listed, percent, place_span, points, score_name
 from surgeval.stats import STEADY, Ranking, Stability
 
 __all__ = ["ranking_sections", "write_ranking_report"]
@@ -104,11 +104,11 @@ def ranking_sections(study: RankingStudy) -> tuple[Section, ...]:
 
 _REMARKS = {
     "significance": "Blue: the row's model is better in more buckets than the column's. White: not told apart.",
-    "mean_accuracy": "The line is the 95 % interval over videos (Student's t).",
+    "mean_accuracy": "The line is the 95 % interval over videos (each left out in turn, Student's t).",
     "podium": "Above each place the accuracies of the models in the buckets where they took it; bars count how often. "
     "Buckets with too few videos to decide are left out.",
     "blobs": "A blob's area is the share of resamples, the cross the median place, the line the 95 % interval.",
-    "variants": "The first rule is the one used; the last is the order by mean accuracy alone.",
+    "variants": "The first rule is the one used; the last is the order by the mean of bucket accuracies alone.",
 }
 
 
@@ -140,7 +140,7 @@ def _place_table(study: RankingStudy) -> Table:
         "place": [place_span(ranking.final_rank, m) for m in order],
         "model": [ranking.models[m] for m in order],
         "ahead of the next by": _reasons(ranking),
-        "mean accuracy, % [95 %]": accuracies,
+        f"{score_name(ranking)}, % [95 %]": accuracies,
     }
     if study.places is not None:
         span = study.places.interval()
@@ -157,9 +157,14 @@ def _place_table(study: RankingStudy) -> Table:
     if len(ranking.buckets) > 1:
         columns["weakest bucket"] = [_weakest(ranking, m) for m in order]
     note = (
-        "Shared places show as a span. Ahead by tests: better than the next in more buckets. By tests with others: "
-        "these two are not told apart, third models put them in order. By tie-break only: no evidence."
+        "Shared places show as a span, on other videos as its first. Ahead by tests: better than the next in more "
+        "buckets. By tests with others: these two are not told apart, third models put them in order. By "
+        "tie-break only: no evidence. "
+        f"{_capital(score_name(ranking))}: mean of the buckets' accuracies, its interval from leaving out each video "
+        "in turn (Student's t)."
     )
+    if np.isnan(ends).any():
+        note += " No interval: leaving out a video changes nothing or too little is left, so other videos may differ."
     return Table("The ranking", pl.DataFrame(columns, strict=False), note, file="tables/ranking.csv")
 
 
@@ -196,6 +201,10 @@ def _reasons(ranking: Ranking) -> list[str]:
     return [*said, "–"]
 
 
+def _capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
+
+
 def _weakest(ranking: Ranking, model: int) -> str:
     worst = int(np.argmin(ranking.accuracy[:, model]))
     return f"{ranking.buckets[worst]} ({points(ranking.accuracy[worst, model])}{NARROW}%)"
@@ -217,7 +226,7 @@ def _gate_table(ranking: Ranking) -> tuple[Table, ...]:
         "model",
         "in all",
         "better place",
-        "higher mean accuracy",
+        f"higher {score_name(ranking)}",
         "better in more buckets",
         "ahead on other videos",
     ]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from surgeval.arrays import Ints
+from surgeval.stats import Ranking
 
-__all__ = ["NARROW", "listed", "percent", "place_span", "points"]
+__all__ = ["NARROW", "listed", "percent", "place_span", "points", "score_name"]
 
 NARROW = "\u00a0"  # between a number and its sign: a line must not break there
 
@@ -32,6 +33,16 @@ def points(share: float) -> str:
     """
     shown = f"{100 * share:.1f}"
     return "99.9" if shown == "100.0" and share < 1 else shown
+
+
+def score_name(ranking: Ranking) -> str:
+    """What the mean of the buckets' accuracies is called: where questions count the same it is FOCUS's score.
+
+    >>> from surgeval.stats import rank
+    >>> score_name(rank({"a": [1] * 6, "b": [0] * 6}, buckets=["x"] * 6, videos=range(6), n_boot=9))
+    'pre-evaluation score'
+    """
+    return "pre-evaluation score" if ranking.options.point == "flat" else "mean of bucket accuracies"
 
 
 def listed(names: Sequence[str]) -> str:

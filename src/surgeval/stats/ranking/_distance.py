@@ -25,11 +25,14 @@ __all__ = ["Distance", "distance_to_next_place"]
 class Distance:
     """`answers` more right answers give the model place `place` or better, and `gain` more mean accuracy.
 
-    `answers` and `gain` are None when not even all answers right would.
+    `answers` and `gain` are None when not even all answers right would. `behind` is by how much the mean accuracy of
+    the nearest model on that place is higher; it may be below 0, and `gain` is another number: places are given by the
+    tests and the tie-break, not by the mean.
     """
 
     model: str
     place: int
+    behind: float
     answers: int | None
     gain: float | None
 
@@ -43,7 +46,7 @@ def distance_to_next_place(ranking: Ranking, model: str) -> Distance | None:
     >>> right = {"net": [1] * 12 + [0] * 4, "prior": [1] * 8 + [0] * 8}
     >>> places = rank(right, buckets=["verb|id"] * 16, videos=[v for v in "abcdefgh" for _ in range(2)], n_boot=200)
     >>> distance_to_next_place(places, "prior")
-    Distance(model='prior', place=1, answers=5, gain=0.3125)
+    Distance(model='prior', place=1, behind=0.25, answers=5, gain=0.3125)
     """
     if model not in ranking.models:
         raise BadInput(sentence("model", None, None, repr(model), f"one of {', '.join(ranking.models)}"))
@@ -52,9 +55,10 @@ def distance_to_next_place(ranking: Ranking, model: str) -> Distance | None:
     if not better.size:
         return None
     target = int(better.max())
+    behind = float(ranking.mean_accuracy[ranking.final_rank == target].min() - ranking.mean_accuracy[m])
     turned = _order(ranking.outcomes, m)
     if not _reaches(ranking, m, turned, target):
-        return Distance(model, target, None, None)
+        return Distance(model, target, behind, None, None)
     fails, enough = 0, len(turned)
     while enough - fails > 1:
         middle = (fails + enough) // 2
@@ -64,7 +68,7 @@ def distance_to_next_place(ranking: Ranking, model: str) -> Distance | None:
             fails = middle
     made = _turned(ranking.outcomes, m, turned[:enough])
     accuracy = np.array([bucket.accuracy(ranking.options.point)[m] for bucket in buckets_of(made)])
-    return Distance(model, target, enough, float(accuracy.mean() - ranking.accuracy[:, m].mean()))
+    return Distance(model, target, behind, enough, float(accuracy.mean() - ranking.accuracy[:, m].mean()))
 
 
 def _order(outcomes: Outcomes, model: int) -> Ints:

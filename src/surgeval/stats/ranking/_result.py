@@ -11,17 +11,16 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy.special import stdtrit
 
-from surgeval.arrays import Floats
+from surgeval.arrays import Floats, Ints
 from surgeval.figures import Heatmap
 from surgeval.results import Result
-from surgeval.stats._interval import check_level
 from surgeval.stats.ranking._gate import Gate
 from surgeval.stats.ranking._input import Outcomes
 from surgeval.stats.ranking._options import RankOptions
 from surgeval.stats.ranking._order import Decision
 from surgeval.stats.ranking._tests import BucketEvidence, buckets_of
+from surgeval.stats.statistic import bootstrap_vector
 
 __all__ = ["Ranking"]
 
@@ -66,24 +65,30 @@ class Ranking(Decision, Result):
         return [int(m) for m in np.lexsort((np.arange(len(self.models)), -self.mean_accuracy, self.final_rank))]
 
     def mean_interval(self, level: float = 0.95) -> Floats:
-        """`[m, 0…1]`: ends of an interval for each model's mean accuracy over buckets.
+        """`[m, 0…1]`: ends of an interval for each model's mean accuracy over buckets; NaN where there is none.
 
-        The standard error is that of the sum over videos of what each adds to the mean, with Student's t for as many
-        videos as there are less one: a normal interval of few videos is too short.
+        It is the interval of the FOCUS pre-evaluation score: each video is left out in turn, with Student's t. A model
+        whose score no video changes, such as one with every answer right, has none: a width of 0 would claim certainty.
         """
-        check_level(level)
-        outcomes, point, count = self.outcomes, self.options.point, len(self.outcomes.videos)
-        added = np.zeros((count, len(self.models)))
-        for bucket, accuracy in zip(buckets_of(outcomes), self.accuracy, strict=True):
-            worth = bucket.worth(point)
-            whole = worth @ bucket.sizes
-            added[bucket.codes] += (bucket.units(point) - (worth * bucket.sizes)[:, None] * accuracy) / whole
-        if count < 2:
-            return np.full((len(self.models), 2), np.nan)
-        error = np.sqrt((added**2).sum(axis=0) * count / (count - 1)) / len(self.buckets)
-        reach = float(stdtrit(count - 1, (1 + level) / 2)) * error
-        ends = np.stack([self.mean_accuracy - reach, self.mean_accuracy + reach], axis=1)
-        return np.asarray(np.clip(ends, 0.0, 1.0), dtype=np.float64)
+        buckets, point = buckets_of(self.outcomes), self.options.point
+        count, models = len(self.outcomes.videos), len(self.models)
+        reached, reachable = np.zeros((count, len(buckets), models)), np.zeros((count, len(buckets)))
+        for b, bucket in enumerate(buckets):
+            reached[bucket.codes, b] = bucket.units(point)
+            reachable[bucket.codes, b] = bucket.worth(point) * bucket.sizes
+
+        def means(drawn: Ints) -> Floats:
+            total = (drawn @ reachable)[:, :, None]
+            right = np.tensordot(drawn, reached, axes=1)
+            share = np.divide(right, total, out=np.full(right.shape, np.nan), where=total > 0)
+            return np.asarray(share.mean(axis=1), dtype=np.float64)
+
+        made = bootstrap_vector(
+            means, range(count), self.models, batched=True, sizes=np.bincount(self.outcomes.video, minlength=count),
+            bounds=(0.0, 1.0), level=level,
+        )  # fmt: skip
+        ends = [(own.low, own.high) if own.high - own.low > 1e-9 else (np.nan, np.nan) for own in made]
+        return np.asarray(ends, dtype=np.float64)
 
     @property
     def tables(self) -> dict[str, pl.DataFrame]:

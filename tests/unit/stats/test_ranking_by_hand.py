@@ -1,0 +1,61 @@
+"""Small parts of the ranking against counts by hand: deviations, Monte-Carlo errors, the gate's edges, equal models."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from surgeval.stats import rank
+from surgeval.stats.ranking._calibration import _deviations, _error
+from surgeval.stats.ranking._gate import gate_of
+from surgeval.stats.ranking._options import RankOptions
+from surgeval.stats.ranking._tests import Bucket
+
+
+def test_a_videos_deviation_is_weighed_by_its_size_where_videos_count_the_same() -> None:
+    """Right answers 1 of 1 and 1 of 3: the mean over videos is 2/3, and the videos lie 1/3 above and below it."""
+    right = np.array([[True], [True], [False], [False]])
+    bucket = Bucket("b|id", right, np.array([1, 3]), np.array([0, 1]))
+    macro = _deviations(bucket, RankOptions(point="macro"))
+    assert macro.correct[:, 0] == pytest.approx([1 / 3, -1 / 3]) and macro.sizes.tolist() == [1, 1]
+    flat = _deviations(bucket, RankOptions(point="flat"))  # 2 of 4 questions: 1/2 above, and 1 − 3/2 below
+    assert flat.correct[:, 0] == pytest.approx([0.5, -0.5])
+
+
+def test_the_error_of_a_share_is_that_of_a_sample() -> None:
+    assert _error(np.array([0.0, 1.0, 1.0, 0.0])) == pytest.approx(np.sqrt(1 / 3) / 2)  # four squares of ¼ over three
+    assert np.isnan(_error(np.array([1.0])))
+
+
+@pytest.fixture(scope="module")
+def clear() -> Any:
+    right = {"net": [1] * 80, "base": [1, 0] * 40}
+    return rank(right, ["x|id"] * 80, [k // 10 for k in range(80)], n_boot=99, baselines=["base"])
+
+
+@pytest.mark.parametrize(("kept", "state"), [(20, "clearly better"), (19, "clearly better"), (18, "not shown")])
+def test_a_lead_in_exactly_95_percent_of_the_resamples_is_enough(clear: Any, kept: int, state: str) -> None:
+    places = np.array([[1, 2]] * kept + [[2, 1]] * (20 - kept))
+    gate = gate_of(clear.models, ("base",), clear.evidence, clear, places)
+    assert gate.state == {"net": state} and gate.ahead == {"net": {"base": kept / 20}}
+
+
+def test_without_a_better_place_nobody_is_clearly_better(clear: Any) -> None:
+    shared = replace(clear, final_rank=np.array([1, 1]))
+    gate = gate_of(clear.models, ("base",), clear.evidence, shared)
+    assert gate.dominates == gate.pre_evaluation == {"net": True}
+    assert gate.final == {"net": False} and gate.state == {"net": "not shown"}
+
+
+@pytest.mark.parametrize("test", ["bootstrap", "exchange"])
+@pytest.mark.parametrize("sided", ["one", "two"])
+@pytest.mark.parametrize("n_boot", [20, 999])  # eight videos: random swaps, and all 128 of them
+@pytest.mark.parametrize("point", ["flat", "macro"])
+def test_the_p_of_identical_models_is_one(test: Any, sided: Any, n_boot: int, point: Any) -> None:
+    same = [k % 3 == 0 for k in range(77)]
+    ranking = rank({"a": same, "b": same}, ["x|id"] * 77, [k // 10 for k in range(77)], n_boot=n_boot, test=test,
+                   sided=sided, point=point)  # fmt: skip
+    assert ranking.p.tolist() == [[[1.0, 1.0], [1.0, 1.0]]]
