@@ -131,7 +131,7 @@ def _print(study: RankingStudy, page: Path | None, index: Path | None) -> None:
     from surgeval.report import findings, leading
 
     say = console().print
-    heads = {"win_rate": "win rate", "mean_accuracy": "accuracy", "against_baselines": "against baselines"}
+    heads = {"win_rate": "win rate", "mean_accuracy": "pre-evaluation score", "against_baselines": "against baselines"}
     for text in (leading(study), *findings(study)):
         say(visible(text.replace("\u00a0", " ")))
     say()

@@ -35,7 +35,8 @@ _METHOD = (
     "Flat accuracy counts every question the same, the mean of video means every video. The pre-evaluation score is "
     "the plain mean of the flat accuracies of the buckets; a bucket is a capability group, in or out of distribution. "
     "A question without correctness (bad reference, no verdict) takes part in no accuracy.\n\n"
-    "One who never looked gives the commonest answer of other videos to questions of the same wording; where judges "
+    "One who never looked gives the better of two blind answers to questions of the same wording: the commonest "
+    "of other videos, or of all; where judges "
     "decide, that counts as right only when the texts are equal."
 )
 _SCHEMES = {

@@ -133,7 +133,7 @@ class FocusScores(RunResult):
     def headlines(self) -> tuple[Headline, ...]:
         """The pre-evaluation score and the two accuracies, as far as anything could be scored.
 
-        Chance is what one reaches who never looked: the commonest answer of other videos to the same wording.
+        Chance is what one reaches who never looked: the better of two blind answers to the same wording.
         """
         known = (
             ("pre_evaluation_score", "pre-evaluation score", self.pre_evaluation),
