@@ -151,7 +151,8 @@ def test_explain_writes_a_picture_with_a_panel_for_each_prompt(
     width, height = Image.open(frame).size
     with Image.open(tmp_path / f"{frame.stem}-heatmap.png") as picture:
         assert picture.format == "PNG"
-        assert picture.size == (3 * width, height + 45)  # the longest caption takes two lines
+        assert picture.width == 3 * width
+        assert height + 45 < picture.height < 2 * height  # captions of two lines and the legend
     assert run([*words, "--out", "sub/one.png", "--json", "--method", "rollout", "--order", "seed"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["method"]["order"] == "seed"
