@@ -165,9 +165,9 @@ def test_runs_of_two_protocols_are_not_ranked_against_each_other(
         name: SimpleNamespace(name=name, outcomes="outcomes", part=lambda _: lambda _: table)
         for name in ("focus", "surgxbench")
     }
-    monkeypatch.setattr("surgeval.report.ranking._runs.is_run", lambda path: True)
-    monkeypatch.setattr("surgeval.report.ranking._runs.descriptor_of", lambda path: kind[path.name])
-    monkeypatch.setattr("surgeval.report.ranking._runs.load_run", lambda path: path)
+    monkeypatch.setitem(read_outcomes_of.__globals__, "is_run", lambda path: True)
+    monkeypatch.setitem(read_outcomes_of.__globals__, "descriptor_of", lambda path: kind[path.name])
+    monkeypatch.setitem(read_outcomes_of.__globals__, "load_run", lambda path: path)
     paths = [tmp_path / "focus", tmp_path / "surgxbench"]
     assert list(read_outcomes_of(paths[:1])) == ["focus"]
     with pytest.raises(BadInput, match="found runs of focus and of surgxbench, expected runs of one protocol"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from surgeval import results
 from surgeval.arrays import Ints
 from surgeval.stats import Ranking
 
@@ -13,16 +14,12 @@ NARROW = "\u00a0"  # between a number and its sign: a line must not break there
 
 
 def percent(share: float) -> str:
-    r"""A share in whole per cent; what is not quite none or all is not called so.
+    r"""A share in a sentence, as every page rounds it, with its sign on the same line.
 
     >>> [percent(share) for share in (0, 0.002, 0.5, 0.995, 1)]
     ['0\xa0%', 'under 1\xa0%', '50\xa0%', 'over 99\xa0%', '100\xa0%']
     """
-    if 0 < share < 0.01:
-        return f"under 1{NARROW}%"
-    if 0.99 < share < 1:
-        return f"over 99{NARROW}%"
-    return f"{100 * share:.0f}{NARROW}%"
+    return results.percent(share).replace(" %", f"{NARROW}%")
 
 
 def points(share: float) -> str:
