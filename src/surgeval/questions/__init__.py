@@ -5,9 +5,14 @@ without seeing one another, `export_set` writes what they accepted. Neither know
 """
 
 from surgeval.questions._folder import QuestionSet, open_set
+from surgeval.questions._inspect import SetReport, inspect_set
+from surgeval.questions.agreement import AgreementRow, agreement
 from surgeval.questions.draft import Draft, UnreadableReply, read_drafts, reply_schema
+from surgeval.questions.export import Exported, export_set, skills_by_scenario
 from surgeval.questions.make import Made, Making, Refusal, make_questions
+from surgeval.questions.probe import Probed, ProbeRow, gaze_confirmed, guessable, probe_items, read_probe
 from surgeval.questions.records import Scene, SourceRecord, read_records, write_records
+from surgeval.questions.review import Adjudication, Decision, Judgement, Review, decide, read_judgements
 from surgeval.questions.template import (
     Rules,
     Skill,
@@ -20,26 +25,45 @@ from surgeval.questions.template import (
 )
 
 __all__ = [
+    "Adjudication",
+    "AgreementRow",
+    "Decision",
     "Draft",
+    "Exported",
+    "Judgement",
     "Made",
     "Making",
+    "ProbeRow",
+    "Probed",
     "QuestionSet",
     "Refusal",
+    "Review",
     "Rules",
     "Scene",
+    "SetReport",
     "Skill",
     "SourceRecord",
     "Template",
     "UnreadableReply",
+    "agreement",
     "assemble",
+    "decide",
+    "export_set",
     "fitting_templates",
+    "gaze_confirmed",
+    "guessable",
+    "inspect_set",
     "make_questions",
     "open_set",
+    "probe_items",
     "read_drafts",
+    "read_judgements",
+    "read_probe",
     "read_records",
     "repair_text",
     "reply_schema",
     "skills",
+    "skills_by_scenario",
     "templates",
     "write_records",
 ]

@@ -193,7 +193,7 @@ def _batch(asker: Asker, prompt: list[Message], record: SourceRecord, template: 
         if complete:
             break
         answer: Message = {"role": "assistant", "content": (reply.text or "")[:_SHOWN_REPLY]}
-        messages = [*prompt, answer, {"role": "user", "content": repair_text([str(fault) for fault in faults])}]
+        messages = [*messages, answer, {"role": "user", "content": repair_text([str(fault) for fault in faults])}]
     refused = [replace(refusal, mended=complete) for refusal in refused]
     kept = sound if complete or making.keep_partial else {}
     items = [item_of(draft, record, template, record.media) for draft in kept.values()]

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
+
+import numpy as np
+from PIL import Image
 
 from surgeval.questions import Scene, SourceRecord
 from surgeval.records import Gaze
@@ -11,8 +15,8 @@ from surgeval.records import Gaze
 SKILLS = ("relative", "absolute", "prospective", "retrospective", "discrete", "continuous")
 GAZE = (Gaze(0.0, 0.62, 0.41, 0.8), Gaze(0.9, 0.6, 0.45, 1.1))
 OPERATION = SourceRecord(
-    "op1-c1", "open_surgery", "op1", (), "open cholecystectomy", "Calot triangle dissection", "gallbladder neck",
-    gaze=GAZE, context={"team": "anaesthetist and scrub nurse"},
+    "op1-c1", "open_surgery", "op1", ("frame.png",), "open cholecystectomy", "Calot triangle dissection",
+    "gallbladder neck", gaze=GAZE, context={"team": "anaesthetist and scrub nurse"},
     scene=Scene(("bipolar grasper", "hook"), ("clip applier", "suction", "stapler", "needle holder", "scissors")),
 )  # fmt: skip
 EFFUSION = Scene(locations=("left costophrenic angle",), facts={"diagnosis": "small pleural effusion"})
@@ -23,6 +27,12 @@ BREECH = SourceRecord(
     "b1", "breech_delivery", "b", (), "vaginal breech birth", "active pushing", "pelvic outlet", gaze=GAZE
 )
 WHERE = {"op": "During open cholecystectomy, in the dissection of Calot's triangle at the gallbladder neck"}
+
+
+def draw_frame(folder: Path) -> None:
+    """The picture that the operation's record names."""
+    folder.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(np.full((40, 60, 3), 90, np.uint8)).save(folder / "frame.png")
 
 
 def questions(template: str, number: int = 0) -> list[dict[str, Any]]:
