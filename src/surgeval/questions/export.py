@@ -70,7 +70,7 @@ def export_set(
     for item in questions.items:
         decision = decisions[item.id]
         corrected = replace(item, answer=decision.answer)
-        if why := _why_not(questions, corrected, decision, reviewers, item.id in known, changed=corrected != item):
+        if why := _why_not(questions, corrected, decision, reviewers, item.id in known, item.answer):
             left[item.id] = why
         else:
             kept.append(corrected)
@@ -91,7 +91,7 @@ def export_set(
 
 
 def _why_not(
-    questions: QuestionSet, item: IntentQuestion, decision: Decision, reviewers: int, known: bool, *, changed: bool
+    questions: QuestionSet, item: IntentQuestion, decision: Decision, reviewers: int, known: bool, original: int
 ) -> str:
     if decision.status == "pending":
         return f"pending: {len(decision.judgements)} of {reviewers} reviews"
@@ -99,10 +99,12 @@ def _why_not(
         return decision.status
     if known:
         return "guessable: answered without a picture every time"
-    if changed:  # a corrected answer must keep the rules too: a trap's labels name the right option
-        faults = check_question(draft_of(item), rules_of(item), facts_of(item, questions.record_of(item)))
-        if faults:
-            return f"corrected, and then {faults[0].check}: {faults[0].found}"
+    if item.answer != original:  # a corrected answer must keep the rules too: a trap's labels name the right option
+        rules, facts = rules_of(item), facts_of(item, questions.record_of(item))
+        before = check_question(draft_of(replace(item, answer=original)), rules, facts)
+        new = [fault for fault in check_question(draft_of(item), rules, facts) if fault not in before]
+        if new:
+            return f"corrected, and then {new[0].check}: {new[0].found}"
     return ""
 
 

@@ -25,7 +25,7 @@ from surgeval.questions._replies import Asker
 from surgeval.questions.checks import Facts, Fault, check_batch, check_question
 from surgeval.questions.draft import Draft, UnreadableReply, read_drafts, reply_schema
 from surgeval.questions.records import SourceRecord
-from surgeval.questions.template import Template, assemble, fitting_templates, repair_text
+from surgeval.questions.template import Template, assemble, fitting_templates, repair_text, templates
 from surgeval.records import IntentQuestion
 
 __all__ = ["MADE_BY", "Made", "Making", "Refusal", "make_questions"]
@@ -97,11 +97,12 @@ def make_questions(
     making: Making | None = None,
     *,
     names: Sequence[str] = (),
+    traps: bool = False,
     workers: int = 4,
 ) -> Made:
     """Make questions from records whose media lie in `folder`, and write the set to `out`.
 
-    `names` are the templates to use; without them each record gets the one that fits it.
+    `names` are the templates to use; without them each record gets the one that fits it. `traps` adds both trap ones.
 
     >>> import tempfile
     >>> class Mute:
@@ -117,7 +118,7 @@ def make_questions(
     """
     making = making or Making()
     every = tuple(records)
-    batches = [(record, template) for record in every for template in fitting_templates(record, names) or (None,)]
+    batches = [(record, template) for record in every for template in _templates(record, names, traps)]
     out.mkdir(parents=True, exist_ok=True)
     asker = Asker(chat, out / "replies.sqlite")
     try:
@@ -145,6 +146,13 @@ def make_questions(
                 "failed": list(made.failed)}  # fmt: skip
     write_set(out, folder, every, made.items, [_line(refusal) for refusal in made.refused], settings)
     return made
+
+
+def _templates(record: SourceRecord, names: Sequence[str], traps: bool) -> list[Template | None]:
+    """What a record is asked about; None stands for a record that no template fits."""
+    wanted: list[Template | None] = [*fitting_templates(record, names)]
+    more = [template for name, template in templates().items() if traps and template.trap and name not in names]
+    return [*wanted, *more] or [None]
 
 
 def _counted(

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -96,8 +95,7 @@ class Review:
         if self._each is not None:
             others = self._counts()
             left = [item for item in left if others.get(item.id, 0) < self._each]
-        random.Random(f"order of {self.reviewer}").shuffle(left)
-        return left
+        return sorted(left, key=lambda item: hashlib.sha256(f"{self.reviewer}\0{item.id}".encode()).digest())
 
     def judge(self, item: str, verdict: str, *, answer: int | None = None, comment: str = "") -> Judgement:
         """Keep a judgement; on disk when this returns."""
