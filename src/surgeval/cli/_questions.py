@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from surgeval.cli._group import command_group
+from surgeval.cli._questions_records import records
 from surgeval.cli._questions_review import review
 from surgeval.console import (
     RUNNING,
@@ -46,10 +47,15 @@ def register(root: typer.Typer) -> None:
     root.add_typer(app, name="questions")
 
 
+app.command("records")(records)
+
+
 @app.command("make")
 @grouped({RUNNING: "repairs frames longest_edge keep_partial workers max_tokens temperature timeout seed"})
 def make_set(
-    records: Annotated[Path, typer.Argument(help="records.jsonl: the scenes to ask about.", show_default=False)],
+    scenes: Annotated[
+        Path, typer.Argument(metavar="RECORDS", help="records.jsonl: the scenes to ask about.", show_default=False)
+    ],
     model: ModelOption,
     out: Annotated[Path, typer.Option("--out", help="Folder of the set; the same command resumes it.")],
     template: Annotated[
@@ -83,18 +89,17 @@ def make_set(
 
     cost = _price(price)
     making = Making(options, repairs, frames, longest_edge, keep_partial, seed)
-    scenes = tuple(read_records(records))
-    if not scenes:
-        raise BadInput(f"{records}: found no record, expected at least one")
+    every = tuple(read_records(scenes))
+    if not every:
+        raise BadInput(f"{scenes}: found no record, expected at least one")
     _check_templates(template or [])
-    same = out.resolve() == records.parent.resolve()
-    if not same:
+    if out.resolve() != scenes.parent.resolve():
         claim_folder(out, "set.json")
     chat = _chat(model, max_tokens, timeout, temperature)
     with progress("batches", show=not json) as bar:
-        bar.phase("asking", len(scenes) * (len(template or [""]) + 2 * traps))
+        bar.phase("asking", len(every) * (len(template or [""]) + 2 * traps))
         made = make_questions(
-            scenes, records.parent, chat, out, making, names=template or (), traps=traps, workers=workers
+            every, scenes.parent, chat, out, making, names=template or (), traps=traps, workers=workers
         )
     _tell_made(made, out, cost, json)
     return 1 if made.failed else 0

@@ -7,8 +7,10 @@ without seeing one another, `export_set` writes what they accepted. Neither know
 from surgeval.questions._folder import QuestionSet, open_set
 from surgeval.questions._inspect import SetReport, inspect_set
 from surgeval.questions.agreement import AgreementRow, agreement
+from surgeval.questions.clips import ClipOptions, dataset_clips, table_clips
 from surgeval.questions.draft import Draft, UnreadableReply, read_drafts, reply_schema
 from surgeval.questions.export import Exported, export_set, skills_by_scenario
+from surgeval.questions.images import Region, dwell_by_region, image_records, regions_while_naming
 from surgeval.questions.make import Made, Making, Refusal, make_questions
 from surgeval.questions.probe import Probed, ProbeRow, gaze_confirmed, guessable, probe_items, read_probe
 from surgeval.questions.records import Scene, SourceRecord, read_records, write_records
@@ -27,6 +29,7 @@ from surgeval.questions.template import (
 __all__ = [
     "Adjudication",
     "AgreementRow",
+    "ClipOptions",
     "Decision",
     "Draft",
     "Exported",
@@ -37,6 +40,7 @@ __all__ = [
     "Probed",
     "QuestionSet",
     "Refusal",
+    "Region",
     "Review",
     "Rules",
     "Scene",
@@ -47,11 +51,14 @@ __all__ = [
     "UnreadableReply",
     "agreement",
     "assemble",
+    "dataset_clips",
     "decide",
+    "dwell_by_region",
     "export_set",
     "fitting_templates",
     "gaze_confirmed",
     "guessable",
+    "image_records",
     "inspect_set",
     "make_questions",
     "open_set",
@@ -60,10 +67,12 @@ __all__ = [
     "read_judgements",
     "read_probe",
     "read_records",
+    "regions_while_naming",
     "repair_text",
     "reply_schema",
     "skills",
     "skills_by_scenario",
+    "table_clips",
     "templates",
     "write_records",
 ]

@@ -81,8 +81,8 @@ def facts_of(item: IntentQuestion, record: SourceRecord | None) -> Facts:
     """What is known of an item's scene: its record, else what its context tells."""
     if record is not None:
         return Facts.of(record)
-    told = {key: str(item.context.get(key, "")) for key in ("procedure", "phase", "site", "view")}
-    return Facts(**told)
+    procedure, phase, site, view = (str(item.context.get(key, "")) for key in ("procedure", "phase", "site", "view"))
+    return Facts(procedure, phase, site, view)
 
 
 def reordered(item: IntentQuestion, order: tuple[int, ...]) -> IntentQuestion:

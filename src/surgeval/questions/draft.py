@@ -90,7 +90,8 @@ def _draft(row: Any, where: str, template: Template) -> Draft:
         raise UnreadableReply(f'{where}: "options" is no list of options')
     entries: list[Mapping[str, Any]] = [o if isinstance(o, dict) else {"text": o} for o in options]
     texts = tuple(_text(entry.get("text"), f"{where}: an option") for entry in entries)
-    source = row.get("source") if isinstance(row.get("source"), dict) else {}
+    told = row.get("source")
+    source: Mapping[str, Any] = told if isinstance(told, dict) else {}
     called = _text(row.get("skill"), f'{where}: "skill"')
     return Draft(
         skill_named(called),

@@ -170,8 +170,10 @@ def _row(line: str, path: Path, number: int) -> ProbeRow:
         row = ProbeRow(**parse_json(line))
     except (BrokenJson, TypeError) as error:
         raise DataError(path, record=f"line {number}", found=error, expected="a reply of a probe") from None
-    sound = all(isinstance(text, str) for text in (row.item, row.content, row.condition, row.model))
-    if not sound or not isinstance(row.right, bool) or not (row.choice is None or type(row.choice) is int):
+    texts: tuple[object, ...] = (row.item, row.content, row.condition, row.model)
+    right: object = row.right
+    whole = row.choice is None or type(row.choice) is int
+    if not all(isinstance(text, str) for text in texts) or not isinstance(right, bool) or not whole:
         raise DataError(path, record=f"line {number}", found="values of another kind", expected="a reply of a probe")
     return row
 

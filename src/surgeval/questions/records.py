@@ -131,18 +131,15 @@ def _record(value: dict[str, Any], place: Place, folder: Path) -> SourceRecord |
         _text(value.get("cluster", name), here, "cluster"),
     )
     media = _media(value.get("media"), here, folder)
-    words = {key: _optional(value, key, here) for key in ("procedure", "phase", "site")}
-    times = {key: here.number(value[key], key) for key in ("start", "end") if value.get(key) is not None}
+    procedure, phase, site = (_optional(value, key, here) for key in ("procedure", "phase", "site"))
+    start, end = (here.number(value[key], key) if value.get(key) is not None else None for key in ("start", "end"))
     gaze, scene = _gaze(value.get("gaze"), here), _scene(value.get("scene"), here)
     context = _texts(value.get("context"), here, "context")
     if not scenario or not cluster or media is None or gaze is None or scene is None or context is None:
         return None
-    if None in words.values() or None in times.values():
+    if procedure is None or phase is None or site is None:
         return None
-    return SourceRecord(
-        name, scenario, cluster, media, **{key: text or "" for key, text in words.items()}, **times,
-        gaze=gaze, context=context, scene=scene,
-    )  # fmt: skip
+    return SourceRecord(name, scenario, cluster, media, procedure, phase, site, start, end, gaze, context, scene)
 
 
 def _text(value: Any, place: Place, field: str) -> str | None:

@@ -21,6 +21,8 @@ from surgeval.questions.records import SourceRecord, facts_named
 __all__ = ["Rules", "Skill", "Template", "assemble", "fitting_templates", "repair_text", "skills", "templates"]
 
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
+_ALIGNED = {"dwell": "How long I looked where (tell nobody)",
+            "dictation": "Where I looked while naming a finding (tell nobody)"}  # fmt: skip
 _SHIPPED = ("open_surgery", "breech_waiting", "breech_pushing", "chest_xray", "mammography", "perceptual_trap",
             "cognitive_trap")  # fmt: skip
 
@@ -236,6 +238,8 @@ def _known(record: SourceRecord) -> str:
     scene = record.scene
     rows = {"Seen in the pictures": scene.visible, "Not in any picture": scene.absent,
             "Done in the pictures": scene.actions, "Where the finding is (tell nobody)": scene.locations}  # fmt: skip
+    for key, title in _ALIGNED.items():
+        rows[title] = (scene.facts[key],) if key in scene.facts else ()
     return "".join(
         f"\n{title}: {', '.join(_clean(name) for name in names[:60])}" for title, names in rows.items() if names
     )

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from surgeval.questions.checks._batch import BATCH_CHECKS
 from surgeval.questions.checks._imaging import site_hidden, view_words
@@ -50,7 +50,7 @@ def check_names() -> dict[str, str]:
     >>> check_names()["first-person"]
     'The question speaks as "I", not about the surgeon.'
     """
-    every = (*CHECKS, option_count, *BATCH_CHECKS, *SET_CHECKS)
+    every: tuple[Callable[..., str], ...] = (*CHECKS, option_count, *BATCH_CHECKS, *SET_CHECKS)
     return {name_of(check): (check.__doc__ or "").strip().splitlines()[0] for check in every}
 
 
