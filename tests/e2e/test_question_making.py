@@ -7,7 +7,11 @@ import itertools
 import json
 import re
 import shutil
+import subprocess
+import sys
 import threading
+import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -121,6 +125,7 @@ def test_the_examples_of_the_page_run() -> None:
         (("make", "r.jsonl", "--model", "nobody", "--out", "set"), "expected openai or hf"),
         (("make", "r.jsonl", "--model", MODEL, "--out", "set", "--template", "x"), "--template 'x'"),
         (("make", "r.jsonl", "--model", MODEL, "--out", "set", "--price", "1"), "--price '1'"),
+        (("make", "r.jsonl", "--model", MODEL, "--out", "."), "found the folder of the records"),
         (("check", "nowhere"), "found no items.jsonl"),
         (("review", "items.jsonl", "--as", " "), "reviewer"),
         (("export", "items.jsonl", "--out", "."), "found the set itself"),
@@ -173,3 +178,40 @@ def test_check_ends_with_1_and_names_what_failed_in_a_plain_file(quick: Quick, t
     told = json.loads(said)
     assert [fault["check"] for fault in told["faults"]] == ["first-person", "no-coordinates"]
     assert any("no probe was made" in text for text in told["unchecked"])
+
+
+def test_a_killed_run_asks_again_only_what_was_in_flight(quick: Quick, tmp_path: Path) -> None:
+    Image.fromarray(np.zeros((20, 30, 3), np.uint8)).save(tmp_path / "frame.png")
+    gaze = [{"t": 0, "x": 0.5, "y": 0.5, "duration": 1}]
+    rows = [
+        {"id": f"op{n}", "scenario": "open_surgery", "cluster": f"op{n}", "media": ["frame.png"], "gaze": gaze,
+         "procedure": f"procedure {n}", "phase": "closure", "site": "abdomen"} for n in range(12)
+    ]  # fmt: skip
+    (tmp_path / "records.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with Loopback() as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        half = threading.Event()
+
+        def slow(prompt: str, repairs: int) -> str:
+            if len(server.bodies) > 6:
+                half.set()
+                time.sleep(1)  # the process is killed while it waits for this one
+            return written(prompt, repairs)
+
+        server.script = slow
+        command = [sys.executable, "-m", "surgeval", "questions", "make", str(tmp_path / "records.jsonl"),
+                   "--model", server.model, "--out", str(tmp_path / "set"), "--workers", "1"]  # fmt: skip
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
+            assert half.wait(60)
+            running.kill()
+        server.script = written
+        code, said, _ = quick(*command[3:], "--json")
+        server.shutdown()
+        thread.join()
+    told = json.loads(said)
+    assert code == 0
+    assert told["items"] == 72
+    assert told["from_store"] == 6
+    asked = Counter(re.findall(r"Procedure: procedure (\d+)", json.dumps(server.bodies)))
+    assert sorted(asked.values()) == [1] * 11 + [2]  # the one in flight

@@ -93,8 +93,9 @@ def make_set(
     if not every:
         raise BadInput(f"{scenes}: found no record, expected at least one")
     _check_templates(template or [])
-    if out.resolve() != scenes.parent.resolve():
-        claim_folder(out, "set.json")
+    if out.resolve() == scenes.parent.resolve():
+        raise BadInput(f"--out {out}: found the folder of the records, expected one of its own for the set")
+    claim_folder(out, "replies.sqlite")  # the first thing that a run makes
     chat = _chat(model, max_tokens, timeout, temperature)
     with progress("batches", show=not json) as bar:
         bar.phase("asking", len(every) * (len(template or [""]) + 2 * traps))

@@ -96,9 +96,9 @@ def copy_media(folder: Path, out: Path, names: set[str]) -> dict[str, str]:
         parent = Path(name).parent.as_posix()
         group = "all" if parent == "." else safe_name(parent.removeprefix("media/"))
         target = claimed.setdefault(group, DistinctNames()).claim(source.stem, source.suffix)
-        place = path_inside(out, "media", group, target)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        if not place.is_file() or not filecmp.cmp(source, place, shallow=False):
-            shutil.copyfile(source, place)
+        copy = path_inside(out, "media", group, target)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        if not copy.is_file() or not filecmp.cmp(source, copy, shallow=False):
+            shutil.copyfile(source, copy)
         copies[name] = f"media/{group}/{target}"
     return copies

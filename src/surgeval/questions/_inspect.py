@@ -89,11 +89,11 @@ def inspect_set(questions: QuestionSet, *, options: int | None = None) -> SetRep
 
 
 def _batches(questions: QuestionSet) -> dict[tuple[str, str], list[IntentQuestion]]:
-    """The items by the record and the template they were made from."""
+    """The items by the record and the template they were made from; of exported ones some have stayed behind."""
     batches = defaultdict(list)
     for item in questions.items:
         record, template = (str(item.context.get(key, "")) for key in ("record", "template"))
-        if record and template.partition(" ")[0] in templates():
+        if record and item.review is None and template.partition(" ")[0] in templates():
             batches[record, template.partition(" ")[0]].append(item)
     return batches
 

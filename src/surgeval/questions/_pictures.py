@@ -23,8 +23,8 @@ def picture_parts(
 ) -> list[dict[str, object]]:
     """The message parts that hold the pictures of a scene, in their order."""
     refs = [ref for name in media for ref in _frames(folder / name, window, most)]
-    chosen = sorted({round(k) for k in np.linspace(0, len(refs) - 1, min(most, len(refs)))}) if refs else []
-    return [_part(refs[number], longest_edge) for number in chosen]
+    spread = sorted({round(k) for k in np.linspace(0, len(refs) - 1, min(most, len(refs)))}) if refs else []
+    return [_part(refs[number], longest_edge) for number in spread]
 
 
 def _frames(path: Path, window: tuple[float | None, float | None], most: int) -> list[ImageRef]:

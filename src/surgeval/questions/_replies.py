@@ -9,17 +9,30 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from surgeval.errors import printable
 from surgeval.files import Column, Store
 from surgeval.qa.chat import Chat, ChatError, Message, Reply, Usage
 
-__all__ = ["Asker"]
+__all__ = ["Asker", "in_threads"]
 
 _GIVE_UP_AFTER = 5
+Result = TypeVar("Result")
+
+
+def in_threads(calls: Sequence[Callable[[], Result]], workers: int) -> list[Result]:
+    """The results of the calls in their order; an interrupt waits for what is in flight, and that is stored."""
+    with ThreadPoolExecutor(max(1, workers), thread_name_prefix="ask") as pool:
+        begun = [pool.submit(call) for call in calls]
+        try:
+            return [future.result() for future in begun]
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 class _ReplyStore(Store):

@@ -63,7 +63,8 @@ def read_drafts(reply: str, template: Template) -> tuple[Draft, ...]:
     Traceback (most recent call last):
     surgeval.questions.draft.UnreadableReply: no JSON object in the reply
     """
-    value = _json(_THOUGHT.sub("", reply, count=1) if reply.lstrip().startswith("<think>") else reply)
+    thought = _THOUGHT.match(reply)
+    value = _json(reply[thought.end() :] if thought else reply)
     rows = value.get("questions") if isinstance(value, dict) else value
     if not isinstance(rows, list):
         raise UnreadableReply('no list "questions" in the object')

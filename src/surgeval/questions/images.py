@@ -8,19 +8,18 @@ a moment before, the region they look at is where the finding is.
 from __future__ import annotations
 
 import shutil
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from surgeval.datasets import image_size, raise_errors
 from surgeval.datasets.gaze import SpokenWord, find_fixations, read_dictation, read_gaze
 from surgeval.datasets.io import Place, read_lines, shown
 from surgeval.errors import DataError
-from surgeval.files import BrokenJson, leads_out, parse_json, path_inside
+from surgeval.files import BrokenJson, parse_json, path_inside
 from surgeval.progress import advance
-from surgeval.questions.records import Scene, SourceRecord, write_records
+from surgeval.questions.records import Scene, SourceRecord, stays_inside, write_records
 from surgeval.records import Box, Gaze
 
 __all__ = ["Region", "dwell_by_region", "image_records", "regions_while_naming"]
@@ -55,12 +54,13 @@ def dwell_by_region(gaze: Sequence[Gaze], regions: Sequence[Region]) -> dict[str
     >>> dwell_by_region([Gaze(0, 0.5, 0.9, 1.5), Gaze(2, 0.5, 0.5, 0.5)], [lung, base])
     {'base': 1.5, 'lung': 0.5}
     """
-    seconds: Counter[str] = Counter()
+    seconds: dict[str, float] = {}
     for fixation in gaze:
         held = [region for region in regions if region.holds(fixation)]
         if held:
-            seconds[min(held, key=lambda region: region.box.area).name] += fixation.duration
-    return dict(seconds.most_common())
+            name = min(held, key=lambda region: region.box.area).name
+            seconds[name] = seconds.get(name, 0.0) + fixation.duration
+    return dict(sorted(seconds.items(), key=lambda entry: -entry[1]))
 
 
 def regions_while_naming(
@@ -75,18 +75,14 @@ def regions_while_naming(
     """
     named = {word.strip(".,;:()").casefold() for word in finding.split()}
     named = {word for word in named if len(word) > 3}
-    told: dict[str, dict[str, float]] = {}
+    rested: dict[str, list[Gaze]] = {}
     for word in words:
         key = word.word.strip(".,;:()").casefold()
-        if key not in named:
-            continue
-        clipped = (_overlap(fixation, word.start - LOOK_AHEAD, word.end) for fixation in gaze)
-        seconds = dwell_by_region([fixation for fixation in clipped if fixation is not None], regions)
-        together = Counter(told.get(key, {}))
-        together.update(seconds)  # type: ignore[arg-type] # seconds are floats, and counters add them
-        if together:
-            told[key] = dict(together.most_common())
-    return told
+        if key in named:
+            clipped = (_overlap(fixation, word.start - LOOK_AHEAD, word.end) for fixation in gaze)
+            rested.setdefault(key, []).extend(fixation for fixation in clipped if fixation is not None)
+    told = {key: dwell_by_region(fixations, regions) for key, fixations in rested.items()}
+    return {key: seconds for key, seconds in told.items() if seconds}
 
 
 def _overlap(fixation: Gaze, start: float, end: float) -> Gaze | None:
@@ -194,9 +190,7 @@ def _word(case: Mapping[str, Any], key: str, place: Place) -> str:
 
 
 def _inside(folder: Path, name: str, place: Place) -> Path:
-    parts = PurePosixPath(name.replace("\\", "/"))
-    if parts.is_absolute() or ".." in parts.parts or ":" in name or leads_out(folder / name, folder):
-        raise DataError(
-            place.file, record=place.record, found=f"the path {name[:60]!r}", expected="one inside the folder"
-        )
+    if not stays_inside(folder, name):
+        found = f"the path {name[:60]!r}"
+        raise DataError(place.file, record=place.record, found=found, expected="one inside the folder")
     return folder / name

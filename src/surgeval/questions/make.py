@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from surgeval.qa.chat import ChatError, Message, Reply, SeeingChat, Usage
 from surgeval.questions._folder import write_set
 from surgeval.questions._items import item_of, reordered
 from surgeval.questions._pictures import picture_parts
-from surgeval.questions._replies import Asker
+from surgeval.questions._replies import Asker, in_threads
 from surgeval.questions.checks import Facts, Fault, check_batch, check_question
 from surgeval.questions.draft import Draft, UnreadableReply, read_drafts, reply_schema
 from surgeval.questions.records import SourceRecord
@@ -122,16 +122,8 @@ def make_questions(
     out.mkdir(parents=True, exist_ok=True)
     asker = Asker(chat, out / "replies.sqlite")
     try:
-        with ThreadPoolExecutor(max(1, workers), thread_name_prefix="generate") as pool:
-            begun = [
-                pool.submit(_counted, asker, chat.sees, record, template, folder, making)
-                for record, template in batches
-            ]
-            try:
-                done = [future.result() for future in begun]
-            except BaseException:
-                pool.shutdown(cancel_futures=True)  # what is in flight ends by itself and is stored
-                raise
+        calls = [partial(_counted, asker, chat.sees, record, template, folder, making) for record, template in batches]
+        done = in_threads(calls, workers)
     finally:
         asker.close()
     made = Made(

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
@@ -24,7 +24,7 @@ from surgeval.qa.choices import choice_prompt, read_choice
 from surgeval.questions._folder import QuestionSet
 from surgeval.questions._gaze_words import gaze_in_words
 from surgeval.questions._pictures import picture_parts
-from surgeval.questions._replies import Asker
+from surgeval.questions._replies import Asker, in_threads
 from surgeval.questions.review import fingerprint
 from surgeval.records import IntentQuestion
 
@@ -103,13 +103,7 @@ def probe_items(
     ]  # fmt: skip
     asker = Asker(chat, questions.folder / "probe.sqlite")
     try:
-        with ThreadPoolExecutor(max(1, workers), thread_name_prefix="probe") as pool:
-            begun = [pool.submit(_asked, asker, chat.identity, questions.folder, *one) for one in asked]
-            try:
-                done = [future.result() for future in begun]
-            except BaseException:
-                pool.shutdown(cancel_futures=True)  # what is in flight ends by itself and is stored
-                raise
+        done = in_threads([partial(_asked, asker, chat.identity, questions.folder, *each) for each in asked], workers)
     finally:
         asker.close()
     rows = tuple(row for row in done if isinstance(row, ProbeRow))
@@ -216,10 +210,10 @@ def least_chosen(rows: Iterable[ProbeRow], item: IntentQuestion) -> list[int]:
     >>> least_chosen([ProbeRow("q", "", "text-only", 0, 2, False, "m")], item)
     [1]
     """
-    chosen = [row.choice for row in rows if row.item == item.id and row.condition == "text-only"]
-    if not chosen:
+    choices = [row.choice for row in rows if row.item == item.id and row.condition == "text-only"]
+    if not choices:
         return []
-    counts = Counter(chosen)
+    counts = Counter(choices)
     wrong = [k for k in range(len(item.options)) if k != item.answer]
     fewest = min((counts[k] for k in wrong), default=0)
     return [k for k in wrong if counts[k] == fewest]

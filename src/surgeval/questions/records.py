@@ -20,7 +20,7 @@ from surgeval.records import Gaze
 
 __all__ = ["Scene", "SourceRecord", "read_records", "write_records"]
 
-LONGEST_TEXT = 4_000  # characters of one field
+LONGEST_TEXT, LONGEST_NAME = 4_000, 200  # characters of one field; of the name of a thing
 _MOST = {"media": 256, "gaze": 20_000, "names": 500}
 _NAMES = ("visible", "absent", "actions", "locations")
 _FACTS = ("diagnosis", "findings", "birads", "view")
@@ -142,10 +142,10 @@ def _record(value: dict[str, Any], place: Place, folder: Path) -> SourceRecord |
     return SourceRecord(name, scenario, cluster, media, procedure, phase, site, start, end, gaze, context, scene)
 
 
-def _text(value: Any, place: Place, field: str) -> str | None:
+def _text(value: Any, place: Place, field: str, longest: int = LONGEST_TEXT) -> str | None:
     text = place.text(value, field)
-    if text is not None and len(text) > LONGEST_TEXT:
-        place.report("not-text", f"{len(text)} characters", f"at most {LONGEST_TEXT}", field)
+    if text is not None and len(text) > longest:
+        place.report("not-text", f"{len(text)} characters", f"at most {longest}", field)
         return None
     return text
 
@@ -171,18 +171,22 @@ def _media(value: Any, place: Place, folder: Path) -> tuple[str, ...] | None:
         text = _text(row, place, "media")
         if text is None:
             return None
-        parts = PurePosixPath(text.replace("\\", "/"))
-        if (
-            parts.is_absolute()
-            or ".." in parts.parts
-            or ":" in text
-            or "\0" in text
-            or leads_out(folder / text, folder)
-        ):
+        if not stays_inside(folder, text):
             place.report("path-escape", shown(text), "a path inside the folder of the file", "media")
             return None
         kept.append(text)
     return tuple(kept)
+
+
+def stays_inside(folder: Path, name: str) -> bool:
+    """Whether a path that a file names stays in the file's folder, on every disk and behind every link.
+
+    >>> [stays_inside(Path("data"), name) for name in ("a/1.png", "../1.png", "/etc/passwd", "C:/x")]
+    [True, False, False, False]
+    """
+    parts = PurePosixPath(name.replace("\\", "/"))
+    odd = parts.is_absolute() or ".." in parts.parts or ":" in name or "\0" in name
+    return not odd and not leads_out(folder / name, folder)
 
 
 def _gaze(value: Any, place: Place) -> tuple[Gaze, ...] | None:
@@ -214,7 +218,7 @@ def _scene(value: Any, place: Place) -> Scene | None:
     lists: dict[str, tuple[str, ...]] = {}
     for key in _NAMES:
         rows = _bounded(scene.get(key), place, f"scene {key}", _MOST["names"])
-        texts = [_text(row, place, f"scene {key}") for row in rows or ()]
+        texts = [_text(row, place, f"scene {key}", LONGEST_NAME) for row in rows or ()]
         if rows is None or None in texts:
             return None
         lists[key] = tuple(text for text in texts if text is not None)

@@ -26,11 +26,14 @@ class Handler(BaseHTTPRequestHandler):
         body: dict[str, Any] = {"choices": [{"message": message, "finish_reason": "stop"}]}
         body["usage"] = {"prompt_tokens": 100, "completion_tokens": 10}
         data = json.dumps(body if said is not None else {"error": {"message": "sorry"}}).encode()
-        self.send_response(200 if said is not None else 400)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+        try:
+            self.send_response(200 if said is not None else 400)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+        except OSError:  # the client was killed
+            self.close_connection = True
 
     def log_message(self, format: str, *args: object) -> None:
         """Quiet."""

@@ -128,6 +128,8 @@ def test_doses_ranges_and_years_are_no_coordinates() -> None:
         "I am at point of no return: which step do I take?",
         "I see two instruments (a hook and a clip applier): which do I use?",
         "At 5 cm dilation, what do I do?",
+        "I see a 2 x 3 cm mass in the area I am watching: what do I check?",
+        "I have passed grade 3 of the left side: what do I do?",
     ):
         assert failed("open_surgery", drafted("open_surgery", question=text)) == set(), text
 

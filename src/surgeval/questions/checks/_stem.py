@@ -19,13 +19,13 @@ _NUMBER = r"[+-]?(?:\d+(?:[.,]\d+)?|[.,]\d+)"
 _DIGIT_WORD = r"(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten)"
 _PLACE = r"(?:frame|image|picture|screen|view|width|height|left|right|top|bottom|edge)"
 _COORDINATES = re.compile(
-    rf"\b[xy]\s*(?:[=:≈~]|is|at|of|coordinate)?\s*{_NUMBER}(?![\w])"  # x = 0.5, y 0.3
+    rf"(?<!\d )\b[xy]\s*(?:[=:≈~]|is|at|of|coordinate)?\s*{_NUMBER}(?![\w])"  # x = 0.5, y 0.3
     rf"|[(\[]\s*{_NUMBER}\s*[,;]\s*{_NUMBER}\s*[)\]]"  # (0.4, 0.6)
     rf"|\b(?:gaze |fixation |eye )?points?\s*(?:#|no\.?|number|index)?\s*{_DIGIT_WORD}\b"
     rf"|\b(?:fixations?|gaze)\s*(?:#|no\.?|number|index|sample)\s*{_DIGIT_WORD}\b|\bfixations?\s+\d+\b"
     r"|\bcoordinates?\b|\bnormali[sz]ed (?:position|location)"
     rf"|{_NUMBER}\s*(?:px|pixels?)\b"
-    rf"|{_NUMBER}\s*(?:%|percent)?\s*(?:of|from|along|across|down)\s+(?:the\s+)?(?:\w+\s+)?{_PLACE}\b",
+    rf"|(?:{_NUMBER}\s*(?:%|percent)|0?[.,]\d+)\s*(?:of|from|along|across|down)\s+(?:the\s+)?(?:\w+\s+)?{_PLACE}\b",
     re.IGNORECASE,
 )
 _WHERE = re.compile(
