@@ -150,7 +150,8 @@ def check(
 
 def _tell_report(report: SetReport, every: bool) -> None:
     say = console().print
-    say(f"{report.items} questions, {'no check failed' if report.sound else f'{len(report.faults)} faults'}")
+    faults = "no check failed" if report.sound else f"faults: {len(report.faults)}"
+    say(f"{report.items} questions, {faults}")
     if every:
         print_table("", ("check", "where", "found"), [(f.check, f.where, f.found) for f in report.faults])
     elif not report.sound:

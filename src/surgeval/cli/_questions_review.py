@@ -52,7 +52,7 @@ def review(
 
 
 def _show(desk: Review, item: IntentQuestion, number: int, count: int) -> None:
-    from surgeval.questions import Adjudication
+    from surgeval.questions import Adjudication, gaze_in_words
 
     say = console().print
     say(f"\n── {number} of {count}: {item.id} ──")
@@ -62,6 +62,8 @@ def _show(desk: Review, item: IntentQuestion, number: int, count: int) -> None:
     )
     for media in item.media[:8]:
         say(f"  {desk.questions.folder / media}")
+    if item.gaze:
+        say(f"gaze:\n{gaze_in_words(item.gaze, 5)}")
     say(f"\n{item.question}")
     for k, option in enumerate(item.options):
         mark = "→" if k == item.answer else " "

@@ -5,6 +5,7 @@ without seeing one another, `export_set` writes what they accepted. Neither know
 """
 
 from surgeval.questions._folder import QuestionSet, open_set
+from surgeval.questions._gaze_words import gaze_in_words
 from surgeval.questions._inspect import SetReport, inspect_set
 from surgeval.questions.agreement import AgreementRow, agreement
 from surgeval.questions.clips import ClipOptions, dataset_clips, table_clips
@@ -57,6 +58,7 @@ __all__ = [
     "export_set",
     "fitting_templates",
     "gaze_confirmed",
+    "gaze_in_words",
     "guessable",
     "image_records",
     "inspect_set",

@@ -8,8 +8,6 @@ from surgeval.records import Gaze
 
 __all__ = ["gaze_in_words", "region_of"]
 
-_MOST = 24  # fixations told; the longest ones of a long recording
-
 
 def region_of(x: float, y: float) -> str:
     """The ninth of the picture that a point lies in.
@@ -22,13 +20,13 @@ def region_of(x: float, y: float) -> str:
     return f"{row} {column}".strip() or "centre"
 
 
-def gaze_in_words(gaze: Sequence[Gaze]) -> str:
+def gaze_in_words(gaze: Sequence[Gaze], most: int = 24) -> str:
     """A line per fixation in order of time, the longest ones where there are many.
 
     >>> print(gaze_in_words([Gaze(0.4, 0.9, 0.1, 0.35)]))
     at 0.40 s for 0.35 s: upper right (x 0.90, y 0.10)
     """
-    longest = sorted(gaze, key=lambda fixation: -fixation.duration)[:_MOST]
+    longest = sorted(gaze, key=lambda fixation: -fixation.duration)[:most]
     told = [
         f"at {g.t:.2f} s for {g.duration:.2f} s: {region_of(g.x, g.y)} (x {g.x:.2f}, y {g.y:.2f})"
         for g in sorted(longest, key=lambda fixation: fixation.t)

@@ -53,6 +53,7 @@ def draft_of(item: IntentQuestion) -> Draft:
         item.skill, item.question, item.options, (item.answer,), tuple(label.label for label in item.labels),
         tuple(label.reason for label in item.labels), item.trap if item.labels else None, item.gaze_dependent,
         item.observable, kind, source.removeprefix(_RARE), int(year[1]) if year else None, None, item.skill,
+        f"{' '.join(item.media)} {item.start} {item.end}",
     )  # fmt: skip
 
 

@@ -50,6 +50,7 @@ class Draft:
     year: int | None = None
     habit: int | None = None
     called: str = ""  # the skill as the generator wrote it
+    scene: str = ""  # which pictures it is about
 
 
 def read_drafts(reply: str, template: Template) -> tuple[Draft, ...]:
@@ -91,7 +92,7 @@ def _draft(row: Any, where: str, template: Template) -> Draft:
         raise UnreadableReply(f'{where}: "options" is no list of options')
     entries: list[Mapping[str, Any]] = [o if isinstance(o, dict) else {"text": o} for o in options]
     texts = tuple(_text(entry.get("text"), f"{where}: an option") for entry in entries)
-    told = row.get("source")
+    told = row.get("source") if template.rules.sources else None  # nobody asked the others for one
     source: Mapping[str, Any] = told if isinstance(told, dict) else {}
     called = _text(row.get("skill"), f'{where}: "skill"')
     return Draft(

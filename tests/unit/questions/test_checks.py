@@ -218,6 +218,7 @@ def test_the_same_question_twice_in_a_set_is_told() -> None:
     turned = replace(draft, options=("Clip", "hook"), answers=(1,))
     assert [fault.check for fault in check_set({"a": draft, "b": turned})] == ["questions-distinct"]
     assert check_set({"a": draft, "b": replace(turned, question="What do I hold?")}) == []
+    assert check_set({"a": draft, "b": replace(turned, scene="other pictures")}) == []
 
 
 def test_rules_without_demands_ask_nothing_special() -> None:

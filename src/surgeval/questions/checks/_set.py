@@ -74,10 +74,10 @@ def positions_balanced(drafts: Mapping[str, Draft]) -> str:
 
 
 def questions_distinct(drafts: Mapping[str, Draft]) -> str:
-    """No two questions have the same text and the same options."""
+    """No two questions about the same pictures have the same text and the same options."""
     seen: dict[tuple[str, ...], str] = {}
     for name, draft in drafts.items():
-        key = (plain(draft.question), *sorted(map(plain, draft.options)))
+        key = (draft.scene, plain(draft.question), *sorted(map(plain, draft.options)))
         if key in seen:
             return f"{seen[key]} and {name} ask the same"
         seen[key] = name
