@@ -73,7 +73,7 @@ def _with(chance: float, item: IntentQuestion, *salt: str) -> int:
 
 
 def oracle(item: IntentQuestion, role: str, condition: str) -> int | None:
-    return item.answer
+    return text_prior(item, role, condition) if condition == "text-only" else item.answer
 
 
 def guesser(item: IntentQuestion, role: str, condition: str) -> int | None:
@@ -156,7 +156,7 @@ def make_cases(items: Sequence[IntentQuestion], answerer: Answerer, conditions: 
 
 def write_run(folder: Path, items: Sequence[IntentQuestion], cases: Sequence[Case], name: str, **config: Any) -> Path:
     """A run folder as the protocol leaves it."""
-    from surgeval.protocols.intent._stored import save_items
+    from surgeval.protocols.intent._items import ItemSet, save_items
 
     manifest = Manifest("intent", {"prompt": 1, "gaze": "both", "frames": 8, "invalid": "wrong", "subset": "", **config},
                         {"name": "planted"}, {"name": name})  # fmt: skip
@@ -164,5 +164,5 @@ def write_run(folder: Path, items: Sequence[IntentQuestion], cases: Sequence[Cas
     for case in cases:
         by_video.setdefault(case.cluster, []).append(case)
     run([Unit(video, video) for video in by_video], by_video.__getitem__, folder=folder, manifest=manifest, progress=False)
-    save_items(folder, items)
+    save_items(folder, ItemSet(tuple(items)))
     return folder

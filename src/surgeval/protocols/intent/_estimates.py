@@ -6,6 +6,7 @@ two tables (`item`, `cell`), so that the difficulty of the items cancels out.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -29,7 +30,8 @@ class _Sums:
     clusters: tuple[str, ...]
     hits: Floats
     totals: Floats
-    weights: Floats
+    weights: Floats  # whole numbers, over `parts`
+    parts: int
 
     @classmethod
     def of(cls, rows: pl.DataFrame, weights: Weights, value: str, clusters: Sequence[str]) -> _Sums:
@@ -40,12 +42,14 @@ class _Sums:
             if cell in cells:
                 hits[places[cluster], cells[cell]] += right
                 totals[places[cluster], cells[cell]] += 1
-        return cls(tuple(clusters), hits, totals, np.array([float(weight) for weight in weights.values()]))
+        parts = math.lcm(*(weight.denominator for weight in weights.values()))  # six thirds of one are exactly two
+        whole = np.array([float(weight * parts) for weight in weights.values()])
+        return cls(tuple(clusters), hits, totals, whole, parts)
 
     def beside(self, other: _Sums) -> _Sums:
         """Both runs' videos, those of the other after ours: mixtures of the two are then multiplicities."""
         return _Sums((*self.clusters, *other.clusters), np.vstack([self.hits, other.hits]),
-                     np.vstack([self.totals, other.totals]), self.weights)  # fmt: skip
+                     np.vstack([self.totals, other.totals]), self.weights, self.parts)  # fmt: skip
 
     @property
     def number(self) -> Callable[[Ints], Floats]:
@@ -54,7 +58,7 @@ class _Sums:
         def of(counted: Ints) -> Floats:
             with np.errstate(invalid="ignore"):
                 shares = (counted @ self.hits) / (counted @ self.totals)
-            made: Floats = shares @ self.weights
+            made: Floats = (shares @ self.weights) / self.parts
             return made
 
         return of

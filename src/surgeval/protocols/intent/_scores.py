@@ -12,10 +12,11 @@ from typing import Literal, TypeAlias
 
 import polars as pl
 
+from surgeval.protocols.intent._items import rejecting_options
 from surgeval.protocols.intent._weights import SKILLS
 from surgeval.records import IntentQuestion
 
-__all__ = ["PLAIN", "Invalid", "answers_of", "pairs_of", "rejecting_option", "roles_of", "scored_cells"]
+__all__ = ["PLAIN", "Invalid", "answers_of", "pairs_of", "roles_of", "scored_cells"]
 
 Invalid: TypeAlias = Literal["wrong", "drop"]
 PLAIN = "plain"
@@ -60,18 +61,6 @@ def answers_of(items: Sequence[IntentQuestion], cases: pl.DataFrame) -> pl.DataF
     )
 
 
-def rejecting_option(trap: IntentQuestion, twin: IntentQuestion) -> int | None:
-    """Which option of the twin rejects the premise: the one that is right in the trap.
-
-    >>> def item(name, options, answer):
-    ...     return IntentQuestion(name, "s", "v", (), "spatial", "absolute", "?", options, answer)
-    >>> rejecting_option(item("1", ("to see", "I do not cut"), 1), item("2", ("I do not cut", "to see"), 1))
-    0
-    """
-    text = trap.options[trap.answer]
-    return twin.options.index(text) if text in twin.options else None
-
-
 def pairs_of(items: Sequence[IntentQuestion], answers: pl.DataFrame, condition: str = PLAIN) -> pl.DataFrame:
     """Cognitive traps with their true-premise twins, both answered under one condition.
 
@@ -79,6 +68,7 @@ def pairs_of(items: Sequence[IntentQuestion], answers: pl.DataFrame, condition: 
     (both could be read), `chance` (of guessing both), and the strict readings of the two.
     """
     by_id = {item.id: item for item in items}
+    rejects = rejecting_options(items)
     said = {
         row["item"]: row
         for row in answers.filter((pl.col("condition") == condition) & (pl.col("status") == "ok")).iter_rows(named=True)
@@ -89,7 +79,7 @@ def pairs_of(items: Sequence[IntentQuestion], answers: pl.DataFrame, condition: 
         if twin is None or item.id not in said or twin.id not in said:
             continue
         trap_said, twin_said = said[item.id], said[twin.id]
-        rejecting = rejecting_option(item, twin)
+        rejecting = rejects.get(twin.id)
         rows.append({
             "item": item.id, "twin": twin.id, "cluster": item.cluster, "scenario": item.scenario,
             "trap_right": trap_said["right"], "twin_right": twin_said["right"],

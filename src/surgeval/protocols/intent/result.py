@@ -28,8 +28,9 @@ from surgeval.protocols.intent._interventions import (
     trap_removal,
     under,
 )
+from surgeval.protocols.intent._items import load_items
 from surgeval.protocols.intent._scores import PLAIN, Invalid, answers_of, scored_cells
-from surgeval.protocols.intent._stored import load_answers, load_items
+from surgeval.protocols.intent._stored import load_answers
 from surgeval.protocols.intent._weights import DIMENSIONS, LABELS, NUMBERS, SKILLS
 from surgeval.protocols.pictures import load_pictures
 from surgeval.protocols.verdict import Verdict
@@ -200,7 +201,7 @@ def load_intent(folder: str | Path, *, invalid: Invalid | None = None, name: str
     rule = invalid or record.manifest.config.get("invalid", "wrong")
     if rule not in ("wrong", "drop"):
         raise DataError(place / "run.json", field="config.invalid", found=repr(rule)[:60], expected="wrong or drop")
-    items = load_items(place)
+    items = load_items(place).items
     pictures, odd = load_pictures(place)
     return IntentScores(
         name=name or _name(record) or place.resolve().name, record=record, items=items,
