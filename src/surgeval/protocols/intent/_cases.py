@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Literal, TypeAlias
 
 import polars as pl
 
@@ -17,7 +16,6 @@ from surgeval.errors import DataError
 __all__ = [
     "CONDITIONS",
     "SCHEMA",
-    "Intervention",
     "case_id",
     "is_condition",
     "load_intent_cases",
@@ -25,7 +23,6 @@ __all__ = [
     "split_id",
 ]
 
-Intervention: TypeAlias = Literal["gaze", "text-only", "again", "order", "wrong-gaze"]
 CONDITIONS = ("plain", "gaze", "text-only", "wrong-gaze", "again")  # and `rotated-1` to `rotated-7`
 _ROTATED = re.compile(r"rotated-([1-7])", re.ASCII)
 
