@@ -53,8 +53,11 @@ class ItemSet:
         return tuple(item for item in self.items if item.cluster in self.train) or self.items
 
 
-def open_items(data: str | Path) -> ItemSet:
-    """The items of a file, of a folder that holds `items.jsonl`, or of a phantom; read and checked as a whole."""
+def open_items(data: str | Path, *, media: bool = True) -> ItemSet:
+    """The items of a file, of a folder that holds `items.jsonl`, or of a phantom; read and checked as a whole.
+
+    With `media` the pictures have to be there.
+    """
     path = Path(data)
     if path.is_dir() and (path / ITEMS).is_file():
         path = path / ITEMS  # pictures beside it may look like another dataset
@@ -62,7 +65,7 @@ def open_items(data: str | Path) -> ItemSet:
     items = tuple(question for question in dataset.questions() if isinstance(question, IntentQuestion))
     if not items:
         raise BadInput(f"{data}: found no multiple-choice items, expected the lines of an {ITEMS}")
-    for item in items:
+    for item in items if media else ():
         check_media(dataset, item)
     train = frozenset(video.name for video in dataset.videos() if video.split == "train")
     return ItemSet(items, dataset, train)

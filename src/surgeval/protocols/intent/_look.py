@@ -97,7 +97,7 @@ class Eyes:
     """The pictures of posed items: their condition, part of the id, says what is shown."""
 
     def __init__(self, dataset: Dataset, seeing: Seeing) -> None:
-        self._dataset, self.seeing = dataset, seeing
+        self.dataset, self.seeing = dataset, seeing
         self._scene = Scene(dataset)
         self._image = lru_cache(maxsize=32)(read_image)  # an item is asked several times in a row
 
@@ -126,7 +126,7 @@ class Eyes:
         return moved_gaze(spots, tips, [(width, height) for width, height in sizes])
 
     def _moments(self, question: IntentQuestion) -> list[_Moment]:
-        paths = media_paths(self._dataset, question)
+        paths = media_paths(self.dataset, question)
         films = [path for path in paths if path.suffix.lower() in SUFFIXES]
         if films and len(paths) > 1:
             found = f"a video among {len(paths)} files"
