@@ -8,9 +8,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from surgeval.engine import Manifest, Unit, run
+from surgeval.protocols.intent._items import ItemSet, save_items
 from surgeval.protocols.intent._scores import roles_of
 from surgeval.protocols.intent._weights import DIMENSIONS, SKILLS
+from surgeval.protocols.pictures import save_pictures, thumbnail
 from surgeval.records import Case, Gaze, IntentQuestion
 
 Answerer: TypeAlias = Callable[[IntentQuestion, str, str], "int | None"]  # item, its role, condition → choice
@@ -19,6 +23,7 @@ OF_SKILL = {skill: dimension for dimension, pair in DIMENSIONS.items() for skill
 REJECTION = "that is not what I see here"
 QUADRANTS = ("in the upper left", "in the upper right", "in the lower left", "in the lower right")
 _CENTRES = dict(zip(QUADRANTS, ((0.25, 0.25), (0.75, 0.25), (0.25, 0.75), (0.75, 0.75)), strict=True))
+PICTURED = 60
 CONDITIONS = ("plain", "gaze", "text-only", "wrong-gaze", "rotated-1", "rotated-2", "rotated-3")
 
 
@@ -156,8 +161,6 @@ def make_cases(items: Sequence[IntentQuestion], answerer: Answerer, conditions: 
 
 def write_run(folder: Path, items: Sequence[IntentQuestion], cases: Sequence[Case], name: str, **config: Any) -> Path:
     """A run folder as the protocol leaves it."""
-    from surgeval.protocols.intent._items import ItemSet, save_items
-
     manifest = Manifest("intent", {"prompt": 1, "gaze": "both", "frames": 8, "invalid": "wrong", "subset": "", **config},
                         {"name": "planted"}, {"name": name})  # fmt: skip
     by_video: dict[str, list[Case]] = {}
@@ -165,4 +168,11 @@ def write_run(folder: Path, items: Sequence[IntentQuestion], cases: Sequence[Cas
         by_video.setdefault(case.cluster, []).append(case)
     run([Unit(video, video) for video in by_video], by_video.__getitem__, folder=folder, manifest=manifest, progress=False)
     save_items(folder, ItemSet(tuple(items)))
+    save_pictures(folder, {item.id: _picture(item) for item in items[:PICTURED]})
     return folder
+
+
+def _picture(item: IntentQuestion) -> bytes:
+    """A frame of one colour by item."""
+    shade = np.random.default_rng(sum(map(ord, item.id))).integers(40, 200, 3, dtype=np.uint8)
+    return thumbnail(np.full((64, 112, 3), shade, np.uint8))
