@@ -242,5 +242,4 @@ def outcomes(scores: IntentScores) -> pl.DataFrame:
 
 def _dimension(skill: str) -> str:
     """The dimension of a skill."""
-
     return next(dimension for dimension, pair in DIMENSIONS.items() if skill in pair)
