@@ -4,26 +4,22 @@
 of questions (`question_units`), `DatasetFrames` and `VideoFiles` hold the pictures.
 """
 
-from surgeval.asking._answerers import (
-    Answered,
-    Answerer,
-    Oracle,
-    PriorAnswerer,
-    RandomAnswerer,
-    Replay,
-    ShownFrame,
-    Unanswered,
-)
+from surgeval.asking._answerers import Answered, Answerer, ShownFrame, Unanswered
 from surgeval.asking._blocks import BLOCK, Asking, question_units
 from surgeval.asking._chat_answerer import ChatAnswerer, Prompt
+from surgeval.asking._choices import Rejections, say_choice
 from surgeval.asking._guess import object_classes, options_of, random_answer
 from surgeval.asking._media import DatasetFrames, Media, Shown, VideoFiles, pictures
 from surgeval.asking._model_spec import open_answerer
 from surgeval.asking._question import Asked, Timed
+from surgeval.asking._reference_rows import AlwaysAccept, AlwaysReject, Oracle, PriorAnswerer, RandomAnswerer
+from surgeval.asking._replay import Replay
 from surgeval.asking._store import AnswerStore
 
 __all__ = [
     "BLOCK",
+    "AlwaysAccept",
+    "AlwaysReject",
     "AnswerStore",
     "Answered",
     "Answerer",
@@ -36,6 +32,7 @@ __all__ = [
     "PriorAnswerer",
     "Prompt",
     "RandomAnswerer",
+    "Rejections",
     "Replay",
     "Shown",
     "ShownFrame",
@@ -48,4 +45,5 @@ __all__ = [
     "pictures",
     "question_units",
     "random_answer",
+    "say_choice",
 ]

@@ -53,13 +53,19 @@ class ItemSet:
         return tuple(item for item in self.items if item.cluster in self.train) or self.items
 
 
-def open_items(data: str | Path) -> ItemSet:
-    """The items of a file, of a folder that holds `items.jsonl`, or of a phantom; read and checked as a whole."""
-    dataset = open_dataset(Path(data))
+def open_items(data: str | Path, *, media: bool = True) -> ItemSet:
+    """The items of a file, of a folder that holds `items.jsonl`, or of a phantom; read and checked as a whole.
+
+    With `media` the pictures have to be there.
+    """
+    path = Path(data)
+    if path.is_dir() and (path / ITEMS).is_file():
+        path = path / ITEMS  # pictures beside it may look like another dataset
+    dataset = open_dataset(path, "intent") if path.is_file() else open_dataset(path)
     items = tuple(question for question in dataset.questions() if isinstance(question, IntentQuestion))
     if not items:
         raise BadInput(f"{data}: found no multiple-choice items, expected the lines of an {ITEMS}")
-    for item in items:
+    for item in items if media else ():
         check_media(dataset, item)
     train = frozenset(video.name for video in dataset.videos() if video.split == "train")
     return ItemSet(items, dataset, train)
@@ -99,10 +105,10 @@ def _labelled(item: IntentQuestion) -> int | None:
     return rejecting[0] if len(rejecting) == 1 else None
 
 
-def save_items(folder: Path, item_set: ItemSet) -> None:
+def save_items(folder: Path, items: Sequence[IntentQuestion]) -> None:
     """Write the items into a run's folder; media are named from the folder that holds them all."""
     lines = []
-    for item in item_set.items:
+    for item in items:
         record = intent_record(item, [_from_home(text) for text in item.media])
         lines.append(printable(json.dumps(record, ensure_ascii=False)))
     data = "".join(f"{line}\n" for line in lines).encode()
