@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+import polars as pl
 
-from surgeval.engine import Manifest, Unit, run
-from surgeval.protocols.intent._items import ItemSet, save_items
-from surgeval.protocols.intent._scores import roles_of
+from surgeval.engine import Manifest, RunRecord, Unit, run
+from surgeval.protocols.intent._items import save_items
+from surgeval.protocols.intent._scores import answers_of, roles_of
 from surgeval.protocols.intent._weights import DIMENSIONS, SKILLS
+from surgeval.protocols.intent.result import IntentScores
 from surgeval.protocols.pictures import save_pictures, thumbnail
 from surgeval.records import Case, Gaze, IntentQuestion
 
@@ -163,6 +165,20 @@ def make_cases(
     return made
 
 
+def scores_of(
+    items: Sequence[IntentQuestion], answerer: Answerer, conditions: Sequence[str] = CONDITIONS, **more: Any
+) -> IntentScores:
+    """What the protocol makes of the answers, without a folder."""
+    rows = [{"id": case.id, "cluster": case.cluster, "status": case.status, "reason": case.reason, **case.values}
+            for case in make_cases(items, answerer, conditions)]  # fmt: skip
+    cases = pl.DataFrame(rows, infer_schema_length=None)
+    absent = [pl.lit(None, dtype=pl.Int64).alias("distractor")] if "distractor" not in cases.columns else []
+    record = RunRecord(Manifest("intent"), "done", 1, 1, 0, cases.height, "", "", 0.0)
+    name = {answerer: name for name, answerer in ANSWERERS.items()}.get(answerer, "model")
+    answers = answers_of(items, cases.with_columns(*absent))
+    return IntentScores(**{"name": name, "record": record, "items": tuple(items), "answers": answers, **more})
+
+
 def write_run(folder: Path, items: Sequence[IntentQuestion], cases: Sequence[Case], name: str, **config: Any) -> Path:
     """A run folder as the protocol leaves it."""
     settings = {"prompt": 1, "gaze": "both", "frames": 8, "invalid": "wrong", "subset": "", **config}
@@ -177,7 +193,7 @@ def write_run(folder: Path, items: Sequence[IntentQuestion], cases: Sequence[Cas
         manifest=manifest,
         progress=False,
     )
-    save_items(folder, ItemSet(tuple(items)))
+    save_items(folder, items)
     save_pictures(folder, {item.id: _picture(item) for item in items[:PICTURED]})
     return folder
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import cv2
-import numpy as np
 import polars as pl
 
 from surgeval.pages import Card, Picture, Table
-from surgeval.protocols.intent._gaze import draw_circle, spot_at
 from surgeval.protocols.intent._scores import PLAIN
 from surgeval.protocols.intent._weights import SKILLS
 from surgeval.protocols.intent.evidence import ROLES, lettered
@@ -22,14 +19,8 @@ MOST_CARDS = 60
 
 
 def _picture(item: IntentQuestion, data: bytes) -> Picture:
-    """The stored picture with the gaze of its moment drawn on it."""
-    alt = f"{item.cluster}, {item.id}"
-    pixels = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
-    spot = spot_at(item.gaze, item.end)
-    if pixels is None or spot is None:
-        return Picture(data, alt)
-    drawn = draw_circle(np.ascontiguousarray(pixels[..., ::-1]), spot)
-    return Picture(drawn, f"{alt}: the gaze is circled")
+    """What the run kept of an item: its frames with the gaze circled."""
+    return Picture(data, f"{item.cluster}, {item.id}")
 
 
 def failed_traps(one: IntentScores) -> tuple[Card, ...]:

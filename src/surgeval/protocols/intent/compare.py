@@ -24,7 +24,7 @@ __all__ = ["compare_intent"]
 
 _FIRST = ("overall", "paired", "reliability", "perceptual", "cognitive", "twin", "over_rejection")
 _LOWER, _NEITHER = ("over_rejection",), ("asymmetry",)
-_SHOWN = ("prompt", "gaze", "frames", "longest_edge", "quality", "temperature", "max_tokens")
+_SHOWN = ("gaze", "sampling", "frames", "longest_edge", "jpeg_quality", "temperature", "max_tokens")
 
 
 def compare_intent(a: IntentScores | str | Path, b: IntentScores | str | Path) -> Comparison:
@@ -60,19 +60,8 @@ def _numbers(first: IntentScores, second: IntentScores) -> Iterator[Compared]:
 
 def _gain(first: IntentScores, second: IntentScores) -> Compared | None:
     """The difference of the gains by gaze: a weighted mean over the cells of both conditions."""
-
     key = ["item", "cell"]
-
-    def both_ways(scores: IntentScores) -> pl.DataFrame:
-        given, without = (under(scores.cells, condition) for condition in (GAZE, PLAIN))
-        kept = [
-            part.join(other, on=["item", "cell"], how="semi") for part, other in ((given, without), (without, given))
-        ]
-        return pl.concat(kept).with_columns(cell=pl.concat_str("condition", pl.lit("/"), "cell"))
-
-    both = both_ways(first).join(
-        both_ways(second), on=["item", "cell"], how="inner", suffix="_b", maintain_order="left"
-    )
+    both = _both_ways(first).join(_both_ways(second), on=key, how="inner", suffix="_b", maintain_order="left")
     skills = weights_of("overall", {cell.partition("/")[2] for cell in both["cell"].unique()})
     if not skills:
         return None
@@ -81,6 +70,13 @@ def _gain(first: IntentScores, second: IntentScores) -> Compared | None:
         **{f"{PLAIN}/{skill}": -weight for skill, weight in skills.items()},
     }
     return Compared("gaze_gain", "gain by gaze", gap_of(both, weights, "gaze_gain"), unit="share")
+
+
+def _both_ways(scores: IntentScores) -> pl.DataFrame:
+    """The cells asked with and without gaze, the condition in the name of the cell."""
+    given, without = (under(scores.cells, condition) for condition in (GAZE, PLAIN))
+    kept = [one.join(other, on=["item", "cell"], how="semi") for one, other in ((given, without), (without, given))]
+    return pl.concat(kept).with_columns(cell=pl.concat_str("condition", pl.lit("/"), "cell"))
 
 
 def _require_comparable(first: IntentScores, second: IntentScores) -> None:
