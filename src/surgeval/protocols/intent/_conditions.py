@@ -25,7 +25,7 @@ _LOOKING = frozenset({"gaze", "text-only", "wrong-gaze"})  # nothing changes for
 def posed(item: IntentQuestion, condition: str = "plain") -> IntentQuestion:
     """One item under one condition, as a question of its own: what is asked, by the id `ITEM@CONDITION`.
 
-    It keeps what the condition shows: no pictures in text alone, a gaze only where gaze is the condition.
+    Its id says the condition, and with it whether pictures are shown and gaze is drawn on them.
 
     >>> item = IntentQuestion("i1", "s", "v", (), "spatial", "absolute", "Where?", ("left", "right", "top"), answer=0)
     >>> asked = posed(item, "rotated-1")
@@ -39,8 +39,6 @@ def posed(item: IntentQuestion, condition: str = "plain") -> IntentQuestion:
         options=item.options[shift:] + item.options[:shift],
         answer=(item.answer - shift) % len(item.options),
         labels=item.labels[shift:] + item.labels[:shift],
-        media=() if condition == "text-only" else item.media,
-        gaze=item.gaze if condition in ("gaze", "wrong-gaze") else (),
     )
 
 

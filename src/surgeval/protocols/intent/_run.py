@@ -193,7 +193,11 @@ def ask_items(
     failed = asked_again(item_set, _choices(load_intent_cases(out))) if again else ()
     if failed:
         more = [replace(unit, key=f"again, {unit.key}") for unit in question_units(failed)]
-        summary = do([*units, *more], retry and not summary.failed)  # what has just failed is not asked a third time
+        whole = do([*units, *more], retry and not summary.failed)  # what has just failed is not asked a third time
+        summary = replace(
+            whole, done=summary.done + whole.done, resumed=whole.units - summary.done - whole.done,
+            damaged=summary.damaged + whole.damaged, seconds=summary.seconds + whole.seconds,
+        )  # fmt: skip
     cases = load_intent_cases(out)
     save_items(out, item_set.items)
     save_pictures(out, _pictures(item_set, cases, eyes, pictures))
