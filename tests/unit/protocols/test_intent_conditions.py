@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+from tests.unit.protocols.intent_world import make_items
 
 from surgeval.errors import BadInput
 from surgeval.protocols.intent._cases import is_condition, split_id
@@ -22,7 +23,6 @@ from surgeval.protocols.intent._conditions import (
 )
 from surgeval.protocols.intent._items import ItemSet
 from surgeval.records import Gaze, IntentQuestion, OptionLabel
-from tests.unit.protocols.intent_world import make_items
 
 ITEM = IntentQuestion(
     "i@1", "laparoscopy", "v", ("a.jpg",), "spatial", "absolute", "Where?", ("a", "b", "c"), 1, 0.0, 0.0,

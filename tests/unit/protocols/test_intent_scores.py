@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import polars as pl
 import pytest
+from tests.unit.protocols.intent_world import ANSWERERS, CONDITIONS, make_items, oracle, scores_of
 
 from surgeval.protocols.intent._interventions import trap_removal
 from surgeval.protocols.intent._scores import roles_of, scored_cells
@@ -13,7 +14,6 @@ from surgeval.protocols.intent._weights import SKILLS
 from surgeval.protocols.intent.result import IntentScores, outcomes
 from surgeval.protocols.intent.tables import reference_rows, set_table
 from surgeval.records import IntentQuestion
-from tests.unit.protocols.intent_world import ANSWERERS, CONDITIONS, make_items, oracle, scores_of
 
 
 @pytest.fixture(scope="module")

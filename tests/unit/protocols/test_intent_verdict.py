@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from tests.unit.protocols.intent_world import ANSWERERS, make_items, scores_of
 
 from surgeval.protocols.intent.result import IntentScores
 from surgeval.protocols.intent.verdict import RULES, IntentFacts, facts_of, reasons_of
 from surgeval.protocols.verdict import Verdict
 from surgeval.stats import Interval
-from tests.unit.protocols.intent_world import ANSWERERS, make_items, scores_of
 
 
 @pytest.fixture(scope="module")

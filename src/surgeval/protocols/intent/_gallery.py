@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from surgeval.pages import Card, Picture, Table
+from surgeval.pages import Card, Picture, Section, Table
 from surgeval.protocols.intent._scores import PLAIN
 from surgeval.protocols.intent._weights import SKILLS
 from surgeval.protocols.intent.evidence import ROLES, lettered
 from surgeval.protocols.intent.result import IntentScores
 from surgeval.records import IntentQuestion
 
-__all__ = ["failed_traps", "same_question", "same_question_table"]
+__all__ = ["failed_traps", "same_question_sections"]
 
 MOST_CARDS = 60
 
@@ -66,7 +66,19 @@ def _telling(results: Sequence[IntentScores]) -> list[tuple[IntentQuestion, list
     ]
 
 
-def same_question(results: Sequence[IntentScores]) -> tuple[Card, ...]:
+def same_question_sections(results: Sequence[IntentScores]) -> tuple[Section, ...]:
+    """The chapter on the same question put to several models; none for one model."""
+    tables = _table(results) if len(results) > 1 else ()
+    if not tables:
+        return ()
+    text = (
+        "One question per skill and scenario, that on which the models differ most, with every model's answer: ✓ "
+        "right, ✗ wrong. In the manner of the paper's Figure 4."
+    )
+    return (Section("The same question, several models", text, cards=_cards(results), tables=tables),)
+
+
+def _cards(results: Sequence[IntentScores]) -> tuple[Card, ...]:
     """The paper's Figure 4: one question per skill and scenario, every model's answer marked right or wrong."""
     pictures = {name: data for one in results for name, data in one.pictures.items()}
     made = []
@@ -82,7 +94,7 @@ def same_question(results: Sequence[IntentScores]) -> tuple[Card, ...]:
     return tuple(made)
 
 
-def same_question_table(results: Sequence[IntentScores]) -> tuple[Table, ...]:
+def _table(results: Sequence[IntentScores]) -> tuple[Table, ...]:
     """The same as a table, with the questions that have no picture."""
     rows = [
         (item.scenario.replace("_", " "), item.skill, item.question, lettered(item, item.answer),

@@ -15,6 +15,7 @@ from surgeval.datasets import intent_record
 from surgeval.errors import BadInput, visible
 from surgeval.protocols.contract import Compared, Comparison, few_video_notes
 from surgeval.protocols.intent._estimates import difference_of, gap_of
+from surgeval.protocols.intent._gallery import same_question_sections
 from surgeval.protocols.intent._interventions import GAZE, under
 from surgeval.protocols.intent._scores import PLAIN
 from surgeval.protocols.intent._weights import LABELS, NUMBERS, Weights, weights_of
@@ -43,7 +44,7 @@ def compare_intent(a: IntentScores | str | Path, b: IntentScores | str | Path) -
     return Comparison(
         protocol="intent", a=first.name, b=second.name, numbers=numbers,
         settings={"invalid": first.invalid, "items": len(first.items), "subset": first.subset},
-        notes=(*few_video_notes(videos), *_notes(first, second)),
+        notes=(*few_video_notes(videos), *_notes(first, second)), sections=same_question_sections([first, second]),
     )  # fmt: skip
 
 

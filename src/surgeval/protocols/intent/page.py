@@ -12,7 +12,7 @@ from surgeval.pages import Fact, Plot, Section, save_figures, save_tables, write
 from surgeval.protocols.evidence_page import evidence_of
 from surgeval.protocols.intent import _page_tables as readable
 from surgeval.protocols.intent._ceiling import gaze_ceiling
-from surgeval.protocols.intent._gallery import failed_traps, same_question, same_question_table
+from surgeval.protocols.intent._gallery import failed_traps, same_question_sections
 from surgeval.protocols.intent._weights import SKILLS
 from surgeval.protocols.intent.figures import intent_figures
 from surgeval.protocols.intent.result import IntentScores
@@ -133,7 +133,7 @@ def intent_sections(results: Sequence[IntentScores], plots: Mapping[str, Plot]) 
         Section("The trap taken away", _REMOVAL, tables=readable.removal_tables(results)),
         Section("Another order, another gaze", _ORDER, tables=readable.order_tables(results)),
         Section("Scenarios", "", figures=plot("scenarios", "set"), tables=readable.scenario_tables(results)),
-        *(_same(results) if several else ()),
+        *same_question_sections(results),
         *(Section(f"Failed traps: {one.name}" if several else "Failed traps",
                   "What it chose and what is right; the circle is where the surgeon looked.", cards=cards)
           for one in results if (cards := failed_traps(one))),
@@ -143,15 +143,6 @@ def intent_sections(results: Sequence[IntentScores], plots: Mapping[str, Plot]) 
     kept = [one for one in sections if one.tables or one.figures or one.cards or one.evidence or one.facts]
     first = verdict_sections({one.name: one.verdict() for one in results}, _warnings(results))
     return (*first, *kept, Section("How it was computed", f"{_METHOD}\n\n{_METRIC}"))
-
-
-def _same(results: Sequence[IntentScores]) -> tuple[Section, ...]:
-    text = (
-        "One question per skill and scenario, that on which the models differ most, with every model's answer: ✓ "
-        "right, ✗ wrong. In the manner of the paper's Figure 4."
-    )
-    return (Section("The same question, several models", text, cards=same_question(results),
-                    tables=same_question_table(results)),)  # fmt: skip
 
 
 def _ceiling(results: Sequence[IntentScores]) -> str:
