@@ -202,13 +202,13 @@ def run_focus(
 class _Window:
     """The frames that a question is about, small and side by side, also where the model did not look at them."""
 
-    eyes: Media | None
+    eyes: Media[VqaQuestion] | None
     question_set: QuestionSet
     questions: Mapping[str, VqaQuestion]
     shown: Shown
 
     @cached_property
-    def media(self) -> Media | None:
+    def media(self) -> Media[VqaQuestion] | None:
         """What the model looked through, or the frames of the dataset."""
         return self.eyes or _frames_of(self.question_set, {question.video for question in self.questions.values()})
 
@@ -231,7 +231,7 @@ class _Window:
 
 def _media(
     answerer: Answerer[VqaQuestion], question_set: QuestionSet, questions: tuple[VqaQuestion, ...], folder: Path | None
-) -> Media | None:
+) -> Media[VqaQuestion] | None:
     videos = {question.video for question in questions}
     if folder is not None:
         films = VideoFiles(folder, videos)  # checked also for a model that does not look: it was named for a reason
@@ -239,14 +239,14 @@ def _media(
     return _frames_of(question_set, videos) if answerer.looks else None
 
 
-def _frames_of(question_set: QuestionSet, videos: set[str]) -> Media | None:
+def _frames_of(question_set: QuestionSet, videos: set[str]) -> Media[VqaQuestion] | None:
     """The frames of the dataset that the questions are of, where it has any."""
     if question_set.dataset is None or question_set.dataset.format == "focus":
         return None
     return DatasetFrames(question_set.dataset, videos)
 
 
-def _notes(answerer: Answerer[VqaQuestion], eyes: Media | None) -> tuple[str, ...]:
+def _notes(answerer: Answerer[VqaQuestion], eyes: Media[VqaQuestion] | None) -> tuple[str, ...]:
     if eyes is not None or not answerer.costly:
         return ()
     if answerer.looks:
