@@ -8,7 +8,7 @@ import pytest
 from tests.unit.protocols.intent_world import ANSWERERS, make_items, scores_of
 
 from surgeval.protocols.intent.result import IntentScores
-from surgeval.protocols.intent.verdict import RULES, IntentFacts, facts_of, reasons_of
+from surgeval.protocols.intent.verdict import IntentFacts, facts_of, reasons_of
 from surgeval.protocols.verdict import Verdict
 from surgeval.stats import Interval
 
@@ -122,7 +122,3 @@ def test_a_higher_pair_share_never_makes_it_worse() -> None:
     order = [False, None, True]
     ranks = [order.index(holds(share / 100)) for share in range(0, 90, 2)]
     assert ranks == sorted(ranks)
-
-
-def test_every_rule_is_named_in_the_documentation() -> None:
-    assert len(RULES) == 11
