@@ -6,7 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, TypeVar, get_args
 
 from surgeval.errors import BadInput
 from surgeval.protocols.intent._cases import case_id, rotation, split_id
@@ -19,6 +19,7 @@ __all__ = ["DEFAULT_INTERVENTIONS", "INTERVENTIONS", "Intervention", "asked_agai
 Intervention: TypeAlias = Literal["gaze", "text-only", "again", "order", "wrong-gaze"]
 INTERVENTIONS: tuple[Intervention, ...] = get_args(Intervention)
 DEFAULT_INTERVENTIONS: tuple[Intervention, ...] = ("gaze", "text-only", "again")
+AnySet = TypeVar("AnySet", bound=ItemSet)
 _LOOKING = frozenset({"gaze", "text-only", "wrong-gaze"})  # nothing changes for one who is shown no pictures
 
 
@@ -123,7 +124,7 @@ def numbers_asked(asked: Sequence[IntentQuestion], traps: int, *, again: bool) -
     return f"{said}, and the failed ones of {traps} traps again" if again and traps else said
 
 
-def stratified(item_set: ItemSet, limit: int | None, seed: int = 0) -> tuple[ItemSet, str]:
+def stratified(item_set: AnySet, limit: int | None, seed: int = 0) -> tuple[AnySet, str]:
     """A subset of at most so many items, spread over skills and traps, and its label; all items have no label.
 
     A trap brings its twins along: they are nothing without each other. The draw is the same for the same items.

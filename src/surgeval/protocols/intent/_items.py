@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
@@ -13,17 +13,16 @@ from surgeval.errors import BadInput, DataError, printable
 from surgeval.files import write_atomically
 from surgeval.records import IntentQuestion
 
-__all__ = ["ITEMS", "ItemSet", "load_items", "open_items", "rejecting_options", "save_items"]
+__all__ = ["ITEMS", "ItemSet", "OpenedItems", "load_items", "open_items", "rejecting_options", "save_items"]
 
 ITEMS = "items.jsonl"  # in a run's folder: the items as they were asked
 
 
 @dataclass(frozen=True)
 class ItemSet:
-    """Items in their order, the dataset that holds their pictures, and which clusters are for training."""
+    """Items in their order, and which clusters are for training."""
 
     items: tuple[IntentQuestion, ...]
-    dataset: Dataset | None = None
     train: frozenset[str] = frozenset()
 
     @cached_property
@@ -53,7 +52,14 @@ class ItemSet:
         return tuple(item for item in self.items if item.cluster in self.train) or self.items
 
 
-def open_items(data: str | Path, *, media: bool = True) -> ItemSet:
+@dataclass(frozen=True)
+class OpenedItems(ItemSet):
+    """Items with the dataset that holds their pictures."""
+
+    dataset: Dataset = field(kw_only=True)
+
+
+def open_items(data: str | Path, *, media: bool = True) -> OpenedItems:
     """The items of a file, of a folder that holds `items.jsonl`, or of a phantom; read and checked as a whole.
 
     With `media` the pictures have to be there.
@@ -68,7 +74,7 @@ def open_items(data: str | Path, *, media: bool = True) -> ItemSet:
     for item in items if media else ():
         check_media(dataset, item)
     train = frozenset(video.name for video in dataset.videos() if video.split == "train")
-    return ItemSet(items, dataset, train)
+    return OpenedItems(items, train, dataset=dataset)
 
 
 def rejecting_options(items: Sequence[IntentQuestion]) -> dict[str, int]:

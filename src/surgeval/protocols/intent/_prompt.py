@@ -71,7 +71,8 @@ def _context(question: IntentQuestion) -> str:
 def _told(pictures: Sequence[Picture]) -> str:
     if not pictures:
         return "No picture is given: choose the option that is most likely."
-    if not all(picture.timed for picture in pictures):
+    times = [picture.time for picture in pictures if picture.time is not None]
+    if len(times) < len(pictures):
         return f"{len(pictures)} pictures, in order." if len(pictures) > 1 else "One picture."
-    times = ", ".join(clock(picture.time) for picture in pictures)
-    return f"{len(pictures)} frames of a video, in order, at {times}." if len(pictures) > 1 else f"A frame at {times}."
+    told = ", ".join(map(clock, times))
+    return f"{len(pictures)} frames of a video, in order, at {told}." if len(pictures) > 1 else f"A frame at {told}."

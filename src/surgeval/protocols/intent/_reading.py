@@ -9,7 +9,7 @@ from typing import Any
 from surgeval.asking import Asking
 from surgeval.protocols.intent._cases import split_id
 from surgeval.protocols.intent._conditions import own_option
-from surgeval.protocols.intent._look import Eyes, shown_record
+from surgeval.protocols.intent._look import Eyes
 from surgeval.protocols.intent._reader import READ_BY_MODEL, ModelReader
 from surgeval.protocols.intent._scene import distractor_option
 from surgeval.qa.choices import read_choice
@@ -46,7 +46,7 @@ class ReadingWorker:
         if case.status == "ok":
             values |= case.values
             values |= self._choice(question, str(case.values["content"]))
-            values["shown"] = shown_record(self._eyes(question)) if self._eyes is not None else "[]"
+            values.setdefault("shown", "[]")  # one who does not look
             values["distractor"] = self._distractor(question) if condition == "wrong-gaze" else None
         return replace(case, values=values)
 

@@ -17,7 +17,7 @@ import cv2
 import numpy as np
 import polars as pl
 
-from surgeval.asking import BLOCK, Answerer, Asking, open_answerer, question_units
+from surgeval.asking import BLOCK, Answerer, Asking, Sampling, Shown, open_answerer, question_units
 from surgeval.engine import Manifest, RunSummary, Unit, fingerprint, run
 from surgeval.errors import BadInput, DataError, printable
 from surgeval.models import EMBEDDED, embedded_folder
@@ -37,7 +37,7 @@ from surgeval.protocols.intent._conditions import (
     stratified,
 )
 from surgeval.protocols.intent._gaze import GazeMode
-from surgeval.protocols.intent._items import ItemSet, open_items, save_items
+from surgeval.protocols.intent._items import ItemSet, OpenedItems, open_items, save_items
 from surgeval.protocols.intent._look import Eyes, Seeing
 from surgeval.protocols.intent._prompt import PROMPT_VERSION, item_messages
 from surgeval.protocols.intent._reader import ModelReader
@@ -68,6 +68,7 @@ def run_intent(
     interventions: Iterable[Intervention] = DEFAULT_INTERVENTIONS,
     gaze: GazeMode = "mark",
     frames: int = 8,
+    sampling: Sampling = "uniform",
     longest_edge: int = 1024,
     quality: int = 90,
     limit: int | None = None,
@@ -86,8 +87,8 @@ def run_intent(
     `model` is a name (`openai:MODEL@URL`, `hf:PATH`, `replay:FILE`, `prior[:TRAIN]`, `random[:SEED]`, `oracle`,
     `always-reject`, `always-accept`, an embedded model) or any `Answerer`. `interventions` says under which conditions
     items are asked beside the plain one. `gaze` says how gaze is shown: a circle (`mark`), in words (`text`), `both`,
-    or as a path (`trail`). Of a clip up to `frames` frames are shown, made smaller to `longest_edge` and sent as JPEGs
-    of this `quality`. `limit` asks only so many items, drawn evenly from skills and traps. `invalid` is what a reply
+    or as a path (`trail`). Of a clip up to `frames` frames are shown (`sampling`: `uniform`, around the `gaze`, or just
+    before the `question`), made smaller to `longest_edge` and sent as JPEGs of this `quality`. `limit` asks only so many items, drawn evenly from skills and traps. `invalid` is what a reply
     without a readable choice counts as; with `reader`, a second model reads those. `announce` is told how much will be
     asked. The same call resumes a run that was stopped; `retry` asks again what failed.
 
@@ -101,11 +102,12 @@ def run_intent(
     """
     _check(concurrency, limit, invalid)
     chosen = tuple(name for name in INTERVENTIONS if name in set(interventions))
-    seeing = Seeing(frames=frames, longest_edge=longest_edge, quality=quality, gaze=gaze)
+    shown = Shown(frames=frames, sampling=sampling, longest_edge=longest_edge, quality=quality)
+    seeing = Seeing(shown, gaze)
     item_set, subset = stratified(open_items(data), limit, seed)
     options = options or ChatOptions(max_tokens=MAX_TOKENS, timeout=120.0)
     answerer = _open(model, item_set, gaze, options) if isinstance(model, str) else model
-    eyes = Eyes(item_set.dataset, seeing) if item_set.dataset is not None else None
+    eyes = Eyes(item_set.dataset, item_set.items, seeing)
     reading = ModelReader(open_chat(reader, options, role="reader"), Path(out) / "reader.sqlite") if reader else None
     if isinstance(answerer, Responses):
         first, again = answerer.asked(item_set), False
@@ -114,8 +116,9 @@ def run_intent(
         again = "again" in chosen
     config = {
         "prompt": PROMPT_VERSION if answerer.costly else 0, "interventions": list(chosen), "gaze": gaze,
-        "gaze_style": asdict(seeing.style), "sampling": "uniform", "frames": frames, "longest_edge": longest_edge,
-        "jpeg_quality": quality, "temperature": options.temperature, "max_tokens": options.max_tokens, "seed": seed,
+        "gaze_style": asdict(seeing.style), "media": eyes.media.identity if answerer.looks else "none",
+        "sampling": sampling, "frames": frames, "longest_edge": longest_edge, "jpeg_quality": quality,
+         "temperature": options.temperature, "max_tokens": options.max_tokens, "seed": seed,
         "subset": subset, "limit": limit, "invalid": invalid, "reader": reading.identity if reading else "",
     }  # fmt: skip
     name = public_name(model) if isinstance(model, str) else answerer.identity
@@ -155,7 +158,7 @@ def _open(model: str, item_set: ItemSet, gaze: GazeMode, options: ChatOptions) -
 
 
 def ask_items(
-    item_set: ItemSet,
+    item_set: OpenedItems,
     answerer: Answerer[IntentQuestion],
     out: Path,
     *,
@@ -164,7 +167,7 @@ def ask_items(
     config: Mapping[str, Any],
     name: str,
     subset: str = "",
-    eyes: Eyes | None = None,
+    eyes: Eyes,
     reader: ModelReader | None = None,
     concurrency: int = 8,
     pictures: int = PICTURES,
@@ -227,21 +230,20 @@ def _notes(
     return tuple(notes)
 
 
-def _pictures(item_set: ItemSet, cases: pl.DataFrame, eyes: Eyes | None, count: int) -> dict[str, bytes]:
+def _pictures(item_set: OpenedItems, cases: pl.DataFrame, eyes: Eyes, count: int) -> dict[str, bytes]:
     """Small pictures by item, the gaze drawn: failed traps first, then what else was wrong, then the rest."""
-    if eyes is None or count < 1:
-        return {}
     choices = _choices(cases)
 
     def rank(item: IntentQuestion) -> int:
         right = choices.get(item.id, item.answer) == item.answer
         return 2 if right else 0 if item.trap is not None else 1
 
-    circled = Eyes(eyes.dataset, replace(eyes.seeing, frames=_BESIDE, gaze="mark"))
+    circled = replace(eyes.seeing, shown=replace(eyes.seeing.shown, frames=_BESIDE), gaze="mark")
+    look = Eyes(item_set.dataset, (), circled)
     made = {}
     for item in sorted(item_set.items, key=rank)[:count]:
         try:
-            shown = circled(posed(item, "gaze"))
+            shown = look(posed(item, "gaze"))
         except DataError:
             continue  # the case says what was wrong with the picture
         decoded = [cv2.imdecode(np.frombuffer(picture.jpeg, np.uint8), cv2.IMREAD_COLOR) for picture in shown]

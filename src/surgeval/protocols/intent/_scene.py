@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import NamedTuple
 
 from surgeval.datasets import Dataset
 from surgeval.protocols.intent._gaze import APART, Spot, mirrored, separation
-from surgeval.records import Frame, IntentQuestion
+from surgeval.records import Frame, ImageRef, IntentQuestion
 
 __all__ = ["Moved", "Scene", "Tip", "distractor_option", "moved_gaze"]
 
@@ -31,26 +30,20 @@ class Moved(NamedTuple):
 
 
 class Scene:
-    """The tips of the instruments in a dataset's frames, by the file of the frame; empty where it labels none."""
+    """The tips of the instruments in a dataset's frames, by the frame's image; empty where it labels none."""
 
-    def __init__(self, dataset: Dataset | None) -> None:
+    def __init__(self, dataset: Dataset) -> None:
         self._dataset = dataset
-        self._videos = {video.name for video in dataset.videos()} if dataset is not None else set()
+        self._videos = {video.name for video in dataset.videos()}
         self._of_video = lru_cache(maxsize=4)(self._read)  # items of one video are asked together
 
-    def tips(self, video: str, path: Path) -> tuple[Tip, ...]:
+    def tips(self, video: str, frame: ImageRef) -> tuple[Tip, ...]:
         """The tips in one frame."""
-        return self._of_video(video).get(path, ()) if video in self._videos else ()
+        return self._of_video(video).get(frame, ()) if video in self._videos else ()
 
-    def _read(self, video: str) -> Mapping[Path, tuple[Tip, ...]]:
-        if self._dataset is None:
-            return {}
+    def _read(self, video: str) -> Mapping[ImageRef, tuple[Tip, ...]]:
         names = self._dataset.space.instruments
-        return {
-            frame.image.path: _tips(frame, names)
-            for frame in self._dataset.frames(video)
-            if frame.image is not None and frame.image.frame is None
-        }
+        return {frame.image: _tips(frame, names) for frame in self._dataset.frames(video) if frame.image is not None}
 
 
 def _tips(frame: Frame, names: Sequence[str]) -> tuple[Tip, ...]:
@@ -82,10 +75,12 @@ def moved_gaze(
         [tip for tip in seen if spot is not None and separation(spot, tip.spot, *size) >= APART]
         for spot, seen, size in zip(spots, tips, sizes, strict=True)
     ]
-    track = ""
-    for spot, others, size in zip(spots, far, sizes, strict=True):
-        if spot is not None and others:
-            track = min(others, key=lambda tip: separation(spot, tip.spot, *size)).track
+    nearest = [
+        min((separation(spot, tip.spot, *size), tip.track) for tip in others)[1]
+        for spot, others, size in zip(spots, far, sizes, strict=True)
+        if spot is not None and others
+    ]
+    track = nearest[-1] if nearest else ""
     made: list[Moved | None] = []
     for spot, others, size in zip(spots, far, sizes, strict=True):
         tip = next((tip for tip in others if tip.track == track), None)

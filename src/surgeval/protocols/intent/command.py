@@ -33,6 +33,8 @@ _BLOCK = 32  # questions in flight at most: a run stores blocks of this size
 
 # How gaze is shown: a circle, coordinates in words, both, or the path.
 GazeName: TypeAlias = Literal["mark", "text", "both", "trail"]
+# Which frames of a clip are shown.
+SamplingName: TypeAlias = Literal["uniform", "gaze", "question"]
 # What a reply counts as in which no choice can be read.
 Invalid: TypeAlias = Literal["wrong", "drop"]
 
@@ -49,7 +51,7 @@ PicturesOption = Annotated[
 
 @grouped(
     {
-        READING: "gaze frames longest_edge jpeg_quality",
+        READING: "gaze frames sampling longest_edge jpeg_quality",
         RUNNING: "concurrency max_tokens timeout retry",
         SCORING: "invalid reader pictures seed",
     }
@@ -78,7 +80,10 @@ def run(
     gaze: Annotated[
         GazeName, typer.Option("--gaze", help="How gaze is shown: a circle, in words, both, or the path.")
     ] = "mark",
-    frames: Annotated[int, typer.Option("--frames", min=1, max=100, help="Frames of a clip, evenly spaced.")] = 8,
+    frames: Annotated[int, typer.Option("--frames", min=1, max=100, help="Frames of a clip.")] = 8,
+    sampling: Annotated[
+        SamplingName, typer.Option("--sampling", help="Which frames: evenly spaced, around the gaze, or the last.")
+    ] = "uniform",
     longest_edge: Annotated[
         int, typer.Option("--longest-edge", min=32, max=8192, help="Pixels; larger pictures are made smaller.")
     ] = 1024,
@@ -120,8 +125,8 @@ def run(
         from surgeval.protocols.intent.result import load_intent
 
         asked = run_intent(
-            data, model, out, interventions=chosen, gaze=gaze, frames=frames, longest_edge=longest_edge,
-            quality=jpeg_quality, limit=limit, seed=seed, invalid=invalid, concurrency=concurrency,
+            data, model, out, interventions=chosen, gaze=gaze, frames=frames, sampling=sampling,
+            longest_edge=longest_edge, quality=jpeg_quality, limit=limit, seed=seed, invalid=invalid, concurrency=concurrency,
             options=ChatOptions(max_tokens=max_tokens, timeout=timeout), reader=reader, pictures=pictures, retry=retry,
             progress=not json, announce=None if json else lambda text: shown.note(f"asking {text}"),
         )  # fmt: skip

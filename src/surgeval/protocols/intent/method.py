@@ -9,7 +9,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from surgeval.protocols.intent._conditions import stratified
 from surgeval.protocols.intent._items import open_items
 from surgeval.protocols.intent._look import Eyes, Seeing
 from surgeval.protocols.intent._responses import Responses, Source
@@ -48,11 +47,11 @@ def score_intent(
     """
     from surgeval.protocols.intent.result import load_intent
 
-    item_set, _ = stratified(open_items(data), None)
+    item_set = open_items(data)
     said = Responses(responses)
     folder = Path(out)
     config = {"prompt": 0, "interventions": [], "subset": "", "limit": None, "invalid": invalid}
-    eyes = Eyes(item_set.dataset, Seeing()) if item_set.dataset is not None else None
+    eyes = Eyes(item_set.dataset, item_set.items, Seeing())
     orphans = said.orphans(item_set)
     notes = (f"note: {orphans} responses are to no item of the set and were left out",) if orphans else ()
     ask_items(
