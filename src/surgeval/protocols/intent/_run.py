@@ -88,9 +88,10 @@ def run_intent(
     `always-reject`, `always-accept`, an embedded model) or any `Answerer`. `interventions` says under which conditions
     items are asked beside the plain one. `gaze` says how gaze is shown: a circle (`mark`), in words (`text`), `both`,
     or as a path (`trail`). Of a clip up to `frames` frames are shown (`sampling`: `uniform`, around the `gaze`, or just
-    before the `question`), made smaller to `longest_edge` and sent as JPEGs of this `quality`. `limit` asks only so many items, drawn evenly from skills and traps. `invalid` is what a reply
-    without a readable choice counts as; with `reader`, a second model reads those. `announce` is told how much will be
-    asked. The same call resumes a run that was stopped; `retry` asks again what failed.
+    before the `question`), made smaller to `longest_edge` and sent as JPEGs of this `quality`. `limit` asks only so
+    many items, drawn evenly from skills and traps. `invalid` is what a reply without a readable choice counts as; with
+    `reader`, a second model reads those. `announce` is told how much will be asked. The same call resumes a run that
+    was stopped; `retry` asks again what failed.
 
     >>> from tempfile import mkdtemp
     >>> folder = Path(mkdtemp())

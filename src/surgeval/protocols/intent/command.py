@@ -126,9 +126,10 @@ def run(
 
         asked = run_intent(
             data, model, out, interventions=chosen, gaze=gaze, frames=frames, sampling=sampling,
-            longest_edge=longest_edge, quality=jpeg_quality, limit=limit, seed=seed, invalid=invalid, concurrency=concurrency,
-            options=ChatOptions(max_tokens=max_tokens, timeout=timeout), reader=reader, pictures=pictures, retry=retry,
-            progress=not json, announce=None if json else lambda text: shown.note(f"asking {text}"),
+            longest_edge=longest_edge, quality=jpeg_quality, limit=limit, seed=seed, invalid=invalid,
+            concurrency=concurrency, options=ChatOptions(max_tokens=max_tokens, timeout=timeout), reader=reader,
+            pictures=pictures, retry=retry, progress=not json,
+            announce=None if json else lambda text: shown.note(f"asking {text}"),
         )  # fmt: skip
     scores = load_intent(out)
     page = _page(scores, out)
@@ -185,10 +186,9 @@ def _page(scores: IntentScores, out: Path) -> Path:
 
 def _numbers(scores: IntentScores) -> dict[str, Any]:
     headlines = [
-        {"key": headline.key, "label": headline.label, "value": headline.interval.estimate,
-         "low": headline.interval.low, "high": headline.interval.high, "chance": headline.chance}
+        {"key": headline.key, "label": headline.label, **headline.interval.to_json(), "chance": headline.chance}
         for headline in scores.headlines()
-    ]  # fmt: skip
+    ]
     return {
         "name": scores.name, "items": len(scores.items), "cases": scores.answers.height, "failed": scores.failed,
         "invalid_rate": scores.unreadable, "subset": scores.subset, "numbers": headlines, "notes": list(scores.notes),
