@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+import polars as pl
 
-from surgeval.engine import Manifest, Unit, run
-from surgeval.protocols.intent._items import ItemSet, save_items
-from surgeval.protocols.intent._scores import roles_of
+from surgeval.engine import Manifest, RunRecord, Unit, run
+from surgeval.protocols.intent._items import save_items
+from surgeval.protocols.intent._scores import answers_of, roles_of
 from surgeval.protocols.intent._weights import DIMENSIONS, SKILLS
+from surgeval.protocols.intent.result import IntentScores
 from surgeval.protocols.pictures import save_pictures, thumbnail
 from surgeval.records import Case, Gaze, IntentQuestion
 
@@ -27,7 +29,9 @@ PICTURED = 60
 CONDITIONS = ("plain", "gaze", "text-only", "wrong-gaze", "rotated-1", "rotated-2", "rotated-3")
 
 
-def make_items(videos: int = 12, scenarios: Sequence[str] = ("laparoscopy",), twins: bool = True) -> list[IntentQuestion]:
+def make_items(
+    videos: int = 12, scenarios: Sequence[str] = ("laparoscopy",), twins: bool = True
+) -> list[IntentQuestion]:
     """27 items per video, as the phantom has them: 12 of competency, 3 + 3 traps with their twins."""
     return [item for number in range(videos) for item in _video(number, scenarios[number % len(scenarios)], twins)]
 
@@ -137,7 +141,9 @@ ANSWERERS: dict[str, Answerer] = {
 }  # fmt: skip
 
 
-def make_cases(items: Sequence[IntentQuestion], answerer: Answerer, conditions: Sequence[str] = CONDITIONS) -> list[Case]:
+def make_cases(
+    items: Sequence[IntentQuestion], answerer: Answerer, conditions: Sequence[str] = CONDITIONS
+) -> list[Case]:
     """What a run stores: every item under `plain`, competency and traps under the others, failed traps again."""
     roles, made = roles_of(items), []
     for item in items:
@@ -150,7 +156,7 @@ def make_cases(items: Sequence[IntentQuestion], answerer: Answerer, conditions: 
             said = "" if choice is None else f"Answer: {'ABCDEFGH'[choice]}"
             values = {
                 "item": item.id, "condition": condition, "content": said, "choice": choice,
-                "strict": choice if len(item.id) % 2 else None, "reading": "empty" if choice is None else "ok",
+                "strict": choice if item.answer % 2 else None, "reading": "empty" if choice is None else "ok",
                 "latency": 0.5, "requests": 1, "prompt_tokens": 100, "completion_tokens": 4,
                 "shown": json.dumps([{"frame": 25, "time": 1.0, "width": 448, "height": 256, "sha256": item.id}]),
                 **({"distractor": (item.answer + 1) % len(item.options)} if condition == "wrong-gaze" else {}),
@@ -159,15 +165,35 @@ def make_cases(items: Sequence[IntentQuestion], answerer: Answerer, conditions: 
     return made
 
 
+def scores_of(
+    items: Sequence[IntentQuestion], answerer: Answerer, conditions: Sequence[str] = CONDITIONS, **more: Any
+) -> IntentScores:
+    """What the protocol makes of the answers, without a folder."""
+    rows = [{"id": case.id, "cluster": case.cluster, "status": case.status, "reason": case.reason, **case.values}
+            for case in make_cases(items, answerer, conditions)]  # fmt: skip
+    cases = pl.DataFrame(rows, infer_schema_length=None)
+    absent = [pl.lit(None, dtype=pl.Int64).alias("distractor")] if "distractor" not in cases.columns else []
+    record = RunRecord(Manifest("intent"), "done", 1, 1, 0, cases.height, "", "", 0.0)
+    name = {answerer: name for name, answerer in ANSWERERS.items()}.get(answerer, "model")
+    answers = answers_of(items, cases.with_columns(*absent))
+    return IntentScores(**{"name": name, "record": record, "items": tuple(items), "answers": answers, **more})
+
+
 def write_run(folder: Path, items: Sequence[IntentQuestion], cases: Sequence[Case], name: str, **config: Any) -> Path:
     """A run folder as the protocol leaves it."""
-    manifest = Manifest("intent", {"prompt": 1, "gaze": "both", "frames": 8, "invalid": "wrong", "subset": "", **config},
-                        {"name": "planted"}, {"name": name})  # fmt: skip
+    settings = {"prompt": 1, "gaze": "both", "frames": 8, "invalid": "wrong", "subset": "", **config}
+    manifest = Manifest("intent", settings, {"name": "planted"}, {"name": name})
     by_video: dict[str, list[Case]] = {}
     for case in cases:
         by_video.setdefault(case.cluster, []).append(case)
-    run([Unit(video, video) for video in by_video], by_video.__getitem__, folder=folder, manifest=manifest, progress=False)
-    save_items(folder, ItemSet(tuple(items)))
+    run(
+        [Unit(video, video) for video in by_video],
+        by_video.__getitem__,
+        folder=folder,
+        manifest=manifest,
+        progress=False,
+    )
+    save_items(folder, items)
     save_pictures(folder, {item.id: _picture(item) for item in items[:PICTURED]})
     return folder
 

@@ -1,4 +1,4 @@
-"""The paper's arithmetic: our aggregation reproduces its Tables 3 and 4 exactly, and Table 5 as far as it is consistent."""
+"""The paper's arithmetic: our aggregation reproduces Tables 3 and 4 exactly, Table 5 as far as it is consistent."""
 
 from __future__ import annotations
 

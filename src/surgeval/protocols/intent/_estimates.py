@@ -16,7 +16,14 @@ import polars as pl
 
 from surgeval.arrays import Floats, Ints
 from surgeval.protocols.intent._weights import Weights, weights_of
-from surgeval.stats import Difference, Interval, bootstrap_mean, bootstrap_statistic, paired_difference, paired_statistic
+from surgeval.stats import (
+    Difference,
+    Interval,
+    bootstrap_mean,
+    bootstrap_statistic,
+    paired_difference,
+    paired_statistic,
+)
 
 __all__ = ["chance_of", "difference_of", "estimate_of", "gap_of", "weighted_interval"]
 

@@ -4,32 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import cv2
-import numpy as np
 import polars as pl
 
-from surgeval.pages import Card, Picture, Table
-from surgeval.protocols.intent._gaze import draw_circle, spot_at
+from surgeval.pages import Card, Picture, Section, Table
 from surgeval.protocols.intent._scores import PLAIN
 from surgeval.protocols.intent._weights import SKILLS
 from surgeval.protocols.intent.evidence import ROLES, lettered
 from surgeval.protocols.intent.result import IntentScores
 from surgeval.records import IntentQuestion
 
-__all__ = ["failed_traps", "same_question", "same_question_table"]
+__all__ = ["failed_traps", "same_question_sections"]
 
 MOST_CARDS = 60
 
 
 def _picture(item: IntentQuestion, data: bytes) -> Picture:
-    """The stored picture with the gaze of its moment drawn on it."""
-    alt = f"{item.cluster}, {item.id}"
-    pixels = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
-    spot = spot_at(item.gaze, item.end)
-    if pixels is None or spot is None:
-        return Picture(data, alt)
-    drawn = draw_circle(np.ascontiguousarray(pixels[..., ::-1]), spot)
-    return Picture(drawn, f"{alt}: the gaze is circled")
+    """What the run kept of an item: its frames with the gaze circled."""
+    return Picture(data, f"{item.cluster}, {item.id}")
 
 
 def failed_traps(one: IntentScores) -> tuple[Card, ...]:
@@ -75,7 +66,19 @@ def _telling(results: Sequence[IntentScores]) -> list[tuple[IntentQuestion, list
     ]
 
 
-def same_question(results: Sequence[IntentScores]) -> tuple[Card, ...]:
+def same_question_sections(results: Sequence[IntentScores]) -> tuple[Section, ...]:
+    """The chapter on the same question put to several models; none for one model."""
+    tables = _table(results) if len(results) > 1 else ()
+    if not tables:
+        return ()
+    text = (
+        "One question per skill and scenario, that on which the models differ most, with every model's answer: ✓ "
+        "right, ✗ wrong. In the manner of the paper's Figure 4."
+    )
+    return (Section("The same question, several models", text, cards=_cards(results), tables=tables),)
+
+
+def _cards(results: Sequence[IntentScores]) -> tuple[Card, ...]:
     """The paper's Figure 4: one question per skill and scenario, every model's answer marked right or wrong."""
     pictures = {name: data for one in results for name, data in one.pictures.items()}
     made = []
@@ -91,7 +94,7 @@ def same_question(results: Sequence[IntentScores]) -> tuple[Card, ...]:
     return tuple(made)
 
 
-def same_question_table(results: Sequence[IntentScores]) -> tuple[Table, ...]:
+def _table(results: Sequence[IntentScores]) -> tuple[Table, ...]:
     """The same as a table, with the questions that have no picture."""
     rows = [
         (item.scenario.replace("_", " "), item.skill, item.question, lettered(item, item.answer),

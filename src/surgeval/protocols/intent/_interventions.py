@@ -127,10 +127,12 @@ def _cell(rows: pl.DataFrame, column: str) -> pl.DataFrame:
     return rows.select("item", "cluster", pl.lit("twin").alias("cell"), pl.col(column).cast(pl.Float64).alias("value"))
 
 
-def _share(rows: pl.DataFrame, column: str, name: str = "") -> Interval | None:
-    if rows.is_empty():
-        return None
-    return bootstrap_mean(rows[column].cast(pl.Float64).to_numpy(), rows["cluster"].to_list(), name=name or column)
+def _share(rows: pl.DataFrame, column: str) -> Interval | None:
+    return None if rows.is_empty() else _mean(rows, column)
+
+
+def _mean(rows: pl.DataFrame, column: str) -> Interval:
+    return bootstrap_mean(rows[column].cast(pl.Float64).to_numpy(), rows["cluster"].to_list(), name=column)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,13 +169,13 @@ def option_order(answers: pl.DataFrame) -> Order | None:
     )  # fmt: skip
     if whole.is_empty():
         return None
-    shares = [_share(whole, column) for column in ("same", "all_right", "first")]
-    assert shares[0] is not None and shares[1] is not None and shares[2] is not None
+    consistent, always_right, first = (_mean(whole, column) for column in ("same", "all_right", "first"))
     asked = rows.join(whole.select("item"), on="item", how="semi").filter(pl.col("choice").is_not_null())
     # Rotating by k moves the first k options to the end.
     place = (pl.col("choice") - pl.col("rotation")) % pl.col("options")
     counts = asked.group_by(place.alias("place")).len().sort("place")
-    return Order(whole.height, int(whole["orders"].max()) - 1, *shares, dict(counts.iter_rows()))  # type: ignore[arg-type]
+    rotations = int(rows.join(whole.select("item"), on="item", how="semi")["rotation"].max() or 0)  # type: ignore[arg-type]
+    return Order(whole.height, rotations, consistent, always_right, first, dict(counts.iter_rows()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,8 +201,7 @@ def moved_gaze(answers: pl.DataFrame) -> Moved | None:
     else:
         return None
     both = both.with_columns(changed=pl.col("choice").ne_missing(pl.col("before")))
-    changed = _share(both, "changed")
-    assert changed is not None
+    changed = _mean(both, "changed")
     pointed = both.filter(pl.col("distractor").is_not_null()) if "distractor" in both.columns else both.clear()
     if pointed.height:
         there = pl.col("changed") & (pl.col("choice") == pl.col("distractor")).fill_null(False)

@@ -28,7 +28,9 @@ __all__ = ["competency_tables", "gaze_tables", "order_tables", "reading_tables",
            "scenario_tables", "text_only_tables"]  # fmt: skip
 
 OWN, OTHER, ITEMS = "this run", "published, other data", "computed from the items"
-_REMARK = "Rows marked “published, other data” are other models on other items: no comparison, only the layout and size."
+_REMARK = (
+    "Rows marked “published, other data” are other models on other items: no comparison, only the layout and size."
+)
 _LEVEL_1 = (*SKILLS, *DIMENSIONS, "overall")
 _LEVEL_2 = ("perceptual", "cognitive", "reliability", "twin", "paired", "over_rejection")
 
@@ -92,7 +94,9 @@ def reliability_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
         (row["answerer"], ITEMS, *(_bare(row.get(number)) for number in _LEVEL_2))
         for row in reference_rows(results[0].items).iter_rows(named=True)
     ]
-    rows += [(model.name, OTHER, *(_printed(model.numbers.get(number)) for number in _LEVEL_2)) for model in published()]
+    rows += [
+        (model.name, OTHER, *(_printed(model.numbers.get(number)) for number in _LEVEL_2)) for model in published()
+    ]
     heads = ("model", "data", "perceptual", "cognitive", "average", "twins", "paired", "over-rejection")
     return (*own, _table("In the layout of the paper's Table 4, per cent", heads, rows, _REMARK))
 
@@ -109,11 +113,10 @@ def gaze_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
     ]  # fmt: skip
     numbers = (*DIMENSIONS, "overall")
     rows = [(one.name, OWN, *(cell for number in numbers for cell in _pair(one, number))) for one in asked]
-    rows += [
-        (name, OTHER, *(text for number in numbers
-                        for text in (_printed(row[number][0]), f"{_printed(row[number][1])} ({_plus(row[number][2])})")))
-        for name, row in published_gaze().items()
-    ]  # fmt: skip
+    for name, row in published_gaze().items():
+        triples = [row[number] for number in numbers]
+        told = [(_printed(without), f"{_printed(given)} ({_plus(gain)})") for without, given, gain in triples]
+        rows.append((name, OTHER, *(text for pair in told for text in pair)))
     heads = ("model", "data", *(f"{number}, {how}" for number in numbers for how in ("w/o gaze", "w/ gaze")))
     table = _table("In the layout of the paper's Table 5, per cent", heads, rows, _REMARK, folded=True)
     return (*own, table) if own else ()
@@ -179,8 +182,8 @@ def removal_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
         for one in asked
     ]
     rows += [(name, OTHER, *(_printed(row[kind]) for kind in kinds)) for name, row in published_removal().items()]
-    table = _table("In the layout of the paper's Table 7, per cent",
-                   ("model", "data", "perceptual w/o trap", "cognitive w/o trap"), rows, _REMARK, folded=True)  # fmt: skip
+    heads = ("model", "data", "perceptual w/o trap", "cognitive w/o trap")
+    table = _table("In the layout of the paper's Table 7, per cent", heads, rows, _REMARK, folded=True)
     return (*own, table) if own else ()
 
 
@@ -190,8 +193,10 @@ def _after(one: IntentScores, kind: str) -> Interval | None:
 
 def order_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
     """Other orders of the options, and gaze moved elsewhere: a row per model."""
-    orders = [(one.name, one.order.items, _cell(one.order.consistent), _cell(one.order.first_order),
-               _cell(one.order.always_right), _places(one.order.by_position)) for one in results if one.order]  # fmt: skip
+    orders = [
+        (one.name, one.order.items, _cell(one.order.consistent), _cell(one.order.first_order),
+         _cell(one.order.always_right), _places(one.order.by_position)) for one in results if one.order
+    ]  # fmt: skip
     moved = [(one.name, one.moved.items, one.moved.against, _cell(one.moved.changed), one.moved.known,
               _cell(one.moved.to_distractor)) for one in results if one.moved]  # fmt: skip
     tables = []
@@ -227,14 +232,16 @@ def scenario_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
 
 def reading_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
     """Strict and lenient reading by condition, and both denominators by kind of item."""
-    reads, counts = [], []
-    for one in results:
-        for row in one.tables["readings"].iter_rows(named=True):
-            reads.append((one.name, row["condition"], row["asked"], row["failed"], row["unreadable"],
-                          *(number_text(row[key], "share") for key in ("right", "right_strict", "differs"))))  # fmt: skip
-        for row in one.tables["denominators"].iter_rows(named=True):
-            counts.append((one.name, row["kind"], row["asked"], row["answered"], row["readable"], row["right"],
-                           *(number_text(row[key], "share") for key in ("unreadable_wrong", "unreadable_dropped"))))
+    reads = [
+        (one.name, row["condition"], row["asked"], row["failed"], row["unreadable"],
+         *(number_text(row[key], "share") for key in ("right", "right_strict", "differs")))
+        for one in results for row in one.tables["readings"].iter_rows(named=True)
+    ]  # fmt: skip
+    counts = [
+        (one.name, row["kind"], row["asked"], row["answered"], row["readable"], row["right"],
+         *(number_text(row[key], "share") for key in ("unreadable_wrong", "unreadable_dropped")))
+        for one in results for row in one.tables["denominators"].iter_rows(named=True)
+    ]  # fmt: skip
     heads = ("model", "asked", "replies wanted", "failed", "unreadable", "right", "right, strict reading", "differ")
     kinds = ("model", "items", "asked", "answered", "readable", "right", "unreadable counts wrong",
              "unreadable left out")  # fmt: skip

@@ -42,8 +42,8 @@ def intent_evidence(scores: IntentScores) -> Evidence | None:
         return None
     items = {item.id: item for item in scores.items}
     rows = [_row(items[row["item"]], row) for row in scores.answers.iter_rows(named=True)]
-    pictures = {row["id"]: scores.pictures[row["item"]] for row in scores.answers.select("id", "item").iter_rows(named=True)
-                if row["item"] in scores.pictures}  # fmt: skip
+    names = scores.answers.select("id", "item").iter_rows()
+    pictures = {name: scores.pictures[item] for name, item in names if item in scores.pictures}
     return Evidence(
         model=scores.name, cases=pl.DataFrame(rows, infer_schema_length=None), facets=_FACETS,
         own=frozenset({"reading"}), numbers={"latency": "latency in s"}, open=frozenset({"failed"}), pictures=pictures,

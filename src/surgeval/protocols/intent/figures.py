@@ -26,8 +26,8 @@ def intent_figures(results: Sequence[IntentScores]) -> dict[str, Figure]:
     """Every figure that the runs have numbers for; `scatter` first."""
     made: dict[str, Figure | None] = {
         "scatter": _scatter(results),
-        "skills": _bars(results, "Competency by skill", SKILLS),
-        "reliability": _bars(results, "Traps, their twins, and both together", _LEVEL_2),
+        "skills": _bars(results, "Competency by skill", SKILLS, "% right"),
+        "reliability": _bars(results, "Traps, their twins, and both together", _LEVEL_2, "%"),
         "gaze": _gaze(results),
         "text_only": _text_only(results),
         "scenarios": _scenarios(results),
@@ -59,20 +59,26 @@ def _scatter(results: Sequence[IntentScores]) -> Scatter | None:
                               tuple(100 * one.numbers["overall"].estimate for one in paired),
                               tuple(100 * one.numbers["paired"].estimate for one in paired)))  # fmt: skip
         rows = published()
-        made.append(Cloud("published, other data", tuple(row.name for row in rows),
-                          tuple(float(row.overall) for row in rows), tuple(float(row.reliability) for row in rows)))
+        made.append(
+            Cloud(
+                "published, other data",
+                tuple(row.name for row in rows),
+                tuple(float(row.overall) for row in rows),
+                tuple(float(row.reliability) for row in rows),
+            )
+        )
         return made  # fmt: skip
 
     return Scatter("Competency and reliability", "competency, %", "reliability, %", tuple(clouds()))
 
 
-def _bars(results: Sequence[IntentScores], title: str, numbers: Sequence[str]) -> EstimateBars | None:
+def _bars(results: Sequence[IntentScores], title: str, numbers: Sequence[str], unit: str) -> EstimateBars | None:
     known = [number for number in numbers if any(number in one.numbers for one in results)]
     if not known:
         return None
     groups = [EstimateGroup(one.name, tuple(_per_cent(one.numbers.get(number)) for number in known)) for one in results]
     labels = tuple(LABELS[number] for number in known)
-    return EstimateBars(title, labels, tuple(groups), "% right", span=(0, 100))
+    return EstimateBars(title, labels, tuple(groups), unit, span=(0, 100))
 
 
 def _gaze(results: Sequence[IntentScores]) -> EstimateBars | None:
@@ -92,7 +98,9 @@ def _text_only(results: Sequence[IntentScores]) -> EstimateBars | None:
     asked = [one for one in results if one.text_only]
     if not asked:
         return None
-    numbers = [number for number in ("overall", "perceptual", "cognitive") if any(number in one.text_only for one in asked)]
+    numbers = [
+        number for number in ("overall", "perceptual", "cognitive") if any(number in one.text_only for one in asked)
+    ]
     groups = []
     for one in asked:
         own = f" ({one.name})" if len(asked) > 1 else ""

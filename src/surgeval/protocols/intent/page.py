@@ -1,16 +1,19 @@
-"""The page on one model, or several on the same items: verdict, two levels, five interventions, pictures, every answer."""
+"""The page on one model, or several on the same items: verdict, two levels, interventions, pictures, answers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import polars as pl
+
 from surgeval.errors import BadInput
 from surgeval.pages import Fact, Plot, Section, save_figures, save_tables, write_page
 from surgeval.protocols.evidence_page import evidence_of
 from surgeval.protocols.intent import _page_tables as readable
 from surgeval.protocols.intent._ceiling import gaze_ceiling
-from surgeval.protocols.intent._gallery import failed_traps, same_question, same_question_table
+from surgeval.protocols.intent._gallery import failed_traps, same_question_sections
+from surgeval.protocols.intent._weights import SKILLS
 from surgeval.protocols.intent.figures import intent_figures
 from surgeval.protocols.intent.result import IntentScores
 from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
@@ -29,8 +32,8 @@ _LEVEL_2 = (
     "always rejects scores 100 % and understands nothing (rows always-reject and always-accept)."
 )
 _TWINS = (
-    "A twin asks the same about a moment at which the premise is true: there rejecting is wrong. Paired accuracy counts "
-    "a trap only with its twin, over-rejection the twins that were rejected."
+    "A twin asks the same about a moment at which the premise is true: there rejecting is wrong. Paired accuracy "
+    "counts a trap only with its twin, over-rejection the twins that were rejected."
 )
 _NO_TWINS = (
     "None of these traps has a true-premise twin. Rejecting and discriminating cannot be told apart here: a model that "
@@ -83,15 +86,25 @@ def write_page_of(results: Sequence[IntentScores], out: Path) -> Path:
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise BadInput(f"report: found two runs named {twice!r}, expected different names")
-    for one in results:
-        prefix = f"{one.name}_" if len(results) > 1 else ""
-        save_tables({f"{prefix}{name}": table for name, table in one.tables.items()}, out / "tables")
+    save_tables(_tables(results), out / "tables")
     plots = save_figures(intent_figures(results), out, notes=_NOTES)
     title = names[0] if len(names) == 1 else "The same questions"
     return write_page(
         out / "report.html", title, intent_sections(results, plots), kind="intent", lead=_lead(results),
         details=_details(results),
     )  # fmt: skip
+
+
+def _tables(results: Sequence[IntentScores]) -> Mapping[str, pl.DataFrame]:
+    """The tables of one run; those of several one below the other, the model in the first column."""
+    if len(results) == 1:
+        return results[0].tables
+    every = [{name: table.select(pl.lit(one.name).alias("model"), pl.all()) for name, table in one.tables.items()}
+             for one in results]  # fmt: skip
+    names = dict.fromkeys(name for tables in every for name in tables)
+    return {
+        name: pl.concat([tables[name] for tables in every if name in tables], how="diagonal_relaxed") for name in names
+    }
 
 
 _NOTES = {
@@ -120,7 +133,7 @@ def intent_sections(results: Sequence[IntentScores], plots: Mapping[str, Plot]) 
         Section("The trap taken away", _REMOVAL, tables=readable.removal_tables(results)),
         Section("Another order, another gaze", _ORDER, tables=readable.order_tables(results)),
         Section("Scenarios", "", figures=plot("scenarios", "set"), tables=readable.scenario_tables(results)),
-        *(_same(results) if several else ()),
+        *same_question_sections(results),
         *(Section(f"Failed traps: {one.name}" if several else "Failed traps",
                   "What it chose and what is right; the circle is where the surgeon looked.", cards=cards)
           for one in results if (cards := failed_traps(one))),
@@ -132,22 +145,13 @@ def intent_sections(results: Sequence[IntentScores], plots: Mapping[str, Plot]) 
     return (*first, *kept, Section("How it was computed", f"{_METHOD}\n\n{_METRIC}"))
 
 
-def _same(results: Sequence[IntentScores]) -> tuple[Section, ...]:
-    text = (
-        "One question per skill and scenario, that on which the models differ most, with every model's answer: ✓ right, "
-        "✗ wrong. In the manner of the paper's Figure 4."
-    )
-    return (Section("The same question, several models", text, cards=same_question(results),
-                    tables=same_question_table(results)),)  # fmt: skip
-
-
 def _ceiling(results: Sequence[IntentScores]) -> str:
     known = gaze_ceiling(results[0].items)
     if known is None:
         return ""
     return (
-        f" The ceiling, where it is known: of {known.items} items that ask for a quarter of the picture, the quarter of "
-        f"the gaze is the right answer of {percent(known.share)}; following the gaze can give no more on these."
+        f" The ceiling, where it is known: of {known.items} items that ask for a quarter of the picture, the quarter "
+        f"of the gaze is the right answer of {percent(known.share)}; following the gaze can give no more on these."
     )
 
 
@@ -172,9 +176,9 @@ def _warnings(results: Sequence[IntentScores]) -> list[str]:
         if one.failed:
             said.append(f"{own}{one.failed} requests failed and are in no number; run again to ask only these.")
         if one.invalid == "drop":
-            said.append(f"{own}Unreadable replies are left out ({percent(one.unreadable)} of all); by default they count"
-                        " as wrong.")  # fmt: skip
-        lacking = [skill for skill in _skills_missing(one)]
+            lost = percent(one.unreadable)
+            said.append(f"{own}Unreadable replies are left out ({lost} of all); by default they count as wrong.")
+        lacking = _skills_missing(one)
         if lacking:
             said.append(f"{own}No item of {', '.join(lacking)}: means are over the skills that there are.")
         said += [f"{own}{note}." for note in one.notes]
@@ -184,8 +188,6 @@ def _warnings(results: Sequence[IntentScores]) -> list[str]:
 
 
 def _skills_missing(one: IntentScores) -> list[str]:
-    from surgeval.protocols.intent._weights import SKILLS
-
     there = set(one.plain["cell"])
     return [skill for skill in SKILLS if skill not in there] if there & set(SKILLS) else []
 

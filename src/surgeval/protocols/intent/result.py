@@ -135,6 +135,11 @@ class IntentScores(RunResult):
         return int((self.answers["status"] != "ok").sum())
 
     @property
+    def pictured(self) -> bool:
+        """Whether it was shown any picture."""
+        return bool((~self.answers["shown"].fill_null("[]").is_in(["", "[]"])).any())
+
+    @property
     def has_twins(self) -> bool:
         """Whether rejecting and discriminating can be told apart."""
         return "paired" in self.numbers
@@ -242,5 +247,4 @@ def outcomes(scores: IntentScores) -> pl.DataFrame:
 
 def _dimension(skill: str) -> str:
     """The dimension of a skill."""
-
     return next(dimension for dimension, pair in DIMENSIONS.items() if skill in pair)

@@ -92,8 +92,13 @@ def _order(scores: IntentScores) -> pl.DataFrame:
     order = scores.order
     if order is None:
         return pl.DataFrame()
-    row = {"items": order.items, "rotations": order.rotations, **_ends("consistent", order.consistent),
-           **_ends("right_in_every_order", order.always_right), **_ends("right_in_own_order", order.first_order)}
+    row = {
+        "items": order.items,
+        "rotations": order.rotations,
+        **_ends("consistent", order.consistent),
+        **_ends("right_in_every_order", order.always_right),
+        **_ends("right_in_own_order", order.first_order),
+    }
     return _frame([row], (), ("items", "rotations"))  # fmt: skip
 
 

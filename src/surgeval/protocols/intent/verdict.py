@@ -28,16 +28,16 @@ NEGLIGIBLE, MOST_UNREADABLE, SAME, ROOM, MOSTLY, HARDLY, FEW_PAIRS = 0.05, 0.2, 
 RULES = {
     rule.name: rule
     for rule in (
-        Rule("competent", "Competency (mean of the six skills): its interval lies above guessing; contradicted where it "
-             "lies below.", "decides"),
-        Rule("pictures", "With the pictures it is right more often than with the text alone: the interval of the paired "
-             f"difference lies above 0; contradicted where all of it lies below {percent(NEGLIGIBLE)}. Not told where "
-             "the pictures were never taken away.", "decides"),
-        Rule("discriminates", "It is right on a false premise and on its true twin together more often than by guessing "
-             f"both: the interval lies above; contradicted where all of it lies below {percent(FEW_PAIRS)}. Without twins "
-             "rejecting and discriminating cannot be told apart.", "decides"),
-        Rule("perceptual", "On perceptual traps it is right more often than by guessing; fails where the whole interval "
-             "lies below.", "limits"),
+        Rule("competent", "Competency (mean of the six skills): its interval lies above guessing; contradicted where "
+             "it lies below.", "decides"),
+        Rule("pictures", "With the pictures it is right more often than with the text alone: the interval of the "
+             f"paired difference lies above 0; contradicted where all of it lies below {percent(NEGLIGIBLE)}. Not told "
+             "where the pictures were never taken away, contradicted where none was shown.", "decides"),
+        Rule("discriminates", "It is right on a false premise and on its true twin together more often than by "
+             f"guessing both: the interval lies above; contradicted where all of it lies below {percent(FEW_PAIRS)}. "
+             "Without twins rejecting and discriminating cannot be told apart.", "decides"),
+        Rule("perceptual", "On perceptual traps it is right more often than by guessing; fails where the whole "
+             "interval lies below.", "limits"),
         Rule("order", f"At least {percent(SAME)} of the items get the same answer in every order of their options; "
              "fails where the whole interval lies below.", "limits"),
         Rule("readable", f"In at most {percent(MOST_UNREADABLE)} of the replies no choice can be read.", "limits"),
@@ -63,6 +63,7 @@ class IntentFacts:
     chances: Mapping[str, float]
     picture_gain: Interval | None = None
     text_only: float | None = None
+    pictured: bool = True  # it was shown pictures at all
     gaze_gain: Interval | None = None
     changed: Interval | None = None
     consistent: Interval | None = None
@@ -77,7 +78,7 @@ def judge(scores: IntentScores) -> Verdict | None:
 
 
 def facts_of(scores: IntentScores) -> IntentFacts:
-    """The numbers out of a result; the pictures' gain is that of competency, or of the traps where that was not asked."""
+    """The numbers out of a result; the pictures' gain is that of competency, else of the traps."""
     without = scores.text_only.get("overall") or scores.text_only.get("reliability")
     return IntentFacts(
         videos=scores.clusters, numbers=scores.numbers, chances=scores.chances,
@@ -85,7 +86,7 @@ def facts_of(scores: IntentScores) -> IntentFacts:
         gaze_gain=scores.gains["overall"].interval if "overall" in scores.gains else None,
         changed=scores.moved.changed if scores.moved else None,
         consistent=scores.order.consistent if scores.order else None, unreadable=scores.unreadable,
-        subset=scores.subset,
+        pictured=scores.pictured, subset=scores.subset,
     )  # fmt: skip
 
 
@@ -116,6 +117,9 @@ def _competent(facts: IntentFacts) -> Reason:
 
 def _pictures(facts: IntentFacts) -> Reason:
     gain = facts.picture_gain
+    if not facts.pictured:
+        return Reason(RULES["pictures"], "It was shown no picture: whatever it says comes from language.", False,
+                      "it was shown no picture")  # fmt: skip
     if gain is None or facts.text_only is None:
         said = "it was never asked without the pictures"
         return Reason(RULES["pictures"], "It was never asked without the pictures, so language alone may answer.", None,
@@ -137,11 +141,9 @@ def _points(found: Interval) -> str:
 def _discriminates(facts: IntentFacts) -> Reason:
     rule, numbers = RULES["discriminates"], facts.numbers
     if "paired" not in numbers:
-        told = (
-            f"Cognitive reliability {share(numbers['cognitive'])}. " if "cognitive" in numbers else "No cognitive trap. "
-        )
-        return Reason(rule, f"{told}No trap has a true-premise twin: rejecting and discriminating cannot be told apart.",
-                      None, "without twins rejecting and discriminating cannot be told apart")  # fmt: skip
+        apart = "rejecting and discriminating cannot be told apart"
+        told = f"Cognitive reliability {share(numbers['cognitive'])}. " if "cognitive" in numbers else ""
+        return Reason(rule, f"{told}No trap has a true-premise twin: {apart}.", None, f"without twins {apart}")
     paired, over = numbers["paired"], numbers["over_rejection"]
     rejected, twin, chance = numbers["cognitive"].estimate, numbers["twin"].estimate, facts.chances["paired"]
     text = (
