@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import cv2
+import numpy as np
 import polars as pl
 
 from surgeval.arrays import Image
@@ -19,7 +20,7 @@ from surgeval.errors import DataError
 from surgeval.files import atomic_file, read_parquet_file, trust_parquet
 from surgeval.pages import jpeg_bytes
 
-__all__ = ["PICTURES", "load_pictures", "save_pictures", "thumbnail"]
+__all__ = ["PICTURES", "load_pictures", "save_pictures", "side_by_side", "thumbnail"]
 
 PICTURES = 120  # kept by default
 _FILE = "pictures.parquet"
@@ -40,6 +41,19 @@ def thumbnail(image: Image) -> bytes:
     size = max(1, round(width * scale)), max(1, round(height * scale))
     small = image if scale == 1 else cv2.resize(image, size, interpolation=cv2.INTER_AREA)
     return jpeg_bytes(small)
+
+
+def side_by_side(images: Sequence[Image]) -> bytes | None:
+    """Frames of equal height beside each other, as one small JPEG; None where there are none.
+
+    >>> side_by_side([np.zeros((20, 30, 3), np.uint8), np.zeros((40, 60, 3), np.uint8)])[:3].hex(), side_by_side([])
+    ('ffd8ff', None)
+    """
+    if not images:
+        return None
+    low = min(image.shape[0] for image in images)
+    level = [cv2.resize(image, (max(1, image.shape[1] * low // image.shape[0]), low)) for image in images]
+    return thumbnail(np.hstack(level).astype(np.uint8))
 
 
 def save_pictures(folder: Path, pictures: Mapping[str, bytes]) -> None:
