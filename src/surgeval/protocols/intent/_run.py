@@ -13,8 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-import cv2
-import numpy as np
 import polars as pl
 
 from surgeval.asking import BLOCK, Answerer, Asking, Sampling, Shown, open_answerer, question_units
@@ -247,8 +245,7 @@ def _pictures(item_set: OpenedItems, cases: pl.DataFrame, eyes: Eyes, count: int
             shown = look(posed(item, "gaze"))
         except DataError:
             continue  # the case says what was wrong with the picture
-        decoded = [cv2.imdecode(np.frombuffer(picture.jpeg, np.uint8), cv2.IMREAD_COLOR) for picture in shown]
-        picture = side_by_side([image[..., ::-1] for image in decoded[-_BESIDE:] if image is not None])
+        picture = side_by_side([frame.jpeg for frame in shown[-_BESIDE:]])
         if picture is not None:
             made[item.id] = picture
     return made
