@@ -20,7 +20,7 @@ from tests.e2e.loopback import Reply, Server, refused, said, serving, text_of
 
 from surgeval.cli._main import run as surgeval_run
 from surgeval.datasets import SKILLS
-from surgeval.protocols.intent import load_intent, run_intent, score_intent
+from surgeval.protocols.intent import IntentRun, load_intent, run_intent, score_intent
 
 OPTIONS = ("the grasper", "the hook", "the clip applier", "none of them: nothing is held")
 RING = (255, 0, 255)
@@ -145,15 +145,14 @@ def test_own_items_with_pictures_and_no_other_file(quick: Quick, model: Model, t
     assert after == before
 
 
-def test_every_order_and_the_wrong_gaze(quick: Quick, model: Model, tmp_path: Path) -> None:
+def test_every_order_and_the_wrong_gaze(model: Model, tmp_path: Path) -> None:
     items = write_items(tmp_path / "mine", 6)
     model.choose = lambda n, options, pictures, text: letter(options, OPTIONS[n % 4])
-    command = ("run", "intent", "--data", items.parent, "--model", model.model, "--out", "run")
-    code, out, err = quick(*command, "--interventions", "order,wrong-gaze", "--gaze", "both", "--json")
-    assert code == 0, err
-    told = json.loads(out)
-    assert told["counts"] == {"ok": told["questions"]}
-    cases = load_intent("run").answers
+    run = run_intent(
+        items.parent, model.model, tmp_path / "run", interventions=["order", "wrong-gaze"], gaze="both", progress=False
+    )
+    cases = run.answers
+    assert run.counts == {"ok": 6 + 2 * 3 + 3 * 4}  # gaze of three items; two are twins, which are not rotated
     for item, rows in cases.group_by("item"):
         assert rows["choice"].unique().to_list() == [int(str(item[0]).split("-")[1]) % 4]
     rotated = [body for body in model.bodies if "A. the hook" in text_of(body)]
@@ -166,7 +165,7 @@ def test_every_order_and_the_wrong_gaze(quick: Quick, model: Model, tmp_path: Pa
         assert row[150, 1] + 15 < row[50, 1]
 
 
-def test_a_run_that_was_stopped_asks_only_the_rest(quick: Quick, model: Model, tmp_path: Path) -> None:
+def test_a_run_that_failed_in_part_asks_only_the_rest(quick: Quick, model: Model, tmp_path: Path) -> None:
     items = write_items(tmp_path / "mine", 8)
     down = True
 
@@ -174,22 +173,23 @@ def test_a_run_that_was_stopped_asks_only_the_rest(quick: Quick, model: Model, t
         return refused(400) if down and n in (2, 5) else "B"
 
     model.choose = choose
-    command = ("run", "intent", "--data", items, "--model", model.model, "--out", "run", "--interventions", "again")
-    code, out, err = quick(*command)
-    assert code == 1, err
-    assert "2 questions have no answer yet" in out
-    assert load_intent("run").failed == 2
+
+    def run(retry: bool = False) -> IntentRun:
+        return run_intent(items, model.model, tmp_path / "run", interventions=["again"], retry=retry, progress=False)
+
+    first = run()
+    assert (first.unasked, first.summary.exit_code) == (2, 1)
+    assert load_intent(tmp_path / "run").failed == 2
     asked = len(model.bodies)
-    code, out, _ = quick(*command)
-    assert code == 1
+    assert run().unasked == 2
     assert len(model.bodies) == asked  # nothing stored is asked again, nor what failed
     down = False
-    code, out, err = quick(*command, "--retry")
-    assert code == 0, err
+    assert run(retry=True).unasked == 0
     again = [re.findall(r"question (\d+)\?", text_of(body))[0] for body in model.bodies[asked:]]
     assert sorted(again) == ["2", "5"]
-    assert load_intent("run").failed == 0
-    code, _, err = quick(*command[:-1], "none")
+    assert load_intent(tmp_path / "run").failed == 0
+    other = ("run", "intent", "--data", items, "--model", model.model, "--out", "run", "--interventions", "none")
+    code, _, err = quick(*other)
     assert code == 2
     assert "found a run with other settings (config.interventions" in err
 
@@ -199,23 +199,23 @@ def test_invalid_and_failed_replies_are_told_apart(quick: Quick, model: Model, t
     replies = {0: "", 1: "I cannot tell.", 2: "A or C", 3: "14", 4: refused(400), 5: "Answer: B"}
     model.choose = lambda n, options, pictures, text: replies[n]
     command = ("run", "intent", "--data", items, "--model", model.model, "--interventions", "none")
-    code, _, err = quick(*command, "--out", "run")
+    code, out, err = quick(*command, "--out", "run", "--json")
     assert code == 1, err
+    assert json.loads(out)["counts"] == {"model_error": 1, "ok": 5}
     cases = load_intent("run").answers.sort("item")
     assert cases["reading"].to_list() == ["empty", "refused", "ambiguous", "out_of_range", "", "ok"]
     assert cases["status"].to_list() == ["ok"] * 4 + ["model_error", "ok"]
     assert cases["choice"].to_list() == [None] * 5 + [1]
 
 
-def test_a_second_model_may_read_what_could_not_be_read(quick: Quick, model: Model, tmp_path: Path) -> None:
+def test_a_second_model_may_read_what_could_not_be_read(model: Model, tmp_path: Path) -> None:
     items = write_items(tmp_path / "mine", 3)
     model.choose = lambda n, options, pictures, text: (
         "C" if "Reply with its letter alone" in text else "A or C, who knows" if n == 1 else "B"
     )
-    code, _, err = quick("run", "intent", "--data", items, "--model", model.model, "--interventions", "none",
-                         "--out", "run", "--reader", model.model)  # fmt: skip
-    assert code == 0, err
-    cases = load_intent("run").answers.sort("item")
+    out = tmp_path / "run"
+    run = run_intent(items, model.model, out, interventions=(), reader=model.model, progress=False)
+    cases = run.answers.sort("item")
     assert cases["reading"].to_list() == ["ok", "read_by_model", "ok"]
     assert cases["choice"].to_list() == [1, 2, 1]
     assert cases["strict"].to_list() == [1, None, 1]
