@@ -74,6 +74,9 @@ def run(
             help="gaze, text-only, again, order, wrong-gaze with commas; or all, or none.",
         ),
     ] = "gaze,text-only,again",
+    split: Annotated[
+        str | None, typer.Option("--split", help="Only the items of the videos of this split.")
+    ] = None,
     limit: Annotated[
         int | None, typer.Option("--limit", min=1, help="Ask at most so many items, evenly from skills and traps.")
     ] = None,
@@ -126,7 +129,7 @@ def run(
 
         asked = run_intent(
             data, model, out, interventions=chosen, gaze=gaze, frames=frames, sampling=sampling,
-            longest_edge=longest_edge, quality=jpeg_quality, limit=limit, seed=seed, invalid=invalid,
+            longest_edge=longest_edge, quality=jpeg_quality, split=split, limit=limit, seed=seed, invalid=invalid,
             concurrency=concurrency, options=ChatOptions(max_tokens=max_tokens, timeout=timeout), reader=reader,
             pictures=pictures, retry=retry, progress=not json,
             announce=None if json else lambda text: shown.note(f"asking {text}"),
