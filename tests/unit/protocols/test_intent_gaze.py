@@ -25,6 +25,7 @@ from surgeval.protocols.intent._gaze import (
 )
 from surgeval.protocols.intent._scene import Moved, Tip, distractor_option, moved_gaze
 from surgeval.records import Gaze, IntentQuestion
+from surgeval.vocab import load_labels
 
 GAZE = (Gaze(1.0, 0.2, 0.2, 0.5), Gaze(2.0, 0.8, 0.6, 0.5))
 SHARES = st.floats(0, 1)
@@ -134,7 +135,7 @@ def item(*options: str, answer: int = 0) -> IntentQuestion:
     ],
 )  # fmt: skip
 def test_the_option_that_a_wrong_gaze_speaks_for(asked: IntentQuestion, moved: Moved, expected: int | None) -> None:
-    assert distractor_option(asked, moved, {"clipper": ["clip applier"]}) == expected
+    assert distractor_option(asked, moved, load_labels("phantom")) == expected
 
 
 def test_gaze_in_words_names_pictures_and_shares() -> None:

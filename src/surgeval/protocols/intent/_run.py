@@ -109,7 +109,7 @@ def run_intent(
     part, part_label = of_split(whole, split)
     item_set, drawn_label = stratified(part, limit, seed)
     subset = "; ".join(filter(None, (part_label, drawn_label)))
-    options = options or ChatOptions(max_tokens=MAX_TOKENS, timeout=120.0)
+    options = options or ChatOptions(max_tokens=MAX_TOKENS, timeout=120.0, seed=seed)
     answerer = _open(model, item_set, whole, gaze, options) if isinstance(model, str) else model
     eyes = Eyes(item_set.dataset, item_set.items, seeing)
     reading = ModelReader(open_chat(reader, options, role="reader"), Path(out) / "reader.sqlite") if reader else None
