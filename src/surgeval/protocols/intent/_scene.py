@@ -126,7 +126,9 @@ def _in_quadrant(options: Sequence[str], spot: Spot) -> list[int]:
 
 
 def _naming(options: Sequence[str], instrument: str, space: LabelSpace) -> list[int]:
+    """The options that name an instrument; none unless several options name instruments, so that it is a choice."""
     if instrument not in space.instruments:
         return []
+    named = [instrument_mentions(text, space).classes for text in options]
     wanted = space.instruments.index(instrument)
-    return [number for number, text in enumerate(options) if wanted in instrument_mentions(text, space).classes]
+    return [number for number, classes in enumerate(named) if wanted in classes and sum(map(bool, named)) > 1]

@@ -107,8 +107,8 @@ def run(
 ) -> int:  # fmt: skip
     """Ask a model what the clinician is doing and why, with traps; stopped runs are resumed by the same command.
 
-    Every item is asked as it is, then with gaze, without its pictures, and failed traps again: how many questions that
-    is, is said first. Exit code 1 when a question has no answer: --retry asks those again.
+    Items are asked as they are, with gaze, without their pictures, and failed traps again; the number of questions is
+    told first. Exit code 1 when a question has no answer: --retry asks those again.
 
     Example: [bold]surgeval run intent --data items.jsonl --model openai:vlm@http://localhost:8000/v1
     --out runs/vlm[/bold]
