@@ -44,7 +44,7 @@ class ChatAnswerer(Generic[Question]):
         self._chat, self._prompt, self._give_up_after = chat, prompt, give_up_after
         self._failures, self._lock = 0, threading.Lock()
         self.identity, self.looks = chat.identity, chat.sees
-        self.batch = chat.batch if isinstance(chat, BatchChat) else 1
+        self.batches = isinstance(chat, BatchChat)
 
     def answer(self, question: Question, pictures: Sequence[ShownFrame] = ()) -> Answered:
         """The model's reply, without what it thought aloud."""

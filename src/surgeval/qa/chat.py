@@ -83,11 +83,7 @@ class SchemaChat(SeeingChat, Protocol):
 
 @runtime_checkable
 class BatchChat(Protocol):
-    """A chat model that answers several conversations at once."""
-
-    @property
-    def batch(self) -> int:
-        """How many."""
+    """A chat model that is quicker with several conversations at once."""
 
     def complete_all(self, conversations: Sequence[Sequence[Message]]) -> Sequence[Reply | ChatError]:
         """A reply to each, or why there is none: one that fails leaves the others alone."""

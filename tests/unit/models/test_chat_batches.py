@@ -40,7 +40,7 @@ ASKED = [
 
 @pytest.fixture(scope="module")
 def seeing(tmp_path_factory: pytest.TempPathFactory) -> LocalChat:
-    return LocalChat(seeing_model(tmp_path_factory.mktemp("llava")), max_tokens=12, batch=4)
+    return LocalChat(seeing_model(tmp_path_factory.mktemp("llava")), max_tokens=12)
 
 
 def timeless(replies: Sequence[Reply | ChatError]) -> list[Reply]:
@@ -59,8 +59,8 @@ def test_a_batch_gives_what_each_gives_alone(seeing: LocalChat, monkeypatch: pyt
 
 
 def test_a_language_model_answers_in_batches_too(tmp_path: Path) -> None:
-    chat = open_chat(f"hf:{blind_model(tmp_path)}", ChatOptions(max_tokens=12, batch=3))
-    assert isinstance(chat, LocalChat) and (chat.batch, chat.sees) == (3, False)
+    chat = open_chat(f"hf:{blind_model(tmp_path)}", ChatOptions(max_tokens=12))
+    assert isinstance(chat, LocalChat) and not chat.sees
     asked = [talk("Why?"), talk("What does the surgeon do next?"), talk("Where is it?")]
     together = timeless(chat.complete_all(asked))
     assert together == timeless([chat.complete(one) for one in asked])
@@ -107,7 +107,7 @@ def test_published_folders_open_without_torchvision(tmp_path: Path, kind: str) -
 class Counting:
     """Counts how many conversations come at once; a prompt about `bad` breaks."""
 
-    identity, sees, batch = "counting", False, 4
+    identity, sees = "counting", False
 
     def __init__(self) -> None:
         self.sizes: list[int] = []
@@ -136,7 +136,7 @@ def test_questions_are_gathered_into_batches_and_stored_one_by_one(tmp_path: Pat
     chat = Counting()
     statuses = []
     for _ in range(2):
-        worker = Asking(ChatAnswerer(chat, prompt), asked, tmp_path / "answers.sqlite")
+        worker = Asking(ChatAnswerer(chat, prompt), asked, tmp_path / "answers.sqlite", concurrency=4)
         worker.setup()
         cases = worker(list(asked))
         worker.close()

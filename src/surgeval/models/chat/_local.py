@@ -34,8 +34,8 @@ _DATA = "data:image/jpeg;base64,"
 class LocalChat:
     """One model in memory; calls wait for each other. `sees` says whether pictures may be part of a message."""
 
-    def __init__(self, path: Path | str, max_tokens: int = 16, batch: int = 1) -> None:
-        self._path, self._max_tokens, self.batch, self._lock = Path(path), max_tokens, batch, threading.Lock()
+    def __init__(self, path: Path | str, max_tokens: int = 16) -> None:
+        self._path, self._max_tokens, self._lock = Path(path), max_tokens, threading.Lock()
         if not (self._path / "config.json").is_file():
             raise DataError(path, found="no config.json", expected="a folder with a transformers model")
         try:

@@ -38,7 +38,7 @@ class ChatOptions:
     """Decoding and patience. `timeout` is of one request from its connection to the last byte of its reply.
 
     `tries` counts the first one; waits double from `backoff` and never exceed `max_wait`. `seed` is sent where one is
-    given and the server takes it; `batch` is how many questions local weights answer at once.
+    given and the server takes it.
 
     >>> ChatOptions(timeout=-1)
     Traceback (most recent call last):
@@ -52,15 +52,12 @@ class ChatOptions:
     backoff: float = 1.0
     max_wait: float = 60.0
     seed: int | None = None
-    batch: int = 8
 
     def __post_init__(self) -> None:
         if not 0 < self.timeout <= _LONGEST_WAIT:
             raise BadInput(f"timeout: found {self.timeout:g}, expected seconds above 0, at most {_LONGEST_WAIT:g}")
         if not math.isfinite(self.temperature):
             raise BadInput(f"temperature: found {self.temperature:g}, expected a finite number")
-        if self.batch < 1:
-            raise BadInput(f"batch: found {self.batch}, expected at least 1")
 
 
 def open_chat(name: str, options: ChatOptions | None = None, *, role: str = "model") -> SchemaChat:
@@ -76,7 +73,7 @@ def open_chat(name: str, options: ChatOptions | None = None, *, role: str = "mod
     if kind == "hf":
         from surgeval.models.chat._local import LocalChat
 
-        return LocalChat(rest, options.max_tokens, options.batch)
+        return LocalChat(rest, options.max_tokens)
     raise BadInput(f"{role} {public_name(name)!r}: found the kind {kind!r}, expected openai or hf")
 
 
