@@ -222,7 +222,7 @@ def scenario_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
     rows = []
     for one in results:
         for row in one.tables["scenarios"].iter_rows(named=True) if "scenarios" in one.tables else ():
-            said = with_ends(*(row[f"estimate{end}"] for end in ("", "_low", "_high")), unit="share")
+            said = with_ends(row["estimate"], row["estimate_low"], row["estimate_high"], "share")
             rows.append((one.name, row["scenario"].replace("_", " "), LABELS[row["number"]], said, row["videos"]))
     heads = ("model", "scenario", "number", "accuracy", "videos")
     return (_table("By scenario", heads, rows, file="tables/scenarios.csv"),) if rows else ()
