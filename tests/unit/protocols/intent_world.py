@@ -37,7 +37,8 @@ def make_items(
 
 
 def _video(number: int, scenario: str, twins: bool) -> list[IntentQuestion]:
-    dice, video, made = random.Random(number), f"V{number:02d}", []
+    dice, video = random.Random(number), f"V{number:02d}"
+    made: list[IntentQuestion] = []
 
     def add(skill: str, options: Sequence[str], right: str, *, shuffle: bool = True, **more: Any) -> IntentQuestion:
         ordered = dice.sample(list(options), len(options)) if shuffle else list(options)

@@ -10,11 +10,12 @@ from typing import Literal, TypeAlias, TypeVar, get_args
 
 from surgeval.errors import BadInput
 from surgeval.protocols.intent._cases import case_id, rotation, split_id
-from surgeval.protocols.intent._items import ItemSet
+from surgeval.protocols.intent._items import ItemSet, OpenedItems
 from surgeval.records import IntentQuestion
 
 __all__ = ["DEFAULT_INTERVENTIONS", "INTERVENTIONS", "Intervention", "asked_again", "asked_first",
-           "chosen_interventions", "has_gaze", "numbers_asked", "own_option", "posed", "stratified"]  # fmt: skip
+           "chosen_interventions", "has_gaze", "numbers_asked", "of_split", "own_option", "posed",
+           "stratified"]  # fmt: skip
 
 Intervention: TypeAlias = Literal["gaze", "text-only", "again", "order", "wrong-gaze"]
 INTERVENTIONS: tuple[Intervention, ...] = get_args(Intervention)
@@ -122,6 +123,18 @@ def numbers_asked(asked: Sequence[IntentQuestion], traps: int, *, again: bool) -
     parts = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
     said = f"{len(asked)} questions" + (f" ({parts})" if len(kinds) > 1 else "")
     return f"{said}, and the failed ones of {traps} traps again" if again and traps else said
+
+
+def of_split(item_set: OpenedItems, split: str | None) -> tuple[OpenedItems, str]:
+    """The items of the videos of one split, and a label; all items have no label."""
+    if split is None:
+        return item_set, ""
+    videos = {video.name: video.split for video in item_set.dataset.videos()}
+    kept = tuple(item for item in item_set.items if videos.get(item.cluster) == split)
+    if not kept:
+        known = ", ".join(sorted({name for name in videos.values() if name})) or "none"
+        raise BadInput(f"split: found no item of {split!r:.60}, expected one of the splits of the data: {known}")
+    return replace(item_set, items=kept), f"split {split}, {len(kept)} of {len(item_set.items)} items"
 
 
 def stratified(item_set: AnySet, limit: int | None, seed: int = 0) -> tuple[AnySet, str]:

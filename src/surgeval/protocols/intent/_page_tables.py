@@ -22,7 +22,7 @@ from surgeval.protocols.intent._published import (
 from surgeval.protocols.intent._weights import DIMENSIONS, LABELS, SKILLS
 from surgeval.protocols.intent.result import IntentScores
 from surgeval.protocols.intent.tables import reference_rows
-from surgeval.stats import NOTHING, Interval, number_text
+from surgeval.stats import NOTHING, Interval, number_text, with_ends
 
 __all__ = ["competency_tables", "gaze_tables", "order_tables", "reading_tables", "reliability_tables", "removal_tables",
            "scenario_tables", "text_only_tables"]  # fmt: skip
@@ -166,10 +166,10 @@ _SETTINGS = {"text": "text only", "full": "pictures and text"}
 def removal_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
     """Failed traps without the trap, with both controls, and Table 7."""
     asked = [one for one in results if one.removal]
-    heads = ("traps", "failed", "twin of the failed", "failed, asked again", "trap taken away adds", "passed",
-             "twin of the passed", "failed − passed")  # fmt: skip
+    columns = ("traps", "failed", "twin of the failed", "failed, asked again", "trap taken away adds", "passed",
+               "twin of the passed", "failed − passed")  # fmt: skip
     own = [
-        _table(_named(results, one, "The trap taken away"), heads,
+        _table(_named(results, one, "The trap taken away"), columns,
                [(kind, row.failed, _cell(row.after_failed), _cell(row.again),
                  _cell(row.over_again.interval if row.over_again else None), row.passed, _cell(row.after_passed),
                  _cell(row.less_than_passed)) for kind, row in one.removal.items()],
@@ -222,10 +222,8 @@ def scenario_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
     rows = []
     for one in results:
         for row in one.tables["scenarios"].iter_rows(named=True) if "scenarios" in one.tables else ():
-            found = Interval(*((float("nan") if row[f"estimate{end}"] is None else row[f"estimate{end}"])
-                               for end in ("", "_low", "_high")))  # fmt: skip
-            rows.append((one.name, row["scenario"].replace("_", " "), LABELS[row["number"]], found.cell("share"),
-                         row["videos"]))  # fmt: skip
+            said = with_ends(row["estimate"], row["estimate_low"], row["estimate_high"], "share")
+            rows.append((one.name, row["scenario"].replace("_", " "), LABELS[row["number"]], said, row["videos"]))
     heads = ("model", "scenario", "number", "accuracy", "videos")
     return (_table("By scenario", heads, rows, file="tables/scenarios.csv"),) if rows else ()
 

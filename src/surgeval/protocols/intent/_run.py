@@ -13,8 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-import cv2
-import numpy as np
 import polars as pl
 
 from surgeval.asking import BLOCK, Answerer, Asking, Sampling, Shown, open_answerer, question_units
@@ -33,6 +31,7 @@ from surgeval.protocols.intent._conditions import (
     asked_first,
     has_gaze,
     numbers_asked,
+    of_split,
     posed,
     stratified,
 )
@@ -71,6 +70,7 @@ def run_intent(
     sampling: Sampling = "uniform",
     longest_edge: int = 1024,
     quality: int = 90,
+    split: str | None = None,
     limit: int | None = None,
     seed: int = 0,
     invalid: Literal["wrong", "drop"] = "wrong",
@@ -88,10 +88,10 @@ def run_intent(
     `always-reject`, `always-accept`, an embedded model) or any `Answerer`. `interventions` says under which conditions
     items are asked beside the plain one. `gaze` says how gaze is shown: a circle (`mark`), in words (`text`), `both`,
     or as a path (`trail`). Of a clip up to `frames` frames are shown (`sampling`: `uniform`, around the `gaze`, or just
-    before the `question`), made smaller to `longest_edge` and sent as JPEGs of this `quality`. `limit` asks only so
-    many items, drawn evenly from skills and traps. `invalid` is what a reply without a readable choice counts as; with
-    `reader`, a second model reads those. `announce` is told how much will be asked. The same call resumes a run that
-    was stopped; `retry` asks again what failed.
+    before the `question`), made smaller to `longest_edge` and sent as JPEGs of this `quality`. `split` asks only the
+    items of the videos of that split, `limit` only so many items, drawn evenly from skills and traps. `invalid` is what
+    a reply without a readable choice counts as; with `reader`, a second model reads those. `announce` is told how much
+    will be asked. The same call resumes a run that was stopped; `retry` asks again what failed.
 
     >>> from tempfile import mkdtemp
     >>> folder = Path(mkdtemp())
@@ -105,9 +105,12 @@ def run_intent(
     chosen = tuple(name for name in INTERVENTIONS if name in set(interventions))
     shown = Shown(frames=frames, sampling=sampling, longest_edge=longest_edge, quality=quality)
     seeing = Seeing(shown, gaze)
-    item_set, subset = stratified(open_items(data), limit, seed)
-    options = options or ChatOptions(max_tokens=MAX_TOKENS, timeout=120.0)
-    answerer = _open(model, item_set, gaze, options) if isinstance(model, str) else model
+    whole = open_items(data)
+    part, part_label = of_split(whole, split)
+    item_set, drawn_label = stratified(part, limit, seed)
+    subset = "; ".join(filter(None, (part_label, drawn_label)))
+    options = options or ChatOptions(max_tokens=MAX_TOKENS, timeout=120.0, seed=seed)
+    answerer = _open(model, item_set, whole, gaze, options) if isinstance(model, str) else model
     eyes = Eyes(item_set.dataset, item_set.items, seeing)
     reading = ModelReader(open_chat(reader, options, role="reader"), Path(out) / "reader.sqlite") if reader else None
     if isinstance(answerer, Responses):
@@ -119,8 +122,8 @@ def run_intent(
         "prompt": PROMPT_VERSION if answerer.costly else 0, "interventions": list(chosen), "gaze": gaze,
         "gaze_style": asdict(seeing.style), "media": eyes.media.identity if answerer.looks else "none",
         "sampling": sampling, "frames": frames, "longest_edge": longest_edge, "jpeg_quality": quality,
-         "temperature": options.temperature, "max_tokens": options.max_tokens, "seed": seed,
-        "subset": subset, "limit": limit, "invalid": invalid, "reader": reading.identity if reading else "",
+        "temperature": options.temperature, "max_tokens": options.max_tokens, "seed": seed, "subset": subset,
+        "split": split, "limit": limit, "invalid": invalid, "reader": reading.identity if reading else "",
     }  # fmt: skip
     name = public_name(model) if isinstance(model, str) else answerer.identity
     if announce is not None:
@@ -145,7 +148,10 @@ def _check(concurrency: int, limit: int | None, invalid: str) -> None:
         raise BadInput(f"invalid: found {invalid!r}, expected wrong or drop")
 
 
-def _open(model: str, item_set: ItemSet, gaze: GazeMode, options: ChatOptions) -> Answerer[IntentQuestion]:
+def _open(
+    model: str, item_set: ItemSet, whole: ItemSet, gaze: GazeMode, options: ChatOptions
+) -> Answerer[IntentQuestion]:
+    """A model or reference row; what learns from items learns from the whole set's training split."""
     kind, _, rest = model.partition(":")
     if kind == "replay" and rest:
         return Responses(rest)
@@ -153,7 +159,7 @@ def _open(model: str, item_set: ItemSet, gaze: GazeMode, options: ChatOptions) -
         model = f"hf:{embedded_folder(model)}"
     return open_answerer(
         model, partial(item_messages, gaze=gaze),
-        lambda place: (open_items(place, media=False) if place else item_set).learnable,
+        lambda place: (open_items(place, media=False) if place else whole).learnable,
         options, asked=item_set.items,
     )  # fmt: skip
 
@@ -247,8 +253,7 @@ def _pictures(item_set: OpenedItems, cases: pl.DataFrame, eyes: Eyes, count: int
             shown = look(posed(item, "gaze"))
         except DataError:
             continue  # the case says what was wrong with the picture
-        decoded = [cv2.imdecode(np.frombuffer(picture.jpeg, np.uint8), cv2.IMREAD_COLOR) for picture in shown]
-        picture = side_by_side([image[..., ::-1] for image in decoded[-_BESIDE:] if image is not None])
+        picture = side_by_side([frame.jpeg for frame in shown[-_BESIDE:]])
         if picture is not None:
             made[item.id] = picture
     return made

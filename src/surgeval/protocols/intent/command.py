@@ -52,7 +52,7 @@ PicturesOption = Annotated[
 @grouped(
     {
         READING: "gaze frames sampling longest_edge jpeg_quality",
-        RUNNING: "concurrency max_tokens timeout retry",
+        RUNNING: "concurrency batch max_tokens timeout retry",
         SCORING: "invalid reader pictures seed",
     }
 )
@@ -74,6 +74,9 @@ def run(
             help="gaze, text-only, again, order, wrong-gaze with commas; or all, or none.",
         ),
     ] = "gaze,text-only,again",
+    split: Annotated[
+        str | None, typer.Option("--split", help="Only the items of the videos of this split.")
+    ] = None,
     limit: Annotated[
         int | None, typer.Option("--limit", min=1, help="Ask at most so many items, evenly from skills and traps.")
     ] = None,
@@ -89,6 +92,7 @@ def run(
     ] = 1024,
     jpeg_quality: Annotated[int, typer.Option("--jpeg-quality", min=1, max=100, help="Of the pictures sent.")] = 90,
     concurrency: Annotated[int, typer.Option("--concurrency", min=1, max=_BLOCK, help="Questions at a time.")] = 8,
+    batch: Annotated[int, typer.Option("--batch", min=1, help="Questions that local weights answer at once.")] = 8,
     max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="Longest reply of a chat model.")] = 1024,
     timeout: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds to wait for one reply.")] = 120.0,
     retry: Annotated[bool, typer.Option("--retry", help="Ask again what failed; nothing else.")] = False,
@@ -103,8 +107,8 @@ def run(
 ) -> int:  # fmt: skip
     """Ask a model what the clinician is doing and why, with traps; stopped runs are resumed by the same command.
 
-    Every item is asked as it is, then with gaze, without its pictures, and failed traps again: how many questions that
-    is, is said first. Exit code 1 when a question has no answer: --retry asks those again.
+    Items are asked as they are, with gaze, without their pictures, and failed traps again; the number of questions is
+    told first. Exit code 1 when a question has no answer: --retry asks those again.
 
     Example: [bold]surgeval run intent --data items.jsonl --model openai:vlm@http://localhost:8000/v1
     --out runs/vlm[/bold]
@@ -126,8 +130,9 @@ def run(
 
         asked = run_intent(
             data, model, out, interventions=chosen, gaze=gaze, frames=frames, sampling=sampling,
-            longest_edge=longest_edge, quality=jpeg_quality, limit=limit, seed=seed, invalid=invalid,
-            concurrency=concurrency, options=ChatOptions(max_tokens=max_tokens, timeout=timeout), reader=reader,
+            longest_edge=longest_edge, quality=jpeg_quality, split=split, limit=limit, seed=seed, invalid=invalid,
+            concurrency=concurrency,
+            options=ChatOptions(max_tokens=max_tokens, timeout=timeout, seed=seed, batch=batch), reader=reader,
             pictures=pictures, retry=retry, progress=not json,
             announce=None if json else lambda text: shown.note(f"asking {text}"),
         )  # fmt: skip

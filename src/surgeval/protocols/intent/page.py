@@ -171,7 +171,7 @@ def _warnings(results: Sequence[IntentScores]) -> list[str]:
     said = []
     for one in results:
         own = f"{one.name}: " if len(results) > 1 else ""
-        if one.subset:
+        if one.subset and own:  # of one run its verdict says it
             said.append(f"{own}A subset of the items, not the set: {one.subset}.")
         if one.failed:
             said.append(f"{own}{one.failed} requests failed and are in no number; run again to ask only these.")

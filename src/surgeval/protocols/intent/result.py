@@ -232,6 +232,11 @@ def outcomes(scores: IntentScores) -> pl.DataFrame:
     """What `rank` takes: items of competency by dimension, perceptual traps, and pairs of cognitive trap and twin.
 
     Where there are no twins the cognitive traps stand for the pairs; a ranking by them favours whoever rejects.
+
+    >>> from types import SimpleNamespace
+    >>> cells = pl.DataFrame({"item": ["i1"], "cluster": ["VID01"], "cell": ["relative"], "value": [1.0]})
+    >>> outcomes(SimpleNamespace(plain=cells, has_twins=False, name="net")).rows()
+    [('i1', 'VID01', 'spatial', False, True)]
     """
     groups = {skill: _dimension(skill) for skill in SKILLS} | {"perceptual": "perceptual traps"}
     groups |= {"paired": "trap and twin"} if scores.has_twins else {"cognitive": "cognitive traps"}
