@@ -63,10 +63,10 @@ def _ours(name: str, ratings: list[list[Any]]) -> float | None:
     items = list(zip(*ratings, strict=True))
     used = sorted({label for row in ratings for label in row if label is not None})
     if name.startswith("cohen"):
-        weights = name.removeprefix("cohen").removeprefix("_") or None
+        weights: Any = name.removeprefix("cohen").removeprefix("_") or None
         return cohen_kappa(*ratings, weights=weights, categories=used, resamples=10).value
     if name.startswith("fleiss"):
-        chance = name.removeprefix("fleiss").removeprefix("_") or "fleiss"
+        chance: Any = name.removeprefix("fleiss").removeprefix("_") or "fleiss"
         return fleiss_kappa(count_ratings(items)[0], chance=chance, resamples=10).value
     assert name == "alpha_nominal", f"a coefficient this test does not know: {name}"
     return krippendorff_alpha(items, resamples=10).value

@@ -7,24 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from surgeval.asking._question import Question
 from surgeval.errors import SurgevalError
 
-__all__ = ["Answered", "Answerer", "ShownFrame", "Unanswered"]
+__all__ = ["Answered", "Answerer", "Batching", "ShownFrame", "Unanswered"]
 
 
 @dataclass(frozen=True, slots=True)
 class ShownFrame:
-    """A frame as a model is shown it: when in the video (seconds), and its JPEG.
+    """A frame as a model is shown it: when in the video (seconds, None where nobody knows), its JPEG, number and size.
 
     >>> ShownFrame(2.5, b"JPEG").time
     2.5
     """
 
-    time: float
+    time: float | None
     jpeg: bytes
+    frame: int = 0
+    width: int = 0
+    height: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,3 +77,17 @@ class Answerer(Protocol[Question]):
 
     def answer(self, question: Question, pictures: Sequence[ShownFrame] = ()) -> Answered:
         """The answer, or `Unanswered`."""
+
+
+@runtime_checkable
+class Batching(Protocol[Question]):
+    """An answerer that may be quicker with several questions at once."""
+
+    @property
+    def batches(self) -> bool:
+        """Whether it is; if not, it is asked one question at a time from several threads."""
+
+    def answer_all(
+        self, questions: Sequence[Question], pictures: Sequence[Sequence[ShownFrame]]
+    ) -> Sequence[Answered | Unanswered]:
+        """An answer to each, or why there is none; one that fails leaves the others alone."""

@@ -2,7 +2,9 @@
 
 Each option is judged by how often options like it were right and wrong elsewhere: its text alone, with the skill, with
 skill and phase, with every entry of the context, with the words of the stem, and its own words. Each of these clues is
-one factor of the odds; words that belong together share one factor, or long stems would drown the rest.
+one factor of the odds; words that belong together share one factor, or long stems would drown the rest. Twins of traps
+(the same words over a true premise, rejecting is wrong) are not learnt from: their counts would cancel those of the
+traps, and the row is to show what words are worth in a set that has traps alone, as published ones do.
 """
 
 from __future__ import annotations
@@ -42,8 +44,11 @@ class ChoicePrior:
 
     def __init__(self, train: Iterable[IntentQuestion]) -> None:
         self._by_video: defaultdict[str, list[IntentQuestion]] = defaultdict(list)
-        for item in train:
-            self._by_video[item.video].append(item)
+        known = tuple(train)
+        twins = {item.twin for item in known}
+        for item in known:
+            if item.id not in twins:
+                self._by_video[item.video].append(item)
         self._all = _count(item for items in self._by_video.values() for item in items)
         self._own = lru_cache(maxsize=4)(lambda video: _count(self._by_video.get(video, ())))
 

@@ -26,7 +26,7 @@ from surgeval.console import (
 from surgeval.errors import BadInput
 
 if TYPE_CHECKING:
-    from surgeval.qa.chat import Price, SeeingChat, Usage
+    from surgeval.qa.chat import Price, SchemaChat, Usage
     from surgeval.questions import Made, SetReport
 
 app = command_group("Make questions: generate, check, probe, review, export.", "surgeval questions check items.jsonl")
@@ -287,7 +287,7 @@ def export(
     print_frame("", table)
 
 
-def _chat(model: str, max_tokens: int, timeout: float, temperature: float) -> SeeingChat:
+def _chat(model: str, max_tokens: int, timeout: float, temperature: float) -> SchemaChat:
     from surgeval.console import require_models
     from surgeval.models.chat import ChatOptions, open_chat
 

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from surgeval.errors import printable
 from surgeval.files import Column, Store
-from surgeval.qa.chat import Chat, ChatError, Message, Reply, Usage
+from surgeval.qa.chat import ChatError, Message, Reply, SchemaChat, Usage
 
 __all__ = ["Asker", "in_threads"]
 
@@ -50,7 +50,7 @@ CREATE TABLE replies (
 class Asker:
     """Asks a chat model, or finds what it said before. Threads may share it."""
 
-    def __init__(self, chat: Chat, path: Path) -> None:
+    def __init__(self, chat: SchemaChat, path: Path) -> None:
         self._chat, self._store, self._lock = chat, _ReplyStore(path), threading.Lock()
         self._failures = 0
         self.spent, self.stored = Usage(), 0  # this time; and how many replies were there already
@@ -65,16 +65,16 @@ class Asker:
                 self.stored += 1
             text, finish, requests, prompt, completion = row
             return Reply(text, prompt, completion, requests, finish)
-        reply = self._new(messages)
+        reply = self._new(messages, schema)
         text = printable(reply.text or "")
         self._store.put(key, (text, reply.finish, reply.requests, reply.prompt_tokens, reply.completion_tokens))
         return Reply(text, reply.prompt_tokens, reply.completion_tokens, reply.requests, reply.finish)
 
-    def _new(self, messages: Sequence[Message]) -> Reply:
+    def _new(self, messages: Sequence[Message], schema: Mapping[str, Any] | None) -> Reply:
         if self._failures >= _GIVE_UP_AFTER:
             raise ChatError(f"not asked: the model failed {self._failures} times in a row", requests=0)
         try:
-            reply = self._chat.complete(messages)
+            reply = self._chat.complete(messages, schema=schema)
         except ChatError as error:
             with self._lock:
                 self._failures += 1

@@ -17,7 +17,7 @@ from typing import Any
 
 from surgeval.errors import BadInput, SurgevalError
 from surgeval.progress import advance
-from surgeval.qa.chat import ChatError, Message, Reply, SeeingChat, Usage
+from surgeval.qa.chat import ChatError, Message, Reply, SchemaChat, Usage
 from surgeval.questions._folder import write_set
 from surgeval.questions._items import item_of, reordered
 from surgeval.questions._pictures import picture_parts
@@ -92,7 +92,7 @@ class Made:
 def make_questions(
     records: Iterable[SourceRecord],
     folder: Path,
-    chat: SeeingChat,
+    chat: SchemaChat,
     out: Path,
     making: Making | None = None,
     *,
@@ -107,7 +107,7 @@ def make_questions(
     >>> import tempfile
     >>> class Mute:
     ...     identity, sees = "mute", False
-    ...     def complete(self, messages):
+    ...     def complete(self, messages, schema=None):
     ...         return Reply("I would rather not.")
     >>> from surgeval.records import Gaze
     >>> record = SourceRecord("x1", "chest_xray", "p1", (), gaze=(Gaze(0, 0.2, 0.8, 1.0),))

@@ -19,7 +19,7 @@ from surgeval.datasets.io import read_lines
 from surgeval.errors import BadInput, DataError
 from surgeval.files import BrokenJson, parse_json, write_atomically
 from surgeval.progress import advance
-from surgeval.qa.chat import ChatError, Message, SeeingChat, Usage
+from surgeval.qa.chat import ChatError, Message, SchemaChat, Usage
 from surgeval.qa.choices import choice_prompt, read_choice
 from surgeval.questions._folder import QuestionSet
 from surgeval.questions._gaze_words import gaze_in_words
@@ -70,7 +70,7 @@ class Probed:
 
 def probe_items(
     questions: QuestionSet,
-    chat: SeeingChat,
+    chat: SchemaChat,
     conditions: Collection[str] = ("text-only",),
     *,
     rotations: int = 3,
@@ -82,7 +82,7 @@ def probe_items(
     >>> from surgeval.qa.chat import Reply
     >>> class AlwaysA:
     ...     identity, sees = "always A", False
-    ...     def complete(self, messages):
+    ...     def complete(self, messages, schema=None):
     ...         return Reply("Answer: A")
     >>> item = IntentQuestion("q", "laparoscopy", "v", (), "spatial", "relative", "What do I see?", ("a", "b"), 0)
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -194,7 +195,7 @@ def test_a_threshold_in_degrees_needs_the_view_of_the_frame() -> None:
 
 
 @pytest.mark.parametrize("arguments", [{"threshold": 0}, {"threshold": float("nan")}, {"minimum": -1}, {"gap": 0}])
-def test_settings_without_sense_are_refused(arguments: dict[str, float]) -> None:
+def test_settings_without_sense_are_refused(arguments: dict[str, Any]) -> None:
     with pytest.raises(BadInput, match="expected a positive number"):
         find_fixations(_samples(np.arange(3.0), np.zeros(3), np.zeros(3)), **arguments)
 
@@ -206,7 +207,10 @@ def test_fixations_of_a_file_are_left_alone() -> None:
 
 def _loop(x: np.ndarray, y: np.ndarray, threshold: float, samples: int) -> list[list[int]]:
     """I-DT as the textbook writes it."""
-    spread = lambda a, b: np.ptp(x[a:b]) + np.ptp(y[a:b])  # noqa: E731
+
+    def spread(first: int, end: int) -> float:
+        return float(np.ptp(x[first:end]) + np.ptp(y[first:end]))
+
     pairs, start = [], 0
     while start + samples <= len(x):
         end = start + samples

@@ -206,3 +206,13 @@ def test_traps_are_made_by_naming_their_templates(server: Loopback, tmp_path: Pa
     visible = [item.labels[item.answer].label for item in result.items]
     assert visible == ["visible"] * 6 + ["rejects"] * 6
     assert inspect_set(open_set(tmp_path)).faults == ()
+
+
+def test_the_server_is_held_to_the_schema_of_the_template(server: Loopback, tmp_path: Path) -> None:
+    server.script = lambda words, repairs: reply("open_surgery")
+    made(server, tmp_path, records(1))
+    form = server.bodies[0]["response_format"]
+    assert form["type"] == "json_schema"
+    entry = form["json_schema"]["schema"]["properties"]["questions"]
+    assert (entry["minItems"], entry["maxItems"]) == (6, 6)
+    assert set(entry["items"]["required"]) >= {"skill", "options", "answer", "gaze_dependent", "source", "habit"}

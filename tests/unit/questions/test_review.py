@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -236,7 +236,7 @@ class Guesser:
 
     identity, sees = "guesser", False
 
-    def complete(self, messages: Sequence[Message]) -> Reply:
+    def complete(self, messages: Sequence[Message], *, schema: Mapping[str, object] | None = None) -> Reply:
         text = str(messages[-1]["content"])
         number = int(text.split("case ")[1].split("?")[0])
         wanted = f"step {'abcde'[number % 5] if number < 6 else 'b'} of {number}"

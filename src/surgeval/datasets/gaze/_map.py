@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from surgeval.datasets._base import raise_errors
 from surgeval.datasets.formats._mapping import _one_of, _size, mapping_table
@@ -60,9 +60,9 @@ class GazeMap:
         )
 
     @property
-    def fixations(self) -> bool:
-        """Whether the rows are fixations."""
-        return bool(self.end or self.duration)
+    def kind(self) -> Literal["fixations", "samples"]:
+        """What the rows are."""
+        return "fixations" if self.end or self.duration else "samples"
 
     @classmethod
     def load(cls, path: Path) -> GazeMap:

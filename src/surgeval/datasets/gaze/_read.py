@@ -81,8 +81,8 @@ def _map_of(table: GazeTable, format: str | None) -> GazeMap:
     if name == "egoexo4d":
         counted = next((column for column in ("frame_num", "frame_number") if column in have), "")
         return replace(EGO_EXO, time=counted)
-    optional = {key: key for key in ("duration", "recording") if key in have}
-    return replace(NEUTRAL, **optional)
+    duration, recording = (key if key in have else "" for key in ("duration", "recording"))
+    return replace(NEUTRAL, duration=duration, recording=recording)
 
 
 def _format_of(table: GazeTable) -> str:
@@ -120,12 +120,11 @@ def _tracks(table: GazeTable, columns: GazeMap, names: np.ndarray, size: Sizes |
     for name in dict.fromkeys(names.tolist()):
         rows = np.flatnonzero(names == name)
         rows = rows[np.argsort(t[rows], kind="stable")]
-        if columns.fixations:
+        if columns.kind == "fixations":
             rows = rows[~absent[rows]]
         across, down = _shares(x[rows], y[rows], columns, _size_of(name, columns, size, table.file))
         across[absent[rows]] = down[absent[rows]] = np.nan
-        kind = "fixations" if columns.fixations else "samples"
-        tracks[name] = GazeTrack(name, kind, t[rows], across, down, duration[rows])
+        tracks[name] = GazeTrack(name, columns.kind, t[rows], across, down, duration[rows])
     return tracks
 
 
@@ -161,6 +160,6 @@ def _size_of(name: str, columns: GazeMap, size: Sizes | None, file: Path) -> tup
             file, record=f"recording {name}", field="size", found="pixels of a frame whose size is not known",
             expected="the frame's width and height",
         )  # fmt: skip
-    if len(own) != 2 or min(own) <= 0:
+    if min(own) <= 0:
         raise BadInput(f"size of {name}: found {own!r}, expected the frame's width and height")
     return own
