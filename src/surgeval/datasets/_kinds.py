@@ -97,6 +97,7 @@ PROBLEM_KINDS = (
     "trap-unknown",
     "triplet-inconsistent",
     "triplet-unknown",
+    "twin-differs",
     "video-broken",
     "video-duplicate",
     "video-name",
