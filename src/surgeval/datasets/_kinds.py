@@ -105,7 +105,7 @@ PROBLEM_KINDS = (
     "video-unknown",
     "video-unlabelled",
     "video-unlisted",
-    "window",
+    "window-reversed",
     "wrong-shape",
     "wrong-value",
     "xml-broken",

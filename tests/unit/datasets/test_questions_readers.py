@@ -156,7 +156,7 @@ def items(root: Path, **changes: Any) -> Path:
         ({"gaze": [{"t": 0, "x": "left", "y": 0, "duration": 1}]}, "not-a-number"),
         ({"context": []}, "wrong-shape"),
         ({"start": float("nan")}, "not-finite"),
-        ({"start": 3, "end": 2}, "window"),
+        ({"start": 3, "end": 2}, "window-reversed"),
         ({"start": 10**400}, "not-finite"),
         ({"answer": 10**400}, "answer-range"),
         ({"twin": "i2"}, "link-missing"),

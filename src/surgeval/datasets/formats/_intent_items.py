@@ -90,7 +90,7 @@ def _item(record: dict[str, Any], place: Place, folder: Path, home: Path) -> Int
         return None
     start, end = (here.number(record[key], key) if record.get(key) is not None else None for key in ("start", "end"))
     if start is not None and end is not None and end < start:
-        here.report("window", f"{end:g}", f"seconds from {start:g} (start) on", "end")
+        here.report("window-reversed", f"{end:g}", f"seconds from {start:g} (start) on", "end")
         return None
     style: Literal["perceptual", "cognitive"] | None = trap
     return IntentQuestion(
