@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from surgeval.models._check import ModelCheck, check_model
     from surgeval.models._clip_resnet import PhantomClipResnet
     from surgeval.models._devices import usable_device
-    from surgeval.models._embedded import EMBEDDED
+    from surgeval.models._embedded import EMBEDDED, embedded_folder
     from surgeval.models._registry import KINDS, PLACES, open_contrastive, plugins
     from surgeval.models.contrastive import AttentionTower, Contrastive, ConvTower, CrossAttention, TextBank
     from surgeval.models.preparation import Preparation, View
@@ -32,6 +32,7 @@ __all__ = [
     "TextBank",
     "View",
     "check_model",
+    "embedded_folder",
     "open_contrastive",
     "plugins",
     "usable_device",
@@ -41,7 +42,7 @@ _HOMES = {
     "_check": ("ModelCheck", "check_model"),
     "_clip_resnet": ("PhantomClipResnet",),
     "_devices": ("usable_device",),
-    "_embedded": ("EMBEDDED",),
+    "_embedded": ("EMBEDDED", "embedded_folder"),
     "_registry": ("KINDS", "PLACES", "open_contrastive", "plugins"),
     "contrastive": ("AttentionTower", "Contrastive", "ConvTower", "CrossAttention", "TextBank"),
     "preparation": ("Preparation", "View"),
