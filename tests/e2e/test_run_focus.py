@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,10 +20,8 @@ import polars as pl
 import pytest
 from tests.e2e.loopback import Reply, Server, refused, said, serving
 
-from surgeval.cli._main import run as surgeval_run
-
 if TYPE_CHECKING:
-    from tests.e2e.conftest import Surgeval
+    from tests.e2e.conftest import Quick, Surgeval
 
 PATIENCE = 120.0  # seconds, for a loaded machine
 
@@ -32,22 +30,6 @@ PATIENCE = 120.0  # seconds, for a loaded machine
 def server() -> Iterator[Server]:
     with serving(Server()) as running:
         yield running
-
-
-Quick = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Quick:
-    """The command in this process: exit code, standard output, standard error."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*args: object) -> tuple[int, str, str]:
-        capsys.readouterr()
-        code = surgeval_run([str(arg) for arg in args])
-        return code, *capsys.readouterr()
-
-    return call
 
 
 def write_pair(folder: Path, count: int, videos: int = 4, format: str = "number") -> Path:

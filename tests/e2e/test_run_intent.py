@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -18,13 +18,13 @@ import pytest
 from PIL import Image
 from tests.e2e.loopback import Reply, Server, refused, said, serving, text_of
 
-from surgeval.cli._main import run as surgeval_run
 from surgeval.datasets import SKILLS
 from surgeval.protocols.intent import IntentRun, load_intent, run_intent, score_intent
 
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Quick
+
 OPTIONS = ("the grasper", "the hook", "the clip applier", "none of them: nothing is held")
-RING = (255, 0, 255)
-Quick = Callable[..., tuple[int, str, str]]
 
 
 def write_items(folder: Path, count: int = 20) -> Path:
@@ -89,19 +89,6 @@ def model() -> Iterator[Model]:
     with serving(Model()) as running:
         assert isinstance(running, Model)
         yield running
-
-
-@pytest.fixture
-def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Quick:
-    """The command in this process: exit code, standard output, standard error."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*args: object) -> tuple[int, str, str]:
-        capsys.readouterr()
-        code = surgeval_run([str(arg) for arg in args])
-        return code, *capsys.readouterr()
-
-    return call
 
 
 def test_own_items_with_pictures_and_no_other_file(quick: Quick, model: Model, tmp_path: Path) -> None:
@@ -223,7 +210,7 @@ def test_a_second_model_may_read_what_could_not_be_read(model: Model, tmp_path: 
 
 def test_replies_from_elsewhere_are_scored_like_a_run(quick: Quick, tmp_path: Path) -> None:
     items = write_items(tmp_path / "mine", 6)
-    rows = [{"id": f"own-{n}", "content": f"Answer: {'ABCD'[n % 4]}"} for n in range(5)]
+    rows: list[dict[str, Any]] = [{"id": f"own-{n}", "content": f"Answer: {'ABCD'[n % 4]}"} for n in range(5)]
     rows += [{"id": "own-1", "condition": "rotated-1", "content": "A", "latency": 0.5}, {"id": "other", "content": "A"}]
     replies = tmp_path / "replies.jsonl"
     replies.write_text("".join(json.dumps(row) + "\n" for row in rows))

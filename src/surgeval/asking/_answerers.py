@@ -81,11 +81,11 @@ class Answerer(Protocol[Question]):
 
 @runtime_checkable
 class Batching(Protocol[Question]):
-    """An answerer that is quicker with several questions at once; where `batch` is 1, it is asked from threads."""
+    """An answerer that may be quicker with several questions at once."""
 
     @property
-    def batch(self) -> int:
-        """How many questions it takes at once."""
+    def batches(self) -> bool:
+        """Whether it is; if not, it is asked one question at a time from several threads."""
 
     def answer_all(
         self, questions: Sequence[Question], pictures: Sequence[Sequence[ShownFrame]]

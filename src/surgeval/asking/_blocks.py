@@ -1,8 +1,7 @@
 """Blocks of questions through an answerer, as units of an engine run.
 
 A unit is a block of questions in the order of their videos; a case is one question. Frames are read in one thread, in
-order, while up to `concurrency` questions (or one batch of them) wait for a model. What a model answered is stored
-before the block is done.
+order, while up to `concurrency` questions wait for a model. What a model answered is stored before the block is done.
 """
 
 from __future__ import annotations
@@ -57,8 +56,8 @@ def question_units(questions: Sequence[Asked]) -> tuple[Unit, ...]:
 class Asking(Generic[Question]):
     """The worker: question ids in, cases out. `look` gives the frames that a question is shown with (None: none).
 
-    A case of a question that was shown frames records them under `shown`. A model that takes several questions at once
-    gets them in batches, any other up to `concurrency` at a time.
+    A case of a question that was shown frames records them under `shown`. Up to `concurrency` questions are asked at a
+    time: in one batch where the model takes them so, else from as many threads.
 
     >>> from surgeval.asking import Oracle
     >>> from surgeval.records import VqaQuestion
@@ -78,7 +77,7 @@ class Asking(Generic[Question]):
     ) -> None:
         self._answerer, self._questions, self._path = answerer, questions, store
         self._look, self._concurrency = look, concurrency
-        self._batch = answerer.batch if isinstance(answerer, Batching) else 1
+        self._batch = concurrency if isinstance(answerer, Batching) and answerer.batches else 1
         self._store: AnswerStore | None = None
         self._shown: ShownStore | None = None
 
@@ -136,8 +135,8 @@ class Asking(Generic[Question]):
         if self._batch > 1 and isinstance(self._answerer, Batching):
             try:
                 return self._answerer.answer_all([seen.question for seen in batch], [seen.frames for seen in batch])
-            except Exception as error:  # noqa: BLE001 - its fault costs its batch, not the block
-                return [_fault(error)] * len(batch)
+            except Exception:  # noqa: BLE001 - whose fault it was shows when each is asked alone
+                return [self._answer(seen.question, seen.frames) for seen in batch]
         return [self._answer(seen.question, seen.frames) for seen in batch]
 
     def _answer(self, question: Question, frames: Sequence[ShownFrame]) -> Answered | Unanswered:

@@ -42,7 +42,8 @@ class Rejections:
         for trap in intent.values():
             if trap.trap != "cognitive":
                 continue
-            rejecting = trap.options[trap.answer]
+            labelled = _labelled(trap)
+            rejecting = trap.options[trap.answer if labelled is None else labelled]
             self._texts[_words(trap)] = rejecting
             twin = intent.get(trap.twin or "")
             if twin is not None and rejecting in twin.options:
@@ -50,11 +51,14 @@ class Rejections:
 
     def option(self, item: IntentQuestion) -> int | None:
         """The index of the rejecting option in the item's own order; None where it has none, or none is known."""
-        for index, stated in enumerate(item.labels):
-            if stated.label == "rejects":
-                return index
+        labelled = _labelled(item)
         text = self._texts.get(_words(item))
-        return None if text is None else item.options.index(text)
+        return labelled if text is None or labelled is not None else item.options.index(text)
+
+
+def _labelled(item: IntentQuestion) -> int | None:
+    rejecting = [index for index, stated in enumerate(item.labels) if stated.label == "rejects"]
+    return rejecting[0] if len(rejecting) == 1 else None
 
 
 def _words(item: IntentQuestion) -> tuple[str, frozenset[str]]:

@@ -43,17 +43,20 @@ def thumbnail(image: Image) -> bytes:
     return jpeg_bytes(small)
 
 
-def side_by_side(images: Sequence[Image]) -> bytes | None:
-    """Frames of equal height beside each other, as one small JPEG; None where there are none.
+def side_by_side(frames: Sequence[bytes]) -> bytes | None:
+    """JPEG frames beside each other, as one small JPEG; None where there are none.
 
-    >>> side_by_side([np.zeros((20, 30, 3), np.uint8), np.zeros((40, 60, 3), np.uint8)])[:3].hex(), side_by_side([])
+    >>> frame = thumbnail(np.zeros((20, 30, 3), np.uint8))
+    >>> side_by_side([frame, frame])[:3].hex(), side_by_side([])
     ('ffd8ff', None)
     """
+    decoded = (cv2.imdecode(np.frombuffer(frame, np.uint8), cv2.IMREAD_COLOR) for frame in frames)
+    images = [image for image in decoded if image is not None]
     if not images:
         return None
     low = min(image.shape[0] for image in images)
     level = [cv2.resize(image, (max(1, image.shape[1] * low // image.shape[0]), low)) for image in images]
-    return thumbnail(np.hstack(level).astype(np.uint8))
+    return thumbnail(np.hstack(level)[..., ::-1].astype(np.uint8))
 
 
 def save_pictures(folder: Path, pictures: Mapping[str, bytes]) -> None:

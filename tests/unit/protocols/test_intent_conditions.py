@@ -74,10 +74,10 @@ def test_twins_are_asked_but_not_rotated() -> None:
 
 def test_only_failed_traps_are_asked_again() -> None:
     items = ItemSet(tuple(make_items(1)))
-    right = {item.id: item.answer for item in items.items}
+    right: dict[str, int | None] = {item.id: item.answer for item in items.items}
     traps = [trap.id for trap in items.traps]
     assert asked_again(items, right) == ()
-    wrong: dict[str, int | None] = right | {traps[0]: (right[traps[0]] + 1) % 4, traps[1]: None}
+    wrong = right | {traps[0]: (items.traps[0].answer + 1) % 4, traps[1]: None}
     del wrong[traps[2]]  # the model gave no reply: it has not failed
     wrong[items.competency[0].id] = None
     assert [question.id for question in asked_again(items, wrong)] == [f"{trap}@again" for trap in traps[:2]]

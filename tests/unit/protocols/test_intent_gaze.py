@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import cv2
 import numpy as np
@@ -26,6 +25,7 @@ from surgeval.protocols.intent._gaze import (
 )
 from surgeval.protocols.intent._scene import Moved, Tip, distractor_option, moved_gaze
 from surgeval.records import Gaze, IntentQuestion
+from surgeval.vocab import load_labels
 
 GAZE = (Gaze(1.0, 0.2, 0.2, 0.5), Gaze(2.0, 0.8, 0.6, 0.5))
 SHARES = st.floats(0, 1)
@@ -135,7 +135,7 @@ def item(*options: str, answer: int = 0) -> IntentQuestion:
     ],
 )  # fmt: skip
 def test_the_option_that_a_wrong_gaze_speaks_for(asked: IntentQuestion, moved: Moved, expected: int | None) -> None:
-    assert distractor_option(asked, moved, {"clipper": ["clip applier"]}) == expected
+    assert distractor_option(asked, moved, load_labels("phantom")) == expected
 
 
 def test_gaze_in_words_names_pictures_and_shares() -> None:
@@ -154,10 +154,12 @@ def test_an_absurd_circle_is_refused() -> None:
         GazeStyle(radius=float("nan"))
 
 
-def test_magenta_survives_jpeg(tmp_path: Path) -> None:
+def test_magenta_survives_jpeg() -> None:
     image = np.full((256, 448, 3), (120, 60, 50), np.uint8)
     drawn = draw_circle(image, Spot(0.5, 0.5))
     coded = cv2.imencode(".jpg", drawn[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, 90])[1]
-    back = cv2.imdecode(coded, cv2.IMREAD_COLOR)[..., ::-1].astype(int)
+    decoded = cv2.imdecode(coded, cv2.IMREAD_COLOR)
+    assert decoded is not None
+    back = decoded[..., ::-1].astype(int)
     ring = back[128, round(448 / 2 + 0.06 * math.hypot(256, 448)) - 2 :][:4]
     assert (ring[:, 0] - ring[:, 1]).max() > 120

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
+from surgeval.asking import Rejections
 from surgeval.datasets import Dataset, check_media, intent_record, open_dataset, read_intent_items
 from surgeval.errors import BadInput, DataError, printable
 from surgeval.files import write_atomically
@@ -88,27 +89,9 @@ def rejecting_options(items: Sequence[IntentQuestion]) -> dict[str, int]:
     >>> rejecting_options([trap, IntentQuestion("u", options=("there is none", "to cut"), answer=1, **common)])
     {'t': 1, 'u': 0}
     """
-    by_id = {item.id: item for item in items}
-    rejecting: dict[str, int] = {}
-    for item in items:
-        if item.trap != "cognitive":
-            continue
-        labelled = _labelled(item)
-        rejecting[item.id] = item.answer if labelled is None else labelled
-        twin = by_id.get(item.twin or "")
-        if twin is None:
-            continue
-        text, labelled = item.options[rejecting[item.id]], _labelled(twin)
-        if labelled is not None:
-            rejecting[twin.id] = labelled
-        elif text in twin.options:
-            rejecting[twin.id] = twin.options.index(text)
-    return rejecting
-
-
-def _labelled(item: IntentQuestion) -> int | None:
-    rejecting = [index for index, label in enumerate(item.labels) if label.label == "rejects"]
-    return rejecting[0] if len(rejecting) == 1 else None
+    known = Rejections(items)
+    options = {item.id: known.option(item) for item in items}
+    return {name: option for name, option in options.items() if option is not None}
 
 
 def save_items(folder: Path, items: Sequence[IntentQuestion]) -> None:

@@ -51,7 +51,7 @@ class Eyes:
 
     def __init__(self, dataset: Dataset, items: Sequence[IntentQuestion], seeing: Seeing) -> None:
         self.media, self.seeing = ItemFiles(dataset, items), seeing
-        self._scene = Scene(dataset)
+        self.scene = Scene(dataset)
         self._image = lru_cache(maxsize=16)(read_image)  # an item is asked several times in a row
 
     def __call__(self, question: IntentQuestion) -> tuple[Picture, ...]:
@@ -70,7 +70,7 @@ class Eyes:
         spots = [spot_at(question.gaze, moment.time) for moment in seen]
         if condition == "gaze":
             return [None if spot is None else Moved(spot) for spot in spots]
-        tips = [self._scene.tips(question.cluster, moment.ref) for moment in seen]
+        tips = [self.scene.tips(question.cluster, moment.ref) for moment in seen]
         sizes = [self._image(moment.ref).shape for moment in seen]
         return moved_gaze(spots, tips, [(width, height) for height, width, _ in sizes])
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
+from itertools import islice
 
 from surgeval.asking import ShownFrame
 from surgeval.datasets import clock
@@ -62,10 +63,12 @@ def item_messages(
 def _context(question: IntentQuestion) -> str:
     """The scenario and what else is known, one line."""
     known = {"Scenario": question.scenario, **question.context}
-    told = (
-        f"{key}: {' '.join(str(value).split())[:_LONGEST]}" for key, value in known.items() if value not in ("", None)
-    )
-    return f"{'; '.join(told)}."
+    told = (f"{_line(key)}: {_line(value)}" for key, value in known.items() if value not in ("", None))
+    return f"{'; '.join(islice(told, _MOST))}."
+
+
+def _line(value: object) -> str:
+    return " ".join(str(value).split())[:_LONGEST]
 
 
 def _told(pictures: Sequence[Picture]) -> str:

@@ -62,5 +62,8 @@ class ReadingWorker:
 
     def _distractor(self, question: IntentQuestion) -> int | None:
         """The option that the wrong gaze speaks for, in the picture nearest to the question."""
-        moved = [place for place in self._eyes.gaze(question) if place is not None] if self._eyes is not None else []
-        return distractor_option(self._items[split_id(question.id)[0]], moved[-1], {}) if moved else None
+        if self._eyes is None:
+            return None
+        moved = [place for place in self._eyes.gaze(question) if place is not None]
+        item = self._items[split_id(question.id)[0]]
+        return distractor_option(item, moved[-1], self._eyes.scene.space) if moved else None

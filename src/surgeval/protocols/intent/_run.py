@@ -13,8 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-import cv2
-import numpy as np
 import polars as pl
 
 from surgeval.asking import BLOCK, Answerer, Asking, Sampling, Shown, open_answerer, question_units
@@ -111,7 +109,7 @@ def run_intent(
     part, part_label = of_split(whole, split)
     item_set, drawn_label = stratified(part, limit, seed)
     subset = "; ".join(filter(None, (part_label, drawn_label)))
-    options = options or ChatOptions(max_tokens=MAX_TOKENS, timeout=120.0)
+    options = options or ChatOptions(max_tokens=MAX_TOKENS, timeout=120.0, seed=seed)
     answerer = _open(model, item_set, whole, gaze, options) if isinstance(model, str) else model
     eyes = Eyes(item_set.dataset, item_set.items, seeing)
     reading = ModelReader(open_chat(reader, options, role="reader"), Path(out) / "reader.sqlite") if reader else None
@@ -255,8 +253,7 @@ def _pictures(item_set: OpenedItems, cases: pl.DataFrame, eyes: Eyes, count: int
             shown = look(posed(item, "gaze"))
         except DataError:
             continue  # the case says what was wrong with the picture
-        decoded = [cv2.imdecode(np.frombuffer(picture.jpeg, np.uint8), cv2.IMREAD_COLOR) for picture in shown]
-        picture = side_by_side([image[..., ::-1] for image in decoded[-_BESIDE:] if image is not None])
+        picture = side_by_side([frame.jpeg for frame in shown[-_BESIDE:]])
         if picture is not None:
             made[item.id] = picture
     return made

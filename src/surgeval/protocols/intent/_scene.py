@@ -9,7 +9,9 @@ from typing import NamedTuple
 
 from surgeval.datasets import Dataset
 from surgeval.protocols.intent._gaze import APART, Spot, mirrored, separation
+from surgeval.qa.mentions import instrument_mentions
 from surgeval.records import Frame, ImageRef, IntentQuestion
+from surgeval.vocab import LabelSpace
 
 __all__ = ["Moved", "Scene", "Tip", "distractor_option", "moved_gaze"]
 
@@ -36,6 +38,11 @@ class Scene:
         self._dataset = dataset
         self._videos = {video.name for video in dataset.videos()}
         self._of_video = lru_cache(maxsize=4)(self._read)  # items of one video are asked together
+
+    @property
+    def space(self) -> LabelSpace:
+        """How instruments are called."""
+        return self._dataset.space
 
     def tips(self, video: str, frame: ImageRef) -> tuple[Tip, ...]:
         """The tips in one frame."""
@@ -97,33 +104,31 @@ _SIDES = (
 )
 
 
-def distractor_option(item: IntentQuestion, moved: Moved, spoken: Mapping[str, Sequence[str]]) -> int | None:
+def distractor_option(item: IntentQuestion, moved: Moved, space: LabelSpace) -> int | None:
     """The option that a wrong gaze speaks for: the quadrant it lies in, or the instrument it is on.
 
-    `spoken` has further names of instruments. None where no option, or more than one, is about either, or where that
-    option is right anyway.
+    None where no option, or more than one, is about either, or where that option is right anyway.
 
     >>> item = IntentQuestion("i", "s", "v", (), "spatial", "absolute", "Where?", ("upper left", "lower right"), 0)
-    >>> distractor_option(item, Moved(Spot(0.8, 0.7)), {}), distractor_option(item, Moved(Spot(0.2, 0.2)), {})
-    (1, None)
+    >>> space = LabelSpace("toy", ("hook", "clipper"))
+    >>> [distractor_option(item, Moved(spot), space) for spot in (Spot(0.8, 0.7), Spot(0.2, 0.2))]
+    [1, None]
     """
-    right = (_in_quadrant, _named)
-    for speaks in right:
-        options = speaks(item.options, moved, spoken)
-        if len(options) == 1:
-            return options[0] if options[0] != item.answer else None
-    return None
+    speaking = _in_quadrant(item.options, moved.spot) or _naming(item.options, moved.instrument, space)
+    return speaking[0] if len(speaking) == 1 and speaking[0] != item.answer else None
 
 
-def _in_quadrant(options: Sequence[str], moved: Moved, spoken: Mapping[str, Sequence[str]]) -> list[int]:
-    first, second = (sides[share >= 0.5] for sides, share in zip(_SIDES, (moved.spot.y, moved.spot.x), strict=True))
+def _in_quadrant(options: Sequence[str], spot: Spot) -> list[int]:
+    """The options that are about a point's quadrant; none unless all options are about quadrants."""
+    first, second = (sides[share >= 0.5] for sides, share in zip(_SIDES, (spot.y, spot.x), strict=True))
     known = all(any(side.search(text) for side in sides) for text in options for sides in _SIDES)
-    return [n for n, text in enumerate(options) if known and first.search(text) and second.search(text)]
+    return [number for number, text in enumerate(options) if known and first.search(text) and second.search(text)]
 
 
-def _named(options: Sequence[str], moved: Moved, spoken: Mapping[str, Sequence[str]]) -> list[int]:
-    if not moved.instrument:
+def _naming(options: Sequence[str], instrument: str, space: LabelSpace) -> list[int]:
+    """The options that name an instrument; none unless several options name instruments, so that it is a choice."""
+    if instrument not in space.instruments:
         return []
-    names = (moved.instrument.replace("_", " "), *spoken.get(moved.instrument, ()))
-    words = re.compile(rf"\b(?:{'|'.join(map(re.escape, names))})s?\b", re.IGNORECASE)
-    return [number for number, text in enumerate(options) if words.search(text)]
+    named = [instrument_mentions(text, space).classes for text in options]
+    wanted = space.instruments.index(instrument)
+    return [number for number, classes in enumerate(named) if wanted in classes and sum(map(bool, named)) > 1]

@@ -91,7 +91,9 @@ def run(
         int, typer.Option("--longest-edge", min=32, max=8192, help="Pixels; larger pictures are made smaller.")
     ] = 1024,
     jpeg_quality: Annotated[int, typer.Option("--jpeg-quality", min=1, max=100, help="Of the pictures sent.")] = 90,
-    concurrency: Annotated[int, typer.Option("--concurrency", min=1, max=_BLOCK, help="Questions at a time.")] = 8,
+    concurrency: Annotated[
+        int, typer.Option("--concurrency", min=1, max=_BLOCK, help="Questions at a time; local weights: one batch.")
+    ] = 8,
     max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="Longest reply of a chat model.")] = 1024,
     timeout: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds to wait for one reply.")] = 120.0,
     retry: Annotated[bool, typer.Option("--retry", help="Ask again what failed; nothing else.")] = False,
@@ -106,8 +108,8 @@ def run(
 ) -> int:  # fmt: skip
     """Ask a model what the clinician is doing and why, with traps; stopped runs are resumed by the same command.
 
-    Every item is asked as it is, then with gaze, without its pictures, and failed traps again: how many questions that
-    is, is said first. Exit code 1 when a question has no answer: --retry asks those again.
+    Items are asked as they are, with gaze, without their pictures, and failed traps again; the number of questions is
+    told first. Exit code 1 when a question has no answer: --retry asks those again.
 
     Example: [bold]surgeval run intent --data items.jsonl --model openai:vlm@http://localhost:8000/v1
     --out runs/vlm[/bold]
@@ -130,7 +132,8 @@ def run(
         asked = run_intent(
             data, model, out, interventions=chosen, gaze=gaze, frames=frames, sampling=sampling,
             longest_edge=longest_edge, quality=jpeg_quality, split=split, limit=limit, seed=seed, invalid=invalid,
-            concurrency=concurrency, options=ChatOptions(max_tokens=max_tokens, timeout=timeout), reader=reader,
+            concurrency=concurrency,
+            options=ChatOptions(max_tokens=max_tokens, timeout=timeout, seed=seed), reader=reader,
             pictures=pictures, retry=retry, progress=not json,
             announce=None if json else lambda text: shown.note(f"asking {text}"),
         )  # fmt: skip
