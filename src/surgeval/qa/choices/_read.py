@@ -32,7 +32,7 @@ _HEAD = re.compile(
 )
 _TAIL = re.compile(r"[\s.,;:!)\]}>\"'”’_|]{0,12}(?:</(?:final_)?answer> ?)?[\s.]{0,4}$", re.I)
 _BULLET = re.compile(r"(?:[^\w\s\"'“‘«(\[{<【「『《〈|_.,:;!?…]{1,2} ?){1,3}(?!\d)")
-_AFTER_LINE_CHOICE = re.compile(r"$|\n| ?[.:,;!?)\]}]| ?[-–—] |->|→")
+_AFTER_LINE_CHOICE = re.compile(r"$|\n| ?[.:,;!?)\]}]| ?[-–—] |->|→| (?:because|since|as|due)\b")
 _TRAILING = re.compile(r"(?:[.:!?…>=\n]|(?<![A-Z]),)[ \n]?([(\[{\"']{0,3}[A-Z][)\]}\"']{0,3}[.!]?)$")
 _NEXT_QUESTION = re.compile(r"\n(?:Question|Q|User|Human)(?: ?\d+)? ?:")
 

@@ -16,6 +16,7 @@ from surgeval.qa.choices._wording import (
     ANSWER,
     CONDITIONAL,
     DENIED,
+    HYPOTHETICAL,
     NONE_OF_THEM,
     NOT_BUT,
     PREDICATE,
@@ -73,7 +74,9 @@ def _adjacent(text: str, earlier: Statement, last: Statement) -> bool:
 
 def _answers(text: str, options: Options) -> Iterator[Statement]:
     for marker in ANSWER.finditer(text):
-        if _unsaid(text, marker.start()):
+        if _unsaid(text, marker.start()) or (
+            "would" in marker[0] and HYPOTHETICAL.search(_before(text, marker.start()))
+        ):
             continue
         position = marker.end()
         if replaced := NOT_BUT.match(text, position):

@@ -14,6 +14,7 @@ __all__ = [
     "CLOSING",
     "CONDITIONAL",
     "DENIED",
+    "HYPOTHETICAL",
     "NONE_OF_THEM",
     "NOT_BUT",
     "NOUN",
@@ -99,8 +100,8 @@ PREDICATE = re.compile(
     rf" ?[,:;.]? ?(?:\([^()\n]{{0,120}}\) ?,? ?)?"
     rf"(?:{_any('is, are, was, must be, seems(?: to be)?, appears(?: to be)?, looks, remains')}"
     rf"|(?P<tentative>would be))"
-    rf"(?: {_FILLER}){{0,3}} (?:correct|right|best|better|answer|(?:final|most) {_MOST}|true|one)\b"
-    rf"| (?:it is|matches|fits)\b| ?(?:✓|✔|✅|\(correct\))",
+    rf"(?: {_FILLER}){{0,3}} (?:correct|right|best|better|answer|(?:final|most|more) {_MOST}|true|one)\b"
+    rf"| (?:it is|matches|fits)\b| ?[:–—-] ?(?:correct|yes|true)\b|[.:)]? ?(?:✓|✔|✅|\(correct\))",
     re.I,
 )
 NOT_BUT = re.compile(
@@ -123,6 +124,8 @@ UNSAID = re.compile(
     rf"{_any('distractors?, example, such as, format, like, consider')}){_WORDS}$",
     re.I,
 )
+# before "the answer would be B"
+HYPOTHETICAL = re.compile(r"\b(?:if|had|were)\b[^.!?\n]{0,70}$", re.I)
 TENTATIVE = re.compile(r"\b(?:at first|initial(?:ly)?|first thought)\b[^.!?\n]{0,40}$", re.I)
 _CANNOT = _any("can ?not, can't, could not, couldn't, won't, will not, do not, don't, am not going to")
 _SURELY = _any("really, reliably, confidently, definitively, accurately")
@@ -132,7 +135,8 @@ _ACT = _any(
 )
 REFUSAL = re.compile(
     rf"\b(?:I|we)(?:'m| am|'re| are)? ?(?:really |truly |very )?"
-    rf"{_any('sorry, unable to, not able to, not sure, unsure, uncertain, afraid')}\b"
+    rf"{_any('sorry, unable to, not able to, unsure, uncertain, afraid')}\b"
+    rf"|\bnot sure\b|\bno idea\b|\bnot allow {_any('me, us')} to\b"
     rf"|\b(?:I|we) {_CANNOT} (?:{_SURELY} )?(?:{_ACT}|see {_any('the, any, an, your')} {_PICTURE}|"
     rf"have {_any('access, enough, sufficient')})"
     rf"|\b{_any('cannot, can not, could not, not possible to, impossible to, difficult to')} (?:be )?"
