@@ -28,7 +28,7 @@ _QUOTE = re.compile(OPEN)
 # What may follow a letter that could be a word (a, A, I): the end, punctuation, or a word no noun phrase starts with.
 _MARKS = r"[.,;:!?…)\]}>。，、；！？：]"
 _STOP = re.compile(
-    rf"$|\n| ?{_MARKS}| ?[/&=]| ?(?:[-–—]|->|→) "
+    rf"$|\n| ?{_MARKS}| ?[/&=<]| ?(?:[-–—]|->|→) "
     r"| (?:because|since|as|for|and|or|but|due|is|was|would|which|given|based|if|"
     r"at|it is|seems|appears|looks|must|should|fits|matches)\b"
 )
