@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from surgeval.explain import Paste
+from surgeval.explain import Paste, joined_map, token_maps
 from surgeval.models import Generated, Preparation
 from surgeval.models._llava import Llava, load_network
 
@@ -39,7 +39,7 @@ def _picture(width: int, height: int, shift: int) -> np.ndarray[Any, np.dtype[np
         + 27 * ((x // 8 + y // 8 + c) % 2)
         for c in range(3)
     ]  # fmt: skip
-    return np.floor(np.clip(np.stack(planes, axis=-1), 0, 255)).astype(np.uint8)
+    return np.asarray(np.clip(np.stack(planes, axis=-1), 0, 255), np.uint8)  # cuts, as floor does
 
 
 def test_a_frame_becomes_the_golden_pixels_and_its_window_is_the_golden_one(frame_case: dict[str, Any]) -> None:
@@ -101,3 +101,22 @@ def test_a_golden_llava_generates_and_attends_as_expected(llava: Any) -> None:
     np.testing.assert_allclose(seen.attention_of(0).numpy(), stored["attention"], atol=1e-5)
     np.testing.assert_allclose(seen.hidden[0].detach().numpy(), stored["generated/hidden"], atol=1e-4)
     np.testing.assert_allclose(seen.logits[0].detach().numpy(), stored["generated_logits"], atol=1e-4)
+
+
+def test_token_maps_of_a_golden_llava_are_the_golden_ones(llava: Any) -> None:
+    model, stored, facts = llava
+    pixels = torch.from_numpy(stored["pixel_values"])
+    runs = {"generated": facts["generated"], **{f"forced{n}": row for n, row in enumerate(facts["forced"], start=1)}}
+    replies = [_asked(facts).forced(tokens) for tokens in runs.values()]
+    together = token_maps(model, [[pixels]] * len(replies), replies)  # replies of other lengths in one batch
+    empty = {(one["run"], one["k"]): one["empty"] for one in facts["maps"]}
+    for (run, tokens), maps, reply in zip(runs.items(), together, replies, strict=True):
+        seen = model.replay([[pixels]], [reply])
+        np.testing.assert_allclose(seen.hidden[0].detach().numpy(), stored[f"{run}/hidden"], atol=1e-4)
+        for k, token in enumerate(tokens):
+            (gradient,) = torch.autograd.grad(seen.logits[0, k, token], [seen.hidden], retain_graph=True)
+            np.testing.assert_allclose(gradient[0].numpy(), stored[f"{run}/{k}/gradient"], atol=1e-5)
+            np.testing.assert_allclose(maps.values[k].numpy(), stored[f"{run}/{k}/map"], atol=1e-5)
+            assert bool(maps.empty[k]) == empty[run, k]
+        for rule in ("mean", "max"):
+            np.testing.assert_allclose(joined_map(maps.values, rule).numpy(), stored[f"{run}/{rule}_map"], atol=1e-5)

@@ -1,6 +1,7 @@
 """Model loaders with their preprocessing geometry, and chat models (`models.chat`); embedded weights are package data.
 
-Start with `open_contrastive`, or `open_generative` for a model that answers in words. Names are imported when they are used, so importing this package imports no torch.
+Start with `open_contrastive`, or `open_generative` for a model that answers in words. Names are imported when they are
+used, so importing this package imports no torch.
 """
 
 from __future__ import annotations

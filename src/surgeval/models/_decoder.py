@@ -23,7 +23,6 @@ class Decoder:
     def _model(self) -> Any:
         return self._network.model.language_model
 
-    @torch.no_grad()
     def greedy(
         self, features: torch.Tensor, questions: Sequence[Generated], most: int, ends: Sequence[int]
     ) -> tuple[list[list[int]], list[list[float]]]:
@@ -43,16 +42,17 @@ class Decoder:
         tokens, chances = [], []
         for _ in range(most):
             places = (mask.cumsum(1) - 1).clamp(min=0)[:, -state.shape[1] :]
-            out = self._model(inputs_embeds=state, attention_mask=mask, position_ids=places, past_key_values=cache,
-                              use_cache=True)  # fmt: skip
-            logits = self._network.lm_head(out.last_hidden_state[:, -1]).float()
+            with torch.no_grad():
+                out = self._model(inputs_embeds=state, attention_mask=mask, position_ids=places, past_key_values=cache,
+                                  use_cache=True)  # fmt: skip
+                logits = self._network.lm_head(out.last_hidden_state[:, -1]).float()
             best = logits.argmax(-1)
             chances.append(functional.softmax(logits, -1).gather(1, best[:, None])[:, 0])
             tokens.append(best)
             going &= ~torch.isin(best, stops)
             if not bool(going.any()):
                 break
-            state = self._model.embed_tokens(best[:, None])
+            state = self._model.embed_tokens(best[:, None]).detach()
             mask = torch.cat([mask, mask.new_ones(len(questions), 1)], dim=1)
         return torch.stack(tokens, 1).tolist(), torch.stack(chances, 1).tolist()
 
@@ -85,7 +85,6 @@ class Decoder:
             raise RuntimeError("the last decoder layer returned no attention, expected eager attention")
         return Replayed(hidden, logits, kept[0].detach(), tuple(rows))
 
-    @torch.no_grad()
     def _below(self, state: torch.Tensor) -> tuple[torch.Tensor, dict[str, Any]]:
         """The input of the last decoder layer, and what else it is called with."""
         caught: list[tuple[torch.Tensor, dict[str, Any]]] = []
@@ -96,7 +95,8 @@ class Decoder:
 
         handle = self._model.layers[-1].register_forward_pre_hook(catch, with_kwargs=True)
         try:
-            self._model(inputs_embeds=state, use_cache=False)
+            with torch.no_grad():
+                self._model(inputs_embeds=state, use_cache=False)
         except _Caught:
             hidden, options = caught[0]
             return hidden.detach(), {name: value for name, value in options.items() if name != "hidden_states"}
@@ -123,5 +123,5 @@ class Decoder:
         return state
 
 
-class _Caught(Exception):  # noqa: N818 (no error: the layers below the last have run)
+class _Caught(Exception):
     """The last layer's input is there."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Llava", "load_network", "open_llava"]
 
-_DECODERS = ("llama", "mistral", "qwen2")
+_DECODERS = ("llama", "mistral", "qwen2")  # the first of each is what a configuration without a name means
 _TOWERS = {"clip_vision_model": "default", "siglip_vision_model": "full"}  # with and without a class token to leave out
 _NAMES = (  # of files written before transformers 4.52, and of its own until today
     (re.compile(r"^language_model\.lm_head\."), "lm_head."),
@@ -174,10 +174,10 @@ def _understood(path: Path, config: Mapping[str, Any]) -> None:
     """Which layouts of a picture's tokens are known; any other is told by its name."""
     for part, known in (("text_config", _DECODERS), ("vision_config", tuple(_TOWERS))):
         inner = config.get(part)
-        kind = inner.get("model_type") if isinstance(inner, Mapping) else None
+        kind = inner.get("model_type", known[0]) if isinstance(inner, Mapping) else None
         if kind not in known:
             raise DataError(path, field=f"{part}.model_type", found=repr(kind)[:80], expected=", ".join(known))
-    tower = config["vision_config"]["model_type"]
+    tower = config["vision_config"].get("model_type", next(iter(_TOWERS)))
     strategy = config.get("vision_feature_select_strategy", "default")
     if strategy != _TOWERS[tower]:
         raise DataError(path, field="vision_feature_select_strategy", found=repr(strategy)[:80],
@@ -201,7 +201,7 @@ def _renamed(tensors: Mapping[str, torch.Tensor], *, tied: bool) -> dict[str, to
     named = {}
     for name, value in tensors.items():
         for pattern, new in _NAMES:
-            name = pattern.sub(new, name)  # noqa: PLW2901 (one rename after the other)
+            name = pattern.sub(new, name)
         named[name] = value
     words = named.get("model.language_model.embed_tokens.weight")
     if tied and words is not None:

@@ -1,4 +1,4 @@
-"""LLaVA folders: replies as transformers gives them, in batches, replayed; what is not understood is refused by name."""
+"""LLaVA folders: replies as transformers gives them, in batches, replayed; other layouts are refused by name."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ def test_replies_equal_those_of_transformers(pad: bool, frames: Any, tmp_path: P
     fields = json.loads((folder / "preprocessor_config.json").read_text())
     pictures = LlavaImageProcessorPil(**{key: fields[key] for key in ("do_pad", "size", "crop_size")})
     processor = LlavaProcessor(pictures, PreTrainedTokenizerFast.from_pretrained(folder), patch_size=8,
-                               vision_feature_select_strategy="default", num_additional_image_tokens=1, chat_template=TEMPLATE)  # fmt: skip
+                               vision_feature_select_strategy="default", num_additional_image_tokens=1,
+                               chat_template=TEMPLATE)  # fmt: skip
     theirs = LlavaForConditionalGeneration.from_pretrained(folder, attn_implementation="eager").eval()
     for frame, text, reply in zip(frames, ASKED, ours.reply([[one] for one in frames], ASKED, 9), strict=True):
         message = [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": text}]}]
@@ -167,7 +168,7 @@ def test_what_is_not_understood_is_refused_in_one_sentence(case: str, frames: An
 def test_a_question_brings_no_pictures_and_no_flood(model: Generative, frames: Any) -> None:
     with pytest.raises(SurgevalError, match="found 2 image tokens for 1 pictures"):
         model.reply([frames[:1]], ["what is <image> this"], 2)
-    with pytest.raises(SurgevalError, match="found 515 tokens|tokens, expected at most 512"):
+    with pytest.raises(SurgevalError, match="tokens, expected at most 512"):
         model.reply([frames[:1]], ["hook " * 600], 2)
     with pytest.raises(SurgevalError, match="max_tokens: found 0"):
         model.reply([frames[:1]], ["hook"], 0)
