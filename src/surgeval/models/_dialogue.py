@@ -76,6 +76,17 @@ class Dialogue(FolderTokens):
                 tokens.append(number)
         return tuple(tokens), tuple(spans)
 
+    def unknown(self, prompts: Sequence[str]) -> tuple[str, ...]:
+        """The words that are read as "unknown", looked for where they stand: a word alone may be another token."""
+        none = self._unknown_ids()
+        missing: dict[str, None] = {}
+        for text in prompts:
+            with tokenizing(self.place, "a tokenizer that knows where its tokens stand"):
+                read = self._tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+            places = zip(read["input_ids"], read["offset_mapping"], strict=True)
+            missing |= {text[first:stop].strip(): None for number, (first, stop) in places if number in none}
+        return tuple(word for word in missing if word)
+
     def encode(self, text: str) -> tuple[int, ...]:
         """The tokens of a text that stands in the place of a reply."""
         with tokenizing(self.place, "a tokenizer"):

@@ -53,7 +53,7 @@ class Llava(Placed):
 
     def unknown(self, texts: Sequence[str]) -> tuple[str, ...]:
         """Words of the questions that the tokenizer does not know: the model reads each as the same nothing."""
-        return self._asked.unknown(list(dict.fromkeys(texts)))
+        return self._asked.unknown(texts)
 
     def reply(
         self, images: Sequence[Sequence[Picture]], texts: Sequence[str], max_tokens: int = 128

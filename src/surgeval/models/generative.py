@@ -7,6 +7,7 @@ count from the first token of the prompt; generated token k was predicted at pos
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     Picture: TypeAlias = NDArray[np.uint8] | torch.Tensor
 
 __all__ = ["Generated", "Generative", "Replayed"]
+
+_WORD = re.compile(r"\w+(?:[-'’]\w+)*")
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,14 @@ class Generated:
                 touched.append(number)
             at += len(word)
         return tuple(touched)
+
+    def spelled(self) -> list[tuple[str, tuple[int, ...]]]:
+        """The words of the text, each with the numbers of its tokens; marks between them are no words.
+
+        >>> Generated("a clip-applier, no", (7, 8, 9, 10), ("a", " clip-", "applier,", " no"), 20).spelled()
+        [('a', (0,)), ('clip-applier', (1, 2)), ('no', (3,))]
+        """
+        return [(found[0], self.tokens_of(*found.span())) for found in _WORD.finditer(self.text)]
 
     def forced(self, tokens: Sequence[int], words: Sequence[str] = ()) -> Generated:
         """The same question with these tokens in the place of the reply.

@@ -188,3 +188,9 @@ def test_each_opener_says_what_the_other_kind_is(folder: Path) -> None:
     assert isinstance(open_model(f"llava:{folder}"), Generative)
     with pytest.raises(SurgevalError, match="model_type: found 'llava', expected 'clip'"):
         open_model(f"clip:{folder}")
+
+
+def test_words_that_the_tokenizer_does_not_know_are_told_as_they_stand(folder: Path) -> None:
+    model: Any = open_generative(folder)
+    assert model.unknown(ASKED) == ()  # "see?" is one word here, "see" alone would be none
+    assert model.unknown(["a hook or a laser", "a laser"]) == ("or", "laser")
