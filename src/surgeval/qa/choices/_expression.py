@@ -21,7 +21,8 @@ AMBIGUOUS: Final = -1
 OUT_OF_RANGE: Final = -2
 
 _SYMBOL = re.compile(
-    rf"(?P<noun>{NOUN})(?P<open>{OPEN})(?P<symbol>[A-Za-z]|\d{{1,4}})(?![\w’'-]\w)(?!\w)(?P<close>{CLOSE})", re.I
+    rf"(?P<before>{OPEN})(?P<noun>{NOUN})(?P<open>{OPEN})(?P<symbol>[A-Za-z]|\d{{1,4}})(?![\w’'-]\w)(?!\w|\.[a-z]\b)(?P<close>{CLOSE})",
+    re.I,
 )
 _QUOTE = re.compile(OPEN)
 # What may follow a letter that could be a word (a, A, I): the end, punctuation, or a word no noun phrase starts with.
@@ -32,11 +33,14 @@ _STOP = re.compile(
 _FULL_STOP = re.compile(r"$|\n| ?[.,;:!?…)\]}>]")
 _DECIMAL = re.compile(r"[.,]\d| ?%|°")
 _DELIMITER = re.compile(r" ?[.:,)\]/=|–—-]{0,2} ?\n?" + OPEN)
+_AND = re.compile(
+    r"(?: ?[,/&+;]| ?, ?(?:and|or)| (?:and|or|und|oder|as well as|and/or)) ?(?:also |both )?(?:the |an? )?"
+)
 _SECOND = re.compile(
-    rf"(?: ?[,/&+]| ?, ?(?:and|or|und|oder)| (?:and|or|und|oder|as well as|and/or)) ?(?:also )?{NOUN}"
-    rf"(?:[{OPENING}]{{1,4}} ?(?P<held>[A-Za-z])(?!\w)|(?P<bare>[A-Z])"
+    rf"{NOUN}(?:[{OPENING}]{{1,4}} ?(?P<held>[A-Za-z])(?!\w)(?![\"'] ?:)|(?P<bare>[A-Z])"
     rf"(?=$|\n| ?[.,;:!?/&)\]}}>]| (?:and|or|are|both)\b))"
 )
+_PHRASE_END = re.compile(r"$|\n| ?[.,;:!?…)\]}>]| (?:and|or|are|both)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,22 +80,42 @@ class Options:
         return (self.named(match), match.end()) if match else None
 
     def at(self, text: str, position: int) -> Expression | None:
-        """The choice written at a position."""
+        """The choice written at a position; AMBIGUOUS where a second one is joined to it ("A or C")."""
+        choice = self._first_at(text, position)
+        if choice is None or choice.index < 0:
+            return choice
+        end = self._second_end(text, choice.end, choice.index)
+        return choice if end is None else Expression(AMBIGUOUS, end, symbol=choice.symbol, marked=True)
+
+    def _first_at(self, text: str, position: int) -> Expression | None:
         named = self.text_at(text, position)
         symbol = self._symbol_at(text, position)
         if symbol is None or (named and (symbol.number or named[1] > symbol.end)):
             return Expression(named[0], named[1], symbol=False, marked=True, texted=True) if named else None
         return symbol
 
+    def _second_end(self, text: str, end: int, index: int) -> int | None:
+        """Where a second, different choice ends that "and", "or" or a comma joins to the first."""
+        joint = _AND.match(text, end)
+        if joint is None:
+            return None
+        if letter := _SECOND.match(text, joint.end()):
+            other = ord((letter["held"] or letter["bare"]).upper()) - ord("A")
+            return letter.end() if other != index and other < self.count else None
+        named = self.text_at(text, joint.end())
+        return named[1] if named and named[0] != index and _PHRASE_END.match(text, named[1]) else None
+
     def _symbol_at(self, text: str, position: int) -> Expression | None:
         match = _SYMBOL.match(text, position)
         if match is None:
             return None
         sign = match["symbol"]
-        marked = bool(match["noun"].strip() or match["open"].strip() or match["close"].strip())
+        marked = any(match[part].strip() for part in ("before", "noun", "open", "close"))
         if sign.isdigit():
             if _DECIMAL.match(text, match.end("symbol")) or not (marked or _FULL_STOP.match(text, match.end())):
                 return None
+            if named := self.text_at(text, match.start("symbol")):
+                return Expression(named[0], named[1], symbol=False, marked=True, texted=True)
             index = int(sign) - 1
             marked = True
         else:
@@ -114,11 +138,6 @@ class Options:
         same_line = delimiter is not None and "\n" not in delimiter[0]
         if named and same_line and self._whole(text, named[1]):
             return Expression(AMBIGUOUS, named[1], symbol=True, marked=True, number=number)
-        second = _SECOND.match(text, end)
-        if second:
-            other = ord((second["held"] or second["bare"]).upper()) - ord("A")
-            if other != index and other < self.count:
-                return Expression(AMBIGUOUS, second.end(), symbol=True, marked=True)
         return Expression(index, end, symbol=True, marked=marked, number=number)
 
     def _own_text(self, text: str, index: int, position: int) -> int | None:

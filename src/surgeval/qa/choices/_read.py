@@ -106,8 +106,9 @@ def _lines(text: str, options: Options) -> int | None:
         choice = options.at(text, bullet.end() if bullet else position)
         if choice and choice.end <= position + len(line) and _AFTER_LINE_CHOICE.match(text, choice.end):
             lone = bool(_TAIL.match(line, choice.end - position))
-            counts = choice.symbol and (choice.marked or lone) if not choice.number else lone or choice.texted
-            if counts or (not choice.symbol and (lone or position == 0)):
+            # Numbers at the start of lines count steps; option texts may start any sentence.
+            letter = choice.symbol and not choice.number
+            if letter or lone or (choice.texted and (choice.number or position == 0)):
                 starts.append((choice, Statement(choice.index, position, choice.end, not lone or choice.texted)))
         position += len(line) + 1
     if trailing := _TRAILING.search(text[-16:]):

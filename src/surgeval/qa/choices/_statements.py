@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from surgeval.qa.choices._expression import AMBIGUOUS, OUT_OF_RANGE, Expression, Options
 from surgeval.qa.choices._wording import (
     ANSWER,
+    CONDITIONAL,
     CONSIDERED,
     DENIED,
     NONE_OF_THEM,
@@ -99,13 +100,21 @@ def _verbs(text: str, options: Options) -> Iterator[Statement]:
 
 def _subjects(text: str, options: Options) -> Iterator[Statement]:
     """Choices with a verdict after them: "C is correct", "Option C (forceps) is the best", "Forceps is right"."""
+    reached = 0
     for mention in SUBJECT.finditer(text):
-        choice = options.at(text, mention.start())
-        if choice is not None and choice.index != OUT_OF_RANGE and PREDICATE.match(text, choice.end):
-            yield Statement(choice.index, mention.start(), choice.end, _considered(text, mention.start()))
-    for mention in options.anywhere.finditer(text):
-        if PREDICATE.match(text, mention.end()) and not _denied(text, mention.start()):
-            yield Statement(options.named(mention), mention.start(), mention.end(), _considered(text, mention.start()))
+        choice = options.at(text, mention.start()) if mention.start() >= reached else None
+        if choice is None or choice.index == OUT_OF_RANGE:
+            continue
+        reached = choice.end  # of "both A and B are correct" B is no subject of its own
+        if verdict := PREDICATE.match(text, choice.end):
+            yield Statement(
+                choice.index, mention.start(), choice.end, _conditional(text, mention.start(), verdict.end())
+            )
+    for named in options.anywhere.finditer(text):
+        verdict = PREDICATE.match(text, named.end())
+        if verdict and not _denied(text, named.start()):
+            doubted = _conditional(text, named.start(), verdict.end())
+            yield Statement(options.named(named), named.start(), named.end(), doubted)
 
 
 def _tagged(text: str, options: Options) -> Iterator[Statement]:
@@ -128,6 +137,11 @@ def _box_end(text: str, position: int, options: Options) -> Expression | None:
 
 def _denied(text: str, start: int) -> bool:
     return bool(DENIED.search(text[max(0, start - 40) : start]))
+
+
+def _conditional(text: str, start: int, end: int) -> bool:
+    """Whether a verdict is considered or holds under a condition: "B is correct only for hooks"."""
+    return bool(CONDITIONAL.match(text, end)) or _considered(text, start)
 
 
 def _considered(text: str, start: int) -> bool:

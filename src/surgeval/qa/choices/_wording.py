@@ -12,6 +12,7 @@ __all__ = [
     "BRACKETED",
     "CLOSE",
     "CLOSING",
+    "CONDITIONAL",
     "CONSIDERED",
     "DENIED",
     "NONE_OF_THEM",
@@ -48,15 +49,15 @@ _ADVERB = "(?: " + _any(
     "among, between, either",
 ) + ")?"  # fmt: skip
 _IS = _any(
-    "is, was, are, would be, should be, must be, will be, has to be, might be, may be, could be, seems to be",
-    "appears to be, remains, lies, ist, est, es, è",
+    "is, was, are, would be, would have to be, should be, must be, will be, has to be, might be, may be, could be",
+    "seems to be, appears to be, remains, lies, ist, est, es, è",
 )
 _LINK = rf"(?: ?(?:[:=：]|->|=>|→|[-–—](?= ))|,?{_ADVERB} {_IS}{_ADVERB}(?: that)? ?[:=]?|是|为|為|\n)[ \n]?"
 _CALLED = _any("answer, response, solution, antwort, réponse, respuesta, risposta, ответ")
-_CALLED_ALSO = _any("option, choice, alternative, selection, pick, guess, conclusion, verdict")
+_CALLED_ALSO = _any("option, choice, alternative, selection, pick, guess, conclusion, verdict, letter, result")
 _OF_WHAT = (
     rf"(?: {_any('to, for, of, in')} {_any('this, the, that, your')}(?: \w{{1,20}})?"
-    rf"(?: {_any('question, case, image, frame, picture, scenario')})?)?"
+    rf"(?: {_any('question, case, image, frame, picture, scenario')})?| here| that [^.,\n]{{1,60}}?)?"
 )
 # "the correct answer to this question is", "Answer:", "my choice would be"
 ANSWER = re.compile(
@@ -70,7 +71,8 @@ VERB = re.compile(
     rf"\b(?:choos(?:e|ing)|chose|select(?:ing|ed)?|pick(?:ing|ed)?|go(?:ing)? (?:with|for)|opt(?:ing)? for|settle on|"
     rf"say{_IT_IS}|(?:conclude|think|believe)(?: that)?{_IT_IS}|(?:it'?s|it is)(?: probably| likely)?|must be|"
     rf"has to be|leav(?:es|ing)(?: us with| only)?|therefore|thus|hence|so|consequently|matches|corresponds to|"
-    rf"points to|refers to|indicates|suggests|describe this \w{{1,20}} is),?:? (?:only )?",
+    rf"points to|refers to|indicates|probably|perhaps|maybe|likely|hmm|only|either|"
+    rf"between|suggests|describe this \w{{1,20}} is),?:? (?:only )?",
     re.I,
 )
 _FIELD = _any("answer, choice, option, prediction, response, selection, letter, label")
@@ -93,8 +95,9 @@ _MOST = _any("answer, choice, likely, appropriate, suitable, plausible, accurate
 # what follows a choice as subject: "is the correct answer", "(the forceps) seems right"
 PREDICATE = re.compile(
     rf" ?[,:;.]? ?(?:\([^()\n]{{0,120}}\) ?,? ?)?"
-    rf"{_any('is, was, would be, must be, seems(?: to be)?, appears(?: to be)?, looks, remains')}"
-    rf"(?: {_FILLER}){{0,3}} (?:correct|right|best|answer|(?:final|most) {_MOST}|true)\b| ?(?:✓|✔|✅|\(correct\))",
+    rf"{_any('is, are, was, would be, must be, seems(?: to be)?, appears(?: to be)?, looks, remains')}"
+    rf"(?: {_FILLER}){{0,3}} (?:correct|right|best|answer|(?:final|most) {_MOST}|true|one)\b"
+    rf"| (?:it is|matches|fits)\b| ?(?:✓|✔|✅|\(correct\))",
     re.I,
 )
 NOT_BUT = re.compile(
@@ -102,8 +105,11 @@ NOT_BUT = re.compile(
     rf"(?: rather| instead)?(?: option| choice)? ",
     re.I,
 )
-NONE_OF_THEM = re.compile(rf"\bnone of (?:the {_any('above, options, choices, answers, given')}|these|them)\b", re.I)
-DENIED = re.compile(r"(?:\b(?:not|never|cannot|nor|neither|hardly)|n't)(?: \w{1,12}){0,2} ?$", re.I)
+NONE_OF_THEM = re.compile(
+    rf"\b(?:none|all) of (?:the {_any('above, options, choices, answers, given')}|these|them)\b|^none\b.?$", re.I
+)
+DENIED = re.compile(r"(?:\b(?:not|never|cannot|nor|neither|hardly|each|every)|n't)(?: \w{1,12}){0,2} ?$", re.I)
+CONDITIONAL = re.compile(r"[^.!?\n]{0,12} (?:if|when|for|in case|unless)\b", re.I)
 _SUPPOSE = _any("think, believe, assume, say, choose, pick, guess, suggest, argue, conclude")
 CONSIDERED = re.compile(
     rf"\b(?:(?:may|might|could|can|would|tempt\w{{0,4}})(?: \w{{1,12}})? {_SUPPOSE}|"
@@ -124,7 +130,8 @@ REFUSAL = re.compile(
     rf"have {_any('access, enough, sufficient')})"
     rf"|\b{_any('cannot, can not, could not, not possible to, impossible to, difficult to')} (?:be )?"
     rf"{_any('determined?, answered?, identify, identified, tell, say')}\b"
-    rf"|\bas an ai\b|\b(?:insufficient|not enough) {_any('information, context, detail')}"
+    rf"|\b(?:unable|refuse|decline) to {_ACT}|\bas an ai\b"
+    rf"|\b(?:insufficient|not (?:\w{{1,10}} )?enough) {_any('information, context, detail')}"
     rf"|\bno {_PICTURE} {_any('was, were, is, has been, have been')} {_any('provided, attached, shared, given')}"
     rf"|\b(?:consult|seek) {_any('a, an, your')} (?:qualified )?"
     rf"{_any('doctor, physician, surgeon, medical, healthcare')}",
@@ -136,7 +143,7 @@ _BEFORE = _any(
     r"eliminat\w{1,4}, unlike, versus",
 )
 _BETWEEN = _any(
-    "the, a, an, any, be, see, visible, option, choice, answer, really, actually, use, show, using, showing"
+    "the, a, an, any, be, see, visible, option, choice, answer, really, actually, use, show, in, on, at, of"
 )
 RULED_OUT_BEFORE = re.compile(rf"(?:\b{_BEFORE}|n't)(?: {_BETWEEN}){{0,3}} ?[(\[\"']?$", re.I)
 _WRONG = _any(
@@ -144,7 +151,7 @@ _WRONG = _any(
     "a common distractor",
 )
 RULED_OUT_AFTER = re.compile(
-    rf"[)\]\"']? ?(?:\([^()\n]{{0,80}}\) ?)?(?:{_any('is, are, was, were, can be, would be, seems, looks')}"
+    rf"[)\]\"']? ?(?:\([^()\n]{{0,80}}\) ?)?(?:\?|{_any('is, are, was, were, can be, would be, seems, looks')}"
     rf"(?:n't| {_WRONG}\b)|does(?:n't| not)|do not|cannot|can't)",
     re.I,
 )
