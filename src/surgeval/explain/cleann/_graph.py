@@ -184,5 +184,8 @@ def _edges(order: tuple[int, ...], marks: _Marks) -> tuple[Edge, ...]:
 def _sepsets(
     order: tuple[int, ...], marks: _Marks, apart: npt.NDArray[np.bool_]
 ) -> dict[tuple[int, int], tuple[int, ...]]:
-    pairs = zip(*np.nonzero(np.triu(marks == NONE, 1)), strict=True)
-    return {(order[a], order[b]): tuple(order[z] for z in np.flatnonzero(apart[a, b])) for a, b in pairs}
+    pairs = np.argwhere(np.triu(marks == NONE, 1)).tolist()
+    between: dict[tuple[int, int], list[int]] = {(a, b): [] for a, b in pairs}
+    for a, b, z in np.argwhere(apart & np.tri(len(marks), k=-1, dtype=bool).T[:, :, None]).tolist():
+        between[a, b].append(order[z])
+    return {(order[a], order[b]): tuple(tokens) for (a, b), tokens in between.items()}
