@@ -22,6 +22,12 @@ $(VENV)/.base: pyproject.toml constraints.txt
 	@$(PIP) --editable '.[models]'
 	@touch $@
 
+# Compiled once here, or by the first command and by every test process for itself.
+$(VENV)/.kernels: $(VENV)/.base $(wildcard src/surgeval/metrics/*.py)
+	@echo "compiling the kernels ..."
+	@$(BIN)/python tools/compile_kernels.py
+	@touch $@
+
 $(VENV)/.dev: $(VENV)/.base
 	@echo "installing the test tools ..."
 	@$(PIP) --editable '.[models,dev]'
@@ -40,7 +46,7 @@ $(VENV)/.browser: $(VENV)/.dev
 	  else echo "browser tests need chromium: install it, or run make test as root" >&2; exit 1; fi; fi
 	@touch $@
 
-demo: $(VENV)/.base  ## the phantom through every protocol, offline
+demo: $(VENV)/.kernels  ## the phantom through every protocol, offline
 	@$(BIN)/surgeval demo --out $(OUT)
 
 lint: $(VENV)/.dev  ## ruff, mypy --strict, import layers
@@ -54,12 +60,12 @@ QUICK := $(addprefix tests/unit/,errors files records vocab metrics figures page
          tests/unit/test_architecture_page.py tests/unit/test_public_examples.py tests/golden/test_golden_focus.py \
          --ignore-glob='*surgxbench*' --ignore-glob='*quality*' --ignore-glob='*local_model*' \
          -k 'not to_the_byte and not no_damage_to_a_file'
-quick: $(VENV)/.dev  ## lint, layers and the tests that change most often (under 90 seconds)
+quick: $(VENV)/.dev $(VENV)/.kernels  ## lint, layers and the tests that change most often (under 90 seconds)
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check . && $(BIN)/lint-imports --no-logo 2>&1 | tail -n 3
 	@$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m 'not slow and not browser' $(QUICK)
 
 # mypy uses one core for a minute, so it runs beside the tests.
-test: $(VENV)/.browser  ## everything at reduced counts (under 12 minutes on 2 idle cores)
+test: $(VENV)/.browser $(VENV)/.kernels  ## everything at reduced counts (under 12 minutes on 2 idle cores)
 	@$(MAKE) --no-print-directory lint > $(VENV)/lint.log 2>&1 & lint=$$!; failed=0; \
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal || failed=$$?; \
 	wait $$lint || failed=$$?; cat $(VENV)/lint.log; exit $$failed

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -20,6 +23,9 @@ settings.register_profile(
     "surgeval", deadline=None, max_examples=300 if LONG else 40, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("surgeval")
+
+
+Once: TypeAlias = Callable[[str, Callable[[Path], object]], Path]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -55,3 +61,22 @@ def real_data() -> Path:
     if not place:
         pytest.skip("SURGEVAL_REAL_DATA is unset: it should name a folder with the real datasets")
     return Path(place)
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
+    """A folder that one test process makes and all of them read; `make` gets the path at which to make it."""
+    base = tmp_path_factory.getbasetemp()
+    root = base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
+
+    def shared(name: str, make: Callable[[Path], object]) -> Path:
+        home, done = root / "once" / name, root / "once" / f"{name}.done"
+        home.mkdir(parents=True, exist_ok=True)
+        with (root / "once" / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not done.exists():
+                make(home / "D")
+                done.touch()
+        return home / "D"
+
+    return shared

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
+from tests.conftest import Once
 
 from surgeval.cli._main import run
 
@@ -47,9 +48,7 @@ def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 
 
 @pytest.fixture(scope="session")
-def small_phantom(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def small_phantom(once: Once) -> Path:
     """Two videos of ten seconds, made once; tests that damage it take a copy."""
-    out = tmp_path_factory.mktemp("phantom") / "D"
-    command = [sys.executable, "-m", "surgeval", "data", "phantom", "--out", str(out)]
-    subprocess.run([*command, "--seed", "7", "--videos", "2", "--seconds", "10"], check=True, timeout=240)
-    return out
+    command = [sys.executable, "-m", "surgeval", "data", "phantom", "--seed", "7", "--videos", "2", "--seconds", "10"]
+    return once("small", lambda out: subprocess.run([*command, "--out", str(out)], check=True, timeout=240))

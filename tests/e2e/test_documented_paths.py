@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from tests.conftest import Once
     from tests.e2e.conftest import Quick
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -61,11 +62,14 @@ def address() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def practice(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def practice(once: Once) -> Path:
     """The dataset that every start page makes; made once, since the command keeps finished videos."""
-    folder = tmp_path_factory.mktemp("practice")
-    subprocess.run([sys.executable, "-m", "surgeval", *PHANTOM.split()], cwd=folder, check=True, timeout=240)
-    return folder / "phantom"
+
+    def make(folder: Path) -> None:
+        folder.mkdir()
+        subprocess.run([sys.executable, "-m", "surgeval", *PHANTOM.split()], cwd=folder, check=True, timeout=240)
+
+    return once("practice", make) / "phantom"
 
 
 def test_every_example_file_is_read_as_the_page_says(quick: Quick, tmp_path: Path) -> None:

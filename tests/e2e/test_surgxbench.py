@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
+from tests.conftest import Once
 
 from surgeval.cli._main import run
 
@@ -45,11 +46,13 @@ def frame(small_phantom: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def whole(small_phantom: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that nothing interrupted."""
-    folder = tmp_path_factory.mktemp("whole") / "run"
-    assert run([*ASKED, "--data", str(small_phantom), "--out", str(folder)]) == 0
-    return folder
+def whole(small_phantom: Path, once: Once, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that nothing interrupted; a copy, since tests run it again."""
+
+    def make(out: Path) -> None:
+        assert run([*ASKED, "--data", str(small_phantom), "--out", str(out)]) == 0
+
+    return shutil.copytree(once("whole", make), tmp_path_factory.mktemp("whole") / "run")
 
 
 def test_a_run_that_ctrl_c_stopped_is_finished_by_the_same_command(

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import pickle
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.conftest import Once
 
 from surgeval.datasets import open_dataset, read_image
 from surgeval.errors import BadInput
@@ -104,8 +107,18 @@ def _inside(box: Box, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
 
 
 @pytest.fixture(scope="module")
-def phantom(tmp_path_factory: pytest.TempPathFactory) -> Seen:
-    folder = write_phantom(tmp_path_factory.mktemp("flow") / "phantom", seed=31, videos=VIDEOS, processes=1)
+def phantom(once: Once) -> Seen:
+    def make(out: Path) -> None:
+        out.mkdir()
+        (out / "seen.pickle").write_bytes(
+            pickle.dumps(_seen(write_phantom(out / "phantom", seed=31, videos=VIDEOS, processes=1)))
+        )
+
+    seen: Seen = pickle.loads((once("camera", make) / "seen.pickle").read_bytes())
+    return seen
+
+
+def _seen(folder: Path) -> Seen:
     dataset = open_dataset(folder)
     found, truth = [], []
     cover: dict[CameraChoice, list[tuple[int, ...]]] = {"none": [], "robust": []}

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import polars as pl
 import pytest
+from tests.conftest import Once
 
 from surgeval.datasets import MemoryDataset
 from surgeval.phantom import simulate_detector, write_phantom
@@ -109,13 +110,14 @@ def one_thread() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def filmed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def filmed(once: Once) -> Path:
     """Two phantom videos of four labelled frames each; in the first frame of each, no instrument is labelled."""
-    out = write_phantom(
-        tmp_path_factory.mktemp("filmed") / "D", seed=7, videos=2, seconds=20, fps_labels=0.2, processes=1
-    )
-    for truth in (out / "truth").glob("*.json"):
-        value = json.loads(truth.read_text())
-        value["frames"][0]["instances"] = []
-        truth.write_text(json.dumps(value))
-    return out
+
+    def make(out: Path) -> None:
+        write_phantom(out, seed=7, videos=2, seconds=20, fps_labels=0.2, processes=1)
+        for truth in (out / "truth").glob("*.json"):
+            value = json.loads(truth.read_text())
+            value["frames"][0]["instances"] = []
+            truth.write_text(json.dumps(value))
+
+    return once("filmed", make)

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
+from tests.conftest import Once
 
 from surgeval.datasets import open_dataset
 from surgeval.engine import load_cases
@@ -48,14 +49,13 @@ def _instruments(scores: SurgXScores) -> pl.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def looked(filmed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Both tasks, profile surgxbench; batches of two, one thread."""
-    folder = tmp_path_factory.mktemp("looked") / "run"
+def looked(filmed: Path, once: Once, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Both tasks, profile surgxbench; batches of two, one thread; a copy, since tests resume it."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
-    _run(filmed, folder, LOOKED)
+    run = once("looked", lambda out: _run(filmed, out, LOOKED))
     torch.set_num_threads(before)
-    return folder
+    return shutil.copytree(run, tmp_path_factory.mktemp("looked") / "run")
 
 
 @pytest.fixture(scope="module")

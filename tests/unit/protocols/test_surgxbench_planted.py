@@ -6,7 +6,10 @@ instrument does, tells them apart. Where the tint is random the shortcut collaps
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from tests.conftest import Once
 
 from surgeval.phantom import write_phantom
 from surgeval.protocols.surgxbench import (
@@ -22,31 +25,33 @@ pytestmark = pytest.mark.timeout(1800)  # the full count renders and looks at 54
 CLIP, SHORTCUT = "phantom-clip", "phantom-shortcut"
 
 
+def _asked(long: bool) -> list[tuple[str, str]]:
+    """Model and tint; in short the honest model is not shown the random one."""
+    pairs = [(model, tint) for tint in ("by_instrument", "random") for model in (CLIP, SHORTCUT)]
+    return pairs if long else [pair for pair in pairs if pair != (CLIP, "random")]
+
+
 @pytest.fixture(scope="module")
-def looks(tmp_path_factory: pytest.TempPathFactory, long: bool) -> dict[tuple[str, str], SurgXScores]:
+def looks(once: Once, long: bool) -> dict[tuple[str, str], SurgXScores]:
     """Six test videos of twelve frames with the betraying tint, some of them with a random one; all at full count."""
     import torch
 
-    place, threads = tmp_path_factory.mktemp("planted"), torch.get_num_threads()
-    torch.set_num_threads(1)
-    found = {}
-    try:
+    def make(out: Path) -> None:
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
         for tint, videos, fps in (("by_instrument", 18, 0.2), ("random", 12, 1 / 12)):
             videos, fps = (24, 0.5) if long else (videos, fps)
-            data = write_phantom(
-                place / tint, seed=7, videos=videos, seconds=60, fps_labels=fps, tint=tint, split="test", processes=1
+            write_phantom(
+                out / tint, seed=7, videos=videos, seconds=60, fps_labels=fps, tint=tint, split="test", processes=1
             )
-            for model in (CLIP, SHORTCUT):
-                if not long and (model, tint) == (CLIP, "random"):
-                    continue
-                hide = long or tint == "by_instrument"
-                settings = SurgXSettings(tasks=("instruments",), curves=0, sanity=0, occlusion=hide)
-                folder = place / f"{model}-{tint}"
-                run_surgxbench(data, model, out=folder, settings=settings, progress=False)
-                found[model, tint] = load_surgxbench(folder, resamples=2000)
-    finally:
+        for model, tint in _asked(long):
+            hide = long or tint == "by_instrument"
+            settings = SurgXSettings(tasks=("instruments",), curves=0, sanity=0, occlusion=hide)
+            run_surgxbench(out / tint, model, out=out / f"{model}-{tint}", settings=settings, progress=False)
         torch.set_num_threads(threads)
-    return found
+
+    runs = once("planted", make)
+    return {(model, tint): load_surgxbench(runs / f"{model}-{tint}", resamples=2000) for model, tint in _asked(long)}
 
 
 def _pair(looks: dict[tuple[str, str], SurgXScores], number: str) -> tuple[Interval, Interval]:

@@ -149,25 +149,15 @@ class Renderer:
         if step == 0:
             return self._field.closed
         if self._partly[0] != step:
-            bare = self._field.dissection < step * 255 // 12
+            # Under the bag the closed texture shows the bag itself; the open one is what lies there.
+            bare = (self._field.dissection < step * 255 // 12) | (self._field.bag.colour[..., 3] > 0)
             closed, opened = self._field.closed, self._field.open
-            self._partly = (
-                step,
-                Tissue(
-                    np.where(bare[..., None], opened.colour, self._without_bag(closed).colour),
-                    np.where(bare[..., None], opened.relief, self._without_bag(closed).relief),
-                    opened.organ,
-                ),
+            colour, relief = (
+                cv2.copyTo(below, bare.astype(np.uint8), above.copy())
+                for below, above in ((opened.colour, closed.colour), (opened.relief, closed.relief))
             )
+            self._partly = (step, Tissue(colour, relief, opened.organ))
         return self._partly[1]
-
-    def _without_bag(self, closed: Tissue) -> Tissue:
-        """Under the bag the closed texture shows the bag itself; the open one is what lies there."""
-        under = (self._field.bag.colour[..., 3] > 0)[..., None]
-        opened = self._field.open
-        return Tissue(
-            np.where(under, opened.colour, closed.colour), np.where(under, opened.relief, closed.relief), opened.organ
-        )
 
     def _draw_bag(self, state: SceneState, maps: WarpMaps, colour: Image, relief: Image, organ: Image) -> None:
         """The gallbladder while it is being lifted off its bed, or free: drawn from its own texture."""

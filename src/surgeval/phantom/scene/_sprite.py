@@ -106,6 +106,10 @@ class Board:
         self, mask: Image | AnyFloats, rgb: AnyFloats, opacity: float = 1.0, window: tuple[slice, slice] = _ALL
     ) -> None:
         """Cover with a colour (image or one colour) where the mask says."""
+        if mask.dtype == np.uint8 and window is _ALL:  # most masks fill a small part of the board
+            x, y, w, h = cv2.boundingRect(mask)
+            window = np.s_[y : y + h, x : x + w]
+            mask, rgb = mask[window], rgb[window] if rgb.ndim == 3 else rgb
         a = mask.astype(np.float32) * np.float32(opacity / 255) if mask.dtype == np.uint8 else mask * opacity
         self.rgb[window] += (rgb - self.rgb[window]) * a[..., None]
         self.alpha[window] += (1 - self.alpha[window]) * a
@@ -148,20 +152,27 @@ class Board:
     ) -> None:
         """A cylinder along x between two local x; `half` gives its half width at x."""
         profile, colour = FINISHES[finish]
-        h = half(self.x)
-        s = (self.y - y) / h
+        columns = np.flatnonzero((self.x[0] > start) & (self.x[0] < end))
+        if not columns.size:
+            return
+        x = self.x[:, columns[0] : columns[-1] + 1]
+        h = half(x)
+        rows = np.flatnonzero(np.abs(self.y[:, 0] - y) < h.max() + np.float32(1 / _FINE))
+        window = np.s_[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+        across = self.y[window[0]] - y
+        s = across / h
         knots, values = [k for k, _ in profile], [v for _, v in profile]
         shade: AnyFloats = np.interp(s, knots, values).astype(np.float32)
-        brushed = (self._brush[:, None] - np.float32(0.5)) * np.float32(streak)
-        far = np.clip((self.x - start) / 400, 0, 1)
+        brushed = (self._brush[window[0], None] - np.float32(0.5)) * np.float32(streak)
+        far = np.clip((x - start) / 400, 0, 1)
         shade = (shade + brushed) * (1 - np.float32(0.2) * far)
         rgb: AnyFloats = shade[..., None] * np.asarray(colour, np.float32)
         # The lower side mirrors the red field below it.
         bounce = np.clip(s * 1.6 - 0.45, 0, 1) * np.clip(1.25 - s, 0, 1)
         rgb = rgb + bounce[..., None] * np.asarray((34, 8, 4), np.float32)
-        inside = np.clip((h - np.abs(self.y - y)) * _FINE + 0.5, 0, 1)
-        ends = np.clip((self.x - start) * _FINE, 0, 1) * np.clip((end - self.x) * _FINE, 0, 1)
-        self.lay((inside * ends).astype(np.float32), rgb.astype(np.float32))
+        inside = np.clip((h - np.abs(across)) * _FINE + 0.5, 0, 1)
+        ends = np.clip((x - start) * _FINE, 0, 1) * np.clip((end - x) * _FINE, 0, 1)
+        self.lay((inside * ends).astype(np.float32), rgb.astype(np.float32), window=window)
 
     def finish(self, blur_from: float | None = None) -> Sprite:
         """Half the resolution, premultiplied; from `blur_from` on increasingly out of focus."""

@@ -159,7 +159,12 @@ def slopes(height: AnyFloats) -> tuple[AnyFloats, AnyFloats]:
     return gx, gy
 
 
+def planes(colour: Sequence[float]) -> AnyFloats:
+    """A colour as three planes of one pixel, to be spread over an image of three planes."""
+    return np.asarray(colour, np.float32)[:, None, None]
+
+
 def mix(a: AnyFloats | Colour, b: AnyFloats | Colour, t: AnyFloats) -> AnyFloats:
-    """Between two colours (or colour images), `t` 0…1 per pixel."""
-    first, second = np.asarray(a, np.float32), np.asarray(b, np.float32)
-    return first + (second - first) * np.clip(t, 0, 1)[..., None]
+    """Between two colours (or images of three planes), `t` 0…1 per pixel."""
+    first, second = (planes(side) if isinstance(side, tuple) else side for side in (a, b))
+    return first + (second - first) * np.clip(t, 0, 1)

@@ -22,6 +22,7 @@ from surgeval.phantom.scene._texture import (
     fractal,
     lobules,
     mix,
+    planes,
     polygon,
     slopes,
     soften,
@@ -65,8 +66,9 @@ class Field:
 
 class _Canvas:
     def __init__(self) -> None:
-        self.rgb = np.zeros((HEIGHT, WIDTH, 3), np.float32)
-        self.relief = np.full((HEIGHT, WIDTH, 3), 128, np.float32)
+        # A plane per channel: with the channel last, every operation would be a loop over three numbers.
+        self.rgb = np.zeros((3, HEIGHT, WIDTH), np.float32)
+        self.relief = np.full((3, HEIGHT, WIDTH), 128, np.float32)
         self.organ = np.zeros((HEIGHT, WIDTH), np.uint8)
 
     def copy(self) -> _Canvas:
@@ -174,27 +176,27 @@ def _paint(canvas: _Canvas, organ: Organ, recipe: OrganRecipe, noise: _Noise, so
     vessels = _vessels(organ, recipe, solid, origin, source)
     if recipe.vessel is not None:
         rgb = mix(rgb, recipe.vessel, vessels.astype(np.float32) * np.float32(recipe.vessel_ink / 255))
-    rgb = rgb * shade[..., None] * np.asarray(own, np.float32)  # no two patients have the same colours
+    rgb = rgb * shade * planes(own)  # no two patients have the same colours
     if recipe.speckle:
-        rgb = rgb * (1 + np.float32(0.2 * recipe.speckle) * (local.n2 + np.float32(0.3) * local.n4))[..., None]
+        rgb = rgb * (1 + np.float32(0.2 * recipe.speckle) * (local.n2 + np.float32(0.3) * local.n4))
     opacity = solid.astype(np.float32) * np.float32(recipe.opacity / 255)
     if recipe.feather:
         opacity = opacity * np.minimum(distance / np.float32(recipe.feather), 1)
     if recipe.strands:
         fibre = _strands(organ, recipe.strands, solid, origin, source).astype(np.float32) / 255
-        rgb = rgb * (0.78 + 0.3 * fibre)[..., None]
+        rgb = rgb * (0.78 + 0.3 * fibre)
         film = np.clip(0.34 + 0.5 * local.n11 + 0.15 * local.n4, 0.1, 0.75)
         opacity = opacity * np.maximum(film, fibre) * _ends_fade(organ, solid.shape, origin)
     # The crevice around a nearer organ is dark, more so below it.
     shadow = np.zeros_like(opacity)
     drop = round(3 * SCALE)
     shadow[drop:] = soften(solid, 11 * SCALE)[:-drop].astype(np.float32) / 255
-    canvas.rgb[window] *= 1 - (recipe.crevice * shadow)[..., None]
-    a = opacity[..., None]
-    canvas.rgb[window] += (rgb - canvas.rgb[window]) * a
+    under, bumpy = canvas.rgb[:, *window], canvas.relief[:, *window]
+    under *= 1 - recipe.crevice * shadow
+    under += (rgb - under) * opacity
     wet = recipe.wet * np.clip(0.7 + 0.35 * local.n11 + 0.22 * local.n4 + 0.12 * local.n2, 0.1, 1)
-    flat = np.stack([128 + 100 * nx, 128 + 100 * ny, 255 * np.clip(wet, 0, 1)], axis=-1)
-    canvas.relief[window] += (flat - canvas.relief[window]) * a
+    flat = np.stack([128 + 100 * nx, 128 + 100 * ny, 255 * np.clip(wet, 0, 1)])
+    bumpy += (flat - bumpy) * opacity
     canvas.organ[window][opacity > 0.3] = ORGANS.index(organ.name)
     whole = np.zeros((HEIGHT, WIDTH), np.uint8)
     whole[window] = np.rint(255 * opacity).astype(np.uint8)
@@ -275,10 +277,10 @@ def _raw_bed(canvas: _Canvas, anatomy: Anatomy, noise: _Noise) -> None:
     char = local.n11 * np.float32(0.6) - local.n90 * np.float32(0.9) + local.n4 * np.float32(0.3)
     rgb = mix(rgb, (38, 22, 18), 2.0 * (char - 0.34) + 0.8 * rim * local.n4)
     keep = canvas.organ[window] == ORGANS.index("cystic_plate")
-    a = (solid * keep)[..., None]
-    canvas.rgb[window] += (rgb * lit[..., None] - canvas.rgb[window]) * a
-    flat = np.stack([128 - 80 * gx, 128 - 80 * gy, 120 + 90 * local.n4], axis=-1)
-    canvas.relief[window] += (flat - canvas.relief[window]) * a
+    a, under, bumpy = solid * keep, canvas.rgb[:, *window], canvas.relief[:, *window]
+    under += (rgb * lit - under) * a
+    flat = np.stack([128 - 80 * gx, 128 - 80 * gy, 120 + 90 * local.n4])
+    bumpy += (flat - bumpy) * a
 
 
 def _dissection(anatomy: Anatomy, noise: _Noise) -> Image:
@@ -294,11 +296,10 @@ def _dissection(anatomy: Anatomy, noise: _Noise) -> Image:
 
 def _finish(canvas: _Canvas, fourth: Image, look: Look) -> Tissue:
     rows = _colour_matrix(look)
-    channels = [canvas.rgb[..., c] for c in range(3)]
-    mixed = [row[0] * channels[0] + row[1] * channels[1] + row[2] * channels[2] for row in rows]
-    rgb = np.clip(np.dstack(mixed), 0, 255).astype(np.uint8)
+    red, green, blue = canvas.rgb
+    mixed = [np.clip(row[0] * red + row[1] * green + row[2] * blue, 0, 255).astype(np.uint8) for row in rows]
     relief = np.clip(canvas.relief, 0, 255).astype(np.uint8)
-    return Tissue(np.dstack([rgb, fourth]), relief, canvas.organ)
+    return Tissue(cv2.merge([*mixed, fourth]), cv2.merge(list(relief)), canvas.organ)
 
 
 def _colour_matrix(look: Look) -> list[list[np.float32]]:
