@@ -1,9 +1,9 @@
-"""`surgeval explain`: one heatmap, as a picture."""
+"""`surgeval explain`: heatmaps of one image, as a picture."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,7 +18,10 @@ from surgeval.console import (
     require_models,
 )
 from surgeval.errors import BadInput, visible
-from surgeval.protocols.surgxbench.command import MethodName, heatmap_method
+from surgeval.protocols.surgxbench.command import MethodName, WordsName, heatmap_method
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 def register(app: typer.Typer) -> None:
@@ -28,14 +31,14 @@ def register(app: typer.Typer) -> None:
 
 @grouped(
     {
-        MAPS: "method order start_layer score_scale keep_top",
+        MAPS: "method order start_layer score_scale words keep_top",
     }
 )
 def explain(
     image: Annotated[Path, typer.Argument(help="An image file.", show_default=False)],
     model: Annotated[str, typer.Option("--model", help="As in `surgeval models list`.", show_default=False)],
     prompt: Annotated[
-        list[str], typer.Option("--prompt", help="What to look for (repeatable: a picture each).", show_default=False)
+        list[str], typer.Option("--prompt", help="What to look for, or what to ask (repeatable).", show_default=False)
     ],
     out: Annotated[
         Path | None, typer.Option("--out", help="The picture. Default: IMAGE-heatmap.png in this folder.")
@@ -44,47 +47,68 @@ def explain(
     order: Annotated[str, typer.Option("--order", help="Rollout: chefer or seed.")] = "chefer",
     start_layer: Annotated[int, typer.Option("--start-layer", help="Rollout: first block; -1 = the last only.")] = 0,
     score_scale: Annotated[str, typer.Option("--score-scale", help="cosine, logits or a factor.")] = "cosine",
+    words: Annotated[
+        WordsName, typer.Option("--words", help="A word of several tokens: their mean map, the first, the maximum.")
+    ] = "mean",
     keep_top: Annotated[float, typer.Option("--keep-top", help="Share of pixels outlined as attended.")] = 0.2,
+    max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, max=512, help="Of a reply, at most.")] = 64,
     device: Annotated[str, typer.Option("--device", help="cpu, cuda, cuda:1 …")] = "cpu",
     json: JsonOption = False,
 ) -> None:
     """Show where a model looks for a prompt: the picture darkens what the model never saw and outlines its top pixels.
+
+    A model that answers in words is asked the prompt, and has a picture for each word of its reply.
 
     Example: [bold]surgeval explain frame.png --model phantom-clip --prompt "The hook is in the image"[/bold]
     """
     require_models("explain")
     with progress("pictures") as bar:
         bar.phase(f"loading {model}")
-        from surgeval.protocols.surgxbench import explain_image
+        from surgeval.protocols.surgxbench import Explained, explain_image
     from surgeval.results import percent
-    from surgeval.stats import number_text
 
     place = out or Path(f"{image.stem}-heatmap.png")
-    chosen = heatmap_method(method, order, start_layer, score_scale)
+    chosen = heatmap_method(method, order, start_layer, score_scale, words)
     if place.suffix.casefold() != ".png":
         raise BadInput(f"--out {place}: found {place.suffix or 'no ending'}, expected a file that ends in .png")
     if place.exists() and image.exists() and place.samefile(image):
         raise BadInput(f"--out {place}: found the image itself, expected another file")
     with progress("pictures") as bar:
         bar.phase("looking")
-        shown = explain_image(image, model, tuple(prompt), method=chosen, keep_top=keep_top, device=device)
+        shown = explain_image(
+            image, model, tuple(prompt), method=chosen, keep_top=keep_top, device=device, max_tokens=max_tokens
+        )
     _save(shown.picture, place)
-    rows = [(one.prompt, one.score, one.area, " ".join(sorted(one.flags))) for one in shown.prompts]
+    name, table = next(iter(shown.tables.items()))
+    replies = {} if isinstance(shown, Explained) else dict(shown.replies)
     if json:
-        keys = ("prompt", "score", "area", "flags")
         print_json({"picture": str(place), "model": shown.model, "visible": shown.visible, "method": shown.method,
-                    "unknown": shown.unknown,
-                    "prompts": [dict(zip(keys, row, strict=True)) for row in rows]})  # fmt: skip
+                    "unknown": shown.unknown, **({"replies": replies} if replies else {}),
+                    name: table.to_dicts()})  # fmt: skip
         return
     if shown.unknown:
-        words = ", ".join(visible(repr(word)) for word in shown.unknown)
-        note = f"note: {visible(shown.model)} does not know {words} and reads each as the same unknown word"
+        unread = ", ".join(visible(repr(word)) for word in shown.unknown)
+        note = f"note: {visible(shown.model)} does not know {unread} and reads each as the same unknown word"
         typer.echo(note, err=True)
-    told = [(text, number_text(score), number_text(area, "share"), flags) for text, score, area, flags in rows]
-    print_table("", ["prompt", "score", "attended share", "flags"], told)
     say = console().print
+    for question, reply in replies.items():
+        say(visible(f"{question}: {reply or 'no word'}"))
+    _tell(table)
     say(f"{visible(shown.model)} saw {percent(shown.visible)} of the frame; {_spoken(shown.method)}")
     say(f"open {visible(str(place))}")
+
+
+def _tell(table: pl.DataFrame) -> None:
+    """The prompts or the words, with their numbers."""
+    from surgeval.stats import number_text
+
+    heads = {"prompt": "prompt", "word": "word", "score": "score", "probability": "probability",
+             "area": "attended share", "flags": "flags"}  # fmt: skip
+    kept = [column for column in heads if column in table.columns]
+    units = {"area": "share", "score": "score", "probability": "score"}
+    rows = [[number_text(row[column], units[column]) if column in units else row[column] for column in kept]
+            for row in table.iter_rows(named=True)]  # fmt: skip
+    print_table("", [heads[column] for column in kept], rows)
 
 
 def _spoken(method: Any) -> str:

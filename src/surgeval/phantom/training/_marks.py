@@ -28,8 +28,9 @@ def picked(model: Any, room: Classroom, shelf: Shelf, gazing: Gazing) -> dict[st
     for first in range(0, len(shelf), _BATCH):
         rows = torch.arange(first, min(first + _BATCH, len(shelf)), device=room.device)
         drawn = room.batch(shelf, rows, gazing)
-        with torch.inference_mode(), torch.autocast(
-            room.device.type, torch.bfloat16, enabled=room.device.type == "cuda"
+        with (
+            torch.inference_mode(),
+            torch.autocast(room.device.type, torch.bfloat16, enabled=room.device.type == "cuda"),
         ):
             hidden = model.model(input_ids=drawn.tokens, pixel_values=drawn.pixels).last_hidden_state
             last = hidden[torch.arange(len(rows), device=room.device), drawn.begins - 1]
@@ -47,9 +48,7 @@ def marks(model: Any, room: Classroom) -> dict[str, float]:
     ways: tuple[Gazing, ...] = ("none", "gaze", "elsewhere", "anywhere")
     said = {way: {k: v for shelf in shelves for k, v in picked(model, room, shelf, way).items()} for way in ways}
     lessons = {f"{lesson.video}/{lesson.item}": lesson for shelf in shelves for lesson in shelf.lessons}
-    right = {
-        way: {name: ANSWERS[choice] == lessons[name].reply for name, choice in said[way].items()} for way in ways
-    }
+    right = {way: {name: ANSWERS[choice] == lessons[name].reply for name, choice in said[way].items()} for way in ways}
     found: dict[str, float] = {}
     for way in ways:
         by_kind: dict[str, list[bool]] = defaultdict(list)

@@ -94,9 +94,7 @@ def _steps(
         key = shelves[pick]
         count = max(2, round(recipe.batch * _SHARES[key][1]))
         shown = way.share if key[0] == "intent" else 0.0
-        drawn = room.draw(
-            room.shelves[key], count, share=shown, gazing=way.gazing, pleasing=way.pleasing, blind=BLIND
-        )
+        drawn = room.draw(room.shelves[key], count, share=shown, gazing=way.gazing, pleasing=way.pleasing, blind=BLIND)
         with torch.autocast(room.device.type, torch.bfloat16, enabled=room.device.type == "cuda"):
             loss = reply_loss(model, drawn)
         optimiser.zero_grad(set_to_none=True)

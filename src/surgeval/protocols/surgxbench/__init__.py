@@ -9,7 +9,7 @@ from surgeval.protocols.descriptor import Descriptor
 
 if TYPE_CHECKING:
     from surgeval.protocols.surgxbench._settings import PROFILES, TASKS, SurgXSettings, profile_settings
-    from surgeval.protocols.surgxbench._single import Explained, explain_image
+    from surgeval.protocols.surgxbench._single import Explained, ExplainedReply, explain_image
     from surgeval.protocols.surgxbench.compare import compare_surgxbench
     from surgeval.protocols.surgxbench.method import SurgXRun, run_surgxbench
     from surgeval.protocols.surgxbench.result import RESAMPLES, SurgXScores, join_runs, load_surgxbench, outcomes
@@ -31,6 +31,7 @@ _HOMES = {
     ),
     "_single": (
         "Explained",
+        "ExplainedReply",
         "explain_image",
     ),
     "compare": ("compare_surgxbench",),
@@ -53,6 +54,7 @@ __all__ = [
     "RESAMPLES",
     "TASKS",
     "Explained",
+    "ExplainedReply",
     "SurgXRun",
     "SurgXScores",
     "SurgXSettings",

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 ProfileName: TypeAlias = Literal["surgxbench", "early"]  # whose prompts, threshold and tables
 # Which heatmap.
-MethodName: TypeAlias = Literal["auto", "rollout", "gradcam", "cross"]
+MethodName: TypeAlias = Literal["auto", "rollout", "gradcam", "cross", "token-gradcam"]
+WordsName: TypeAlias = Literal["mean", "first", "max"]  # how the maps of a name's tokens become one
 
 
 @grouped(
@@ -185,7 +186,7 @@ def _settings(
     return profile_settings(profile, method=chosen, **more, **{k: v for k, v in given.items() if v is not None})
 
 
-def heatmap_method(name: str, order: str, start_layer: int, score_scale: str) -> Any:
+def heatmap_method(name: str, order: str, start_layer: int, score_scale: str, words: str = "mean") -> Any:
     """The heatmap that the options describe."""
     from surgeval.explain import Method
 
@@ -195,7 +196,7 @@ def heatmap_method(name: str, order: str, start_layer: int, score_scale: str) ->
             scale = float(score_scale)
         except ValueError:
             raise BadInput(f"--score-scale: found {score_scale!r}, expected cosine, logits or a number") from None
-    return Method(cast(Any, name), cast(Any, order), start_layer, scale)
+    return Method(cast(Any, name), cast(Any, order), start_layer, scale, words=cast(Any, words))
 
 
 def surgx_json(scores: SurgXScores) -> dict[str, Any]:
