@@ -2,7 +2,7 @@
 
 Arrays in, graph out; no model is known here, and torch is not needed. `correlation` of a head, `choose_nodes` of the
 row that predicted the word, `learn_graph`, then `explain`: the tokens the word hangs on. `rank_heads` says which heads
-to look at.
+to look at; `causal_graphs` does all of it for a reply, `draw_graphs` draws it over the picture, `tally` counts.
 
 >>> import numpy as np
 >>> weights = np.tril(np.random.default_rng(0).dirichlet(np.full(12, 0.3), size=12))
@@ -28,25 +28,37 @@ from surgeval.explain.cleann._attention import (
 )
 from surgeval.explain.cleann._explanation import Explanation, Tester, explain, smallest_explanations
 from surgeval.explain.cleann._graph import Edge, Graph, Learner, Mark, learn_graph, p_value
+from surgeval.explain.cleann._ground import Tally, near_boxes, tally
+from surgeval.explain.cleann._picture import Shown, draw_graphs
+from surgeval.explain.cleann._reply import CausalSettings, HeadGraph, causal_graphs, reply_graphs
 
 __all__ = [
+    "CausalSettings",
     "Edge",
     "Explanation",
     "Graph",
+    "HeadGraph",
     "HeadRule",
     "Learner",
     "Mark",
     "Nodes",
     "RankedHeads",
+    "Shown",
     "Sink",
     "SinkRule",
+    "Tally",
     "Tester",
     "attention_sink",
+    "causal_graphs",
     "choose_nodes",
     "correlation",
+    "draw_graphs",
     "explain",
     "learn_graph",
+    "near_boxes",
     "p_value",
     "rank_heads",
+    "reply_graphs",
     "smallest_explanations",
+    "tally",
 ]
