@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -132,7 +132,7 @@ def _tell(table: pl.DataFrame) -> None:
     heads = {"prompt": "prompt", "word": "word", "score": "score", "probability": "probability",
              "area": "attended share", "flags": "flags"}  # fmt: skip
     kept = [column for column in heads if column in table.columns]
-    units = {"area": "share", "score": "score", "probability": "score"}
+    units: dict[str, Literal["score", "share"]] = {"area": "share", "score": "score", "probability": "score"}
     rows = [[number_text(row[column], units[column]) if column in units else row[column] for column in kept]
             for row in table.iter_rows(named=True)]  # fmt: skip
     print_table("", [heads[column] for column in kept], rows)

@@ -71,10 +71,32 @@ class View:
         >>> View((1080, 1920), (0.0, -420.0, 1920.0, 1500.0)).touched(24, 24).sum().item()
         336
         """
+        down, across = self._parts()
+        return _cells(rows, *down)[:, None] & _cells(columns, *across)[None, :]
+
+    def pixels(self, rows: int, columns: int) -> tuple[slice, slice]:
+        """Rows and columns of a model's input over the window whose centres lie in the frame: all but the padding.
+
+        >>> View((1080, 1920), (0.0, -420.0, 1920.0, 1500.0)).pixels(336, 336)
+        (slice(74, 263, None), slice(0, 336, None))
+        """
+        down, across = self._parts()
+        return _centres(rows, *down), _centres(columns, *across)
+
+    def _parts(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """From where to where the frame lies in the window, 0 … 1, down and across."""
         x1, y1, x2, y2 = self.window
         left, top, right, bottom = self.inside
-        down = _cells(rows, (top - y1) / (y2 - y1), (bottom - y1) / (y2 - y1))
-        return down[:, None] & _cells(columns, (left - x1) / (x2 - x1), (right - x1) / (x2 - x1))[None, :]
+        return (
+            ((top - y1) / (y2 - y1), (bottom - y1) / (y2 - y1)),
+            ((left - x1) / (x2 - x1), (right - x1) / (x2 - x1)),
+        )
+
+
+def _centres(count: int, low: float, high: float) -> slice:
+    """Which of `count` equal pixels of 0 … 1 have their centre in low … high."""
+    first, stop = (min(max(math.ceil(edge * count - 0.5), 0), count) for edge in (low, high))
+    return slice(first, max(first, stop))
 
 
 def _cells(count: int, low: float, high: float) -> NDArray[np.bool_]:

@@ -1,4 +1,4 @@
-"""Protocol `surgxbench`: does a contrastive model look where it should? (SurgXBench, two papers)."""
+"""Protocol `surgxbench`: does a model look where it should? (SurgXBench, two papers)."""
 
 from __future__ import annotations
 

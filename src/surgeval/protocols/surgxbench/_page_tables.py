@@ -29,10 +29,12 @@ _TITLES = {
     "table1": "Attention correctness and agreement by video, with chance and the attended share",
     "table2": "Action reasoning score by video, with the components that were right",
     "matches": "How labelled triplets were matched, and where the model looked",
+    "replies": "Replies: what of them could be read",
+    "unparsed": "Named in replies, and not in the label space",
     "flags": "Flags raised",
     "failures": "Not measured: frames and records that could not be used",
 }
-_FOLDED = ("videos", "flags", "table1", "table2")
+_FOLDED = ("videos", "flags", "table1", "table2", "unparsed")
 _JOINT = {
     "paper_table1": (
         "Table 1 of the early text: attention on any instrument (τ-AC) and on the predicted one (τ-AA), by video",
