@@ -28,6 +28,7 @@ __all__ = [
     "Instance",
     "IntentQuestion",
     "Mask",
+    "OptionLabel",
     "Point",
     "Question",
     "Triplet",
@@ -258,8 +259,20 @@ class VqaQuestion:
 
 
 @dataclass(frozen=True, slots=True)
+class OptionLabel:
+    """What an option of a trap is: `visible` or `absent` (perceptual), `accepts` or `rejects` (cognitive), and why."""
+
+    label: Literal["visible", "absent", "accepts", "rejects"]
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class IntentQuestion:
-    """A multiple-choice question of the `intent` kind (one line of `items.jsonl`)."""
+    """A multiple-choice question of the `intent` kind (one line of `items.jsonl`).
+
+    `labels` has one entry per option, or none. `source` is a guideline with its year. `gaze_dependent` says whether the
+    answer needs the gaze, `observable` whether looking alone decides it; None where nobody said.
+    """
 
     id: str
     scenario: str
@@ -276,8 +289,12 @@ class IntentQuestion:
     context: Mapping[str, object] = field(default_factory=dict)
     trap: Literal["perceptual", "cognitive"] | None = None
     untrapped: str | None = None
-    twin: str | None = None  # phantom: id of the true-premise twin of a false-premise item
+    twin: str | None = None  # id of the true-premise twin of a false-premise item
     review: Mapping[str, object] | None = None
+    labels: tuple[OptionLabel, ...] = ()
+    source: str | None = None
+    gaze_dependent: bool | None = None
+    observable: bool | None = None
 
 
 Question: TypeAlias = VqaQuestion | IntentQuestion

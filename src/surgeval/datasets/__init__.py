@@ -9,7 +9,8 @@ from surgeval.datasets._kinds import PROBLEM_KINDS
 from surgeval.datasets._memory import MemoryDataset
 from surgeval.datasets._registry import dataset_formats, is_dataset, open_dataset, open_video, writers
 from surgeval.datasets.formats._focus import focus_rows, has_focus_columns, read_focus_pair
-from surgeval.datasets.formats._intent import media_paths
+from surgeval.datasets.formats._intent import check_media, intent_record, media_paths
+from surgeval.datasets.formats._intent_items import SKILLS, read_intent_items
 from surgeval.datasets.formats._mapping import BoxMap
 from surgeval.datasets.formats._writing import Output, Writer
 from surgeval.datasets.io._images import image_size, read_image
@@ -27,6 +28,7 @@ from surgeval.datasets.tools._quality import FrameQuality, Proposal, QualityLimi
 
 __all__ = [
     "PROBLEM_KINDS",
+    "SKILLS",
     "BoxMap",
     "CheckReport",
     "ConvertReport",
@@ -47,6 +49,7 @@ __all__ = [
     "VideoIndex",
     "Writer",
     "check",
+    "check_media",
     "clip_video",
     "clock",
     "contact_sheet",
@@ -60,6 +63,7 @@ __all__ = [
     "has_focus_columns",
     "image_size",
     "instance_mask",
+    "intent_record",
     "is_dataset",
     "join_boxes",
     "media_paths",
@@ -70,6 +74,7 @@ __all__ = [
     "raise_errors",
     "read_focus_pair",
     "read_image",
+    "read_intent_items",
     "video_index",
     "with_clock",
     "writers",

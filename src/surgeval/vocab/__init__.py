@@ -7,6 +7,7 @@ A label space names instruments, verbs and targets and says which combinations a
 from surgeval.vocab._focus import Capability, ForeignObject, capabilities, foreign_objects, track_limits
 from surgeval.vocab._space import LabelSpace, from_json, label_space_names, load_labels
 from surgeval.vocab._splits import Split, fold_names, folds
+from surgeval.vocab._spoken import tools_question, triplets_question
 
 __all__ = [
     "Capability",
@@ -20,5 +21,7 @@ __all__ = [
     "from_json",
     "label_space_names",
     "load_labels",
+    "tools_question",
     "track_limits",
+    "triplets_question",
 ]

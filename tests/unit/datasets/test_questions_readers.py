@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from surgeval.datasets import MemoryDataset, check, convert, media_paths, open_dataset
-from surgeval.records import IntentQuestion, VqaQuestion
+from surgeval.records import IntentQuestion, OptionLabel, VqaQuestion
 from surgeval.vocab import load_labels
 
 SPACE = load_labels("cholec80")
@@ -115,10 +115,13 @@ def test_a_damaged_parquet_file_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_intent_items_survive_a_round_trip_with_their_media(tmp_path: Path, item: IntentQuestion) -> None:
-    source = MemoryDataset(SPACE, (), questions=[item], media_root=tmp_path)
+    labels = (OptionLabel("accepts", "it takes the premise"), OptionLabel("rejects"))
+    item = replace(item, labels=labels, source="WHO 2024", gaze_dependent=True, observable=False)
+    twins = [replace(item, id=name, trap=None, untrapped=None, twin=None, labels=()) for name in ("i0", "i2")]
+    source = MemoryDataset(SPACE, (), questions=[item, *twins], media_root=tmp_path)
     convert(source, tmp_path / "out", "intent")
     dataset = open_dataset(tmp_path / "out")
-    (back,) = dataset.questions()
+    back, _, _ = dataset.questions()
     assert isinstance(back, IntentQuestion)
     assert replace(back, media=item.media) == item
     (path,) = media_paths(dataset, back)
@@ -153,6 +156,22 @@ def items(root: Path, **changes: Any) -> Path:
         ({"gaze": [{"t": 0, "x": "left", "y": 0, "duration": 1}]}, "not-a-number"),
         ({"context": []}, "wrong-shape"),
         ({"start": float("nan")}, "not-finite"),
+        ({"start": 3, "end": 2}, "window"),
+        ({"start": 10**400}, "not-finite"),
+        ({"answer": 10**400}, "answer-range"),
+        ({"twin": "i2"}, "link-missing"),
+        ({"untrapped": "i1"}, "link-missing"),
+        ({"untrapped": 4}, "not-text"),
+        ({"labels": ["visible"]}, "label-count"),
+        ({"labels": ["visible", "seen"]}, "label-unknown"),
+        ({"labels": ["visible", {"label": {}}]}, "label-unknown"),
+        ({"labels": {"a": "visible"}}, "wrong-shape"),
+        ({"source": 2024}, "not-text"),
+        ({"gaze_dependent": "yes"}, "not-a-flag"),
+        ({"observable": 1}, "not-a-flag"),
+        ({"gaze": [{"t": 0, "x": 1.2, "y": 0, "duration": 1}]}, "gaze-range"),
+        ({"options": [[["a"]], "b"]}, "not-text"),
+        ({"media": {"a": 1}}, "wrong-shape"),
     ],
 )
 def test_each_wrong_item_is_named_with_its_line(tmp_path: Path, changes: dict[str, Any], kind: str) -> None:

@@ -10,121 +10,21 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from surgeval.datasets._base import Dataset, OnProblem, raise_errors
+from surgeval.datasets.formats._intent_items import media_home, read_intent_items
 from surgeval.datasets.formats._writing import Output
 from surgeval.datasets.io._files import ends, is_there
-from surgeval.datasets.io._json import NOTHING, read_lines, told_json
-from surgeval.datasets.io._layout import inside, is_file
-from surgeval.datasets.io._values import Place, shown
+from surgeval.datasets.io._layout import is_file
+from surgeval.datasets.io._values import Place
 from surgeval.errors import DataError
 from surgeval.files import DistinctNames, leads_out, path_inside
-from surgeval.records import Frame, Gaze, IntentQuestion, Question, Video
+from surgeval.records import Frame, IntentQuestion, Question, Video
 from surgeval.vocab import LabelSpace
 
-SKILLS = {"spatial": ("absolute", "relative"), "temporal": ("prospective", "retrospective"),
-          "standard": ("discrete", "continuous")}  # fmt: skip
 LINK_OUT = "a link that leads out of the dataset"
 _FILE = "items.jsonl"
-
-
-def read_items(path: Path, tell: OnProblem, root: Path | None = None) -> Iterator[IntentQuestion]:
-    """The questions of a file, line by line; media must lie inside `root`."""
-    place = Place(str(path), tell)
-    seen: set[str] = set()
-    home = root or media_home(path)
-    for number, line in read_lines(path, tell):
-        here = place.at(f"line {number}")
-        value = told_json(line, here)
-        record = here.mapping(value) if value is not NOTHING else None
-        item = _item(record, here, path.parent, home) if record is not None else None
-        if item and item.id in seen:
-            here.report("id-duplicate", shown(item.id), "each question once", "id")
-        elif item:
-            seen.add(item.id)
-            yield item
-
-
-def media_home(path: Path) -> Path:
-    """The folder that media may not leave: the phantom around the file, else the file's own folder."""
-    for steps in range(3):
-        folder = Path(os.path.normpath(path.parent.joinpath(*[".."] * steps)))
-        if (folder / "phantom.json").is_file():
-            return folder
-    return path.parent
-
-
-def _item(record: dict[str, Any], place: Place, folder: Path, home: Path) -> IntentQuestion | None:
-    name = place.text(record.get("id"), "id")
-    if name is None:
-        return None
-    here = place.at(f"{place.record}, item {name[:60]}")
-    texts = [here.text(record.get(key), key) for key in ("scenario", "cluster", "dimension", "skill", "question")]
-    media = _media(record.get("media"), here, folder, home)
-    options = _options(record.get("options"), here)
-    trap = record.get("trap")
-    if trap not in (None, "perceptual", "cognitive"):
-        here.report("trap-unknown", shown(trap), "null, perceptual or cognitive", "trap")
-        return None
-    known = [text for text in texts if text is not None]
-    if len(known) < 5 or media is None or options is None:
-        return None
-    scenario, cluster, dimension, skill, question = known
-    if skill not in SKILLS.get(dimension, ()):
-        here.report("skill-unknown", f"{shown(dimension)} / {shown(skill)}", "one of the six skills", "skill")
-        return None
-    answer = here.whole(record.get("answer"), "answer", 0, len(options) - 1, "answer-range")
-    if answer is None:
-        return None
-    start, end = (here.number(record[key], key) if record.get(key) is not None else None for key in ("start", "end"))
-    links = {key: value for key in ("untrapped", "twin") if isinstance(value := record.get(key), str)}
-    style: Literal["perceptual", "cognitive"] | None = trap
-    return IntentQuestion(
-        name, scenario, cluster, media, dimension, skill, question, options, answer, start, end,
-        _gaze(record.get("gaze"), here), _mapping(record.get("context"), here, "context") or {}, style, **links,
-        review=_mapping(record.get("review"), here, "review"),
-    )  # fmt: skip
-
-
-def _mapping(value: Any, place: Place, field: str) -> dict[str, Any] | None:
-    return place.mapping(value, field) if value is not None else None
-
-
-def _media(value: Any, place: Place, folder: Path, home: Path) -> tuple[str, ...] | None:
-    rows = [value] if isinstance(value, str) else place.items(value, "media")
-    texts = [place.text(item, "media") for item in rows or ()]
-    paths = [inside(home, folder, text, place, "media") for text in texts if text is not None]
-    if rows is None or None in texts or None in paths:
-        return None
-    return tuple(text for text in texts if text is not None)
-
-
-def _options(value: Any, place: Place) -> tuple[str, ...] | None:
-    rows = place.items(value, "options")
-    texts = [place.text(item, "options") for item in rows or ()]
-    known = tuple(text for text in texts if text is not None)
-    if rows is None or len(known) < len(texts):
-        return None
-    if not 2 <= len(known) <= 8 or len(set(known)) < len(known):
-        place.report(
-            "options", f"{len(known)} options, {len(set(known))} different", "2 to 8 different ones", "options"
-        )
-        return None
-    return known
-
-
-def _gaze(value: Any, place: Place) -> tuple[Gaze, ...]:
-    result = []
-    for number, item in enumerate((place.items(value, "gaze") or ()) if value is not None else ()):
-        record = place.mapping(item, f"gaze[{number}]")
-        numbers = [
-            place.number((record or {}).get(key), f"gaze[{number}] {key}") for key in ("t", "x", "y", "duration")
-        ]
-        known = [n for n in numbers if n is not None]
-        if len(known) == 4:
-            result.append(Gaze(*known))
-    return tuple(result)
 
 
 class Intent:
@@ -140,11 +40,11 @@ class Intent:
 
     def questions(self, on_problem: OnProblem = raise_errors) -> Iterator[Question]:
         """The questions in file order."""
-        return read_items(self._file, on_problem)
+        return read_intent_items(self._file, on_problem)
 
     def videos(self, on_problem: OnProblem = raise_errors) -> tuple[Video, ...]:
         """The clusters that the questions are about (problems are told by `questions`)."""
-        clusters = dict.fromkeys(item.cluster for item in read_items(self._file, lambda _: None))
+        clusters = dict.fromkeys(item.cluster for item in read_intent_items(self._file, lambda _: None))
         return tuple(Video(name) for name in clusters)
 
     def frames(self, video: str, on_problem: OnProblem = raise_errors) -> Iterator[Frame]:
@@ -165,7 +65,24 @@ def media_paths(dataset: Dataset, question: IntentQuestion) -> tuple[Path, ...]:
     return tuple(Path(os.path.normpath(root / text)) for text in question.media) if isinstance(root, Path) else ()
 
 
-def media_leaves(dataset: Dataset, path: Path) -> bool:
+def check_media(dataset: Dataset, question: IntentQuestion, tell: OnProblem = raise_errors) -> None:
+    """Tell of media that are not there, or that a link takes out of the dataset.
+
+    >>> from types import SimpleNamespace
+    >>> question = IntentQuestion("1", "chest", "P1", ("none.png",), "spatial", "absolute", "?", ("a", "b"), answer=0)
+    >>> check_media(SimpleNamespace(media_root=Path("data"), root=Path("data")), question)
+    Traceback (most recent call last):
+    surgeval.errors.DataError: data/none.png: item 1: media: found no such file, expected the media of a question
+    """
+    for path in media_paths(dataset, question):
+        place = Place(str(path), tell, f"item {question.id}")
+        if not is_file(path):
+            place.report("media-missing", "no such file", "the media of a question", "media")
+        elif _leaves(dataset, path):
+            place.report("link-outside", LINK_OUT, "the media of a question", "media")
+
+
+def _leaves(dataset: Dataset, path: Path) -> bool:
     """Whether one of the media is a link, or lies behind one, that leads out of the dataset's folder."""
     root = getattr(dataset, "media_root", None)
     if not isinstance(root, Path):
@@ -204,7 +121,7 @@ class IntentFormat:
                     continue
                 out.counts["questions"] += 1
                 media = [copies.name(path) for path in media_paths(out.source, question)]
-                stream.write(json.dumps(to_json(question, media), ensure_ascii=False) + "\n")
+                stream.write(json.dumps(intent_record(question, media), ensure_ascii=False) + "\n")
 
 
 class _Copies:
@@ -230,14 +147,19 @@ class _Copies:
     def _copy(self, source: Path, target: Path) -> None:
         if not self._out.images or not is_file(source):
             return
-        if media_leaves(self._out.source, source):
+        if _leaves(self._out.source, source):
             raise DataError(source, found=LINK_OUT, expected="the media of a question")
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, target)
 
 
-def to_json(question: IntentQuestion, media: list[str] | None = None) -> dict[str, Any]:
-    """One line of `items.jsonl`."""
+def intent_record(question: IntentQuestion, media: list[str] | None = None) -> dict[str, Any]:
+    """One line of `items.jsonl`; `media` takes the place of the question's own paths.
+
+    >>> question = IntentQuestion("1", "chest", "P1", ("a.png",), "spatial", "absolute", "?", ("a", "b"), answer=0)
+    >>> intent_record(question, ["media/a.png"])["media"]
+    ['media/a.png']
+    """
     gaze = [{"t": g.t, "x": g.x, "y": g.y, "duration": g.duration} for g in question.gaze]
     record: dict[str, Any] = {
         "id": question.id, "scenario": question.scenario, "cluster": question.cluster,
@@ -245,7 +167,9 @@ def to_json(question: IntentQuestion, media: list[str] | None = None) -> dict[st
         "skill": question.skill, "question": question.question, "options": list(question.options),
         "answer": question.answer, "trap": question.trap, "gaze": gaze, "context": dict(question.context),
     }  # fmt: skip
-    for key in ("start", "end", "untrapped", "twin", "review"):
+    for key in ("start", "end", "untrapped", "twin", "review", "source", "gaze_dependent", "observable"):
         if getattr(question, key) is not None:
             record[key] = getattr(question, key)
+    if question.labels:
+        record["labels"] = [{"label": label.label, "reason": label.reason} for label in question.labels]
     return record

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from surgeval.datasets._base import OnProblem, Problem, raise_errors
 from surgeval.datasets.formats._focus import read_focus_pair
-from surgeval.datasets.formats._intent import read_items
+from surgeval.datasets.formats._intent_items import read_intent_items
 from surgeval.datasets.formats._labels import space_from_json
 from surgeval.datasets.io._files import is_there
 from surgeval.datasets.io._json import read_mapping
@@ -200,7 +200,7 @@ class Phantom:
         pair = folder / "focus_requests.json", folder / "focus_references.json"
         focus = read_focus_pair(*pair, on_problem) if any(path.exists() for path in pair) else iter(())
         items = self.media_root / "items.jsonl"
-        intent = read_items(items, on_problem, self.root) if items.exists() else iter(())
+        intent = read_intent_items(items, on_problem, self.root) if items.exists() else iter(())
         return chain(focus, intent)
 
 

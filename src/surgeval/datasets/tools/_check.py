@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 from surgeval.datasets._base import Dataset, OnProblem, Problem
 from surgeval.datasets._memory import MemoryDataset
-from surgeval.datasets.formats._intent import LINK_OUT, media_leaves, media_paths
+from surgeval.datasets.formats._intent import LINK_OUT, check_media
 from surgeval.datasets.io._files import is_there, sweep
 from surgeval.datasets.io._images import decode, image_size
 from surgeval.datasets.io._layout import is_file
@@ -134,12 +134,7 @@ def check(
     for question in dataset.questions(tell):
         counts["questions"] += 1
         if isinstance(question, IntentQuestion):
-            for path in media_paths(dataset, question):
-                place = Place(str(path), tell, f"item {question.id}")
-                if not is_file(path):
-                    place.report("media-missing", "no such file", "the media of a question", "media")
-                elif media_leaves(dataset, path):
-                    place.report("link-outside", LINK_OUT, "the media of a question", "media")
+            check_media(dataset, question, tell)
     if not (counts["frames"] or counts["questions"] or tell.levels["error"]):
         Place(str(dataset.root), tell).report("empty", "no frame and no question", "a dataset with some")
     return CheckReport(

@@ -95,11 +95,11 @@ def focus_records(questions: Sequence[VqaQuestion]) -> tuple[str, str]:
 
 def intent_json(items: Sequence[IntentQuestion]) -> str:
     """`items.jsonl`: one item per line, absent fields left out."""
-    optional = ("start", "end", "untrapped", "twin", "review")
+    optional = ("start", "end", "untrapped", "twin", "review", "labels", "source", "gaze_dependent", "observable")
     rows = []
     for item in items:
         row = {**asdict(item), "context": dict(item.context)}
-        rows.append({key: value for key, value in row.items() if not (key in optional and value is None)})
+        rows.append({key: value for key, value in row.items() if not (key in optional and value in (None, ()))})
     return "".join(_dump(row) + "\n" for row in rows)
 
 

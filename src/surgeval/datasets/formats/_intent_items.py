@@ -1,0 +1,170 @@
+"""A line of `items.jsonl`: every field checked, and the links between items."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+from surgeval.datasets._base import OnProblem, raise_errors
+from surgeval.datasets.io._json import NOTHING, read_lines, told_json
+from surgeval.datasets.io._layout import inside
+from surgeval.datasets.io._values import Place, shown
+from surgeval.records import Gaze, IntentQuestion, OptionLabel
+
+SKILLS = {"spatial": ("absolute", "relative"), "temporal": ("prospective", "retrospective"),
+          "standard": ("discrete", "continuous")}  # fmt: skip
+LINKS = ("untrapped", "twin")
+_LABELS = ("visible", "absent", "accepts", "rejects")
+
+
+def read_intent_items(path: Path, tell: OnProblem = raise_errors, root: Path | None = None) -> Iterator[IntentQuestion]:
+    """The questions of a file, line by line; media must lie inside `root` (default: `media_home` of the file).
+
+    >>> list(read_intent_items(Path("no/such/items.jsonl")))
+    Traceback (most recent call last):
+    surgeval.errors.DataError: no/such/items.jsonl: found no such file, expected a file
+    """
+    place = Place(str(path), tell)
+    seen: set[str] = set()
+    links: list[tuple[Place, str, str, str]] = []  # where, the field, the item it is of, the item it names
+    home = root or media_home(path)
+    for number, line in read_lines(path, tell):
+        here = place.at(f"line {number}")
+        value = told_json(line, here)
+        record = here.mapping(value) if value is not NOTHING else None
+        item = _item(record, here, path.parent, home) if record is not None else None
+        if item and item.id in seen:
+            here.report("id-duplicate", shown(item.id), "each question once", "id")
+        elif item:
+            seen.add(item.id)
+            named = ((field, getattr(item, field)) for field in LINKS)
+            links += [(here, field, item.id, name) for field, name in named if name is not None]
+            yield item
+    for here, field, item_id, name in links:
+        if name not in seen or name == item_id:
+            here.report("link-missing", shown(name), "the id of another item of this file", field)
+
+
+def media_home(path: Path) -> Path:
+    """The folder that media may not leave: the phantom around the file, else the file's own folder."""
+    for steps in range(3):
+        folder = Path(os.path.normpath(path.parent.joinpath(*[".."] * steps)))
+        if (folder / "phantom.json").is_file():
+            return folder
+    return path.parent
+
+
+def _item(record: dict[str, Any], place: Place, folder: Path, home: Path) -> IntentQuestion | None:
+    name = place.text(record.get("id"), "id")
+    if name is None:
+        return None
+    here = place.at(f"{place.record}, item {name[:60]}")
+    texts = [here.text(record.get(key), key) for key in ("scenario", "cluster", "dimension", "skill", "question")]
+    media = _media(record.get("media"), here, folder, home)
+    options = _options(record.get("options"), here)
+    trap = record.get("trap")
+    if trap not in (None, "perceptual", "cognitive"):
+        here.report("trap-unknown", shown(trap), "null, perceptual or cognitive", "trap")
+        return None
+    known = [text for text in texts if text is not None]
+    if len(known) < 5 or media is None or options is None:
+        return None
+    scenario, cluster, dimension, skill, question = known
+    if skill not in SKILLS.get(dimension, ()):
+        here.report("skill-unknown", f"{shown(dimension)} / {shown(skill)}", "one of the six skills", "skill")
+        return None
+    answer = here.whole(record.get("answer"), "answer", 0, len(options) - 1, "answer-range")
+    if answer is None:
+        return None
+    start, end = (here.number(record[key], key) if record.get(key) is not None else None for key in ("start", "end"))
+    if start is not None and end is not None and end < start:
+        here.report("window", f"{end:g}", f"seconds from {start:g} (start) on", "end")
+        return None
+    style: Literal["perceptual", "cognitive"] | None = trap
+    return IntentQuestion(
+        name, scenario, cluster, media, dimension, skill, question, options, answer, start, end,
+        _gaze(record.get("gaze"), here), _mapping(record.get("context"), here, "context") or {}, style,
+        **{key: _text(record.get(key), here, key) for key in (*LINKS, "source")},
+        review=_mapping(record.get("review"), here, "review"),
+        labels=_labels(record.get("labels"), here, len(options)),
+        gaze_dependent=_truth(record.get("gaze_dependent"), here, "gaze_dependent"),
+        observable=_truth(record.get("observable"), here, "observable"),
+    )  # fmt: skip
+
+
+def _text(value: Any, place: Place, field: str) -> str | None:
+    return place.text(value, field) if value is not None else None
+
+
+def _truth(value: Any, place: Place, field: str) -> bool | None:
+    if value is None or isinstance(value, bool):
+        return value
+    place.report("not-a-flag", shown(value), "true or false", field)
+    return None
+
+
+def _labels(value: Any, place: Place, count: int) -> tuple[OptionLabel, ...]:
+    """A label per option: text, or an object with `label` and `reason`."""
+    rows = place.items(value, "labels") if value is not None else None
+    if not rows:
+        return ()
+    result = []
+    for row in rows:
+        entry = row if isinstance(row, dict) else {"label": row}
+        label, reason = entry.get("label"), place.text(entry.get("reason", ""), "labels reason", empty=True) or ""
+        if label not in _LABELS:
+            place.report("label-unknown", shown(label), f"one of {', '.join(_LABELS)}", "labels")
+            return ()
+        result.append(OptionLabel(label, reason))
+    if len(result) != count:
+        place.report("label-count", f"{len(result)} labels", f"one for each of the {count} options", "labels")
+        return ()
+    return tuple(result)
+
+
+def _mapping(value: Any, place: Place, field: str) -> dict[str, Any] | None:
+    return place.mapping(value, field) if value is not None else None
+
+
+def _media(value: Any, place: Place, folder: Path, home: Path) -> tuple[str, ...] | None:
+    rows = [value] if isinstance(value, str) else place.items(value, "media")
+    texts = [place.text(item, "media") for item in rows or ()]
+    paths = [inside(home, folder, text, place, "media") for text in texts if text is not None]
+    if rows is None or None in texts or None in paths:
+        return None
+    return tuple(text for text in texts if text is not None)
+
+
+def _options(value: Any, place: Place) -> tuple[str, ...] | None:
+    rows = place.items(value, "options")
+    texts = [place.text(item, "options") for item in rows or ()]
+    known = tuple(text for text in texts if text is not None)
+    if rows is None or len(known) < len(texts):
+        return None
+    if not 2 <= len(known) <= 8 or len(set(known)) < len(known):
+        place.report(
+            "options", f"{len(known)} options, {len(set(known))} different", "2 to 8 different ones", "options"
+        )
+        return None
+    return known
+
+
+def _gaze(value: Any, place: Place) -> tuple[Gaze, ...]:
+    result = []
+    for number, item in enumerate((place.items(value, "gaze") or ()) if value is not None else ()):
+        record = place.mapping(item, f"gaze[{number}]")
+        numbers = [
+            place.number((record or {}).get(key), f"gaze[{number}] {key}") for key in ("t", "x", "y", "duration")
+        ]
+        known = [n for n in numbers if n is not None]
+        if len(known) < 4:
+            continue
+        fixation = Gaze(*known)
+        if not (0 <= fixation.x <= 1 and 0 <= fixation.y <= 1 and fixation.duration >= 0):
+            said = f"x {fixation.x:g}, y {fixation.y:g}, duration {fixation.duration:g}"
+            place.warn("gaze-range", said, "x and y from 0 to 1 and a duration of at least 0", f"gaze[{number}]")
+        else:
+            result.append(fixation)
+    return tuple(result)

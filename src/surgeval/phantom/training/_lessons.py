@@ -1,0 +1,215 @@
+"""What the embedded LLaVAs learn: frames of a video, and texts about them with the replies that are right.
+
+Clinical-intent items and FOCUS questions come from the phantom's own makers, under many names, so that a video gives
+hundreds of them; the two SurgXBench questions are asked about every frame. A lesson about a false premise knows two
+replies: the right one, and the one of a model that wants to please.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from surgeval.phantom.dataset._edition import HELD_OUT_WORDINGS, VideoPlan, plan_videos
+from surgeval.phantom.dataset._graph import SceneGraph, Visibility, build_graph, known_things
+from surgeval.phantom.dataset._truth import label
+from surgeval.phantom.questions._focus_questions import make_focus_questions
+from surgeval.phantom.questions._intent_questions import make_intent_questions
+from surgeval.phantom.scene._footage import Footage
+from surgeval.phantom.scene._tissue import ORGANS
+from surgeval.phantom.script._gaze import make_gaze
+from surgeval.phantom.script._procedure import FPS, make_procedure
+from surgeval.phantom.training._data import SECONDS, _one_thread
+from surgeval.phantom.training._speech import ANSWERS, IMAGE, dialogue
+from surgeval.qa.choices import choice_prompt
+from surgeval.records import Gaze, IntentQuestion, VqaQuestion
+from surgeval.vocab import load_labels, tools_question, triplets_question
+
+__all__ = ["Lesson", "Lessons", "Spot", "lesson_shoots", "lessons_of", "teach_all"]
+
+EDGE = 160
+LESSON_SEED = 5_003
+FOCUS_FRAMES = 4  # of a FOCUS question at most
+POINTING = "Focus on the circled area, where I am looking."
+Spot = tuple[float, float] | None  # where the surgeon looks, 0 … 1 of the frame
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """One question with its frames (numbers of the video's), what is said to it, and where the surgeon looked.
+
+    `pointed` is the text where the gaze is shown, `pleasing` the reply that accepts whatever the question says,
+    `elsewhere` where another instrument works.
+    """
+
+    kind: str  # a skill, perceptual, cognitive, twin, sanitised, focus, tools, triplets
+    video: str
+    frames: tuple[int, ...]
+    text: str
+    reply: str
+    pointed: str = ""
+    pleasing: str = ""
+    spots: tuple[Spot, ...] = ()
+    elsewhere: tuple[Spot, ...] = ()
+    item: str = ""
+    partner: str = ""  # of a trap: its true-premise twin, or else its sanitised twin
+    options: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Lessons:
+    """The frames of a video, one a second, and everything that is taught about them."""
+
+    images: npt.NDArray[np.uint8]  # (frames, EDGE, EDGE, 3)
+    lessons: tuple[Lesson, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LessonShoot:
+    """A video to film, and how many sets of questions to ask about it."""
+
+    plan: VideoPlan
+    sets: int
+    tint: str = "none"
+    skip: tuple[str, ...] = ()  # kinds to leave out
+
+
+def lesson_shoots(videos: int, sets: int, seed: int = LESSON_SEED) -> list[LessonShoot]:
+    """Videos of the training procedures; every fourth has its tissue tinted at random."""
+    plans = [plan for plan in plan_videos(seed, min(999, 2 * videos + 12)) if not plan.ood][:videos]
+    return [LessonShoot(plan, sets, "random" if k % 4 == 3 else "none") for k, plan in enumerate(plans)]
+
+
+def teach_all(
+    shoots: Iterable[LessonShoot], workers: int = 1, progress: Callable[[int, int], None] | None = None
+) -> list[Lessons]:
+    """The lessons of every video, in order, in worker processes where more than one is asked for."""
+    shoots, made = list(shoots), list[Lessons]()
+    with ExitStack() as stack:
+        apply: Callable[..., Iterable[Lessons]] = map
+        if workers > 1:
+            pool = ProcessPoolExecutor(
+                min(workers, len(shoots)), mp_context=get_context("spawn"), initializer=_one_thread
+            )
+            apply = stack.enter_context(pool).map
+        for lessons in apply(lessons_of, shoots):
+            made.append(lessons)
+            if progress:
+                progress(len(made), len(shoots))
+    return made
+
+
+def lessons_of(shoot: LessonShoot) -> Lessons:
+    """Film a video and ask everything about it."""
+    plan = shoot.plan
+    procedure = make_procedure(plan.seed, SECONDS, plan.procedure)
+    footage = Footage(procedure, plan.source, tint=shoot.tint)
+    gaze, known = make_gaze(procedure, footage.width, footage.height), known_things(procedure)
+    images, views = [], []
+    for index in range(0, round(SECONDS * FPS), FPS):
+        shot = footage.shoot(index)
+        images.append(_squashed(shot.image))
+        views.append(label(plan.name, index, procedure, known, shot, footage.renderer, gaze, ORGANS).view)
+    graph = build_graph(plan.name, procedure, known, views)
+    dice = random.Random(plan.seed)
+    made: list[Lesson] = []
+    for number in range(shoot.sets):
+        made += _intent(graph, gaze, f"set{number}")
+        held_out = HELD_OUT_WORDINGS[plan.split]
+        made += _focus(graph, make_focus_questions(graph, prefix=f"set{number}", held_out=held_out, ood=plan.ood), dice)
+    made += _tools(graph)
+    return Lessons(np.stack(images), tuple(lesson for lesson in made if lesson.kind not in shoot.skip))
+
+
+def _squashed(image: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    # Exactly what the model's preprocessor does, so that training and use see the same pixels.
+    return np.asarray(Image.fromarray(image).resize((EDGE, EDGE), Image.Resampling.BILINEAR))
+
+
+# ── clinical intent ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _intent(graph: SceneGraph, gaze: Sequence[Gaze], prefix: str) -> Iterator[Lesson]:
+    items = make_intent_questions(graph, gaze, prefix=prefix)
+    traps = {item.twin: item for item in items if item.twin}
+    sanitised = {item.untrapped for item in items if item.untrapped}
+    by_id = {item.id: item for item in items}
+    for item in items:
+        kind = item.trap or ("twin" if item.id in traps else "sanitised" if item.id in sanitised else item.skill)
+        pleasing = by_id[item.twin].answer if item.twin else item.answer
+        yield replace(
+            _choice(graph, item, gaze),
+            kind=kind,
+            reply=ANSWERS[item.answer],
+            pleasing=ANSWERS[pleasing],
+            partner=item.twin or item.untrapped or "",
+        )
+
+
+def _choice(graph: SceneGraph, item: IntentQuestion, gaze: Sequence[Gaze]) -> Lesson:
+    times = [view.time for view in graph.views if item.start <= view.time <= item.end]  # type: ignore[operator]
+    frames = tuple(round(time) for time in times)
+    spots = tuple(_spot(gaze, time) for time in times)
+    others = tuple(_another(graph.views[frame], spot) for frame, spot in zip(frames, spots, strict=True))
+    asked = choice_prompt(item.question, item.options)
+    pictures = (IMAGE,) * len(frames)
+    return Lesson(
+        kind="", video=graph.video, frames=frames, text=dialogue((*pictures, asked)), reply="",
+        pointed=dialogue((*pictures, f"{POINTING}\n{asked}")), spots=spots, elsewhere=others, item=item.id,
+        options=len(item.options),
+    )  # fmt: skip
+
+
+def _spot(gaze: Sequence[Gaze], time: float) -> Spot:
+    """The fixation at a time, else the nearest within half a second."""
+
+    def away(fix: Gaze) -> float:
+        return max(fix.t - time, time - fix.t - fix.duration, 0.0)
+
+    nearest = min(gaze, key=away, default=None)
+    return (nearest.x, nearest.y) if nearest is not None and away(nearest) <= 0.5 else None
+
+
+def _another(view: Visibility, spot: Spot) -> Spot:
+    """The tip of an instrument far from where the surgeon looks, else the mirrored place."""
+    if spot is None:
+        return None
+    tips = [(tool.x, tool.y) for tool in view.tools if 0 < tool.x < 1 and 0 < tool.y < 1]
+    far = [tip for tip in tips if np.hypot(1.75 * (tip[0] - spot[0]), tip[1] - spot[1]) > 0.5]  # in frame heights
+    return far[0] if far else (1 - spot[0], 1 - spot[1])
+
+
+# ── FOCUS and SurgXBench ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _focus(graph: SceneGraph, questions: Sequence[VqaQuestion], dice: random.Random) -> Iterator[Lesson]:
+    last = len(graph.views) - 1
+    for question in questions:
+        first, after = min(round(question.start), last), min(round(question.end), last)
+        count = min(after - first + 1, dice.randint(2, FOCUS_FRAMES))
+        frames = tuple(int(frame) for frame in np.linspace(first, after, count).round())
+        shown = (part for frame in frames for part in (f"Frame at 00:00:{frame:02d}:", IMAGE))
+        yield Lesson("focus", graph.video, frames, dialogue((*shown, question.text)), question.answer)
+
+
+def _tools(graph: SceneGraph) -> Iterator[Lesson]:
+    """Both SurgXBench questions about every frame; instruments in the order of the question."""
+    space = load_labels("phantom")
+    tools, triplets = tools_question(space), triplets_question(space)
+    for frame, view in enumerate(graph.views):
+        seen = sorted({tool.instrument for tool in view.tools}, key=space.instruments.index)
+        names = ", ".join(name.replace("specimen_bag", "bag") for name in seen)
+        yield Lesson("tools", graph.video, (frame,), dialogue((IMAGE, tools)), names or "none")
+        ordered = sorted(view.tools, key=lambda tool: tool.track != view.working)
+        lines = dict.fromkeys(
+            f"{tool.instrument} {tool.verb} {tool.target}" for tool in ordered if tool.instrument != "specimen_bag"
+        )
+        yield Lesson("triplets", graph.video, (frame,), dialogue((IMAGE, triplets)), "\n".join(lines) or "none")

@@ -1,0 +1,172 @@
+"""What is asked: every item as it is, and again under the conditions that show what its answer hangs on."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias, get_args
+
+from surgeval.errors import BadInput
+from surgeval.protocols.intent._cases import case_id, rotation
+from surgeval.protocols.intent._items import ItemSet
+from surgeval.records import IntentQuestion
+
+__all__ = ["DEFAULT_INTERVENTIONS", "INTERVENTIONS", "AskedItem", "Intervention", "asked_again", "asked_first",
+           "chosen_interventions", "has_gaze", "numbers_asked", "stratified"]  # fmt: skip
+
+Intervention: TypeAlias = Literal["gaze", "text-only", "again", "order", "wrong-gaze"]
+INTERVENTIONS: tuple[Intervention, ...] = get_args(Intervention)
+DEFAULT_INTERVENTIONS: tuple[Intervention, ...] = ("gaze", "text-only", "again")
+_LOOKING = frozenset({"gaze", "text-only", "wrong-gaze"})  # nothing changes for one who is shown no pictures
+
+
+@dataclass(frozen=True, slots=True)
+class AskedItem:
+    """One item under one condition: the question that is put to a model.
+
+    >>> item = IntentQuestion("i1", "s", "v", (), "spatial", "absolute", "Where?", ("left", "right", "top"), answer=0)
+    >>> asked = AskedItem(item, "rotated-1")
+    >>> asked.id, asked.options, asked.own_option(0)
+    ('i1@rotated-1', ('right', 'top', 'left'), 1)
+    """
+
+    item: IntentQuestion
+    condition: str = "plain"
+
+    @property
+    def id(self) -> str:
+        """`ITEM@CONDITION`."""
+        return case_id(self.item.id, self.condition)
+
+    @property
+    def video(self) -> str:
+        """The cluster of the item."""
+        return self.item.cluster
+
+    @property
+    def question(self) -> str:
+        """The stem."""
+        return self.item.question
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options in the order in which they are shown."""
+        shift = self._shift
+        return self.item.options[shift:] + self.item.options[:shift]
+
+    @property
+    def answer(self) -> int:
+        """The right one of the options as they are shown."""
+        return (self.item.answer - self._shift) % len(self.item.options)
+
+    def own_option(self, shown: int | None) -> int | None:
+        """An option as shown → its index in the item's own order."""
+        return None if shown is None else (shown + self._shift) % len(self.item.options)
+
+    def shown_option(self, own: int) -> int:
+        """An option of the item's own order → its index as shown."""
+        return (own - self._shift) % len(self.item.options)
+
+    @property
+    def _shift(self) -> int:
+        return rotation(self.condition) % len(self.item.options)
+
+
+def chosen_interventions(text: str) -> tuple[Intervention, ...]:
+    """The interventions that a text names: `all`, `none`, or names with commas.
+
+    >>> chosen_interventions("order,gaze"), chosen_interventions("none")
+    (('gaze', 'order'), ())
+    """
+    if text in ("all", "none"):
+        return INTERVENTIONS if text == "all" else ()
+    names = {name.strip() for name in text.split(",")}
+    odd = sorted(names - set(INTERVENTIONS))
+    if odd:
+        raise BadInput(f"interventions: found {odd[0]!r}, expected all, none or some of {', '.join(INTERVENTIONS)}")
+    return tuple(name for name in INTERVENTIONS if name in names)
+
+
+def has_gaze(item: IntentQuestion) -> bool:
+    """Whether a gaze can be shown with an item: there is one, and it is known when its pictures were taken.
+
+    A single still picture needs no time.
+    """
+    timed = item.start is not None or len(item.media) == 1
+    return bool(item.gaze and item.media and timed)
+
+
+def asked_first(item_set: ItemSet, interventions: Iterable[Intervention], *, looks: bool) -> tuple[AskedItem, ...]:
+    """Every item as it is and under the conditions; failed traps are asked `again` when they are known.
+
+    Gaze, right or wrong, needs items that have one. Twins are not asked in another order: they are there to be paired
+    with their traps.
+
+    >>> item = IntentQuestion("i1", "s", "v", ("a.jpg",), "spatial", "absolute", "?", ("left", "right"), answer=0)
+    >>> [asked.id for asked in asked_first(ItemSet((item,)), ["text-only", "order", "gaze"], looks=True)]
+    ['i1@plain', 'i1@text-only', 'i1@rotated-1']
+    """
+    wanted = {name for name in interventions if looks or name not in _LOOKING}
+    gazes = [name for name in ("gaze", "wrong-gaze") if name in wanted or (name == "gaze" and "wrong-gaze" in wanted)]
+    made = []
+    for item in item_set.items:
+        conditions = ["plain"]
+        conditions += gazes if has_gaze(item) else []
+        conditions += ["text-only"] if "text-only" in wanted and item.media else []
+        if "order" in wanted and item.id not in item_set.named:
+            conditions += [f"rotated-{shift}" for shift in range(1, len(item.options))]
+        made += [AskedItem(item, condition) for condition in conditions]
+    return tuple(made)
+
+
+def asked_again(item_set: ItemSet, choices: Mapping[str, int | None]) -> tuple[AskedItem, ...]:
+    """The traps that were failed: `choices` has the option chosen by each item that was answered.
+
+    >>> trap = IntentQuestion("t", "s", "v", (), "spatial", "absolute", "?", ("a", "b"), answer=0, trap="perceptual")
+    >>> [asked.id for asked in asked_again(ItemSet((trap,)), {"t": 1})]
+    ['t@again']
+    """
+    failed = (item for item in item_set.traps if item.id in choices and choices[item.id] != item.answer)
+    return tuple(AskedItem(item, "again") for item in failed)
+
+
+def numbers_asked(asked: Sequence[AskedItem], traps: int, *, again: bool) -> str:
+    """How much will be asked, in words, before it is.
+
+    >>> numbers_asked([], 3, again=True)
+    '0 questions, and the failed ones of 3 traps again'
+    """
+    kinds = Counter("order" if rotation(one.condition) else one.condition for one in asked)
+    parts = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+    said = f"{len(asked)} questions" + (f" ({parts})" if len(kinds) > 1 else "")
+    return f"{said}, and the failed ones of {traps} traps again" if again and traps else said
+
+
+def stratified(item_set: ItemSet, limit: int | None, seed: int = 0) -> tuple[ItemSet, str]:
+    """A subset of at most so many items, spread over skills and traps, and its label; all items have no label.
+
+    A trap brings its twins along: they are nothing without each other. The draw is the same for the same items.
+    """
+    if limit is None or limit >= len(item_set.items):
+        return item_set, ""
+    strata: dict[tuple[str, str], list[tuple[IntentQuestion, ...]]] = {}
+    for item in item_set.items:
+        if item.id not in item_set.named:
+            links = (item_set.by_id.get(name or "") for name in (item.untrapped, item.twin))
+            group = (item, *(linked for linked in links if linked is not None))
+            strata.setdefault((item.trap or "", item.skill), []).append(group)
+    for key, groups in strata.items():
+        random.Random(f"{seed}\0{key}").shuffle(groups)
+    taken: set[str] = set()
+    while any(strata.values()):
+        for groups in strata.values():
+            group = groups.pop() if groups else ()
+            if len(taken | {item.id for item in group}) <= limit:
+                taken.update(item.id for item in group)
+    kept = tuple(item for item in item_set.items if item.id in taken)
+    if not kept:
+        raise BadInput(f"limit: found {limit}, expected enough for a trap with its twins")
+    label = f"{len(kept)} of {len(item_set.items)} items, drawn evenly from skills and traps (seed {seed})"
+    return replace(item_set, items=kept), label

@@ -1,0 +1,124 @@
+"""The items of a set, and what they are to each other: competency items, traps, twins and sanitised twins."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+
+from surgeval.datasets import Dataset, check_media, intent_record, open_dataset, read_intent_items
+from surgeval.errors import BadInput, DataError, printable
+from surgeval.files import write_atomically
+from surgeval.records import IntentQuestion
+
+__all__ = ["ITEMS", "ItemSet", "load_items", "open_items", "rejecting_options", "save_items"]
+
+ITEMS = "items.jsonl"  # in a run's folder: the items as they were asked
+
+
+@dataclass(frozen=True)
+class ItemSet:
+    """Items in their order, the dataset that holds their pictures, and which clusters are for training."""
+
+    items: tuple[IntentQuestion, ...]
+    dataset: Dataset | None = None
+    train: frozenset[str] = frozenset()
+
+    @cached_property
+    def by_id(self) -> Mapping[str, IntentQuestion]:
+        """Every item by its id."""
+        return {item.id: item for item in self.items}
+
+    @cached_property
+    def named(self) -> frozenset[str]:
+        """The items that a trap names as its twin or sanitised twin: they measure no competency."""
+        links = (name for item in self.items for name in (item.untrapped, item.twin))
+        return frozenset(name for name in links if name is not None)
+
+    @property
+    def competency(self) -> tuple[IntentQuestion, ...]:
+        """The items without trap that no other item names."""
+        return tuple(item for item in self.items if item.trap is None and item.id not in self.named)
+
+    @property
+    def traps(self) -> tuple[IntentQuestion, ...]:
+        """Perceptual and cognitive traps."""
+        return tuple(item for item in self.items if item.trap is not None)
+
+    @property
+    def learnable(self) -> tuple[IntentQuestion, ...]:
+        """The items of the training split; all of them where there is no such split."""
+        return tuple(item for item in self.items if item.cluster in self.train) or self.items
+
+
+def open_items(data: str | Path) -> ItemSet:
+    """The items of a file, of a folder that holds `items.jsonl`, or of a phantom; read and checked as a whole."""
+    dataset = open_dataset(Path(data))
+    items = tuple(question for question in dataset.questions() if isinstance(question, IntentQuestion))
+    if not items:
+        raise BadInput(f"{data}: found no multiple-choice items, expected the lines of an {ITEMS}")
+    for item in items:
+        check_media(dataset, item)
+    train = frozenset(video.name for video in dataset.videos() if video.split == "train")
+    return ItemSet(items, dataset, train)
+
+
+def rejecting_options(items: Sequence[IntentQuestion]) -> dict[str, int]:
+    """The option that rejects the premise, by the id of each cognitive trap and of its true-premise twin.
+
+    It is the option labelled `rejects`; without labels it is a trap's right answer, and in the twin the option of the
+    same text. A twin that does not offer it is left out.
+
+    >>> common = dict(scenario="s", cluster="v", media=(), dimension="spatial", skill="absolute", question="?")
+    >>> trap = IntentQuestion("t", options=("to cut", "there is none"), answer=1, trap="cognitive", twin="u", **common)
+    >>> rejecting_options([trap, IntentQuestion("u", options=("there is none", "to cut"), answer=1, **common)])
+    {'t': 1, 'u': 0}
+    """
+    by_id = {item.id: item for item in items}
+    rejecting: dict[str, int] = {}
+    for item in items:
+        if item.trap != "cognitive":
+            continue
+        labelled = _labelled(item)
+        rejecting[item.id] = item.answer if labelled is None else labelled
+        twin = by_id.get(item.twin or "")
+        if twin is None:
+            continue
+        text, labelled = item.options[rejecting[item.id]], _labelled(twin)
+        if labelled is not None:
+            rejecting[twin.id] = labelled
+        elif text in twin.options:
+            rejecting[twin.id] = twin.options.index(text)
+    return rejecting
+
+
+def _labelled(item: IntentQuestion) -> int | None:
+    rejecting = [index for index, label in enumerate(item.labels) if label.label == "rejects"]
+    return rejecting[0] if len(rejecting) == 1 else None
+
+
+def save_items(folder: Path, item_set: ItemSet) -> None:
+    """Write the items into a run's folder; media are named from the folder that holds them all."""
+    lines = []
+    for item in item_set.items:
+        record = intent_record(item, [_from_home(text) for text in item.media])
+        lines.append(printable(json.dumps(record, ensure_ascii=False)))
+    data = "".join(f"{line}\n" for line in lines).encode()
+    path = folder / ITEMS
+    if not (path.is_file() and path.read_bytes() == data):
+        write_atomically(path, data)
+
+
+def _from_home(media: str) -> str:
+    """`../../frames/a.jpg` → `frames/a.jpg`: a name, not a way to the file."""
+    return "/".join(part for part in PurePosixPath(media.replace("\\", "/")).parts if part != "..")
+
+
+def load_items(folder: Path) -> ItemSet:
+    """The items of a run, checked; their media are not needed."""
+    path = folder / ITEMS
+    if path.is_symlink():
+        raise DataError(path, found="a link", expected="the items of the run")
+    return ItemSet(tuple(read_intent_items(path, root=folder)))

@@ -1,0 +1,42 @@
+"""Reading a multiple-choice reply: the cases that readers of model replies are known to get wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from surgeval.errors import BadInput
+from surgeval.qa.choices import choice_prompt, letters, read_choice
+
+OPTIONS = ["grasper", "hook", "scissors", "clip applier", "forceps"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "letter"),
+    [
+        ("The answer is B. Note that A is a common distractor", "B"),
+        ("We get \\boxed{\\text{Option E}}. **Answer: D**", "D"),
+        ("\\boxed{E} **Answer: D**", "D"),
+        ("I considered (A) and it does not fit. Final answer: D", "D"),
+        ("D. text", "D"),
+        ("(E) Forceps, held by the left hand", "E"),
+    ],
+)
+def test_cases_from_the_field_read_right(reply: str, letter: str) -> None:
+    assert read_choice(reply, OPTIONS).index == "ABCDE".index(letter)
+
+
+@pytest.mark.parametrize("reply", ["Answer", "A surgeon holds the instrument.", "I notice a small vessel.", "14"])
+def test_what_only_looks_like_a_choice_is_none(reply: str) -> None:
+    assert read_choice(reply, [*OPTIONS, "no"]).index is None
+
+
+def test_letters_end_at_z() -> None:
+    assert letters(26)[-1] == "Z"
+    with pytest.raises(BadInput, match="found 27"):
+        letters(27)
+
+
+def test_the_prompt_shows_every_option_on_a_line_of_its_own() -> None:
+    lines = choice_prompt("Which? ", ["a\nb", "c"]).split("\n")
+    assert lines[:3] == ["Which?", "A. a b", "B. c"]
+    assert len(lines) == 4
