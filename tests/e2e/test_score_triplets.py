@@ -138,6 +138,21 @@ def test_a_folder_with_other_files_is_not_written_into(surgeval: Surgeval, tiny:
     assert "found other files there" in done.stderr
 
 
+def test_scores_of_other_predictions_are_not_written_over_unasked(surgeval: Surgeval, tiny: Path, tmp_path: Path) -> None:
+    (tmp_path / "less.csv").write_text("".join(HALF.splitlines(keepends=True)[:-1]))
+    asked = ("score", "triplets", "--data", tiny, "--out", "run", "--resamples", 20)
+    assert surgeval(*asked, "--pred", "half.csv", "--name", "net").returncode == 0
+    before = (tmp_path / "run" / "scores.json").read_bytes()
+    assert surgeval(*asked, "--pred", "half.csv", "--name", "net").returncode == 0  # the same again
+    for pred, name, said in (("half.csv", "rival", "the scores of net"), ("less.csv", "net", "other predictions")):
+        refused = surgeval(*asked, "--pred", pred, "--name", name)
+        assert refused.returncode == 2
+        assert said in refused.stderr and "--replace" in refused.stderr
+        assert (tmp_path / "run" / "scores.json").read_bytes() == before
+    assert surgeval(*asked, "--pred", "less.csv", "--name", "net", "--replace").returncode == 0
+    assert (tmp_path / "run" / "scores.json").read_bytes() != before
+
+
 @pytest.mark.parametrize(
     ("rows", "sentence"),
     [
