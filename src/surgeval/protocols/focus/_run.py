@@ -53,6 +53,9 @@ _SCHEMA = {
 }  # fmt: skip
 
 
+_STATUS = {"ok": "answered", "missing": "without a response"}  # what a count of answers is called
+
+
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class FocusRun(Result):
     """A finished run: one row per question in `answers` (`qID`, `video`, `status`, `reason`, `content`, `latency`, …).
@@ -114,10 +117,11 @@ class FocusRun(Result):
 
     @property
     def _said(self) -> str:
-        return ", ".join(f"{count} {status}" for status, count in self.counts.items())
+        return ", ".join(f"{count} {_STATUS.get(status, status)}" for status, count in self.counts.items())
 
     def __str__(self) -> str:
-        return "\n".join((str(self.summary), f"{self.model}: {self._said}; media: {self.media}", *self.notes))
+        shown = "no frames shown" if self.media == "none" else "frames shown"
+        return "\n".join((str(self.summary), f"{self.model}: {self._said}; {shown}", *self.notes))
 
 
 def run_focus(
@@ -151,7 +155,7 @@ def run_focus(
     ...     _ = (folder / f"{name}.json").write_text(json.dumps(rows))
     >>> files = {"requests": folder / "requests.json", "references": folder / "references.json"}
     >>> run_focus(None, "oracle", folder / "run", **files, progress=False)
-    FocusRun of oracle: 1 ok
+    FocusRun of oracle: 1 answered
     """
     if not 1 <= concurrency <= BLOCK:
         raise BadInput(f"concurrency: found {concurrency}, expected 1 to {BLOCK}")
