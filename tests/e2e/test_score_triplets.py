@@ -138,7 +138,9 @@ def test_a_folder_with_other_files_is_not_written_into(surgeval: Surgeval, tiny:
     assert "found other files there" in done.stderr
 
 
-def test_scores_of_other_predictions_are_not_written_over_unasked(surgeval: Surgeval, tiny: Path, tmp_path: Path) -> None:
+def test_scores_of_other_predictions_are_not_written_over_unasked(
+    surgeval: Surgeval, tiny: Path, tmp_path: Path
+) -> None:
     (tmp_path / "less.csv").write_text("".join(HALF.splitlines(keepends=True)[:-1]))
     asked = ("score", "triplets", "--data", tiny, "--out", "run", "--resamples", 20)
     assert surgeval(*asked, "--pred", "half.csv", "--name", "net").returncode == 0
