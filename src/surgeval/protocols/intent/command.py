@@ -52,7 +52,7 @@ PicturesOption = Annotated[
 @grouped(
     {
         READING: "gaze frames sampling longest_edge jpeg_quality",
-        RUNNING: "concurrency batch max_tokens timeout retry",
+        RUNNING: "concurrency max_tokens timeout retry",
         SCORING: "invalid reader pictures seed",
     }
 )
@@ -91,8 +91,9 @@ def run(
         int, typer.Option("--longest-edge", min=32, max=8192, help="Pixels; larger pictures are made smaller.")
     ] = 1024,
     jpeg_quality: Annotated[int, typer.Option("--jpeg-quality", min=1, max=100, help="Of the pictures sent.")] = 90,
-    concurrency: Annotated[int, typer.Option("--concurrency", min=1, max=_BLOCK, help="Questions at a time.")] = 8,
-    batch: Annotated[int, typer.Option("--batch", min=1, help="Questions that local weights answer at once.")] = 8,
+    concurrency: Annotated[
+        int, typer.Option("--concurrency", min=1, max=_BLOCK, help="Questions at a time; local weights: one batch.")
+    ] = 8,
     max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="Longest reply of a chat model.")] = 1024,
     timeout: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds to wait for one reply.")] = 120.0,
     retry: Annotated[bool, typer.Option("--retry", help="Ask again what failed; nothing else.")] = False,
@@ -132,7 +133,7 @@ def run(
             data, model, out, interventions=chosen, gaze=gaze, frames=frames, sampling=sampling,
             longest_edge=longest_edge, quality=jpeg_quality, split=split, limit=limit, seed=seed, invalid=invalid,
             concurrency=concurrency,
-            options=ChatOptions(max_tokens=max_tokens, timeout=timeout, seed=seed, batch=batch), reader=reader,
+            options=ChatOptions(max_tokens=max_tokens, timeout=timeout, seed=seed), reader=reader,
             pictures=pictures, retry=retry, progress=not json,
             announce=None if json else lambda text: shown.note(f"asking {text}"),
         )  # fmt: skip
