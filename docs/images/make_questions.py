@@ -10,6 +10,7 @@ import matplotlib
 
 matplotlib.use("agg")
 import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
 from matplotlib.patches import Circle
 
 from surgeval.phantom import Footage, make_gaze, make_procedure, plan_videos
@@ -61,7 +62,7 @@ def main() -> None:
     figure.savefig(Path(__file__).with_name("question-checks.png"))
 
 
-def _written(axes: plt.Axes, title: str, draft: Draft, line: float) -> float:
+def _written(axes: Axes, title: str, draft: Draft, line: float) -> float:
     faults = check_question(draft, templates()["perceptual_trap"].rules, SCENE, options=5)
     colour = "#b00020" if faults else "#00695c"
     rows = [(title, colour, True), *((text, "black", False) for text in textwrap.wrap(draft.question, 80))]

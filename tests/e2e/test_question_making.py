@@ -125,7 +125,7 @@ def test_the_examples_of_the_page_run() -> None:
     [
         (("make", "none.jsonl", "--model", MODEL, "--out", "set"), "no such file"),
         (("make", "r.jsonl", "--model", "nobody", "--out", "set"), "expected openai or hf"),
-        (("make", "r.jsonl", "--model", MODEL, "--out", "set", "--template", "x"), "--template 'x'"),
+        (("make", "r.jsonl", "--model", MODEL, "--out", "set", "--template", "x"), "template 'x'"),
         (("make", "r.jsonl", "--model", MODEL, "--out", "set", "--price", "1"), "--price '1'"),
         (("make", "r.jsonl", "--model", MODEL, "--out", "."), "found the folder of the records"),
         (("check", "nowhere"), "found no items.jsonl"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal, cast
 
@@ -57,9 +58,9 @@ def draft_of(item: IntentQuestion) -> Draft:
     )  # fmt: skip
 
 
-def rules_of(item: IntentQuestion) -> Rules:
+def rules_of(item: IntentQuestion, known: Mapping[str, Template]) -> Rules:
     """The rules of an item's template (or trap, or scenario), as far as an item can show that it keeps them."""
-    template = _template_of(item)
+    template = _template_of(item, known)
     rules = template.rules if template else Rules()
     return replace(
         rules, habit=False,  # who wrote the question said which option it was, and an item does not keep it
@@ -68,10 +69,10 @@ def rules_of(item: IntentQuestion) -> Rules:
     )  # fmt: skip
 
 
-def _template_of(item: IntentQuestion) -> Template | None:
+def _template_of(item: IntentQuestion, known: Mapping[str, Template]) -> Template | None:
     named = str(item.context.get("template", "")).partition(" ")[0]
-    if named in templates():
-        return templates()[named]
+    if named in known:
+        return known[named]
     if item.trap is not None:
         return templates()[f"{item.trap}_trap"]
     alike = SourceRecord(item.id, item.scenario, item.cluster, (), phase=str(item.context.get("phase", "")))
