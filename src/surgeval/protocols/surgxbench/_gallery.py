@@ -17,15 +17,14 @@ import polars as pl
 
 from surgeval.arrays import Image
 from surgeval.explain import Paste
-from surgeval.explain.heatmaps import heatmaps
 from surgeval.protocols.surgxbench._frames import PreparedFrame, Reader, batches
-from surgeval.protocols.surgxbench._instruments import to_device
 from surgeval.protocols.surgxbench._item import Item
 from surgeval.protocols.surgxbench._labels import line_height, name_patches
 from surgeval.protocols.surgxbench._legend import CYAN, GREEN, WHITE
 from surgeval.protocols.surgxbench._measure import regions_of
 from surgeval.protocols.surgxbench._worker import VideoWorker
 from surgeval.protocols.surgxbench.result import SurgXScores
+from surgeval.protocols.surgxbench.tables import NOTHING
 
 if TYPE_CHECKING:
     import torch
@@ -62,7 +61,8 @@ def gallery(look: VideoWorker, scores: SurgXScores, count: int = 36) -> tuple[It
 
 def _shared(cases: pl.DataFrame, count: int) -> list[dict[str, Any]]:
     """The first prompt of frames that show an instrument, one video after the other."""
-    first = cases.filter((pl.col("task") == "instruments") & pl.col("best") & (pl.col("shown") > 0))
+    best = (pl.col("task") == "instruments") & pl.col("best") & (pl.col("shown") > 0)
+    first = cases.filter(best & (pl.col("class") != NOTHING))
     frames = first.unique(list(_FRAME), keep="first").sort(*_FRAME)
     return list(islice(_spread(frames), count))
 
@@ -104,12 +104,9 @@ def _drawn(
     look: VideoWorker, scores: SurgXScores, seen: Sequence[PreparedFrame], rows: dict[tuple[str, str], dict[str, Any]],
     present: dict[tuple[str, str], tuple[str, ...]],
 ) -> list[Item]:  # fmt: skip
-    import torch
-
     places = {name: number for number, name in enumerate(scores.classes)}
     picked = [rows[one.frame.video, one.frame.name] for one in seen]
-    which = torch.tensor([[places[row["class"]]] for row in picked])
-    maps = heatmaps(look.net, to_device(seen, look.net), look.instruments, which, look.settings.method).values[:, 0]
+    maps = look.class_maps(seen, [places[row["class"]] for row in picked])
     items = []
     for one, row, heat in zip(seen, picked, maps, strict=True):
         paste = Paste.of(one.view, (heat.shape[0], heat.shape[1]), look.settings.geometry)

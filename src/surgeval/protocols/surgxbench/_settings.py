@@ -61,6 +61,7 @@ class SurgXSettings:
     occlusion: bool = True
     curves: int = 24  # frames for deletion and insertion curves, over all videos; 0 for none
     sanity: int = 8  # frames for the randomisation checks; 0 for none
+    max_tokens: int = 128  # of a reply, at most, where the model answers in words
     every: int = 1  # use every n-th labelled frame of a video
     seed: int = 0
     batch: int = 16
@@ -77,7 +78,7 @@ class SurgXSettings:
                 raise BadInput(f"{name}: found {value!r}, expected a share between 0 and 1")
         if not self.tasks or not set(self.tasks) <= set(TASKS):
             raise BadInput(f"tasks: found {', '.join(self.tasks) or 'none'}, expected {' or '.join(TASKS)}")
-        for name in ("top_k", "every", "batch", "threads"):
+        for name in ("top_k", "max_tokens", "every", "batch", "threads"):
             if getattr(self, name) < 1:
                 raise BadInput(f"{name}: found {getattr(self, name)!r}, expected at least 1")
         if self.flow_source is not None and self.flow not in ("raft", "files"):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["surgxbench_evidence"]
 
 _EMPTY = "nothing labelled"
+_LONGEST = 300  # characters of a reply
 _STATES = ("grounded", "ungrounded", "no map")
 _NUMBERS = {"ac": "AC", "aa": "AA", "chance": "chance", "score": "score"}
 _NOTE = (
@@ -41,11 +42,14 @@ def surgxbench_evidence(scores: SurgXScores) -> Evidence | None:
         pl.lit("grounded")).otherwise(pl.lit("ungrounded"))  # fmt: skip
     verdict = pl.when(pl.col("labelled").list.len() == 0).then(pl.lit(_EMPTY)).otherwise(
         pl.concat_str(right, pl.lit(" · "), state))  # fmt: skip
+    told = scores.cases.filter((pl.col("task") == "replies") & (pl.col("asked") == "instruments"))
+    replies = told.select(*keys, reply=pl.format("; it replied: {}", pl.col("reply").str.slice(0, _LONGEST)))
+    rows = rows.drop("reply").join(replies, on=keys, how="left", maintain_order="left")
     also = pl.when(pl.col("also").list.len() > 0).then(pl.format("; also {}", pl.col("also").list.join(", ")))
     cases = rows.select(
         pl.concat_str("cluster", pl.lit("/"), "frame").alias("id"), pl.col("cluster").alias("video"), "frame",
         pl.format("Frame {}: which instrument is there?", "frame").alias("asked"),
-        pl.concat_str(pl.col("class"), also.otherwise(pl.lit(""))).alias("answer"),
+        pl.concat_str(pl.col("class"), also.otherwise(pl.lit("")), pl.col("reply").fill_null("")).alias("answer"),
         pl.col("labelled").list.join(", ").replace("", "nothing").alias("reference"), verdict.alias("verdict"),
         pl.col("flags").fill_null("").alias("reason"), pl.col("class").alias("named"), "labelled", *_NUMBERS,
     )  # fmt: skip

@@ -39,6 +39,8 @@ _SCHEMA: dict[str, pl.DataType] = {
     "flags": pl.String(), "excluded": pl.String(), "reference": pl.String(), "triplet": pl.String(),
     "level": pl.String(), "prompt": pl.String(), "ras": pl.Float64(), "ras_chance": pl.Float64(), "valid": pl.Boolean(),
     "ars": pl.Float64(), "check": pl.String(), "step": pl.String(), "correlation": pl.Float64(),
+    "asked": pl.String(), "reply": pl.String(), "named": pl.Int64(), "unparsed": pl.Int64(),
+    "unparsed_words": pl.String(), "finished": pl.Boolean(), "tokens": pl.Int64(),
     "id": pl.String(), "cluster": pl.String(), "status": pl.String(), "reason": pl.String(),
     **{f"match_{name}": pl.Boolean() for name in ("instrument", "verb", "target", "triplet")},
     **{f"kept_{name}": pl.Boolean() for name in CONTROLS},
@@ -255,6 +257,8 @@ def _scores(name: str, record: RunRecord, cases: pl.DataFrame, resamples: int, s
         else:
             made["matches"] = tables.match_table(cases)
             made["occlusion_triplets"] = tables.occlusion_table(cases, "triplets")
+    made["replies"] = tables.reply_table(cases)
+    made["unparsed"] = tables.unparsed_table(cases)
     made["flags"] = _flag_table(cases)
     kept = {key: table for key, table in made.items() if not table.is_empty()}
     numbers = headline_numbers(cases)

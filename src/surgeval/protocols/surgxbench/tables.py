@@ -15,9 +15,9 @@ from surgeval.protocols.surgxbench._ratios import ANY, EITHER_WAY, POSITIVE, Rat
 from surgeval.stats import Interval
 
 __all__ = [
-    "CONTROLS", "FOUR", "MOTION_FLAGS", "REFERENCES", "RIGHT", "USED", "classes_table", "count_of",
+    "CONTROLS", "FOUR", "MOTION_FLAGS", "NOTHING", "REFERENCES", "RIGHT", "USED", "classes_table", "count_of",
     "curves_table", "early_instruments", "early_triplets", "four_way_table", "grounding_ratios", "masked",
-    "match_table", "occlusion_table", "reference_table", "sanity_table", "video_table",
+    "match_table", "occlusion_table", "reference_table", "reply_table", "sanity_table", "unparsed_table", "video_table",
 ]  # fmt: skip
 
 MOTION_FLAGS = (
@@ -26,6 +26,7 @@ MOTION_FLAGS = (
     "no_flow",  # no flow, or no pixel left to fit the camera's motion to
     "still",  # nothing reaches the motion floor
 )
+NOTHING = "none"  # in the place of a class where a reply names none
 REFERENCES = ("uniform", "centre", "edge", "oracle")
 FOUR = {
     "right_grounded": "right, and it looks at the instrument",
@@ -199,6 +200,34 @@ def occlusion_table(cases: pl.DataFrame, task: str) -> pl.DataFrame:
         found = ratios(rows, wanted)
         made.append(_wide({"hidden": title, "predictions": rows.filter(there).height}, found))
     return pl.DataFrame(made, infer_schema_length=None)
+
+
+def reply_table(cases: pl.DataFrame) -> pl.DataFrame:
+    """Of each question: how many replies name nothing or were cut off, and what share of names could not be parsed."""
+    rows = cases.filter(pl.col("task") == "replies")
+    made = []
+    for asked in rows["asked"].unique(maintain_order=True):
+        here = pl.col("asked") == asked
+        names = pl.col("named") + pl.col("unparsed")
+        wanted = {
+            "unparsed": Ratio(masked(pl.col("unparsed"), here), masked(names, here)),
+            "naming_nothing": share_of(pl.col("named") == 0, here),
+            "cut_off": share_of(~pl.col("finished"), here),
+        }
+        own = rows.filter(here)
+        counts = {"question": asked, "replies": own.height, "names": int(own["named"].sum())}
+        made.append(_wide(counts, ratios(rows, wanted)))
+    return pl.DataFrame(made, infer_schema_length=None)
+
+
+def unparsed_table(cases: pl.DataFrame, most: int = 30) -> pl.DataFrame:
+    """What replies name that the label space does not hold, the commonest first."""
+    rows = cases.filter((pl.col("task") == "replies") & (pl.col("unparsed") > 0))
+    if rows.is_empty():
+        return pl.DataFrame()
+    pieces = rows.select("asked", pl.col("unparsed_words").str.split("; ").alias("words")).explode("words")
+    counted = pieces.group_by("asked", "words").len("replies")
+    return counted.sort("replies", "words", descending=[True, False]).head(most).rename({"asked": "question"})
 
 
 def curves_table(cases: pl.DataFrame) -> pl.DataFrame:
