@@ -86,7 +86,7 @@ def check_answers(asked: Asked, curved: Sequence[PreparedFrame], sane: Sequence[
                       for number, one in zip(numbers, sane, strict=True)]  # fmt: skip
             both = [asked.name_maps(pixels, row).cpu().numpy() for row in (numbers, others)]
             other = map_correlation(*both)[:, None]
-        yield from _sanity_cases(sane, cascade, other, "another name in the place of the reply")
+        yield from _sanity_cases(sane, cascade, other, "another name")
 
 
 def _first(seen: Sequence[PreparedFrame], space: LabelSpace) -> list[int]:

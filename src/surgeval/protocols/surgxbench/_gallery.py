@@ -18,13 +18,13 @@ import polars as pl
 from surgeval.arrays import Image
 from surgeval.explain import Paste
 from surgeval.protocols.surgxbench._frames import PreparedFrame, Reader, batches
-from surgeval.protocols.surgxbench._instruments import NOTHING
 from surgeval.protocols.surgxbench._item import Item
 from surgeval.protocols.surgxbench._labels import line_height, name_patches
 from surgeval.protocols.surgxbench._legend import CYAN, GREEN, WHITE
 from surgeval.protocols.surgxbench._measure import regions_of
 from surgeval.protocols.surgxbench._worker import VideoWorker
 from surgeval.protocols.surgxbench.result import SurgXScores
+from surgeval.protocols.surgxbench.tables import NOTHING
 
 if TYPE_CHECKING:
     import torch

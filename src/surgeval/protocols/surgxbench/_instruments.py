@@ -23,17 +23,15 @@ from surgeval.protocols.surgxbench._frames import PreparedFrame, by_size
 from surgeval.protocols.surgxbench._hide import hidden_scores
 from surgeval.protocols.surgxbench._measure import LabelledScene, classes_present, regions_of
 from surgeval.protocols.surgxbench._settings import SurgXSettings
-from surgeval.protocols.surgxbench.tables import CONTROLS
+from surgeval.protocols.surgxbench.tables import CONTROLS, NOTHING
 from surgeval.records import Case
 
 if TYPE_CHECKING:
     from surgeval.models.contrastive import Contrastive, TextBank
     from surgeval.models.generative import Generative
 
-__all__ = ["NOTHING", "grounding_values", "instrument_cases", "named_cases", "padded", "predicted_classes",
+__all__ = ["grounding_values", "instrument_cases", "named_cases", "padded", "predicted_classes",
            "reference_cases", "to_device"]  # fmt: skip
-
-NOTHING = "none"  # in the place of a class where a reply names none
 
 
 def to_device(seen: Sequence[PreparedFrame], model: Contrastive | Generative) -> torch.Tensor:

@@ -186,9 +186,14 @@ def layer(step: str) -> str:
 
     >>> layer("3. network.vision_model.encoder.layers.3")
     '3. layers.3'
+    >>> layer("3. network.model.language_model.layers.3")
+    '3. decoder layers.3'
     """
     number, dot, name = step.partition(". ")
-    return f"{number}{dot}{'.'.join(name.split('.')[-2:])}" if dot else step
+    parts = name.split(".")
+    # A model that answers in words has layers of two kinds.
+    whose = {"language_model": "decoder ", "vision_tower": "vision "}.get(parts[2] if len(parts) > 4 else "", "")
+    return f"{number}{dot}{whose}{'.'.join(parts[-2:])}" if dot else step
 
 
 def readable_table(table: pl.DataFrame) -> pl.DataFrame:

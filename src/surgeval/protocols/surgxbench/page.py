@@ -174,7 +174,8 @@ def _replies(scores: Sequence[SurgXScores]) -> str:
         "not named. Unparsed is what a reply names and the label space does not hold, as a share of all names. The map "
         "of a class is the token Grad-CAM of its first mention, its score the probability of those tokens."
     )
-    return "\n\n".join([told, *(f"Asked: {text}" for text in dict.fromkeys(texts))]) if asked else ""
+    lines = [f"Asked: {text}".replace("\n", " / ") for text in dict.fromkeys(texts)]
+    return "\n\n".join([told, *lines]) if asked else ""
 
 
 def _causes(scores: Sequence[SurgXScores]) -> str:
