@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from surgeval.cli._causes import (
+    Asked,
+    HeadRuleName,
+    LearnerName,
+    SinkName,
+    save_picture,
+    say_unknown,
+    show_causes,
+)
 from surgeval.console import (
+    CAUSES,
     MAPS,
     JsonOption,
     console,
@@ -32,6 +42,7 @@ def register(app: typer.Typer) -> None:
 @grouped(
     {
         MAPS: "method order start_layer score_scale words keep_top",
+        CAUSES: "causal box heads radius learner head_rule sink",
     }
 )
 def explain(
@@ -52,33 +63,52 @@ def explain(
     ] = "mean",
     keep_top: Annotated[float, typer.Option("--keep-top", help="Share of pixels outlined as attended.")] = 0.2,
     max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, max=512, help="Of a reply, at most.")] = 64,
+    causal: Annotated[
+        bool, typer.Option("--causal", help="Causal graphs behind each generated token, in place of heatmaps.")
+    ] = False,
+    box: Annotated[
+        list[str] | None, typer.Option("--box", help="The relevant area: x1,y1,x2,y2 in pixels (repeatable).")
+    ] = None,
+    heads: Annotated[int, typer.Option("--heads", min=1, help="Heads per token: those most on the image.")] = 5,
+    radius: Annotated[int, typer.Option("--radius", min=1, help="Steps from the token in its graph.")] = 3,
+    learner: Annotated[LearnerName, typer.Option("--learner", help="The order of the tokens is causal, or not.")] = (
+        "ordered"
+    ),
+    head_rule: Annotated[HeadRuleName, typer.Option("--head-rule", help="What makes a head look at the image.")] = (
+        "image_over_text"
+    ),
+    sink: Annotated[
+        SinkName, typer.Option("--sink", help="A token that all attend to: keep, remove, centre.")
+    ] = "keep",
     device: Annotated[str, typer.Option("--device", help="cpu, cuda, cuda:1 …")] = "cpu",
     json: JsonOption = False,
 ) -> None:
     """Show where a model looks for a prompt: the picture darkens what the model never saw and outlines its top pixels.
 
-    A model that answers in words is asked the prompt, and has a picture for each word of its reply.
+    A model that answers in words is asked the prompt, and has a picture for each word of its reply; with --causal, a
+    causal graph for each generated token and head.
 
     Example: [bold]surgeval explain frame.png --model phantom-clip --prompt "The hook is in the image"[/bold]
     """
     require_models("explain")
+    place = out or Path(f"{image.stem}-{'causal' if causal else 'heatmap'}.png")
+    _writable(place, image)
+    if causal:
+        show_causes(image, model, prompt, place, Asked(tuple(box or ()), heads, radius, learner, head_rule, sink),
+                    device, max_tokens, json=json)  # fmt: skip
+        return
     with progress("pictures") as bar:
         bar.phase(f"loading {model}")
         from surgeval.protocols.surgxbench import Explained, explain_image
     from surgeval.results import percent
 
-    place = out or Path(f"{image.stem}-heatmap.png")
     chosen = heatmap_method(method, order, start_layer, score_scale, words)
-    if place.suffix.casefold() != ".png":
-        raise BadInput(f"--out {place}: found {place.suffix or 'no ending'}, expected a file that ends in .png")
-    if place.exists() and image.exists() and place.samefile(image):
-        raise BadInput(f"--out {place}: found the image itself, expected another file")
     with progress("pictures") as bar:
         bar.phase("looking")
         shown = explain_image(
             image, model, tuple(prompt), method=chosen, keep_top=keep_top, device=device, max_tokens=max_tokens
         )
-    _save(shown.picture, place)
+    save_picture(shown.picture, place)
     name, table = next(iter(shown.tables.items()))
     replies = {} if isinstance(shown, Explained) else dict(shown.replies)
     if json:
@@ -86,10 +116,7 @@ def explain(
                     "unknown": shown.unknown, **({"replies": replies} if replies else {}),
                     name: table.to_dicts()})  # fmt: skip
         return
-    if shown.unknown:
-        unread = ", ".join(visible(repr(word)) for word in shown.unknown)
-        note = f"note: {visible(shown.model)} does not know {unread} and reads each as the same unknown word"
-        typer.echo(note, err=True)
+    say_unknown(shown.model, shown.unknown)
     say = console().print
     for question, reply in replies.items():
         say(visible(f"{question}: {reply or 'no word'}"))
@@ -115,11 +142,8 @@ def _spoken(method: Any) -> str:
     return ", ".join(f"{key} {value}" for key, value in method.items())
 
 
-def _save(picture: Any, place: Path) -> None:
-    from PIL import Image
-
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(picture).save(place)
-    except OSError as error:
-        raise BadInput(f"{place}: the picture cannot be written: {error.strerror or error}") from error
+def _writable(place: Path, image: Path) -> None:
+    if place.suffix.casefold() != ".png":
+        raise BadInput(f"--out {place}: found {place.suffix or 'no ending'}, expected a file that ends in .png")
+    if place.exists() and image.exists() and place.samefile(image):
+        raise BadInput(f"--out {place}: found the image itself, expected another file")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from surgeval.models._check import ModelCheck, check_model
     from surgeval.models._clip_resnet import PhantomClipResnet
     from surgeval.models._devices import usable_device
-    from surgeval.models._embedded import EMBEDDED, EMBEDDED_GENERATIVE
+    from surgeval.models._embedded import EMBEDDED, EMBEDDED_GENERATIVE, embedded_folder
     from surgeval.models._registry import KINDS, PLACES, open_contrastive, open_generative, open_model, plugins
     from surgeval.models.contrastive import AttentionTower, Contrastive, ConvTower, CrossAttention, TextBank
     from surgeval.models.generative import Generated, Generative, Replayed
@@ -38,6 +38,7 @@ __all__ = [
     "TextBank",
     "View",
     "check_model",
+    "embedded_folder",
     "open_contrastive",
     "open_generative",
     "open_model",
@@ -49,7 +50,7 @@ _HOMES = {
     "_check": ("ModelCheck", "check_model"),
     "_clip_resnet": ("PhantomClipResnet",),
     "_devices": ("usable_device",),
-    "_embedded": ("EMBEDDED", "EMBEDDED_GENERATIVE"),
+    "_embedded": ("EMBEDDED", "EMBEDDED_GENERATIVE", "embedded_folder"),
     "_registry": ("KINDS", "PLACES", "open_contrastive", "open_generative", "open_model", "plugins"),
     "contrastive": ("AttentionTower", "Contrastive", "ConvTower", "CrossAttention", "TextBank"),
     "generative": ("Generated", "Generative", "Replayed"),

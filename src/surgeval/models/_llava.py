@@ -55,6 +55,10 @@ class Llava(Placed):
         """Words of the questions that the tokenizer does not know: the model reads each as the same nothing."""
         return self._asked.unknown(texts)
 
+    def word(self, token: int) -> str:
+        """What a token of a question or a reply stands for; nothing where there is no tokenizer."""
+        return self.dialogue.pieces([token])[0] if self.dialogue is not None else ""
+
     def reply(
         self, images: Sequence[Sequence[Picture]], texts: Sequence[str], max_tokens: int = 128
     ) -> list[Generated]:

@@ -8,6 +8,7 @@ from surgeval._lazy import lazy_exports
 from surgeval.protocols.descriptor import Descriptor
 
 if TYPE_CHECKING:
+    from surgeval.protocols.surgxbench._causes import ExplainedCauses, explain_causes
     from surgeval.protocols.surgxbench._settings import PROFILES, TASKS, SurgXSettings, profile_settings
     from surgeval.protocols.surgxbench._single import Explained, ExplainedReply, explain_image
     from surgeval.protocols.surgxbench.compare import compare_surgxbench
@@ -23,6 +24,10 @@ DESCRIPTOR = Descriptor.of_rooms(
 )
 
 _HOMES = {
+    "_causes": (
+        "ExplainedCauses",
+        "explain_causes",
+    ),
     "_settings": (
         "PROFILES",
         "SurgXSettings",
@@ -54,11 +59,13 @@ __all__ = [
     "RESAMPLES",
     "TASKS",
     "Explained",
+    "ExplainedCauses",
     "ExplainedReply",
     "SurgXRun",
     "SurgXScores",
     "SurgXSettings",
     "compare_surgxbench",
+    "explain_causes",
     "explain_image",
     "join_runs",
     "load_surgxbench",

@@ -12,6 +12,7 @@ from surgeval.protocols.surgxbench._labels import line_height, write
 __all__ = ["CYAN", "GREEN", "WHITE", "heat_colours", "legend_band", "picture_keys"]
 
 GREEN, WHITE, CYAN = (70, 220, 90), (255, 255, 255), (60, 220, 255)
+_UNSEEN = "darkened: cut off before the model sees the frame"
 _HEAT = "heat: from least to most evidence for the {}"
 _LINES = {"attended region": WHITE, "what moves": CYAN, "annotated boxes": GREEN}
 _INK, _DARK = (30, 30, 30), (60, 70, 82)
@@ -34,7 +35,7 @@ def picture_keys(*, motion: bool = True) -> tuple[LegendKey, ...]:
     return (
         LegendKey(_HEAT.format("prompt"), tuple(_hex(colour) for colour in heat_colours(12).tolist())),
         *(LegendKey(f"line: {text}", (_hex(colour),)) for text, colour in lines.items()),
-        LegendKey("dark: not seen by the model", ("#1b2027", "#1b2027")),
+        LegendKey(_UNSEEN, ("#1b2027", "#1b2027")),
     )
 
 
@@ -42,7 +43,7 @@ def legend_band(width: int, size: int, what: str = "prompt") -> Image:
     """A white band that explains an overlay: heat, outline, and what the model never saw; letters of `size`."""
     step, swatch = line_height(size) + size // 3, 6 * size
     band = np.full((3 * step + size // 2, width, 3), 255, dtype=np.uint8)
-    rows = (_HEAT.format(what), "white line: attended region", "dark: not seen by the model")
+    rows = (_HEAT.format(what), "white line: attended region", _UNSEEN)
     for number, text in enumerate(rows):
         top = size // 4 + number * step
         sample = band[top : top + size, size // 2 : size // 2 + swatch]

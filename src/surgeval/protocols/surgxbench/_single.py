@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -21,30 +18,22 @@ from surgeval.errors import BadInput
 from surgeval.explain import Method, token_maps
 from surgeval.explain.heatmaps import heatmaps, method_for
 from surgeval.models import Contrastive, Generative, open_model
-from surgeval.pages import jpeg_bytes
 from surgeval.protocols.surgxbench._panels import attended, enlarged, panels
+from surgeval.protocols.surgxbench._pictured import Pictured
 from surgeval.records import ImageRef
-from surgeval.results import Result
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as MatplotlibFigure
-
-__all__ = ["Explained", "ExplainedPrompt", "ExplainedReply", "ExplainedWord", "explain_image"]
+__all__ = ["Explained", "ExplainedPrompt", "ExplainedReply", "ExplainedWord", "explain_image", "read_pixels"]
 
 _LARGEST = 20_000  # pixels a side, as of a file
 _MOST_WORDS = 24  # panels of one reply: of a longer one the first words are drawn
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class _Explanation(Result):
+class _Explanation(Pictured):
     """The picture (the frame, then one panel per map), the maps and the numbers."""
 
-    picture: Image
     heatmaps: npt.NDArray[np.float32]  # (maps, height, width); NaN where the model saw nothing
-    model: str
-    visible: float  # share of the frame that the model saw
     method: Mapping[str, object]
-    unknown: tuple[str, ...] = ()  # words that were put to the model and that it does not know
 
     @property
     def heatmap(self) -> npt.NDArray[np.float32]:
@@ -53,23 +42,6 @@ class _Explanation(Result):
             raise BadInput(f"{self.model}: found a reply without a word, expected one to have a map of")
         first: npt.NDArray[np.float32] = self.heatmaps[0]
         return first
-
-    def plot(self, name: str | None = None) -> MatplotlibFigure:
-        """The picture as a figure, with what each map explains above it."""
-        from matplotlib.figure import Figure
-
-        if name not in (None, "picture"):
-            raise BadInput(f"figure {name!r}: expected one of picture")
-        height, width = self.picture.shape[:2]
-        figure = Figure(figsize=(width / 100, height / 100), dpi=100)
-        axes = figure.add_axes((0, 0, 1, 1))
-        axes.imshow(self.picture)
-        axes.set_axis_off()
-        return figure
-
-    def _repr_html_(self) -> str:
-        data = base64.b64encode(jpeg_bytes(self.picture)).decode("ascii")
-        return f'<img src="data:image/jpeg;base64,{data}" alt="{escape(repr(self))}">{self.to_frame()._repr_html_()}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +119,7 @@ def explain_image(
     asked = (prompts,) if isinstance(prompts, str) else tuple(prompts)
     if not asked or not all(prompt.strip() for prompt in asked):
         raise BadInput("prompt: found an empty one, expected a sentence such as 'The hook is in the image'")
-    frame = _pixels(image)
+    frame = read_pixels(image)
     net = open_model(model, device=device)
     method = method_for(net, method)
     if isinstance(net, Generative):
@@ -220,7 +192,8 @@ def _reply(
     )
 
 
-def _pixels(image: str | Path | Image | Picture) -> Image:
+def read_pixels(image: str | Path | Image | Picture) -> Image:
+    """The image as an RGB array, whatever it comes as."""
     if isinstance(image, str | Path):
         return read_image(ImageRef(Path(image)))
     if isinstance(image, Picture):
