@@ -18,6 +18,7 @@ from surgeval.explain import token_maps
 from surgeval.explain.heatmaps import method_for
 from surgeval.metrics.grounding import Match, triplet_match
 from surgeval.models import Generative
+from surgeval.protocols.surgxbench._causal import causal_cases
 from surgeval.protocols.surgxbench._frames import PreparedFrame
 from surgeval.protocols.surgxbench._hide import hidden_images
 from surgeval.protocols.surgxbench._instruments import named_cases, to_device
@@ -27,7 +28,7 @@ from surgeval.protocols.surgxbench._replies import Answer, Question, answer_maps
 from surgeval.protocols.surgxbench._settings import SurgXSettings
 from surgeval.protocols.surgxbench._triplets import complete_matches, labelled_triplets, matched_cases
 from surgeval.qa.mentions import instrument_mentions, triplet_mentions
-from surgeval.records import Case, Triplet
+from surgeval.records import UNKNOWN, Case, Triplet
 from surgeval.vocab import LabelSpace, tools_question, triplets_question
 
 __all__ = ["Asked"]
@@ -85,7 +86,10 @@ class Asked:
             yield from self._triplets(seen, pixels)
 
     def class_maps(self, seen: Sequence[PreparedFrame], numbers: Sequence[int]) -> torch.Tensor:
-        """(frames, rows, columns): the map of one instrument per frame as the reply names it, else as if it did."""
+        """(frames, rows, columns): the map of one instrument per frame as the reply names it, else as if it did.
+
+        For UNKNOWN, where a reply names nothing, there is no evidence anywhere.
+        """
         pixels = to_device(seen, self.net)
         answers = self._asked(pixels, self.tools)
         maps = answer_maps(self.net, pixels, answers, self.method, self.settings.batch)
@@ -93,7 +97,10 @@ class Asked:
         for b, (answer, number) in enumerate(zip(answers, numbers, strict=True)):
             named = answer.mentions.classes
             own = number in named
-            made.append(maps[b, named.index(number)] if own else self.name_maps(pixels[b : b + 1], [number])[0])
+            if number == UNKNOWN:
+                made.append(torch.zeros_like(maps[b, 0]))
+            else:
+                made.append(maps[b, named.index(number)] if own else self.name_maps(pixels[b : b + 1], [number])[0])
         return torch.stack(made)
 
     def name_maps(self, pixels: torch.Tensor, numbers: Sequence[int], net: Generative | None = None) -> torch.Tensor:
@@ -139,6 +146,9 @@ class Asked:
         best = [row[0] if row else None for row in named]
         yield from named_cases(seen, self.space.instruments, named, maps, scores, best, effects, self.settings)
         yield from (reply_case(one, self.tools, answer) for one, answer in zip(seen, answers, strict=True))
+        if self.settings.causal is not None:
+            names, batch = self.space.instruments, self.settings.batch
+            yield from causal_cases(self.net, seen, pixels, answers, names, self.settings.causal, batch)
 
     def _triplets(self, seen: Sequence[PreparedFrame], pixels: torch.Tensor) -> Iterator[Case]:
         answers: list[Answer[Triplet]] = self._asked(pixels, self.triplets)

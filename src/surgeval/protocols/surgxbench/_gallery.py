@@ -24,7 +24,7 @@ from surgeval.protocols.surgxbench._legend import CYAN, GREEN, WHITE
 from surgeval.protocols.surgxbench._measure import regions_of
 from surgeval.protocols.surgxbench._worker import VideoWorker
 from surgeval.protocols.surgxbench.result import SurgXScores
-from surgeval.protocols.surgxbench.tables import NOTHING
+from surgeval.records import UNKNOWN
 
 if TYPE_CHECKING:
     import torch
@@ -61,8 +61,7 @@ def gallery(look: VideoWorker, scores: SurgXScores, count: int = 36) -> tuple[It
 
 def _shared(cases: pl.DataFrame, count: int) -> list[dict[str, Any]]:
     """The first prompt of frames that show an instrument, one video after the other."""
-    best = (pl.col("task") == "instruments") & pl.col("best") & (pl.col("shown") > 0)
-    first = cases.filter(best & (pl.col("class") != NOTHING))
+    first = cases.filter((pl.col("task") == "instruments") & pl.col("best") & (pl.col("shown") > 0))
     frames = first.unique(list(_FRAME), keep="first").sort(*_FRAME)
     return list(islice(_spread(frames), count))
 
@@ -106,14 +105,14 @@ def _drawn(
 ) -> list[Item]:  # fmt: skip
     places = {name: number for number, name in enumerate(scores.classes)}
     picked = [rows[one.frame.video, one.frame.name] for one in seen]
-    maps = look.class_maps(seen, [places[row["class"]] for row in picked])
+    maps = look.class_maps(seen, [places.get(row["class"], UNKNOWN) for row in picked])
     items = []
     for one, row, heat in zip(seen, picked, maps, strict=True):
         paste = Paste.of(one.view, (heat.shape[0], heat.shape[1]), look.settings.geometry)
         items.append(
             Item(
                 _picture(one, paste, heat, look, scores.classes), one.frame.video, one.frame.name, row["class"],
-                present.get((one.frame.video, one.frame.name), ()), row["score"], row["ac"], row["aa"],
+                present.get((one.frame.video, one.frame.name), ()), row["score"] or 0.0, row["ac"], row["aa"],
                 row["chance"], row["present"], row["grounded"], row["flags"],
             )
         )  # fmt: skip

@@ -191,7 +191,7 @@ class VideoWorker:
             advance("checks", len(batch))
 
     def class_maps(self, seen: Sequence[PreparedFrame], numbers: Sequence[int]) -> torch.Tensor:
-        """(frames, rows, columns): the map of one instrument per frame."""
+        """(frames, rows, columns): the map of one instrument per frame; without evidence where none was named."""
         if self.asked is not None:
             return self.asked.class_maps(seen, numbers)
         which = torch.tensor(numbers)[:, None]

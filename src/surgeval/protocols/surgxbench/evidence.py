@@ -42,9 +42,7 @@ def surgxbench_evidence(scores: SurgXScores) -> Evidence | None:
         pl.lit("grounded")).otherwise(pl.lit("ungrounded"))  # fmt: skip
     verdict = pl.when(pl.col("labelled").list.len() == 0).then(pl.lit(_EMPTY)).otherwise(
         pl.concat_str(right, pl.lit(" · "), state))  # fmt: skip
-    told = scores.cases.filter((pl.col("task") == "replies") & (pl.col("asked") == "instruments"))
-    replies = told.select(*keys, reply=pl.format("; it replied: {}", pl.col("reply").str.slice(0, _LONGEST)))
-    rows = rows.drop("reply").join(replies, on=keys, how="left", maintain_order="left")
+    rows = rows.drop("reply", strict=False).join(_replies(scores, keys), on=keys, how="left", maintain_order="left")
     also = pl.when(pl.col("also").list.len() > 0).then(pl.format("; also {}", pl.col("also").list.join(", ")))
     cases = rows.select(
         pl.concat_str("cluster", pl.lit("/"), "frame").alias("id"), pl.col("cluster").alias("video"), "frame",
@@ -63,3 +61,11 @@ def surgxbench_evidence(scores: SurgXScores) -> Evidence | None:
         open=frozenset({_EMPTY}), pictures=pictures, case="frame",
         note=_NOTE.format(level=percent(scores.settings["grounded_at"])),
     )  # fmt: skip
+
+
+def _replies(scores: SurgXScores, keys: list[str]) -> pl.DataFrame:
+    """What a model that answers in words said about each frame; without rows for any other."""
+    if "reply" not in scores.cases.columns:
+        return pl.DataFrame(schema={**dict.fromkeys(keys, pl.String), "reply": pl.String})
+    told = scores.cases.filter((pl.col("task") == "replies") & (pl.col("asked") == "instruments"))
+    return told.select(*keys, reply=pl.format("; it replied: {}", pl.col("reply").str.slice(0, _LONGEST)))
