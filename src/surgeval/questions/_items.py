@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Literal, cast
 
 from surgeval.questions.checks import Facts
+from surgeval.questions.checks._imaging import site_word
 from surgeval.questions.draft import Draft
 from surgeval.questions.records import SourceRecord, facts_named
 from surgeval.questions.template import Rules, Template, fitting_templates, skills, templates
@@ -25,6 +26,9 @@ def item_of(draft: Draft, record: SourceRecord, template: Template, media: tuple
             "diagnosis": facts_named(record, "diagnosis"), "birads": facts_named(record, "birads"),
             "site": "" if template.rules.hides_site else record.site}  # fmt: skip
     context = {**record.context, **{key: text for key, text in told.items() if text}}
+    if template.rules.hides_site:  # "small left effusion" would tell what the question must not
+        facts = Facts.of(record)
+        context = {key: text for key, text in context.items() if key == "view" or not site_word(text, facts)}
     context |= {"record": record.id, "template": f"{template.name} {template.version}"}
     labels = tuple(
         OptionLabel(cast(Literal["visible", "absent", "accepts", "rejects"], label), reason)

@@ -185,6 +185,10 @@ def test_nothing_that_gives_the_answer_away_travels_into_an_item(server: Loopbac
     text = (tmp_path / "items.jsonl").read_text()
     assert "costophrenic" not in text
     assert '"diagnosis": "small pleural effusion"' in text
+    telling = replace(XRAY, scene=replace(XRAY.scene, facts={"diagnosis": "small left pleural effusion"}))
+    items = made(server, tmp_path / "telling", [telling]).items
+    assert "diagnosis: small left" in words_of(server.bodies[-1]["messages"][0]).casefold()  # the generator may know
+    assert "diagnosis" not in items[0].context
 
 
 @pytest.mark.parametrize(
