@@ -171,6 +171,16 @@ def test_a_reviewer_at_the_terminal_corrects_skips_and_stops(
     assert "2 judged by Ada, 2 left" in quick("questions", "review", "items.jsonl", "--as", "Ada")[1]
 
 
+def test_templates_are_listed_and_printed(quick: Quick, tmp_path: Path) -> None:
+    code, said, _ = quick("questions", "template")
+    assert code == 0
+    assert said.count("printed") == 6
+    assert "ours" in said
+    _, text, _ = quick("questions", "template", "mammography")
+    (tmp_path / "mine.toml").write_text(text.replace('name = "mammography"', 'name = "mine"'))
+    assert quick("questions", "template", "mine.toml")[1].strip() == (tmp_path / "mine.toml").read_text().strip()
+
+
 def test_check_ends_with_1_and_names_what_failed_in_a_plain_file(quick: Quick, tmp_path: Path) -> None:
     item = {"id": "q", "scenario": "s", "cluster": "c", "media": [], "dimension": "spatial", "skill": "absolute",
             "question": "Where is x=0.5?", "options": ["a", "b"], "answer": 0, "trap": None}  # fmt: skip

@@ -50,6 +50,42 @@ def register(root: typer.Typer) -> None:
 app.command("records")(records)
 
 
+@app.command()
+def template(
+    name: Annotated[
+        str | None, typer.Argument(help="Ours, or a TOML file; without it a list.", show_default=False)
+    ] = None,
+    scenes: Annotated[
+        Path | None, typer.Option("--records", help="Print the prompt for the first of these records instead.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """List the templates, print one (to change a copy of it), or show the prompt it makes of a record.
+
+    Example: [bold]surgeval questions template chest_xray --records records.jsonl[/bold]
+    """
+    from surgeval.questions import assemble, open_template, read_records, templates
+
+    if name is None:
+        rows = [(t.name, t.version, t.origin, ", ".join(t.scenarios), t.trap or "") for t in templates().values()]
+        heads = ("template", "version", "origin", "scenarios", "trap")
+        if json:
+            print_json([dict(zip(heads, row, strict=True)) for row in rows])
+        else:
+            print_table("", heads, rows)
+        return
+    text = open_template(name).text
+    if scenes is not None:
+        first = next(iter(read_records(scenes)), None)
+        if first is None:
+            raise BadInput(f"{scenes}: found no record, expected at least one")
+        text = assemble(open_template(name), first)
+    if json:
+        print_json({"name": name, "text": text})
+    else:
+        console().print(text, soft_wrap=True)
+
+
 @app.command("make")
 @grouped({RUNNING: "repairs frames longest_edge keep_partial workers max_tokens temperature timeout seed"})
 def make_set(
