@@ -296,6 +296,11 @@ class IntentQuestion:
     gaze_dependent: bool | None = None
     observable: bool | None = None
 
+    @property
+    def video(self) -> str:
+        """The cluster: what every question calls the recording it is about."""
+        return self.cluster
+
 
 Question: TypeAlias = VqaQuestion | IntentQuestion
 

@@ -15,10 +15,12 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from tests.e2e.test_run_focus import Quick, Server, quick, responses, said, server, write_pair
+from tests.e2e.conftest import Quick
+from tests.e2e.loopback import Server, said
+from tests.e2e.test_run_focus import responses, server, write_pair
 from tests.unit.models.wire import Wire
 
-__all__ = ["quick", "server"]  # fixtures
+__all__ = ["server"]  # a fixture
 
 KEY = "sk-Live/4f9a+77b1"
 QUERY = "q-s3cret/9"

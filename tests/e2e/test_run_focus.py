@@ -4,126 +4,32 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
-import socket
 import sqlite3
-import struct
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
-
-from surgeval.cli._main import run as surgeval_run
+from tests.e2e.loopback import Reply, Server, refused, said, serving
 
 if TYPE_CHECKING:
-    from tests.e2e.conftest import Surgeval
+    from tests.e2e.conftest import Quick, Surgeval
 
-NUMBER = re.compile(r"question (\d+)\?")
 PATIENCE = 120.0  # seconds, for a loaded machine
-
-
-class Handler(BaseHTTPRequestHandler):
-    """Hands each request to the server's `script(question number, how often it was asked)`."""
-
-    protocol_version = "HTTP/1.1"
-    server: Server
-
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        content = asked["messages"][1]["content"]
-        text = content if isinstance(content, str) else content[-1]["text"]
-        found = NUMBER.search(text)
-        number = int(found[1]) if found else -1
-        with self.server.lock:
-            self.server.asked[number] += 1
-            self.server.bodies.append(asked)
-            count = self.server.asked[number]
-        answer = self.server.script(number, count)
-        if answer is None:  # a reset
-            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            self.close_connection = True
-            self.connection.close()
-            return
-        code, text, headers = answer
-        data = text.encode()
-        try:
-            self.send_response(code)
-            for name, value in {"Content-Type": "application/json", **headers}.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-        except OSError:  # the client was killed
-            self.close_connection = True
-
-    def finish(self) -> None:
-        if self.connection.fileno() >= 0:
-            super().finish()
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Quiet."""
-
-
-Reply = tuple[int, str, dict[str, str]]
-
-
-class Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 64
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.lock, self.asked, self.bodies = threading.Lock(), Counter[int](), list[dict[str, Any]]()
-        self.script: Callable[[int, int], Reply | None] = lambda number, count: said(str(number))
-
-    @property
-    def model(self) -> str:
-        return f"openai:vlm@http://127.0.0.1:{self.server_address[1]}/v1"
-
-
-def said(content: object, finish: str = "stop") -> Reply:
-    message = {"role": "assistant", "content": content}
-    body = {"choices": [{"message": message, "finish_reason": finish}], "usage": {"prompt_tokens": 9}}
-    return 200, json.dumps(body), {}
-
-
-def refused(status: int, headers: dict[str, str] | None = None) -> Reply:
-    return status, json.dumps({"error": {"message": "sorry"}}), headers or {}
 
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with Server() as running:
-        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
+    with serving(Server()) as running:
         yield running
-        running.shutdown()
-        thread.join()
-
-
-Quick = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Quick:
-    """The command in this process: exit code, standard output, standard error."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*args: object) -> tuple[int, str, str]:
-        capsys.readouterr()
-        code = surgeval_run([str(arg) for arg in args])
-        return code, *capsys.readouterr()
-
-    return call
 
 
 def write_pair(folder: Path, count: int, videos: int = 4, format: str = "number") -> Path:

@@ -4,48 +4,59 @@
 of questions (`question_units`), `DatasetFrames` and `VideoFiles` hold the pictures.
 """
 
-from surgeval.asking._answerers import (
-    Answered,
-    Answerer,
-    Oracle,
-    PriorAnswerer,
-    RandomAnswerer,
-    Replay,
-    ShownFrame,
-    Unanswered,
-)
+from surgeval.asking._answerers import Answered, Answerer, Batching, ShownFrame, Unanswered
 from surgeval.asking._blocks import BLOCK, Asking, question_units
 from surgeval.asking._chat_answerer import ChatAnswerer, Prompt
+from surgeval.asking._choices import Rejections, say_choice
 from surgeval.asking._guess import object_classes, options_of, random_answer
-from surgeval.asking._media import DatasetFrames, Media, Shown, VideoFiles, pictures
+from surgeval.asking._media import DatasetFrames, ItemFiles, Media, VideoFiles
 from surgeval.asking._model_spec import open_answerer
+from surgeval.asking._pictures import Decorate, Moment, moments, picture, pictures, shown_record
 from surgeval.asking._question import Asked, Timed
-from surgeval.asking._store import AnswerStore
+from surgeval.asking._reference_rows import AlwaysAccept, AlwaysReject, Oracle, PriorAnswerer, RandomAnswerer
+from surgeval.asking._replay import Replay
+from surgeval.asking._sampling import POLICIES, Sampling, Shown, Timeline
+from surgeval.asking._store import AnswerStore, ShownStore
 
 __all__ = [
     "BLOCK",
+    "POLICIES",
+    "AlwaysAccept",
+    "AlwaysReject",
     "AnswerStore",
     "Answered",
     "Answerer",
     "Asked",
     "Asking",
+    "Batching",
     "ChatAnswerer",
     "DatasetFrames",
+    "Decorate",
+    "ItemFiles",
     "Media",
+    "Moment",
     "Oracle",
     "PriorAnswerer",
     "Prompt",
     "RandomAnswerer",
+    "Rejections",
     "Replay",
+    "Sampling",
     "Shown",
     "ShownFrame",
+    "ShownStore",
     "Timed",
+    "Timeline",
     "Unanswered",
     "VideoFiles",
+    "moments",
     "object_classes",
     "open_answerer",
     "options_of",
+    "picture",
     "pictures",
     "question_units",
     "random_answer",
+    "say_choice",
+    "shown_record",
 ]

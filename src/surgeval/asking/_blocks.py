@@ -6,16 +6,18 @@ order, while up to `concurrency` questions wait for a model. What a model answer
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic
 
-from surgeval.asking._answerers import Answered, Answerer, ShownFrame, Unanswered
+from surgeval.asking._answerers import Answered, Answerer, Batching, ShownFrame, Unanswered
+from surgeval.asking._pictures import shown_record
 from surgeval.asking._question import Asked, Question
-from surgeval.asking._store import AnswerStore
+from surgeval.asking._store import AnswerStore, ShownStore
 from surgeval.engine import Unit
-from surgeval.errors import DataError, printable
+from surgeval.errors import DataError, SurgevalError, printable
 from surgeval.progress import advance
 from surgeval.records import Case
 
@@ -54,6 +56,9 @@ def question_units(questions: Sequence[Asked]) -> tuple[Unit, ...]:
 class Asking(Generic[Question]):
     """The worker: question ids in, cases out. `look` gives the frames that a question is shown with (None: none).
 
+    A case of a question that was shown frames records them under `shown`. Up to `concurrency` questions are asked at a
+    time: in one batch where the model takes them so, else from as many threads.
+
     >>> from surgeval.asking import Oracle
     >>> from surgeval.records import VqaQuestion
     >>> asked = {"q": VqaQuestion("q", "v", 0, 1, "", "Is a clip visible?", "1a", "binary", "Yes")}
@@ -72,67 +77,107 @@ class Asking(Generic[Question]):
     ) -> None:
         self._answerer, self._questions, self._path = answerer, questions, store
         self._look, self._concurrency = look, concurrency
+        self._batch = concurrency if isinstance(answerer, Batching) and answerer.batches else 1
         self._store: AnswerStore | None = None
+        self._shown: ShownStore | None = None
 
     def setup(self) -> None:
-        """Open the store, when answers are worth one; the run's folder exists by now."""
+        """Open the stores, when answers are worth them; the run's folder exists by now."""
         if self._answerer.costly:
             self._store = AnswerStore(self._path)
+            self._shown = ShownStore(self._path.with_name("shown.sqlite")) if self._look is not None else None
 
     def close(self) -> None:
-        """Close the store."""
-        if self._store is not None:
-            self._store.close()
+        """Close the stores."""
+        for store in (self._store, self._shown):
+            if store is not None:
+                store.close()
 
     def __call__(self, payload: Any, /) -> list[Case]:
         """The cases of one block, in its order."""
         questions = [self._questions[qid] for qid in payload]
         if not self._answerer.costly:
-            return [self._counted(question, ()) for question in questions]
-        with ThreadPoolExecutor(self._concurrency, thread_name_prefix="answer") as pool:
+            return [self._settled(question, self._answer(question, ()), None) for question in questions]
+        cases: dict[str, Case] = {}
+        threads = self._concurrency if self._batch == 1 else 1
+        with ThreadPoolExecutor(threads, thread_name_prefix="answer") as pool:
             try:
-                begun = [self._begin(question, pool) for question in questions]
-                return [one.result() if isinstance(one, Future) else one for one in begun]
+                begun = [pool.submit(self._asked, batch) for batch in self._unanswered(questions, cases)]
+                cases |= {case.id: case for future in begun for case in future.result()}
             except BaseException:
                 pool.shutdown(cancel_futures=True)  # what is in flight ends by itself and is stored
                 raise
+        return [cases[question.id] for question in questions]
 
-    def _begin(self, question: Question, pool: ThreadPoolExecutor) -> Case | Future[Case]:
-        stored = self._store.find(question.id) if self._store is not None else None
-        if stored is not None:
-            advance("questions")
-            return _case(question, stored)
+    def _unanswered(self, questions: Sequence[Question], cases: dict[str, Case]) -> Iterator[list[_Seen[Question]]]:
+        """Batches of what must be asked, each with its frames; what is stored or cannot be shown is a case at once."""
+        batch: list[_Seen[Question]] = []
+        for question in questions:
+            stored = self._store.find(question.id) if self._store is not None else None
+            if stored is not None:
+                row = self._shown.row(question.id) if self._shown is not None else None
+                cases[question.id] = self._settled(question, stored, row[0] if row else None)
+                continue
+            try:
+                batch.append(_Seen(question, self._look(question) if self._look is not None else ()))
+            except DataError as error:
+                cases[question.id] = self._settled(question, Unanswered(str(error), "media_error"), None)
+            if len(batch) == self._batch:
+                yield batch
+                batch = []
+        if batch:
+            yield batch
+
+    def _asked(self, batch: Sequence[_Seen[Question]]) -> list[Case]:
+        return [self._stored(seen, answer) for seen, answer in zip(batch, self._answers(batch), strict=True)]
+
+    def _answers(self, batch: Sequence[_Seen[Question]]) -> Sequence[Answered | Unanswered]:
+        if self._batch > 1 and isinstance(self._answerer, Batching):
+            try:
+                return self._answerer.answer_all([seen.question for seen in batch], [seen.frames for seen in batch])
+            except Exception:  # noqa: BLE001 - whose fault it was shows when each is asked alone
+                return [self._answer(seen.question, seen.frames) for seen in batch]
+        return [self._answer(seen.question, seen.frames) for seen in batch]
+
+    def _answer(self, question: Question, frames: Sequence[ShownFrame]) -> Answered | Unanswered:
         try:
-            seen = self._look(question) if self._look is not None else ()
-        except DataError as error:
-            advance("questions")
-            return _failed(question, "media_error", str(error))
-        return pool.submit(self._counted, question, seen)
-
-    def _counted(self, question: Question, seen: Sequence[ShownFrame]) -> Case:
-        case = self._asked(question, seen)
-        advance("questions")
-        return case
-
-    def _asked(self, question: Question, seen: Sequence[ShownFrame]) -> Case:
-        try:
-            answered = self._answerer.answer(question, seen)
-            if self._store is not None:
-                self._store.store(question.id, answered)
+            return self._answerer.answer(question, frames)
         except Unanswered as error:
-            return _failed(question, error.status, str(error))
+            return error
         except Exception as error:  # noqa: BLE001 - its fault costs its question, not the block
-            return _failed(question, "model_error", f"{type(error).__name__}: {error!s:.300}")
-        return _case(question, answered)
+            return _fault(error)
+
+    def _stored(self, seen: _Seen[Question], answer: Answered | Unanswered) -> Case:
+        shown = shown_record(seen.frames) if self._look is not None else None
+        try:
+            if isinstance(answer, Answered) and self._store is not None:
+                if self._shown is not None and shown is not None:
+                    self._shown.put(seen.question.id, (shown,), replace=True)
+                self._store.store(seen.question.id, answer)
+        except SurgevalError as error:
+            answer = _fault(error)
+        return self._settled(seen.question, answer, shown)
+
+    def _settled(self, question: Question, answer: Answered | Unanswered, shown: str | None) -> Case:
+        advance("questions")
+        if isinstance(answer, Unanswered):
+            return Case(question.id, question.video, answer.status, printable(str(answer)))
+        values: dict[str, object] = {
+            "content": printable(answer.content), "latency": answer.latency, "requests": answer.requests,
+            "prompt_tokens": answer.prompt_tokens, "completion_tokens": answer.completion_tokens,
+        }  # fmt: skip
+        if shown is not None:
+            values["shown"] = shown
+        return Case(question.id, question.video, values=values)
 
 
-def _case(question: Asked, answered: Answered) -> Case:
-    values = {
-        "content": printable(answered.content), "latency": answered.latency, "requests": answered.requests,
-        "prompt_tokens": answered.prompt_tokens, "completion_tokens": answered.completion_tokens,
-    }  # fmt: skip
-    return Case(question.id, question.video, values=values)
+@dataclass(frozen=True)
+class _Seen(Generic[Question]):
+    """A question with the frames that it is shown with."""
+
+    question: Question
+    frames: Sequence[ShownFrame]
 
 
-def _failed(question: Asked, status: str, reason: str) -> Case:
-    return Case(question.id, question.video, status, printable(reason))
+def _fault(error: Exception) -> Unanswered:
+    return Unanswered(f"{type(error).__name__}: {error!s:.300}")

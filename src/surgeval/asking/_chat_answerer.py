@@ -15,7 +15,7 @@ from typing import Generic, TypeAlias
 from surgeval.asking._answerers import Answered, ShownFrame, Unanswered
 from surgeval.asking._question import Question
 from surgeval.errors import printable
-from surgeval.qa.chat import FILTERED, ChatError, Message, Reply, SeeingChat
+from surgeval.qa.chat import FILTERED, BatchChat, ChatError, Message, Reply, SeeingChat
 
 __all__ = ["ChatAnswerer", "Prompt"]
 
@@ -44,17 +44,42 @@ class ChatAnswerer(Generic[Question]):
         self._chat, self._prompt, self._give_up_after = chat, prompt, give_up_after
         self._failures, self._lock = 0, threading.Lock()
         self.identity, self.looks = chat.identity, chat.sees
+        self.batches = isinstance(chat, BatchChat)
 
     def answer(self, question: Question, pictures: Sequence[ShownFrame] = ()) -> Answered:
         """The model's reply, without what it thought aloud."""
-        if self._failures >= self._give_up_after:
-            raise Unanswered(f"not asked: the model failed {self._failures} times in a row")
+        self._check()
+        reply: Reply | ChatError
         try:
             reply = self._chat.complete(self._prompt(question, pictures if self.looks else ()))
         except ChatError as error:
-            self._count(failed=True)
-            raise Unanswered(str(error)) from None
-        self._count(failed=False)
+            reply = error
+        return self._answered(reply)
+
+    def answer_all(
+        self, questions: Sequence[Question], pictures: Sequence[Sequence[ShownFrame]]
+    ) -> list[Answered | Unanswered]:
+        """The replies to a batch; each is an answer of its own, or has failed alone."""
+        if not isinstance(self._chat, BatchChat):
+            return [_tried(self.answer, *asked) for asked in zip(questions, pictures, strict=True)]
+        try:
+            self._check()
+        except Unanswered as error:
+            return [error] * len(questions)
+        asked = [
+            self._prompt(question, seen if self.looks else ())
+            for question, seen in zip(questions, pictures, strict=True)
+        ]
+        return [_tried(self._answered, reply) for reply in self._chat.complete_all(asked)]
+
+    def _check(self) -> None:
+        if self._failures >= self._give_up_after:
+            raise Unanswered(f"not asked: the model failed {self._failures} times in a row")
+
+    def _answered(self, reply: Reply | ChatError) -> Answered:
+        self._count(failed=isinstance(reply, ChatError))
+        if isinstance(reply, ChatError):
+            raise Unanswered(str(reply))
         return Answered(
             printable(_final(reply)), reply.seconds, reply.requests, reply.prompt_tokens, reply.completion_tokens
         )
@@ -62,6 +87,13 @@ class ChatAnswerer(Generic[Question]):
     def _count(self, *, failed: bool) -> None:
         with self._lock:
             self._failures = self._failures + 1 if failed else 0
+
+
+def _tried(answer: Callable[..., Answered], *asked: object) -> Answered | Unanswered:
+    try:
+        return answer(*asked)
+    except Unanswered as error:
+        return error
 
 
 def _final(reply: Reply) -> str:

@@ -10,9 +10,10 @@ import random
 import re
 from typing import NamedTuple
 
+from surgeval.asking._choices import say_choice
 from surgeval.asking._pattern import text_matching
 from surgeval.datasets import clock
-from surgeval.records import VqaQuestion
+from surgeval.records import IntentQuestion, Question, VqaQuestion
 from surgeval.vocab import foreign_objects
 
 __all__ = ["Option", "object_classes", "options_of", "random_answer"]
@@ -66,13 +67,15 @@ def object_classes(question: VqaQuestion) -> tuple[str, ...]:
     return tuple(thing.name for thing in foreign_objects())
 
 
-def random_answer(question: VqaQuestion, dice: random.Random) -> str:
-    """A random answer of the question's format.
+def random_answer(question: Question, dice: random.Random) -> str:
+    """A random answer of the question's format, or a random option of an item.
 
     >>> question = VqaQuestion("q", "v", 10, 20, "", "When?", "temporal_localization", "time", "00:00:12")
     >>> random_answer(question, random.Random(1))
     '00:00:11'
     """
+    if isinstance(question, IntentQuestion):
+        return say_choice(dice.randrange(len(question.options)))
     if question.format == "binary":
         return dice.choice(("yes", "no"))
     if question.format == "number":

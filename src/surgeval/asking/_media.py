@@ -1,69 +1,47 @@
-"""The frames that a question is about, as a model is shown them.
+"""Where the frames of a question are: in the dataset itself, in a folder of videos, or in files that an item names.
 
-Frames come from the dataset itself or from a folder of video files, one `VIDEO.mp4` per video. A question about a
-moment gets the frame on screen then; one about a window up to `frames` of them, evenly spaced. A video that is not
-there is an error before the first question is asked: text without its pictures would be another question.
+A video that is not there is an error before the first question is asked: text without its pictures would be another
+question.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
-import cv2
 import numpy as np
-import numpy.typing as npt
 
-from surgeval.asking._answerers import ShownFrame
-from surgeval.asking._question import Timed
-from surgeval.datasets import Dataset, read_image, video_index, with_clock
+from surgeval.arrays import Floats
+from surgeval.asking._question import Question, Timed
+from surgeval.asking._sampling import Timeline
+from surgeval.datasets import Dataset, check_media, media_paths, video_index
 from surgeval.datasets.io import SUFFIXES, video_files
 from surgeval.errors import BadInput, DataError
-from surgeval.records import ImageRef
+from surgeval.records import ImageRef, IntentQuestion
 
-__all__ = ["DatasetFrames", "Media", "Shown", "VideoFiles", "pictures"]
+__all__ = ["DatasetFrames", "ItemFiles", "Media", "VideoFiles"]
 
-_JPEG_QUALITY = 95
-_SLACK = 1e-6  # seconds: times that differ by rounding are the same
+_MOST = 1000  # pictures of one item
 
 
-class Media(Protocol):
-    """Where the frames of videos are."""
+class Media(Protocol[Question]):
+    """Where the frames of questions are."""
 
     @property
     def identity(self) -> str:
         """What the frames are, wherever they lie."""
 
-    def timeline(self, video: str) -> tuple[npt.NDArray[np.float64], tuple[ImageRef, ...] | Path]:
-        """The times of a video's frames in order, and the frames or the film that holds them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """How frames are shown: at most so many, and whether the time is burnt in.
-
-    >>> Shown(frames=0)
-    Traceback (most recent call last):
-    surgeval.errors.BadInput: frames: found 0, expected 1 to 1000
-    """
-
-    frames: int = 8
-    overlay: bool = False
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.frames <= 1000:
-            raise BadInput(f"frames: found {self.frames}, expected 1 to 1000")
+    def timeline(self, question: Question) -> Timeline:
+        """The frames of a question's video or item, and the window that it is about."""
 
 
 class DatasetFrames:
     """The frames that a dataset stores with their times."""
 
     def __init__(self, dataset: Dataset, videos: Iterable[str]) -> None:
-        self._frames: dict[str, tuple[npt.NDArray[np.float64], tuple[ImageRef, ...]]] = {}
+        self._frames: dict[str, tuple[Floats, tuple[ImageRef, ...]]] = {}
         known = {video.name for video in dataset.videos()}
         digest = hashlib.sha256()
         for video in sorted(set(videos)):
@@ -80,9 +58,9 @@ class DatasetFrames:
                 digest.update(f"{video}\0{time!r}\0{image.path.name}\0{_size(image.path)}\0{image.frame}\n".encode())
         self.identity = f"dataset {digest.hexdigest()[:16]}"
 
-    def timeline(self, video: str) -> tuple[npt.NDArray[np.float64], tuple[ImageRef, ...] | Path]:
+    def timeline(self, question: Timed) -> Timeline:
         """The stored frames."""
-        return self._frames[video]
+        return Timeline(*self._frames[question.video], (question.start, question.end))
 
 
 class VideoFiles:
@@ -108,57 +86,51 @@ class VideoFiles:
             digest.update(f"{video}\0{_size(by_name[video])}\n".encode(errors="backslashreplace"))
         self.identity = f"video files {digest.hexdigest()[:16]}"
 
-    def timeline(self, video: str) -> tuple[npt.NDArray[np.float64], tuple[ImageRef, ...] | Path]:
+    def timeline(self, question: Timed) -> Timeline:
         """The film's own presentation times."""
-        return video_index(self._files[video]).times, self._files[video]
+        film = self._files[question.video]
+        return Timeline(video_index(film).times, film, (question.start, question.end))
 
 
-def pictures(media: Media, question: Timed, shown: Shown) -> tuple[ShownFrame, ...]:
-    """The frames of the question's window; a window outside the video, or a damaged frame, is a `DataError`.
+class ItemFiles:
+    """The pictures, or the one video, that each item names; files outside the dataset's folder are refused.
 
-    >>> import tempfile
-    >>> from surgeval.records import VqaQuestion
-    >>> class OneFrame:
-    ...     identity = "one frame"
-    ...     def timeline(self, video):
-    ...         return np.array([3.0]), (ImageRef(picture),)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     picture = Path(folder) / "frame.png"
-    ...     _ = cv2.imwrite(str(picture), np.zeros((8, 8, 3), np.uint8))
-    ...     question = VqaQuestion("q", "v", 3, 3, "", "Is a clip visible?", "1a", "binary", "Yes")
-    ...     [shown.time for shown in pictures(OneFrame(), question, Shown())]
-    [3.0]
+    Pictures of a list were taken evenly from the item's start to its end, the only one at its end; without a start they
+    have no times. Of a video the window is from start to end, and all of it where the item names none.
     """
-    times, source = media.timeline(question.video)
-    made = []
-    for number in _chosen(times, question, shown.frames):
-        ref = ImageRef(source, number) if isinstance(source, Path) else source[number]
-        time = float(times[number])
-        made.append(ShownFrame(time, _jpeg(ref, time if shown.overlay else None)))
-    return tuple(made)
 
+    def __init__(self, dataset: Dataset, items: Iterable[IntentQuestion]) -> None:
+        self._dataset = dataset
+        digest = hashlib.sha256()
+        for item in items:
+            check_media(dataset, item)
+            for name, path in zip(item.media, media_paths(dataset, item), strict=False):
+                digest.update(f"{item.id}\0{name}\0{_size(path)}\n".encode(errors="backslashreplace"))
+        self.identity = f"item files {digest.hexdigest()[:16]}"
 
-def _chosen(times: npt.NDArray[np.float64], question: Timed, most: int) -> list[int]:
-    last = float(times[-1])
-    step = float(times[-1] - times[-2]) if len(times) > 1 else 0.0
-    if question.start > last + max(step, 1.0) + _SLACK:  # the last frame stays on screen for a while
-        found = f"{last:.2f} s of video"
-        raise DataError(f"video {question.video}", found=found, expected=f"it to reach {question.start:g} s")
-    first, after = np.searchsorted(times, [question.start - _SLACK, question.end + _SLACK])
-    inside = np.arange(first, after)
-    if not inside.size:  # between two frames: the one on screen
-        return [max(int(first) - 1, 0)]
-    if most == 1:
-        return [int(inside[len(inside) // 2])]
-    return sorted({int(number) for number in inside[np.linspace(0, len(inside) - 1, most).round().astype(int)]})
-
-
-@lru_cache(maxsize=64)  # neighbouring questions are about the same frames
-def _jpeg(ref: ImageRef, time: float | None) -> bytes:
-    image = read_image(ref)
-    if time is not None:
-        image = with_clock(image, time)
-    return bytes(cv2.imencode(".jpg", image[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY])[1].tobytes())
+    def timeline(self, question: IntentQuestion) -> Timeline:
+        """The pictures of the list, or the frames of the video."""
+        check_media(self._dataset, question)  # a file may have become a link since
+        paths = media_paths(self._dataset, question)
+        films = [path for path in paths if path.suffix.lower() in SUFFIXES]
+        where = f"item {question.id}"
+        if (films and len(paths) > 1) or not 1 <= len(paths) <= _MOST:
+            found = f"a video among {len(paths)} files" if films else f"{len(paths)} files"
+            expected = f"1 to {_MOST} pictures, or one video"
+            raise DataError(self._dataset.root, record=where, field="media", found=found, expected=expected)
+        if films:
+            times = video_index(films[0]).times
+            start = 0.0 if question.start is None else question.start
+            return Timeline(
+                times, films[0], (start, float(times[-1]) if question.end is None else question.end), question.gaze
+            )
+        refs = tuple(ImageRef(path) for path in paths)
+        end = question.start if question.end is None else question.end
+        if question.start is None or end is None:
+            places = np.arange(len(refs), dtype=np.float64)
+            return Timeline(places, refs, (0.0, float(places[-1])), question.gaze, timed=False, listed=True)
+        first = question.start if len(refs) > 1 else end
+        return Timeline(np.linspace(first, end, len(refs)), refs, (first, end), question.gaze, listed=True)
 
 
 def _size(path: Path) -> int:

@@ -1,4 +1,4 @@
-"""Models by name: `openai:MODEL@URL`, `hf:PATH`, `replay:FILE`, `prior[:TRAIN]`, `random[:SEED]`, `oracle`.
+"""Models by name: `openai:MODEL@URL`, `hf:PATH`, `replay:FILE`, and the reference rows.
 
 The server is always named: a frame of an operation never goes to a default address.
 """
@@ -6,27 +6,36 @@ The server is always named: a frame of an operation never goes to a default addr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TypeVar
 
-from surgeval.asking._answerers import Answerer, Oracle, PriorAnswerer, RandomAnswerer, Replay
+from surgeval.asking._answerers import Answerer
 from surgeval.asking._chat_answerer import ChatAnswerer, Prompt
+from surgeval.asking._reference_rows import AlwaysAccept, AlwaysReject, Oracle, PriorAnswerer, RandomAnswerer
+from surgeval.asking._replay import Replay
 from surgeval.errors import BadInput
 from surgeval.models.chat import ChatOptions, open_chat
 from surgeval.qa.chat import public_name
-from surgeval.records import VqaQuestion
+from surgeval.records import IntentQuestion, VqaQuestion
 
 __all__ = ["open_answerer"]
 
-_EXPECTED = "openai:MODEL@URL, hf:PATH, replay:FILE, prior[:TRAIN], random[:SEED] or oracle"
+Kind = TypeVar("Kind", VqaQuestion, IntentQuestion)
+
+_EXPECTED = (
+    "openai:MODEL@URL, hf:PATH, replay:FILE, prior[:TRAIN], random[:SEED], always-reject[:SEED], always-accept[:SEED] "
+    "or oracle"
+)
 
 
 def open_answerer(
-    text: str, prompt: Prompt[VqaQuestion], train: Callable[[str], Iterable[VqaQuestion]],
-    options: ChatOptions | None = None,
-) -> Answerer[VqaQuestion]:  # fmt: skip
+    text: str, prompt: Prompt[Kind], train: Callable[[str], Iterable[Kind]], options: ChatOptions | None = None,
+    *, asked: Iterable[Kind] = (),
+) -> Answerer[Kind]:  # fmt: skip
     """The answerer that a name stands for.
 
     `prompt` says how a chat model is asked, `train(place)` gives the questions `prior` learns from ("" where no place
-    was named).
+    was named), `asked` is the set that will be asked: `always-reject` and `always-accept` learn from it which option
+    rejects a premise.
 
     >>> open_answerer("random:3", lambda question, pictures: (), lambda place: ()).identity
     'random seed=3'
@@ -42,6 +51,9 @@ def open_answerer(
         return PriorAnswerer(train(rest))
     if kind == "random":
         return RandomAnswerer(_seed(text, rest) if colon else 0)
+    if kind in (AlwaysReject.name, AlwaysAccept.name):
+        row = AlwaysReject if kind == AlwaysReject.name else AlwaysAccept
+        return row(asked, _seed(text, rest) if colon else 0)
     if text == "oracle":
         return Oracle()
     found = f"the kind {kind!r}" if colon else "no known name"

@@ -11,7 +11,7 @@ from dataclasses import astuple
 from surgeval.asking._answerers import Answered
 from surgeval.files import Column, Store
 
-__all__ = ["AnswerStore"]
+__all__ = ["AnswerStore", "ShownStore"]
 
 
 class AnswerStore(Store):
@@ -45,3 +45,19 @@ CREATE TABLE answers (
     def store(self, question: str, answered: Answered) -> None:
         """Keep an answer; on disk when this returns."""
         self.put(question, astuple(answered), replace=True)
+
+
+class ShownStore(Store):
+    """What each question was shown (`shown_record`), beside the answers; written before the answer is.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder, ShownStore(Path(folder) / "shown.sqlite") as store:
+    ...     store.put("q1", ("[]",))
+    ...     store.row("q1")
+    ('[]',)
+    """
+
+    what, table, key = "what the questions of a run were shown", "shown", "question"
+    columns = (Column("frames", str),)
+    layout = "CREATE TABLE shown (question TEXT PRIMARY KEY, frames TEXT NOT NULL) WITHOUT ROWID"

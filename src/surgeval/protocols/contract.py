@@ -18,7 +18,7 @@ from surgeval.stats import FEW_CLUSTERS, Difference, Interval, Unit
 
 if TYPE_CHECKING:
     from surgeval.datasets import Dataset
-    from surgeval.pages import Evidence
+    from surgeval.pages import Evidence, Section
 
 __all__ = ["Chapter", "Compared", "Comparison", "Demo", "Headline", "RunResult", "by_key", "few_video_notes",
            "refuse_dataset"]  # fmt: skip
@@ -122,7 +122,10 @@ class Compared:
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Comparison(Result):
-    """Two runs of one protocol on the same videos; p-values are not adjusted for their number."""
+    """Two runs of one protocol on the same videos; p-values are not adjusted for their number.
+
+    `sections` are chapters of the protocol's own for the page of the comparison.
+    """
 
     protocol: str
     a: str
@@ -130,6 +133,7 @@ class Comparison(Result):
     numbers: tuple[Compared, ...]
     settings: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    sections: tuple[Section, ...] = ()
 
     @property
     def tables(self) -> dict[str, pl.DataFrame]:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import cv2
+import numpy as np
 import polars as pl
 
 from surgeval.arrays import Image
@@ -19,7 +20,7 @@ from surgeval.errors import DataError
 from surgeval.files import atomic_file, read_parquet_file, trust_parquet
 from surgeval.pages import jpeg_bytes
 
-__all__ = ["PICTURES", "load_pictures", "save_pictures", "thumbnail"]
+__all__ = ["PICTURES", "load_pictures", "save_pictures", "side_by_side", "thumbnail"]
 
 PICTURES = 120  # kept by default
 _FILE = "pictures.parquet"
@@ -40,6 +41,22 @@ def thumbnail(image: Image) -> bytes:
     size = max(1, round(width * scale)), max(1, round(height * scale))
     small = image if scale == 1 else cv2.resize(image, size, interpolation=cv2.INTER_AREA)
     return jpeg_bytes(small)
+
+
+def side_by_side(frames: Sequence[bytes]) -> bytes | None:
+    """JPEG frames beside each other, as one small JPEG; None where there are none.
+
+    >>> frame = thumbnail(np.zeros((20, 30, 3), np.uint8))
+    >>> side_by_side([frame, frame])[:3].hex(), side_by_side([])
+    ('ffd8ff', None)
+    """
+    decoded = (cv2.imdecode(np.frombuffer(frame, np.uint8), cv2.IMREAD_COLOR) for frame in frames)
+    images = [image for image in decoded if image is not None]
+    if not images:
+        return None
+    low = min(image.shape[0] for image in images)
+    level = [cv2.resize(image, (max(1, image.shape[1] * low // image.shape[0]), low)) for image in images]
+    return thumbnail(np.hstack(level)[..., ::-1].astype(np.uint8))
 
 
 def save_pictures(folder: Path, pictures: Mapping[str, bytes]) -> None:

@@ -8,16 +8,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 from urllib.parse import urlsplit
 
 from surgeval.errors import BadInput, SurgevalError
 
-__all__ = ["FILTERED", "Chat", "ChatError", "Message", "Price", "Reply", "SeeingChat", "Usage", "parse_server",
-           "public_name"]  # fmt: skip
+__all__ = ["FILTERED", "BatchChat", "Chat", "ChatError", "JsonForm", "Message", "Price", "Reply", "SchemaChat",
+           "SeeingChat", "Usage", "parse_server", "public_name"]  # fmt: skip
 
 FILTERED = "the server's content filter withheld the reply"
 Message: TypeAlias = Mapping[str, object]  # {"role": "system" | "user" | "assistant", "content": text or parts}
+JsonForm: TypeAlias = Literal["json_schema", "json_object", "text"]  # how far a reply was held to a schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,8 @@ class Reply:
 
     `requests` counts what it took to get it (retries included), `seconds` is the time of the one that succeeded; token
     counts are 0 where the server tells none. `finish` says why a text is not whole: "length" (the token limit) or
-    "content_filter" (the server withheld the rest, and the text is no answer).
+    "content_filter" (the server withheld the rest, and the text is no answer). `form` says how a reply that was asked
+    for with a schema was held to it; None where none was.
 
     >>> Reply("CORRECT", prompt_tokens=300, completion_tokens=1).finish
     ''
@@ -38,6 +40,7 @@ class Reply:
     requests: int = 1
     finish: Literal["", "length", "content_filter"] = ""
     seconds: float = 0.0
+    form: JsonForm | None = None
 
 
 class ChatError(SurgevalError):
@@ -69,6 +72,21 @@ class SeeingChat(Chat, Protocol):
     @property
     def sees(self) -> bool:
         """Whether messages may hold pictures."""
+
+
+class SchemaChat(SeeingChat, Protocol):
+    """A chat model that holds its replies to a JSON schema as far as it can; the reply's `form` says how far."""
+
+    def complete(self, messages: Sequence[Message], *, schema: Mapping[str, object] | None = None) -> Reply:
+        """One reply, a JSON text of the schema where the model can be held to it."""
+
+
+@runtime_checkable
+class BatchChat(Protocol):
+    """A chat model that is quicker with several conversations at once."""
+
+    def complete_all(self, conversations: Sequence[Sequence[Message]]) -> Sequence[Reply | ChatError]:
+        """A reply to each, or why there is none: one that fails leaves the others alone."""
 
 
 @dataclass(frozen=True, slots=True)

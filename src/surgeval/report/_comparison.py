@@ -57,6 +57,7 @@ def write_comparison(comparison: Comparison, out: str | Path, evidence: Sequence
     sections = (
         Section("Verdict", f"{_RULE}\n\n{warnings}", findings=findings),
         Section("Overview", facts=_facts(comparison), figures=tuple(plots.values()), tables=tuple(tables)),
+        *comparison.sections,
         *((side_by_side(evidence),) if evidence else ()),
         Section("How it was computed", "\n\n".join([_COMMON, *_methods(comparison)])),
     )  # fmt: skip

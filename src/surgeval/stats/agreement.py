@@ -115,17 +115,23 @@ def count_ratings(
 def fleiss_kappa(
     table: npt.ArrayLike,
     *,
+    chance: Literal["fleiss", "randolph"] = "fleiss",
     categories: Sequence[Any] | None = None,
     clusters: Iterable[Any] | None = None,
     **drawing: Unpack[NamedDrawing],
 ) -> Agreement:
     """Fleiss' kappa of a table units × categories that counts ratings; every unit has the same number of them.
 
+    Chance agreement follows from how often each category was used; `chance="randolph"` takes every category as equally
+    likely instead (free-marginal kappa), which a rare category does not pull down.
+
     >>> table, verbs = count_ratings([["cut", "cut", "clip"], ["clip", "clip", "clip"], ["cut", "cut", "cut"]])
     >>> round(fleiss_kappa(table, categories=verbs).value, 3)
     0.55
     """
     plan = Resampling.by_drawing("a coefficient of agreement", drawing)
+    if chance not in ("fleiss", "randolph"):
+        raise BadInput(sentence("chance", None, None, repr(chance), "fleiss or randolph"))
     counts = _count_table(table)
     ratings, size = int(counts[0].sum()), counts.shape[1]
     disagree = 1 - (counts * (counts - 1)).sum(axis=1) / (ratings * (ratings - 1))
@@ -135,12 +141,14 @@ def fleiss_kappa(
         n = sums[:, -1]
         share = sums[:, :size] / (n * ratings)[:, None]
         several = (share > 0).sum(axis=1) > 1
-        return sums[:, -2] / n, np.where(several, 1 - (share**2).sum(axis=1), 0.0)
+        expected = 1 - (share**2).sum(axis=1) if chance == "fleiss" else 1 - 1 / size
+        return sums[:, -2] / n, np.where(several, expected, 0.0)
 
+    label = "Fleiss' kappa" if chance == "fleiss" else "Randolph's kappa"
     patterns = np.unique(counts, axis=0, return_inverse=True)[1].ravel().astype(np.int64)
     known = tuple(range(size)) if categories is None else tuple(categories)
     cells = Units.of(features, patterns, clusters)
-    return assess("Fleiss' kappa", cells, disagreement, plan, raters=ratings, categories=known, undefined=ONE_CATEGORY)
+    return assess(label, cells, disagreement, plan, raters=ratings, categories=known, undefined=ONE_CATEGORY)
 
 
 def _count_table(table: npt.ArrayLike) -> Ints:

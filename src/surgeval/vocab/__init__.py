@@ -8,6 +8,7 @@ from surgeval.vocab._focus import Capability, ForeignObject, capabilities, forei
 from surgeval.vocab._space import LabelSpace, from_json, label_space_names, load_labels
 from surgeval.vocab._splits import Split, fold_names, folds
 from surgeval.vocab._spoken import tools_question, triplets_question
+from surgeval.vocab._synonyms import other_instruments, spellings
 
 __all__ = [
     "Capability",
@@ -21,6 +22,8 @@ __all__ = [
     "from_json",
     "label_space_names",
     "load_labels",
+    "other_instruments",
+    "spellings",
     "tools_question",
     "track_limits",
     "triplets_question",

@@ -7,6 +7,7 @@ import json
 import socket
 import threading
 from collections.abc import Callable
+from typing import Self
 
 from surgeval.models.chat import ChatOptions, OpenAIChat
 from surgeval.qa.chat import ChatError
@@ -53,7 +54,7 @@ class Wire:
         thread.join(60)
         return said[0] if said else "the client is still waiting, or ended in a traceback"
 
-    def __enter__(self) -> Wire:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Sequence
-from fractions import Fraction
 from pathlib import Path
 
-import av
 import numpy as np
 import pytest
 from PIL import Image
+from tests.unit.asking.films import film
 
-from surgeval.asking import Answered, ShownFrame
-from surgeval.asking._media import DatasetFrames, Shown, VideoFiles, pictures
+from surgeval.asking import Answered, DatasetFrames, Shown, ShownFrame, VideoFiles, pictures
 from surgeval.datasets import MemoryDataset
 from surgeval.errors import BadInput, DataError
 from surgeval.protocols.focus import run_focus
@@ -24,18 +22,6 @@ from surgeval.vocab import LabelSpace
 
 def asked(start: float, end: float, video: str = "v1", qid: str = "q") -> VqaQuestion:
     return VqaQuestion(qid, video, start, end, "", "What?", "object_identification", "number", "1")
-
-
-def film(path: Path, frames: int = 40, rate: int = 4) -> Path:
-    """Frame n is grey of brightness 5 n."""
-    with av.open(str(path), "w", format="mp4") as container:
-        stream = container.add_stream("libx264", rate=Fraction(rate))
-        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
-        for n in range(frames):
-            pixels = np.full((48, 64, 3), 5 * n, np.uint8)
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(pixels, format="rgb24")))
-        container.mux(stream.encode())
-    return path
 
 
 def brightness(picture: ShownFrame) -> float:

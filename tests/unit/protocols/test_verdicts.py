@@ -17,6 +17,7 @@ from surgeval.datasets import MemoryDataset
 from surgeval.protocols.contract import RunResult
 from surgeval.protocols.focus import verdict as focus
 from surgeval.protocols.focus.method import score_focus
+from surgeval.protocols.intent import verdict as intent
 from surgeval.protocols.quality import verdict as quality
 from surgeval.protocols.surgxbench import verdict as surgx
 from surgeval.protocols.triplets import verdict as triplets
@@ -536,7 +537,8 @@ def test_fewer_unusable_frames_never_make_the_grade_worse(bad: int, less: int) -
 # the documents
 
 
-@pytest.mark.parametrize("module", [surgx, triplets, focus, quality], ids=lambda module: module.__name__.split(".")[2])
+@pytest.mark.parametrize("module", [surgx, triplets, focus, intent, quality],
+                         ids=lambda module: module.__name__.split(".")[2])  # fmt: skip
 def test_every_rule_stands_in_the_documents_word_for_word(module: Any) -> None:
     text = " ".join(DOCS.read_text("utf-8").split())
     for rule in module.RULES.values():

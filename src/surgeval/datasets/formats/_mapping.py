@@ -69,11 +69,7 @@ class BoxMap:
     @classmethod
     def load(cls, path: Path) -> BoxMap:
         """From a `.toml` or `.json` file."""
-        data = parsed(path)
-        if data is None:
-            text = read_text(path, raise_errors, MAX_BYTES) or ""
-            raise DataError(path, found=_why(path, text), expected="a mapping in TOML (or JSON, named .json)")
-        return cls.from_json(data, str(path))
+        return cls.from_json(mapping_table(path), str(path))
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], file: str = "mapping") -> BoxMap:
@@ -133,6 +129,15 @@ def fields(template: str) -> frozenset[str]:
     ['number', 'video']
     """
     return frozenset(match[1] for match in _FIELD.finditer(template))
+
+
+def mapping_table(path: Path) -> dict[str, Any]:
+    """The content of a mapping file, which must be a table."""
+    data = parsed(path)
+    if data is None:
+        text = read_text(path, raise_errors, MAX_BYTES) or ""
+        raise DataError(path, found=_why(path, text), expected="a mapping in TOML (or JSON, named .json)")
+    return data
 
 
 def parsed(path: Path) -> dict[str, Any] | None:

@@ -1,6 +1,6 @@
 """Opening files that nobody vouches for: bounded, regular, checked; images, videos, outlines and their geometry."""
 
-from surgeval.datasets.io._json import NOTHING, read_bytes, read_json, read_lines, read_text
+from surgeval.datasets.io._json import NOTHING, read_bytes, read_json, read_lines, read_text, told_json
 from surgeval.datasets.io._layout import folders, names
 from surgeval.datasets.io._values import Place, as_float, shown
 from surgeval.datasets.io._video import SUFFIXES, video_files
@@ -17,5 +17,6 @@ __all__ = [
     "read_lines",
     "read_text",
     "shown",
+    "told_json",
     "video_files",
 ]

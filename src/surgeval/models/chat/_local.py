@@ -1,8 +1,9 @@
 """A chat model from a local folder of transformers weights: greedy, thinking off, nothing fetched, no remote code.
 
 A folder whose configuration is an image-text model's is opened as one and sees the pictures in messages; any other is a
-language model that is asked in text. transformers and torch come with `surgeval[models]` and are imported by name, when
-a model is opened, so that light packages above this one stay free of them.
+language model that is asked in text. Conversations are answered in batches, padded on the left. transformers and torch
+come with `surgeval[models]` and are imported by name when a model is opened: light packages above this one stay free of
+them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ import hashlib
 import io
 import threading
 import time
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -25,6 +28,7 @@ from surgeval.qa.chat import ChatError, Message, Reply
 __all__ = ["LocalChat"]
 
 _SAMPLE = 1 << 16
+_FAILURES = (RuntimeError, ValueError, IndexError)  # out of memory, prompt longer than the context, template
 _DATA = "data:image/jpeg;base64,"
 
 
@@ -47,7 +51,8 @@ class LocalChat:
             config = transformers.AutoConfig.from_pretrained(self._path, **local)
             self.sees = type(config) in transformers.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING
             if self.sees:
-                self._processor = transformers.AutoProcessor.from_pretrained(self._path, **local)
+                # Pillow's image processors need no torchvision, and give the same pixels on every machine.
+                self._processor = transformers.AutoProcessor.from_pretrained(self._path, backend="pil", **local)
                 self._tokenizer = self._processor.tokenizer
                 self._model = transformers.AutoModelForImageTextToText.from_pretrained(
                     self._path, dtype="auto", **local
@@ -61,6 +66,10 @@ class LocalChat:
             raise DataError(path, found=first[:160], expected=expected) from None
         if not self._processor.chat_template:
             raise DataError(path, found="a tokenizer without chat template", expected="an instruction-tuned model")
+        self._tokenizer.padding_side = "left"  # a reply continues the last token of its row
+        if self._tokenizer.pad_token_id is None:
+            self._tokenizer.pad_token = self._tokenizer.eos_token
+        self._ends = _ids(self._model.generation_config.eos_token_id) | _ids(self._tokenizer.eos_token_id)
         self._model.eval().to("cuda" if self._torch.cuda.is_available() else "cpu")
         self._identity = f"hf {_fingerprint(self._path)} max_tokens={max_tokens}"
 
@@ -69,34 +78,99 @@ class LocalChat:
         """A fingerprint of the folder: the same weights under another path are the same model."""
         return self._identity
 
-    def complete(self, messages: Sequence[Message]) -> Reply:
-        """The most likely reply."""
-        with self._lock, self._torch.inference_mode():
-            began = time.perf_counter()
-            try:
-                inputs = self._inputs(messages).to(self._model.device)
-                output = self._model.generate(
-                    **inputs, max_new_tokens=self._max_tokens, do_sample=False,
-                    temperature=None, top_p=None, top_k=None,
-                    pad_token_id=self._tokenizer.pad_token_id or self._tokenizer.eos_token_id,
-                )  # fmt: skip
-            except (RuntimeError, ValueError) as error:  # out of memory, prompt longer than the context, template
-                first = (str(error).splitlines() or [type(error).__name__])[0]
-                raise ChatError(f"{self._path.name}: {first[:160]}") from None
-            asked = int(inputs["input_ids"].shape[1])
-            new = output[0, asked:]
-            text, seconds = self._tokenizer.decode(new, skip_special_tokens=True), time.perf_counter() - began
-            return Reply(text, asked, len(new), 1, "length" if len(new) >= self._max_tokens else "", seconds)
+    def complete(self, messages: Sequence[Message], *, schema: Mapping[str, object] | None = None) -> Reply:
+        """The most likely reply; nothing holds it to a schema."""
+        (reply,) = self.complete_all([messages])
+        if isinstance(reply, ChatError):
+            raise reply
+        return reply if schema is None else replace(reply, form="text")
 
-    def _inputs(self, messages: Sequence[Message]) -> Any:
-        options: dict[str, Any] = {
-            "add_generation_prompt": True, "tokenize": True, "return_tensors": "pt", "return_dict": True,
-        }  # fmt: skip
-        if self.sees:
-            return self._processor.apply_chat_template([_seen(message) for message in messages], **options)
-        return self._tokenizer.apply_chat_template(
-            [dict(message) for message in messages], enable_thinking=False, **options
+    def complete_all(self, conversations: Sequence[Sequence[Message]]) -> list[Reply | ChatError]:
+        """The most likely replies; `seconds` of each is its share of the time of the batch."""
+        replies: dict[int, Reply | ChatError] = {}
+        alike: defaultdict[int, list[_Turn]] = defaultdict(list)
+        for number, messages in enumerate(conversations):
+            try:
+                turn = _Turn(number, [self._message(message) for message in messages])
+            except (ChatError, OSError, ValueError) as error:
+                replies[number] = self._failed(error)
+            else:
+                alike[len(turn.pictures)].append(turn)  # processors want as many pictures in every row
+        with self._lock, self._torch.inference_mode():
+            for turns in alike.values():
+                replies |= self._answered(turns)
+        return [replies[number] for number in range(len(conversations))]
+
+    def _answered(self, turns: Sequence[_Turn]) -> dict[int, Reply | ChatError]:
+        """The replies to one padded batch; where it fails, to its halves, so that a bad row fails alone."""
+        began = time.perf_counter()
+        try:
+            rows = self._generate(turns)
+        except _FAILURES as error:
+            if len(turns) == 1:
+                return {turns[0].number: self._failed(error)}
+            del error  # and with it the tensors that its traceback holds
+        else:
+            seconds = (time.perf_counter() - began) / len(turns)
+            return {turn.number: replace(reply, seconds=seconds) for turn, reply in zip(turns, rows, strict=True)}
+        if self._torch.cuda.is_available():
+            self._torch.cuda.empty_cache()
+        half = len(turns) // 2
+        return self._answered(turns[:half]) | self._answered(turns[half:])
+
+    def _generate(self, turns: Sequence[_Turn]) -> list[Reply]:
+        inputs = self._inputs(turns).to(self._model.device)
+        output = self._model.generate(
+            **inputs, max_new_tokens=self._max_tokens, do_sample=False, temperature=None, top_p=None, top_k=None,
+            pad_token_id=self._tokenizer.pad_token_id,
+        )  # fmt: skip
+        asked = inputs["attention_mask"].sum(1).tolist()
+        rows = output[:, inputs["input_ids"].shape[1] :]
+        return [self._reply(int(count), row.tolist()) for count, row in zip(asked, rows, strict=True)]
+
+    def _reply(self, asked: int, row: list[int]) -> Reply:
+        """A row up to its end token: what follows is padding to the longest of the batch."""
+        end = next((place + 1 for place, token in enumerate(row) if token in self._ends), len(row))
+        text = self._tokenizer.decode(row[:end], skip_special_tokens=True)
+        return Reply(text, asked, end, 1, "length" if end >= self._max_tokens else "")
+
+    def _inputs(self, turns: Sequence[_Turn]) -> Any:
+        """The rows of a batch, padded, with their pictures."""
+        options = {} if self.sees else {"enable_thinking": False}
+        texts = self._processor.apply_chat_template(
+            [turn.messages for turn in turns], add_generation_prompt=True, tokenize=False, **options
         )
+        begin = self._tokenizer.bos_token  # most templates write it themselves
+        written: dict[str, Any] = {"add_special_tokens": self.sees and not (begin and texts[0].startswith(begin))}
+        if self.sees and turns[0].pictures:
+            written["images"] = [turn.pictures for turn in turns]
+        return self._processor(text=texts, padding=True, return_tensors="pt", **written)
+
+    def _message(self, message: Message) -> dict[str, object]:
+        return _seen(message) if self.sees else dict(message)
+
+    def _failed(self, error: Exception) -> ChatError:
+        first = (str(error).splitlines() or [type(error).__name__])[0]
+        return ChatError(first if isinstance(error, ChatError) else f"{self._path.name}: {first[:160]}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """A conversation of a batch as the processor takes it, and its place."""
+
+    number: int
+    messages: list[dict[str, object]]
+
+    @property
+    def pictures(self) -> list[Any]:
+        """Its pictures in order."""
+        contents = [message["content"] for message in self.messages]
+        parts = (part for content in contents if isinstance(content, list) for part in content)
+        return [part["image"] for part in parts if part["type"] == "image"]
+
+
+def _ids(value: object) -> set[int]:
+    return {value} if isinstance(value, int) else set(value) if isinstance(value, list | tuple) else set()
 
 
 def _seen(message: Message) -> dict[str, object]:

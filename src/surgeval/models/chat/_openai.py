@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,11 +23,13 @@ from surgeval.errors import BadInput
 from surgeval.models.chat._http import HttpError, HttpReply, post, proxy_of
 from surgeval.models.chat._replies import FailedReply, error_of, read_reply, retry_after
 from surgeval.models.chat._secrets import read_key, secrets_of
-from surgeval.qa.chat import ChatError, Message, Reply, SeeingChat, parse_server, public_name
+from surgeval.qa.chat import ChatError, JsonForm, Message, Reply, SchemaChat, parse_server, public_name
 
 __all__ = ["ChatOptions", "OpenAIChat", "open_chat"]
 
 _TRANSIENT = frozenset({408, 409, 425, 429})
+_NAMES_FORM = re.compile(rb"response_format|json_schema|json_object|guided_json")  # however the refusal is worded
+_NAMES_SEED = re.compile(rb"\bseed\b")
 _LONGEST_WAIT = 1e6  # seconds; no operating system waits for ever
 
 
@@ -33,7 +37,8 @@ _LONGEST_WAIT = 1e6  # seconds; no operating system waits for ever
 class ChatOptions:
     """Decoding and patience. `timeout` is of one request from its connection to the last byte of its reply.
 
-    `tries` counts the first one; waits double from `backoff` and never exceed `max_wait`.
+    `tries` counts the first one; waits double from `backoff` and never exceed `max_wait`. `seed` is sent where one is
+    given and the server takes it.
 
     >>> ChatOptions(timeout=-1)
     Traceback (most recent call last):
@@ -46,6 +51,7 @@ class ChatOptions:
     tries: int = 5
     backoff: float = 1.0
     max_wait: float = 60.0
+    seed: int | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.timeout <= _LONGEST_WAIT:
@@ -54,7 +60,7 @@ class ChatOptions:
             raise BadInput(f"temperature: found {self.temperature:g}, expected a finite number")
 
 
-def open_chat(name: str, options: ChatOptions | None = None, *, role: str = "model") -> SeeingChat:
+def open_chat(name: str, options: ChatOptions | None = None, *, role: str = "model") -> SchemaChat:
     """The model that a name (`openai:MODEL@URL`, `hf:PATH`) stands for; `role` is what messages call it.
 
     >>> open_chat("openai:vlm@http://localhost:8000/v1").sees
@@ -69,6 +75,28 @@ def open_chat(name: str, options: ChatOptions | None = None, *, role: str = "mod
 
         return LocalChat(rest, options.max_tokens)
     raise BadInput(f"{role} {public_name(name)!r}: found the kind {kind!r}, expected openai or hf")
+
+
+@dataclass(frozen=True, slots=True)
+class _Accepted:
+    """What a server is sent, as far as it is known to take it."""
+
+    decoding: Mapping[str, Any]
+    form: JsonForm = "json_schema"
+
+    def without(self, detail: Mapping[str, Any], body: bytes, form: JsonForm | None) -> _Accepted | None:
+        """The same without what the server's refusal names; None where it names nothing that could be left out."""
+        parameter, code = detail.get("param"), str(detail.get("code") or "")
+        if isinstance(parameter, str) and parameter in self.decoding and code.startswith("unsupported"):
+            decoding = {name: value for name, value in self.decoding.items() if name != parameter}
+            if parameter == "max_tokens":
+                decoding["max_completion_tokens"] = self.decoding["max_tokens"]
+            return replace(self, decoding=decoding)
+        if form in ("json_schema", "json_object") and _NAMES_FORM.search(body):
+            return replace(self, form="json_object" if form == "json_schema" else "text")
+        if "seed" in self.decoding and _NAMES_SEED.search(body):
+            return replace(self, decoding={name: value for name, value in self.decoding.items() if name != "seed"})
+        return None
 
 
 class OpenAIChat:
@@ -96,28 +124,41 @@ class OpenAIChat:
             "Content-Type": "application/json", "Accept": "application/json", "User-Agent": f"surgeval/{__version__}",
             "Authorization": f"Bearer {key or 'none'}",
         }  # fmt: skip
-        # Newer models refuse one of these; the first refusal teaches us the spelling that this server wants.
-        self._decoding: dict[str, Any] = {
-            "max_tokens": self._options.max_tokens,
-            "temperature": self._options.temperature,
-        }
+        # Some servers refuse one of these; the first refusal teaches us what this one wants.
+        decoding = {"max_tokens": self._options.max_tokens, "temperature": self._options.temperature}
+        if self._options.seed is not None:
+            decoding["seed"] = self._options.seed
+        self._accepted, self._lock = _Accepted(decoding), threading.Lock()
 
     @property
     def identity(self) -> str:
         """Model, server and decoding settings; of a query in the server's address only the names."""
-        return f"openai {self._model} {self._name} max_tokens={self._options.max_tokens} t={self._options.temperature}"
+        options = self._options
+        seed = "" if options.seed is None else f" seed={options.seed}"
+        return f"openai {self._model} {self._name} max_tokens={options.max_tokens} t={options.temperature}{seed}"
 
-    def complete(self, messages: Sequence[Message]) -> Reply:
-        """Ask, and ask again after what may pass: time-outs, 429 and 5xx, resets, bodies without a reply."""
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The decoding settings that the server takes, as far as it has been asked, and how it is held to a schema."""
+        return {**self._accepted.decoding, "form": self._accepted.form}
+
+    def complete(self, messages: Sequence[Message], *, schema: Mapping[str, object] | None = None) -> Reply:
+        """Ask, and ask again after what may pass: time-outs, 429 and 5xx, resets, bodies without a reply.
+
+        With a schema the server is asked for JSON of it, or for any JSON, or in plain text, whichever it takes first.
+        """
         problem = "no try was allowed"
-        requests = 0
-        for left in reversed(range(max(1, self._options.tries))):
+        requests, left = 0, max(1, self._options.tries)
+        while left:
             requests += 1
             began = time.perf_counter()
-            outcome = self._once(messages)
+            outcome = self._once(messages, schema)
             if isinstance(outcome, Reply):
                 text = None if outcome.text is None else self._secrets.hide(outcome.text)
                 return replace(outcome, text=text, requests=requests, seconds=time.perf_counter() - began)
+            if outcome.learnt:
+                continue  # asked again in the server's own way at once, which happens only so often
+            left -= 1
             problem = _short(self._secrets.hide(outcome.problem))  # hidden first: half a key is a secret too
             if not outcome.transient:
                 break
@@ -131,17 +172,22 @@ class OpenAIChat:
             requests=requests,
         )
 
-    def _once(self, messages: Sequence[Message]) -> Reply | FailedReply:
-        asked = {"model": self._model, "messages": [dict(message) for message in messages], **self._decoding}
+    def _once(self, messages: Sequence[Message], schema: Mapping[str, object] | None) -> Reply | FailedReply:
+        accepted = self._accepted
+        form = None if schema is None else accepted.form
+        asked = {"model": self._model, "messages": [dict(message) for message in messages], **accepted.decoding}
+        if schema is not None and accepted.form != "text":
+            asked["response_format"] = _response_format(accepted.form, schema)
         try:
             reply = post(self._endpoint, json.dumps(asked).encode(), self._headers, self._options.timeout)
         except HttpError as error:
             return FailedReply(str(error), error.again)
         if 200 <= reply.status < 300:
-            return read_reply(reply.body)
-        return self._refused(reply)
+            read = read_reply(reply.body)
+            return replace(read, form=form) if isinstance(read, Reply) else read
+        return self._refused(reply, accepted, form)
 
-    def _refused(self, reply: HttpReply) -> Reply | FailedReply:
+    def _refused(self, reply: HttpReply, accepted: _Accepted, form: JsonForm | None) -> Reply | FailedReply:
         code, detail = reply.status, error_of(reply.body)
         if 300 <= code < 400 and "location" in reply.headers:
             place = _place(self._endpoint, self._secrets.hide(reply.headers["location"]))
@@ -150,23 +196,20 @@ class OpenAIChat:
             )
         if code == 400 and detail.get("code") == "content_filter":
             return Reply(None, finish="content_filter")
-        if code == 400 and self._adapt(detail):
-            return FailedReply(f"HTTP {code}", wait=0.0)
+        if code in (400, 422) and (learnt := accepted.without(detail, reply.body, form)) is not None:
+            with self._lock:
+                if self._accepted is accepted:  # else another thread has learnt something since: ask as it says
+                    self._accepted = learnt
+            return FailedReply(f"HTTP {code}", learnt=True)
         said = detail.get("message") or reply.body.decode(errors="replace") or "no text"
         transient = code in _TRANSIENT or code >= 500
         return FailedReply(f"HTTP {code} ({said})", transient, retry_after(reply.headers))
 
-    def _adapt(self, detail: Mapping[str, Any]) -> bool:
-        """Drop or rename the decoding parameter that the server names as unsupported."""
-        parameter, code = detail.get("param"), str(detail.get("code") or "")
-        decoding = dict(self._decoding)
-        if not code.startswith("unsupported") or not isinstance(parameter, str) or parameter not in decoding:
-            return False
-        del decoding[parameter]
-        if parameter == "max_tokens":
-            decoding["max_completion_tokens"] = self._options.max_tokens
-        self._decoding = decoding
-        return True
+
+def _response_format(form: JsonForm, schema: Mapping[str, object]) -> dict[str, object]:
+    if form == "json_object":
+        return {"type": "json_object"}
+    return {"type": "json_schema", "json_schema": {"name": "reply", "schema": dict(schema), "strict": True}}
 
 
 def _place(asked: str, location: str) -> str:

@@ -19,11 +19,16 @@ _SHOWN = 1 << 16  # characters of an unreadable body that are looked at
 
 @dataclass(frozen=True, slots=True)
 class FailedReply:
-    """Why there is no reply, whether asking again may help, and how long the server wants to be left alone."""
+    """Why there is no reply, whether asking again may help, and how long the server wants to be left alone.
+
+    `learnt` is set where the server said which of our settings it does not take: the same question, asked without it,
+    is no second try.
+    """
 
     problem: str
     transient: bool = True
     wait: float | None = None
+    learnt: bool = False
 
 
 def read_reply(body: bytes) -> Reply | FailedReply:

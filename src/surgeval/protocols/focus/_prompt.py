@@ -56,10 +56,14 @@ def question_messages(question: VqaQuestion, pictures: Sequence[ShownFrame] = ()
     parts: list[dict[str, object]] = []
     for picture in pictures:
         url = f"data:image/jpeg;base64,{base64.b64encode(picture.jpeg).decode()}"
-        parts.append({"type": "text", "text": f"Frame at {clock(picture.time)}:"})
+        parts.append({"type": "text", "text": _caption(picture)})
         parts.append({"type": "image_url", "image_url": {"url": url}})
     parts.append({"type": "text", "text": text})
     return {"role": "system", "content": _SYSTEM}, {"role": "user", "content": parts}
+
+
+def _caption(picture: ShownFrame) -> str:
+    return "Frame:" if picture.time is None else f"Frame at {clock(picture.time)}:"
 
 
 def _form(question: VqaQuestion) -> str:

@@ -12,8 +12,6 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 
-import cv2
-import numpy as np
 import polars as pl
 
 from surgeval.asking import (
@@ -28,20 +26,20 @@ from surgeval.asking import (
     pictures,
     question_units,
 )
-from surgeval.engine import Manifest, RunSummary, fingerprint, load_cases, run
+from surgeval.engine import Manifest, fingerprint, load_cases, run
 from surgeval.errors import BadInput, DataError, printable
 from surgeval.files import write_atomically
 from surgeval.models.chat import ChatOptions
+from surgeval.protocols.asked import AskedRun
 from surgeval.protocols.focus._files import as_sources
 from surgeval.protocols.focus._prompt import PROMPT_VERSION, question_messages
 from surgeval.protocols.focus._rules import latency_limit
 from surgeval.protocols.focus._sources import QuestionSet, open_questions
 from surgeval.protocols.focus._stored import SCORES
-from surgeval.protocols.pictures import save_pictures, thumbnail
-from surgeval.qa.chat import Usage, public_name
+from surgeval.protocols.pictures import save_pictures, side_by_side
+from surgeval.qa.chat import public_name
 from surgeval.qa.formats import formats
 from surgeval.records import Answer, VqaQuestion
-from surgeval.results import Result
 
 __all__ = ["FocusRun", "run_focus"]
 
@@ -53,23 +51,15 @@ _SCHEMA = {
 }  # fmt: skip
 
 
-_STATUS = {"ok": "answered", "missing": "without a response"}  # what a count of answers is called
-
-
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class FocusRun(Result):
+class FocusRun(AskedRun):
     """A finished run: one row per question in `answers` (`qID`, `video`, `status`, `reason`, `content`, `latency`, …).
 
     `media` says what the model saw. `judged` says whether some answers need judges.
     """
 
-    folder: Path
-    model: str
     media: str
-    answers: pl.DataFrame
-    summary: RunSummary
     judged: bool
-    notes: tuple[str, ...] = ()
     look: Callable[[str], bytes | None] = field(default=lambda _question: None)
 
     def pictures(self, count: int, results: pl.DataFrame | None = None) -> dict[str, bytes]:
@@ -91,37 +81,9 @@ class FocusRun(Result):
         """Requests, references and responses: what `score_focus` takes."""
         return self.folder / "requests.json", self.folder / "references.json", self.folder / "responses.json"
 
-    @property
-    def counts(self) -> Mapping[str, int]:
-        """Questions by status."""
-        return dict(self.answers.group_by("status").len().sort("status").iter_rows())
-
-    @property
-    def unasked(self) -> int:
-        """Questions that a failure left without an answer; a file without a response is no failure of a model."""
-        return sum(count for status, count in self.counts.items() if status not in ("ok", "missing"))
-
-    @property
-    def usage(self) -> Usage:
-        """Requests and tokens of the answers; `usage.cost(Price(…))` is what they cost."""
-        spent = self.answers.select(pl.col("requests", "prompt_tokens", "completion_tokens").sum())
-        return Usage(*spent.row(0))
-
-    @property
-    def tables(self) -> dict[str, pl.DataFrame]:
-        """`answers`: one row per question."""
-        return {"answers": self.answers}
-
-    def __repr__(self) -> str:
-        return f"FocusRun of {self.model}: {self._said}"
-
-    @property
-    def _said(self) -> str:
-        return ", ".join(f"{count} {_STATUS.get(status, status)}" for status, count in self.counts.items())
-
     def __str__(self) -> str:
         shown = "no frames shown" if self.media == "none" else "frames shown"
-        return "\n".join((str(self.summary), f"{self.model}: {self._said}; {shown}", *self.notes))
+        return "\n".join((str(self.summary), f"{self.model}: {self.said}; {shown}", *self.notes))
 
 
 def run_focus(
@@ -206,13 +168,13 @@ def run_focus(
 class _Window:
     """The frames that a question is about, small and side by side, also where the model did not look at them."""
 
-    eyes: Media | None
+    eyes: Media[VqaQuestion] | None
     question_set: QuestionSet
     questions: Mapping[str, VqaQuestion]
     shown: Shown
 
     @cached_property
-    def media(self) -> Media | None:
+    def media(self) -> Media[VqaQuestion] | None:
         """What the model looked through, or the frames of the dataset."""
         return self.eyes or _frames_of(self.question_set, {question.video for question in self.questions.values()})
 
@@ -224,18 +186,12 @@ class _Window:
             frames = pictures(self.media, self.questions[name], replace(self.shown, frames=_BESIDE))
         except DataError:
             return None  # the answer says what was wrong with the frame
-        decoded = (cv2.imdecode(np.frombuffer(frame.jpeg, np.uint8), cv2.IMREAD_COLOR) for frame in frames)
-        images = [image for image in decoded if image is not None]
-        if not images:
-            return None
-        low = min(image.shape[0] for image in images)
-        level = [cv2.resize(image, (max(1, image.shape[1] * low // image.shape[0]), low)) for image in images]
-        return thumbnail(np.hstack(level)[..., ::-1])
+        return side_by_side([frame.jpeg for frame in frames])
 
 
 def _media(
     answerer: Answerer[VqaQuestion], question_set: QuestionSet, questions: tuple[VqaQuestion, ...], folder: Path | None
-) -> Media | None:
+) -> Media[VqaQuestion] | None:
     videos = {question.video for question in questions}
     if folder is not None:
         films = VideoFiles(folder, videos)  # checked also for a model that does not look: it was named for a reason
@@ -243,14 +199,14 @@ def _media(
     return _frames_of(question_set, videos) if answerer.looks else None
 
 
-def _frames_of(question_set: QuestionSet, videos: set[str]) -> Media | None:
+def _frames_of(question_set: QuestionSet, videos: set[str]) -> Media[VqaQuestion] | None:
     """The frames of the dataset that the questions are of, where it has any."""
     if question_set.dataset is None or question_set.dataset.format == "focus":
         return None
     return DatasetFrames(question_set.dataset, videos)
 
 
-def _notes(answerer: Answerer[VqaQuestion], eyes: Media | None) -> tuple[str, ...]:
+def _notes(answerer: Answerer[VqaQuestion], eyes: Media[VqaQuestion] | None) -> tuple[str, ...]:
     if eyes is not None or not answerer.costly:
         return ()
     if answerer.looks:

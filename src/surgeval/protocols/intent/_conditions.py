@@ -5,73 +5,53 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias, get_args
+from dataclasses import replace
+from typing import Literal, TypeAlias, TypeVar, get_args
 
 from surgeval.errors import BadInput
-from surgeval.protocols.intent._cases import case_id, rotation
-from surgeval.protocols.intent._items import ItemSet
+from surgeval.protocols.intent._cases import case_id, rotation, split_id
+from surgeval.protocols.intent._items import ItemSet, OpenedItems
 from surgeval.records import IntentQuestion
 
-__all__ = ["DEFAULT_INTERVENTIONS", "INTERVENTIONS", "AskedItem", "Intervention", "asked_again", "asked_first",
-           "chosen_interventions", "has_gaze", "numbers_asked", "stratified"]  # fmt: skip
+__all__ = ["DEFAULT_INTERVENTIONS", "INTERVENTIONS", "Intervention", "asked_again", "asked_first",
+           "chosen_interventions", "has_gaze", "numbers_asked", "of_split", "own_option", "posed",
+           "stratified"]  # fmt: skip
 
 Intervention: TypeAlias = Literal["gaze", "text-only", "again", "order", "wrong-gaze"]
 INTERVENTIONS: tuple[Intervention, ...] = get_args(Intervention)
 DEFAULT_INTERVENTIONS: tuple[Intervention, ...] = ("gaze", "text-only", "again")
+AnySet = TypeVar("AnySet", bound=ItemSet)
 _LOOKING = frozenset({"gaze", "text-only", "wrong-gaze"})  # nothing changes for one who is shown no pictures
 
 
-@dataclass(frozen=True, slots=True)
-class AskedItem:
-    """One item under one condition: the question that is put to a model.
+def posed(item: IntentQuestion, condition: str = "plain") -> IntentQuestion:
+    """One item under one condition, as a question of its own: what is asked, by the id `ITEM@CONDITION`.
+
+    Its id says the condition, and with it whether pictures are shown and gaze is drawn on them.
 
     >>> item = IntentQuestion("i1", "s", "v", (), "spatial", "absolute", "Where?", ("left", "right", "top"), answer=0)
-    >>> asked = AskedItem(item, "rotated-1")
-    >>> asked.id, asked.options, asked.own_option(0)
-    ('i1@rotated-1', ('right', 'top', 'left'), 1)
+    >>> asked = posed(item, "rotated-1")
+    >>> asked.id, asked.options, asked.answer
+    ('i1@rotated-1', ('right', 'top', 'left'), 2)
     """
+    shift = rotation(condition) % len(item.options)
+    return replace(
+        item,
+        id=case_id(item.id, condition),
+        options=item.options[shift:] + item.options[:shift],
+        answer=(item.answer - shift) % len(item.options),
+        labels=item.labels[shift:] + item.labels[:shift],
+    )
 
-    item: IntentQuestion
-    condition: str = "plain"
 
-    @property
-    def id(self) -> str:
-        """`ITEM@CONDITION`."""
-        return case_id(self.item.id, self.condition)
+def own_option(question: IntentQuestion, shown: int | None) -> int | None:
+    """An option of a posed item as shown → its index in the item's own order.
 
-    @property
-    def video(self) -> str:
-        """The cluster of the item."""
-        return self.item.cluster
-
-    @property
-    def question(self) -> str:
-        """The stem."""
-        return self.item.question
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        """The options in the order in which they are shown."""
-        shift = self._shift
-        return self.item.options[shift:] + self.item.options[:shift]
-
-    @property
-    def answer(self) -> int:
-        """The right one of the options as they are shown."""
-        return (self.item.answer - self._shift) % len(self.item.options)
-
-    def own_option(self, shown: int | None) -> int | None:
-        """An option as shown → its index in the item's own order."""
-        return None if shown is None else (shown + self._shift) % len(self.item.options)
-
-    def shown_option(self, own: int) -> int:
-        """An option of the item's own order → its index as shown."""
-        return (own - self._shift) % len(self.item.options)
-
-    @property
-    def _shift(self) -> int:
-        return rotation(self.condition) % len(self.item.options)
+    >>> item = IntentQuestion("i1", "s", "v", (), "spatial", "absolute", "Where?", ("left", "right", "top"), answer=0)
+    >>> own_option(posed(item, "rotated-1"), 0)
+    1
+    """
+    return None if shown is None else (shown + rotation(split_id(question.id)[1])) % len(question.options)
 
 
 def chosen_interventions(text: str) -> tuple[Intervention, ...]:
@@ -98,7 +78,7 @@ def has_gaze(item: IntentQuestion) -> bool:
     return bool(item.gaze and item.media and timed)
 
 
-def asked_first(item_set: ItemSet, interventions: Iterable[Intervention], *, looks: bool) -> tuple[AskedItem, ...]:
+def asked_first(item_set: ItemSet, interventions: Iterable[Intervention], *, looks: bool) -> tuple[IntentQuestion, ...]:
     """Every item as it is and under the conditions; failed traps are asked `again` when they are known.
 
     Gaze, right or wrong, needs items that have one. Twins are not asked in another order: they are there to be paired
@@ -117,11 +97,11 @@ def asked_first(item_set: ItemSet, interventions: Iterable[Intervention], *, loo
         conditions += ["text-only"] if "text-only" in wanted and item.media else []
         if "order" in wanted and item.id not in item_set.named:
             conditions += [f"rotated-{shift}" for shift in range(1, len(item.options))]
-        made += [AskedItem(item, condition) for condition in conditions]
+        made += [posed(item, condition) for condition in conditions]
     return tuple(made)
 
 
-def asked_again(item_set: ItemSet, choices: Mapping[str, int | None]) -> tuple[AskedItem, ...]:
+def asked_again(item_set: ItemSet, choices: Mapping[str, int | None]) -> tuple[IntentQuestion, ...]:
     """The traps that were failed: `choices` has the option chosen by each item that was answered.
 
     >>> trap = IntentQuestion("t", "s", "v", (), "spatial", "absolute", "?", ("a", "b"), answer=0, trap="perceptual")
@@ -129,22 +109,35 @@ def asked_again(item_set: ItemSet, choices: Mapping[str, int | None]) -> tuple[A
     ['t@again']
     """
     failed = (item for item in item_set.traps if item.id in choices and choices[item.id] != item.answer)
-    return tuple(AskedItem(item, "again") for item in failed)
+    return tuple(posed(item, "again") for item in failed)
 
 
-def numbers_asked(asked: Sequence[AskedItem], traps: int, *, again: bool) -> str:
+def numbers_asked(asked: Sequence[IntentQuestion], traps: int, *, again: bool) -> str:
     """How much will be asked, in words, before it is.
 
     >>> numbers_asked([], 3, again=True)
     '0 questions, and the failed ones of 3 traps again'
     """
-    kinds = Counter("order" if rotation(one.condition) else one.condition for one in asked)
+    conditions = (split_id(question.id)[1] for question in asked)
+    kinds = Counter("order" if rotation(condition) else condition for condition in conditions)
     parts = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
     said = f"{len(asked)} questions" + (f" ({parts})" if len(kinds) > 1 else "")
     return f"{said}, and the failed ones of {traps} traps again" if again and traps else said
 
 
-def stratified(item_set: ItemSet, limit: int | None, seed: int = 0) -> tuple[ItemSet, str]:
+def of_split(item_set: OpenedItems, split: str | None) -> tuple[OpenedItems, str]:
+    """The items of the videos of one split, and a label; all items have no label."""
+    if split is None:
+        return item_set, ""
+    videos = {video.name: video.split for video in item_set.dataset.videos()}
+    kept = tuple(item for item in item_set.items if videos.get(item.cluster) == split)
+    if not kept:
+        known = ", ".join(sorted({name for name in videos.values() if name})) or "none"
+        raise BadInput(f"split: found no item of {split!r:.60}, expected one of the splits of the data: {known}")
+    return replace(item_set, items=kept), f"split {split}, {len(kept)} of {len(item_set.items)} items"
+
+
+def stratified(item_set: AnySet, limit: int | None, seed: int = 0) -> tuple[AnySet, str]:
     """A subset of at most so many items, spread over skills and traps, and its label; all items have no label.
 
     A trap brings its twins along: they are nothing without each other. The draw is the same for the same items.

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
+from surgeval.asking import Rejections
 from surgeval.datasets import Dataset, check_media, intent_record, open_dataset, read_intent_items
 from surgeval.errors import BadInput, DataError, printable
 from surgeval.files import write_atomically
 from surgeval.records import IntentQuestion
 
-__all__ = ["ITEMS", "ItemSet", "load_items", "open_items", "rejecting_options", "save_items"]
+__all__ = ["ITEMS", "ItemSet", "OpenedItems", "load_items", "open_items", "rejecting_options", "save_items"]
 
 ITEMS = "items.jsonl"  # in a run's folder: the items as they were asked
 
 
 @dataclass(frozen=True)
 class ItemSet:
-    """Items in their order, the dataset that holds their pictures, and which clusters are for training."""
+    """Items in their order, and which clusters are for training."""
 
     items: tuple[IntentQuestion, ...]
-    dataset: Dataset | None = None
     train: frozenset[str] = frozenset()
 
     @cached_property
@@ -53,16 +53,29 @@ class ItemSet:
         return tuple(item for item in self.items if item.cluster in self.train) or self.items
 
 
-def open_items(data: str | Path) -> ItemSet:
-    """The items of a file, of a folder that holds `items.jsonl`, or of a phantom; read and checked as a whole."""
-    dataset = open_dataset(Path(data))
+@dataclass(frozen=True)
+class OpenedItems(ItemSet):
+    """Items with the dataset that holds their pictures."""
+
+    dataset: Dataset = field(kw_only=True)
+
+
+def open_items(data: str | Path, *, media: bool = True) -> OpenedItems:
+    """The items of a file, of a folder that holds `items.jsonl`, or of a phantom; read and checked as a whole.
+
+    With `media` the pictures have to be there.
+    """
+    path = Path(data)
+    if path.is_dir() and (path / ITEMS).is_file():
+        path = path / ITEMS  # pictures beside it may look like another dataset
+    dataset = open_dataset(path, "intent") if path.is_file() else open_dataset(path)
     items = tuple(question for question in dataset.questions() if isinstance(question, IntentQuestion))
     if not items:
         raise BadInput(f"{data}: found no multiple-choice items, expected the lines of an {ITEMS}")
-    for item in items:
+    for item in items if media else ():
         check_media(dataset, item)
     train = frozenset(video.name for video in dataset.videos() if video.split == "train")
-    return ItemSet(items, dataset, train)
+    return OpenedItems(items, train, dataset=dataset)
 
 
 def rejecting_options(items: Sequence[IntentQuestion]) -> dict[str, int]:
@@ -76,33 +89,15 @@ def rejecting_options(items: Sequence[IntentQuestion]) -> dict[str, int]:
     >>> rejecting_options([trap, IntentQuestion("u", options=("there is none", "to cut"), answer=1, **common)])
     {'t': 1, 'u': 0}
     """
-    by_id = {item.id: item for item in items}
-    rejecting: dict[str, int] = {}
-    for item in items:
-        if item.trap != "cognitive":
-            continue
-        labelled = _labelled(item)
-        rejecting[item.id] = item.answer if labelled is None else labelled
-        twin = by_id.get(item.twin or "")
-        if twin is None:
-            continue
-        text, labelled = item.options[rejecting[item.id]], _labelled(twin)
-        if labelled is not None:
-            rejecting[twin.id] = labelled
-        elif text in twin.options:
-            rejecting[twin.id] = twin.options.index(text)
-    return rejecting
+    known = Rejections(items)
+    options = {item.id: known.option(item) for item in items}
+    return {name: option for name, option in options.items() if option is not None}
 
 
-def _labelled(item: IntentQuestion) -> int | None:
-    rejecting = [index for index, label in enumerate(item.labels) if label.label == "rejects"]
-    return rejecting[0] if len(rejecting) == 1 else None
-
-
-def save_items(folder: Path, item_set: ItemSet) -> None:
+def save_items(folder: Path, items: Sequence[IntentQuestion]) -> None:
     """Write the items into a run's folder; media are named from the folder that holds them all."""
     lines = []
-    for item in item_set.items:
+    for item in items:
         record = intent_record(item, [_from_home(text) for text in item.media])
         lines.append(printable(json.dumps(record, ensure_ascii=False)))
     data = "".join(f"{line}\n" for line in lines).encode()

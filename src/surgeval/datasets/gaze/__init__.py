@@ -1,0 +1,25 @@
+"""Gaze: files of eye trackers, the fixations in them, and the words that were dictated meanwhile.
+
+`read_gaze(path)` gives a `GazeTrack` per video or image, in seconds and in parts of the frame, from the neutral CSV or
+JSONL, REFLACX, EyeGaze or Ego-Exo4D files, or any table described by a `GazeMap`. `find_fixations` turns raw samples
+into fixations (I-DT).
+"""
+
+from surgeval.datasets.gaze._dictation import SpokenWord, read_dictation
+from surgeval.datasets.gaze._idt import find_fixations, idt
+from surgeval.datasets.gaze._map import GazeMap
+from surgeval.datasets.gaze._names import match_names
+from surgeval.datasets.gaze._read import gaze_formats, read_gaze
+from surgeval.datasets.gaze._track import GazeTrack
+
+__all__ = [
+    "GazeMap",
+    "GazeTrack",
+    "SpokenWord",
+    "find_fixations",
+    "gaze_formats",
+    "idt",
+    "match_names",
+    "read_dictation",
+    "read_gaze",
+]

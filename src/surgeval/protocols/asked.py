@@ -1,0 +1,61 @@
+"""What asking a model leaves, whatever was asked: the answers, how the run went, and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from surgeval.engine import RunSummary
+from surgeval.qa.chat import Usage
+from surgeval.results import Result
+
+__all__ = ["AskedRun"]
+
+
+_STATUS = {"ok": "answered", "missing": "without a response"}  # what a count of answers is called
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class AskedRun(Result):
+    """A finished run: `answers` has a row per question, with `status`, `content` and what the answer took."""
+
+    folder: Path
+    model: str
+    answers: pl.DataFrame
+    summary: RunSummary
+    notes: tuple[str, ...] = ()
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Questions by status."""
+        return dict(self.answers.group_by("status").len().sort("status").iter_rows())
+
+    @property
+    def unasked(self) -> int:
+        """Questions that a failure left without an answer; a file without a response is no failure of a model."""
+        return sum(count for status, count in self.counts.items() if status not in ("ok", "missing"))
+
+    @property
+    def usage(self) -> Usage:
+        """Requests and tokens of the answers; `usage.cost(Price(…))` is what they cost."""
+        spent = self.answers.select(pl.col("requests", "prompt_tokens", "completion_tokens").sum())
+        return Usage(*spent.row(0))
+
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """`answers`: one row per question."""
+        return {"answers": self.answers}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__} of {self.model}: {self.said}"
+
+    @property
+    def said(self) -> str:
+        """The counts in words."""
+        return ", ".join(f"{count} {_STATUS.get(status, status)}" for status, count in self.counts.items())
+
+    def __str__(self) -> str:
+        return "\n".join((str(self.summary), f"{self.model}: {self.said}", *self.notes))

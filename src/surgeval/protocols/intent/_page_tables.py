@@ -1,0 +1,249 @@
+"""The tables as people read them: the paper's Tables 3 to 7 with the published rows, and ours with intervals.
+
+Published rows are of other models on other data. They are marked so, and stand there for their layout and size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import polars as pl
+
+from surgeval.pages import Table
+from surgeval.protocols.intent._published import (
+    half_up,
+    published,
+    published_gaze,
+    published_removal,
+    published_text_only,
+)
+from surgeval.protocols.intent._weights import DIMENSIONS, LABELS, SKILLS
+from surgeval.protocols.intent.result import IntentScores
+from surgeval.protocols.intent.tables import reference_rows
+from surgeval.stats import NOTHING, Interval, number_text, with_ends
+
+__all__ = ["competency_tables", "gaze_tables", "order_tables", "reading_tables", "reliability_tables", "removal_tables",
+           "scenario_tables", "text_only_tables"]  # fmt: skip
+
+OWN, OTHER, ITEMS = "this run", "published, other data", "computed from the items"
+_REMARK = (
+    "Rows marked “published, other data” are other models on other items: no comparison, only the layout and size."
+)
+_LEVEL_1 = (*SKILLS, *DIMENSIONS, "overall")
+_LEVEL_2 = ("perceptual", "cognitive", "reliability", "twin", "paired", "over_rejection")
+
+
+def _table(title: str, heads: Sequence[str], rows: Iterable[Sequence[Any]], note: str = "", **more: Any) -> Table:
+    frame = pl.DataFrame([[str(cell) for cell in row] for row in rows], schema=dict.fromkeys(heads, pl.String),
+                         orient="row")  # fmt: skip
+    return Table(title, frame, note, **more)
+
+
+def _cell(found: Interval | None) -> str:
+    return NOTHING if found is None else found.cell("share")
+
+
+def _bare(value: float | None) -> str:
+    """Per cent without the sign, as the paper's tables have it."""
+    return NOTHING if value is None else f"{100 * value:.2f}"
+
+
+def _printed(value: Fraction | None) -> str:
+    return NOTHING if value is None else half_up(value)
+
+
+def _named(results: Sequence[IntentScores], one: IntentScores, title: str) -> str:
+    return f"{title}: {one.name}" if len(results) > 1 else title
+
+
+def _with_intervals(one: IntentScores, numbers: Sequence[str], title: str) -> Table:
+    rows = [
+        (LABELS[number], _cell(one.numbers[number]), number_text(one.chances.get(number), "share"),
+         number_text(one.strict[number].estimate if number in one.strict else None, "share"),
+         one.numbers[number].clusters)
+        for number in numbers if number in one.numbers
+    ]  # fmt: skip
+    heads = ("number", "accuracy", "guessing", "strict reading", "videos")
+    return _table(title, heads, rows, file="tables/numbers.csv", explained=True)
+
+
+def competency_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
+    """Every number with its interval, and Table 3."""
+    own = [_with_intervals(one, ("overall", *DIMENSIONS, *SKILLS, "asymmetry"), _named(results, one, "Competency"))
+           for one in results if "overall" in one.numbers]  # fmt: skip
+    rows = [(one.name, OWN, *(_bare(_value(one, number)) for number in _LEVEL_1)) for one in results]
+    rows += [(model.name, OTHER, *(_printed(model.numbers[number]) for number in _LEVEL_1)) for model in published()]
+    title = "In the layout of the paper's Table 3, per cent"
+    return (*own, _table(title, ("model", "data", *_LEVEL_1), rows, _REMARK, folded=True))
+
+
+def _value(one: IntentScores, number: str) -> float | None:
+    return one.numbers[number].estimate if number in one.numbers else None
+
+
+def reliability_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
+    """Traps and twins with intervals, and Table 4 with the reference rows."""
+    own = [_with_intervals(one, _LEVEL_2, _named(results, one, "Reliability")) for one in results
+           if "reliability" in one.numbers]  # fmt: skip
+    rows: list[tuple[str, ...]] = [
+        (one.name, OWN, *(_bare(_value(one, number)) for number in _LEVEL_2)) for one in results
+    ]
+    rows += [
+        (row["answerer"], ITEMS, *(_bare(row.get(number)) for number in _LEVEL_2))
+        for row in reference_rows(results[0].items).iter_rows(named=True)
+    ]
+    rows += [
+        (model.name, OTHER, *(_printed(model.numbers.get(number)) for number in _LEVEL_2)) for model in published()
+    ]
+    heads = ("model", "data", "perceptual", "cognitive", "average", "twins", "paired", "over-rejection")
+    return (*own, _table("In the layout of the paper's Table 4, per cent", heads, rows, _REMARK))
+
+
+def gaze_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
+    """Gains with intervals, and Table 5."""
+    asked = [one for one in results if one.gains]
+    own = [
+        _table(_named(results, one, "Without and with gaze"), ("number", "without", "with", "gain", "p"),
+               [(LABELS[number], number_text(gain.b, "share"), number_text(gain.a, "share"), _cell(gain.interval),
+                 f"{gain.p:.4f}" if gain.testable else NOTHING) for number, gain in one.gains.items()],
+               file="tables/gaze.csv", explained=True)
+        for one in asked
+    ]  # fmt: skip
+    numbers = (*DIMENSIONS, "overall")
+    rows = [(one.name, OWN, *(cell for number in numbers for cell in _pair(one, number))) for one in asked]
+    for name, row in published_gaze().items():
+        triples = [row[number] for number in numbers]
+        told = [(_printed(without), f"{_printed(given)} ({_plus(gain)})") for without, given, gain in triples]
+        rows.append((name, OTHER, *(text for pair in told for text in pair)))
+    heads = ("model", "data", *(f"{number}, {how}" for number in numbers for how in ("w/o gaze", "w/ gaze")))
+    table = _table("In the layout of the paper's Table 5, per cent", heads, rows, _REMARK, folded=True)
+    return (*own, table) if own else ()
+
+
+def _pair(one: IntentScores, number: str) -> tuple[str, str]:
+    if number not in one.gains:
+        return NOTHING, NOTHING
+    gain = one.gains[number]
+    return _bare(gain.b), f"{_bare(gain.a)} ({100 * gain.estimate:+.2f})"
+
+
+def _plus(value: Fraction) -> str:
+    return f"{'+' if value >= 0 else ''}{half_up(value)}"
+
+
+def text_only_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
+    """Chance, text only and full side by side, and Table 6."""
+    asked = [one for one in results if one.text_only]
+    own = [
+        _table(_named(results, one, "Chance, text only, full"),
+               ("number", "guessing", "text only", "with the pictures", "the pictures add", "p"),
+               [(LABELS[number], number_text(row.chance, "share"), _cell(row.text), _cell(row.full),
+                 _cell(row.gain.interval), f"{row.gain.p:.4f}" if row.gain.testable else NOTHING)
+                for number, row in one.text_only.items()],
+               file="tables/text_only.csv", explained=True)
+        for one in asked
+    ]  # fmt: skip
+    numbers = ("perceptual", "cognitive", "reliability")
+    rows = []
+    for one in asked:
+        known = [one.text_only.get(number) for number in numbers]
+        for setting in ("text", "full"):
+            values = (None if row is None else getattr(row, setting).estimate for row in known)
+            rows.append((one.name, OWN, _SETTINGS[setting], *map(_bare, values)))
+    for name, printed in published_text_only().items():
+        for place, setting in enumerate(("text", "full")):
+            rows.append((name, OTHER, _SETTINGS[setting], *(_printed(printed[number][place]) for number in numbers)))
+    heads = ("model", "data", "setting", "perceptual", "cognitive", "average")
+    table = _table("In the layout of the paper's Table 6, per cent", heads, rows, _REMARK, folded=True)
+    return (*own, table) if own else ()
+
+
+_SETTINGS = {"text": "text only", "full": "pictures and text"}
+
+
+def removal_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
+    """Failed traps without the trap, with both controls, and Table 7."""
+    asked = [one for one in results if one.removal]
+    columns = ("traps", "failed", "twin of the failed", "failed, asked again", "trap taken away adds", "passed",
+               "twin of the passed", "failed − passed")  # fmt: skip
+    own = [
+        _table(_named(results, one, "The trap taken away"), columns,
+               [(kind, row.failed, _cell(row.after_failed), _cell(row.again),
+                 _cell(row.over_again.interval if row.over_again else None), row.passed, _cell(row.after_passed),
+                 _cell(row.less_than_passed)) for kind, row in one.removal.items()],
+               file="tables/trap_removal.csv")
+        for one in asked
+    ]  # fmt: skip
+    kinds = ("perceptual", "cognitive")
+    rows = [
+        (one.name, OWN, *(_bare(found.estimate if (found := _after(one, kind)) else None) for kind in kinds))
+        for one in asked
+    ]
+    rows += [(name, OTHER, *(_printed(row[kind]) for kind in kinds)) for name, row in published_removal().items()]
+    heads = ("model", "data", "perceptual w/o trap", "cognitive w/o trap")
+    table = _table("In the layout of the paper's Table 7, per cent", heads, rows, _REMARK, folded=True)
+    return (*own, table) if own else ()
+
+
+def _after(one: IntentScores, kind: str) -> Interval | None:
+    return one.removal[kind].after_failed if kind in one.removal else None
+
+
+def order_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
+    """Other orders of the options, and gaze moved elsewhere: a row per model."""
+    orders = [
+        (one.name, one.order.items, _cell(one.order.consistent), _cell(one.order.first_order),
+         _cell(one.order.always_right), _places(one.order.by_position)) for one in results if one.order
+    ]  # fmt: skip
+    moved = [(one.name, one.moved.items, one.moved.against, _cell(one.moved.changed), one.moved.known,
+              _cell(one.moved.to_distractor)) for one in results if one.moved]  # fmt: skip
+    tables = []
+    if orders:
+        heads = ("model", "items", "same answer in every order", "right in their own order", "right in every order",
+                 "chosen by place")  # fmt: skip
+        tables.append(_table("Options in another order", heads, orders, file="tables/option_order.csv"))
+    if moved:
+        heads = ("model", "items", "compared with", "answer changed", "distractor known", "changed to the distractor's")
+        note = "The distractor's answer is what the moved gaze points at, where the scene tells."
+        tables.append(_table("Gaze moved elsewhere", heads, moved, note, file="tables/wrong_gaze.csv"))
+    return tuple(tables)
+
+
+def _places(counts: Mapping[int, int]) -> str:
+    """How often each place of the list was chosen: a model that likes a letter shows here."""
+    total = sum(counts.values())
+    return ", ".join(f"{'ABCDEFGH'[place]} {number_text(count / total, 'share')}" for place, count in counts.items())
+
+
+def scenario_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
+    """Competency, reliability and pairs by scenario."""
+    rows = []
+    for one in results:
+        for row in one.tables["scenarios"].iter_rows(named=True) if "scenarios" in one.tables else ():
+            said = with_ends(row["estimate"], row["estimate_low"], row["estimate_high"], "share")
+            rows.append((one.name, row["scenario"].replace("_", " "), LABELS[row["number"]], said, row["videos"]))
+    heads = ("model", "scenario", "number", "accuracy", "videos")
+    return (_table("By scenario", heads, rows, file="tables/scenarios.csv"),) if rows else ()
+
+
+def reading_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
+    """Strict and lenient reading by condition, and both denominators by kind of item."""
+    reads = [
+        (one.name, row["condition"], row["asked"], row["failed"], row["unreadable"],
+         *(number_text(row[key], "share") for key in ("right", "right_strict", "differs")))
+        for one in results for row in one.tables["readings"].iter_rows(named=True)
+    ]  # fmt: skip
+    counts = [
+        (one.name, row["kind"], row["asked"], row["answered"], row["readable"], row["right"],
+         *(number_text(row[key], "share") for key in ("unreadable_wrong", "unreadable_dropped")))
+        for one in results for row in one.tables["denominators"].iter_rows(named=True)
+    ]  # fmt: skip
+    heads = ("model", "asked", "replies wanted", "failed", "unreadable", "right", "right, strict reading", "differ")
+    kinds = ("model", "items", "asked", "answered", "readable", "right", "unreadable counts wrong",
+             "unreadable left out")  # fmt: skip
+    return (
+        _table("How replies were read", heads, reads, file="tables/readings.csv"),
+        _table("Both denominators, items as asked first", kinds, counts, file="tables/denominators.csv", folded=True),
+    )

@@ -1,0 +1,123 @@
+"""Two models on the same items: paired differences, exchanged video by video.
+
+Both must have been asked the same items (the same words, options and answers under the same ids). What may differ is
+said: frames, prompts and the pictures themselves, by their recorded hashes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+
+from surgeval.datasets import intent_record
+from surgeval.errors import BadInput, visible
+from surgeval.protocols.contract import Compared, Comparison, few_video_notes
+from surgeval.protocols.intent._estimates import difference_of, gap_of
+from surgeval.protocols.intent._gallery import same_question_sections
+from surgeval.protocols.intent._interventions import GAZE, under
+from surgeval.protocols.intent._scores import PLAIN
+from surgeval.protocols.intent._weights import LABELS, NUMBERS, Weights, weights_of
+from surgeval.protocols.intent.result import IntentScores, load_intent
+
+__all__ = ["compare_intent"]
+
+_FIRST = ("overall", "paired", "reliability", "perceptual", "cognitive", "twin", "over_rejection")
+_LOWER, _NEITHER = ("over_rejection",), ("asymmetry",)
+_SHOWN = ("gaze", "sampling", "frames", "longest_edge", "jpeg_quality", "temperature", "max_tokens")
+
+
+def compare_intent(a: IntentScores | str | Path, b: IntentScores | str | Path) -> Comparison:
+    """Differences a − b of competency, reliability, pairs, skills and the gain by gaze; run folders or loaded runs.
+
+    >>> compare_intent("runs/lvlm", "runs/sister")
+    Traceback (most recent call last):
+    surgeval.errors.DataError: runs/lvlm/run.json: found no such file, expected the record of a run
+    """
+    first, second = (one if isinstance(one, IntentScores) else load_intent(one) for one in (a, b))
+    _require_comparable(first, second)
+    numbers = tuple(_numbers(first, second))
+    if not numbers:
+        raise BadInput(visible(f"{first.name} and {second.name}: found no item that both answered, expected some"))
+    videos = max(one.difference.interval.clusters for one in numbers)
+    return Comparison(
+        protocol="intent", a=first.name, b=second.name, numbers=numbers,
+        settings={"invalid": first.invalid, "items": len(first.items), "subset": first.subset},
+        notes=(*few_video_notes(videos), *_notes(first, second)), sections=same_question_sections([first, second]),
+    )  # fmt: skip
+
+
+def _numbers(first: IntentScores, second: IntentScores) -> Iterator[Compared]:
+    for number in (*_FIRST, *(name for name in NUMBERS if name not in _FIRST)):
+        found = difference_of(first.plain, second.plain, number)
+        if found is not None:
+            better = None if number in _NEITHER else number not in _LOWER
+            yield Compared(number, LABELS[number], found, higher_is_better=better, unit="share")
+    gain = _gain(first, second)
+    if gain is not None:
+        yield gain
+
+
+def _gain(first: IntentScores, second: IntentScores) -> Compared | None:
+    """The difference of the gains by gaze: a weighted mean over the cells of both conditions."""
+    key = ["item", "cell"]
+    both = _both_ways(first).join(_both_ways(second), on=key, how="inner", suffix="_b", maintain_order="left")
+    skills = weights_of("overall", {cell.partition("/")[2] for cell in both["cell"].unique()})
+    if not skills:
+        return None
+    weights: Weights = {
+        **{f"{GAZE}/{skill}": weight for skill, weight in skills.items()},
+        **{f"{PLAIN}/{skill}": -weight for skill, weight in skills.items()},
+    }
+    return Compared("gaze_gain", "gain by gaze", gap_of(both, weights, "gaze_gain"), unit="share")
+
+
+def _both_ways(scores: IntentScores) -> pl.DataFrame:
+    """The cells asked with and without gaze, the condition in the name of the cell."""
+    given, without = (under(scores.cells, condition) for condition in (GAZE, PLAIN))
+    kept = [one.join(other, on=["item", "cell"], how="semi") for one, other in ((given, without), (without, given))]
+    return pl.concat(kept).with_columns(cell=pl.concat_str("condition", pl.lit("/"), "cell"))
+
+
+def _require_comparable(first: IntentScores, second: IntentScores) -> None:
+    names = f"{first.name} and {second.name}"
+    if first.invalid != second.invalid:
+        raise BadInput(visible(f"{names}: found other rules for unreadable replies ({first.invalid} and "
+                               f"{second.invalid}), expected the same"))  # fmt: skip
+    ours, theirs = ({item.id: intent_record(item, []) for item in one.items} for one in (first, second))
+    if ours.keys() != theirs.keys():
+        odd = sorted(ours.keys() ^ theirs.keys())
+        raise BadInput(visible(f"{names}: found {len(odd)} items that only one of them has ({odd[0]!r:.60}), expected "
+                               "the same items"))  # fmt: skip
+    changed = [name for name in ours if ours[name] != theirs[name]]
+    if changed:
+        raise BadInput(visible(f"{names}: found other texts or answers under the same ids ({changed[0]!r:.60}), "
+                               "expected the same items"))  # fmt: skip
+
+
+def _notes(first: IntentScores, second: IntentScores) -> tuple[str, ...]:
+    notes = [
+        f"{key}: {str(first.settings.get(key))[:60]} for {first.name}, {str(second.settings.get(key))[:60]} for "
+        f"{second.name}"
+        for key in _SHOWN if first.settings.get(key) != second.settings.get(key)
+    ]  # fmt: skip
+    notes += [f"a subset of the items: {first.subset}"] if first.subset else []
+    notes.append(_same_pictures(first, second))
+    if not first.has_twins:
+        notes.append("no trap has a true-premise twin: a higher cognitive reliability may only be more rejecting")
+    return tuple(filter(None, notes))
+
+
+def _same_pictures(first: IntentScores, second: IntentScores) -> str:
+    """Whether both were shown the same pictures, by the hashes that the runs recorded."""
+    key = ["item", "condition"]
+    some = ~pl.col("shown").fill_null("[]").is_in(["", "[]"])
+    said = [one.answers.filter(some).select(*key, "shown") for one in (first, second)]
+    both = said[0].join(said[1], on=key, how="inner", suffix="_b")
+    if both.is_empty():
+        return ""
+    other = int((both["shown"] != both["shown_b"]).sum())
+    if other:
+        return f"other pictures were shown in {other} of {both.height} cases that both recorded"
+    return f"both were shown the same pictures: {both.height} records of frames and hashes are equal"

@@ -1,0 +1,136 @@
+"""The figures: competency against reliability, skills, scenarios, gaze, pictures, and what the set holds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from surgeval.figures import Cloud, Estimate, EstimateBars, EstimateGroup, Figure, Heatmap, Scatter
+from surgeval.protocols.intent._published import published
+from surgeval.protocols.intent._weights import DIMENSIONS, LABELS, SKILLS
+from surgeval.protocols.intent.tables import scenario_table, set_table
+from surgeval.stats import Interval
+
+if TYPE_CHECKING:
+    from surgeval.protocols.intent.result import IntentScores
+
+__all__ = ["intent_figures"]
+
+_LEVEL_2 = ("perceptual", "cognitive", "twin", "paired", "over_rejection")
+
+
+def intent_figures(results: Sequence[IntentScores]) -> dict[str, Figure]:
+    """Every figure that the runs have numbers for; `scatter` first."""
+    made: dict[str, Figure | None] = {
+        "scatter": _scatter(results),
+        "skills": _bars(results, "Competency by skill", SKILLS, "% right"),
+        "reliability": _bars(results, "Traps, their twins, and both together", _LEVEL_2, "%"),
+        "gaze": _gaze(results),
+        "text_only": _text_only(results),
+        "scenarios": _scenarios(results),
+        "set": _set(results[0]),
+    }
+    return {name: figure for name, figure in made.items() if figure is not None}
+
+
+def _per_cent(found: Interval | None) -> Estimate:
+    if found is None or math.isnan(found.estimate):
+        return Estimate(None)
+    if math.isnan(found.low):
+        return Estimate(100 * found.estimate)
+    return Estimate(100 * found.estimate, 100 * found.low, 100 * found.high)
+
+
+def _scatter(results: Sequence[IntentScores]) -> Scatter | None:
+    both = [one for one in results if {"overall", "reliability"} <= set(one.numbers)]
+    if not both:
+        return None
+    rows = published()
+    clouds = [
+        _cloud("average reliability", "reliability", both),
+        _cloud("trap and twin both right", "paired", [one for one in both if one.has_twins]),
+        Cloud("published, other data", tuple(row.name for row in rows), tuple(float(row.overall) for row in rows),
+              tuple(float(row.reliability) for row in rows)),
+    ]  # fmt: skip
+    shown = tuple(cloud for cloud in clouds if cloud.x)
+    return Scatter("Competency and reliability", "competency, %", "reliability, %", shown)
+
+
+def _cloud(name: str, number: str, results: Sequence[IntentScores]) -> Cloud:
+    across, up = (tuple(100 * one.numbers[key].estimate for one in results) for key in ("overall", number))
+    return Cloud(name, tuple(one.name for one in results), across, up, named=True)
+
+
+def _bars(results: Sequence[IntentScores], title: str, numbers: Sequence[str], unit: str) -> EstimateBars | None:
+    known = [number for number in numbers if any(number in one.numbers for one in results)]
+    if not known:
+        return None
+    groups = [EstimateGroup(one.name, tuple(_per_cent(one.numbers.get(number)) for number in known)) for one in results]
+    labels = tuple(LABELS[number] for number in known)
+    return EstimateBars(title, labels, tuple(groups), unit, span=(0, 100))
+
+
+def _gaze(results: Sequence[IntentScores]) -> EstimateBars | None:
+    asked = [one for one in results if one.gains]
+    if not asked:
+        return None
+    numbers = (*DIMENSIONS, "overall")
+    groups = tuple(
+        EstimateGroup(one.name, tuple(_per_cent(one.gains[number].interval if number in one.gains else None)
+                                      for number in numbers))
+        for one in asked
+    )  # fmt: skip
+    return EstimateBars("What the gaze adds", tuple(LABELS[number] for number in numbers), groups, "points")
+
+
+def _text_only(results: Sequence[IntentScores]) -> EstimateBars | None:
+    asked = [one for one in results if one.text_only]
+    if not asked:
+        return None
+    numbers = [
+        number for number in ("overall", "perceptual", "cognitive") if any(number in one.text_only for one in asked)
+    ]
+    groups = []
+    for one in asked:
+        own = f" ({one.name})" if len(asked) > 1 else ""
+        rows = [one.text_only.get(number) for number in numbers]
+        groups.append(EstimateGroup(f"text only{own}", tuple(_per_cent(row.text if row else None) for row in rows)))
+        groups.append(EstimateGroup(f"with the pictures{own}", tuple(_per_cent(row.full if row else None)
+                                                                      for row in rows)))  # fmt: skip
+    return EstimateBars("Without and with the pictures", tuple(LABELS[number] for number in numbers), tuple(groups),
+                        "% right", span=(0, 100))  # fmt: skip
+
+
+def _scenarios(results: Sequence[IntentScores]) -> EstimateBars | None:
+    """The forest: a row per scenario and number."""
+    tables = {one.name: scenario_table(one) for one in results}
+    rows = pl.concat([table.select("scenario", "number") for table in tables.values()]).unique(maintain_order=True)
+    if rows.is_empty():
+        return None
+    groups = []
+    for name, table in tables.items():
+        known = {(row["scenario"], row["number"]): row for row in table.iter_rows(named=True)}
+        groups.append(EstimateGroup(name, tuple(_stored(known.get(key)) for key in rows.iter_rows())))
+    labels = tuple(f"{scenario.replace('_', ' ')}: {LABELS[number]}" for scenario, number in rows.iter_rows())
+    return EstimateBars("By scenario", labels, tuple(groups), "% right", span=(0, 100))
+
+
+def _stored(row: dict[str, float | None] | None) -> Estimate:
+    if row is None or row["estimate"] is None:
+        return Estimate(None)
+    ends = [None if row[f"estimate_{end}"] is None else 100 * row[f"estimate_{end}"] for end in ("low", "high")]  # type: ignore[operator]
+    return Estimate(100 * row["estimate"], *ends)
+
+
+def _set(scores: IntentScores) -> Heatmap:
+    table = set_table(scores.items)
+    names = [name for name in table.columns if name not in ("scenario", "videos", "items")]
+    words = {"perceptual": "perceptual traps", "cognitive": "cognitive traps", "twin": "true-premise twins",
+             "untrapped": "traps taken away"}  # fmt: skip
+    return Heatmap(
+        "What the set holds", tuple(text.replace("_", " ") for text in table["scenario"]),
+        tuple(words.get(name, name) for name in names), tuple(table.select(names).iter_rows()), "items",
+    )  # fmt: skip

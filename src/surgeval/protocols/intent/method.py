@@ -1,0 +1,61 @@
+"""Protocol `intent`: multiple-choice questions about what a clinician does and why, and traps among them.
+
+`run_intent` asks a model, `score_intent` takes replies that were made elsewhere. Both leave a case per item and
+condition; competency, reliability and what the interventions show are computed from those (`result`).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from surgeval.protocols.intent._items import open_items
+from surgeval.protocols.intent._look import Eyes, Seeing
+from surgeval.protocols.intent._responses import Responses, Source
+from surgeval.protocols.intent._run import IntentRun, ask_items, run_intent
+from surgeval.protocols.pictures import PICTURES
+
+if TYPE_CHECKING:
+    from surgeval.protocols.intent.result import IntentScores
+
+__all__ = ["IntentRun", "run_intent", "score_intent"]
+
+
+def score_intent(
+    data: str | Path,
+    responses: Source,
+    out: str | Path,
+    *,
+    invalid: Literal["wrong", "drop"] = "wrong",
+    name: str = "",
+    pictures: int = PICTURES,
+    progress: bool = False,
+) -> IntentScores:
+    """Score replies to the items of `data`: a file of JSON lines, or the objects (`id`, `content`, `condition`).
+
+    An item without a reply is `missing`, and in no number. `name` is what the model is called.
+
+    >>> import json
+    >>> from tempfile import mkdtemp
+    >>> folder = Path(mkdtemp())
+    >>> item = {"id": "i1", "scenario": "chest_xray", "cluster": "P1", "media": [], "dimension": "spatial",
+    ...         "skill": "absolute", "question": "Where is it?", "options": ["left", "right"], "answer": 1}
+    >>> _ = (folder / "items.jsonl").write_text(json.dumps(item))
+    >>> scores = score_intent(folder, [{"id": "i1", "content": "It is on the right. Answer: B"}], folder / "run")
+    >>> scores.answers.select("condition", "choice", "strict", "right").row(0)
+    ('plain', 1, None, True)
+    """
+    from surgeval.protocols.intent.result import load_intent
+
+    item_set = open_items(data)
+    said = Responses(responses)
+    folder = Path(out)
+    config = {"prompt": 0, "interventions": [], "subset": "", "limit": None, "invalid": invalid}
+    eyes = Eyes(item_set.dataset, item_set.items, Seeing())
+    orphans = said.orphans(item_set)
+    notes = (f"note: {orphans} responses are to no item of the set and were left out",) if orphans else ()
+    ask_items(
+        item_set, said, folder, first=said.asked(item_set), again=False, config=config,
+        name=name or folder.resolve().name, eyes=eyes, pictures=pictures, progress=progress, notes=notes,
+    )  # fmt: skip
+    return load_intent(folder)

@@ -1,0 +1,214 @@
+"""The page on one model, or several on the same items: verdict, two levels, interventions, pictures, answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from surgeval.errors import BadInput
+from surgeval.pages import Fact, Plot, Section, save_figures, save_tables, write_page
+from surgeval.protocols.evidence_page import evidence_of
+from surgeval.protocols.intent import _page_tables as readable
+from surgeval.protocols.intent._ceiling import gaze_ceiling
+from surgeval.protocols.intent._gallery import failed_traps, same_question_sections
+from surgeval.protocols.intent._weights import SKILLS
+from surgeval.protocols.intent.figures import intent_figures
+from surgeval.protocols.intent.result import IntentScores
+from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
+from surgeval.results import percent
+from surgeval.stats import number_text
+
+__all__ = ["intent_sections", "write_page_of"]
+
+_LEVEL_1 = (
+    "Level 1: right answers to items without a trap. Twins of traps are not among them. A dimension is the mean of its "
+    "two skills, competency the mean of the six."
+)
+_LEVEL_2 = (
+    "Level 2: a perceptual trap offers things that are not there, a cognitive trap asks about something that does not "
+    "happen. Reliability is the accuracy on them. In every cognitive trap the rejecting option is right, so whoever "
+    "always rejects scores 100 % and understands nothing (rows always-reject and always-accept)."
+)
+_TWINS = (
+    "A twin asks the same about a moment at which the premise is true: there rejecting is wrong. Paired accuracy "
+    "counts a trap only with its twin, over-rejection the twins that were rejected."
+)
+_NO_TWINS = (
+    "None of these traps has a true-premise twin. Rejecting and discriminating cannot be told apart here: a model that "
+    "rejects everything would score best."
+)
+_GAZE = (
+    "The same items, without and with what the surgeon looks at (a circle on the picture, a sentence, or both); the "
+    "difference is paired item by item."
+)
+_TEXT = (
+    "The same items without any picture. Where text only comes close to full, the set is answerable from language. The "
+    "paper's traps were right in 54 to 59 % without pictures, of four options."
+)
+_REMOVAL = (
+    "Failed traps asked as their sanitised twin. Items that failed once do better the next time whatever is changed "
+    "(regression to the mean), so two controls stand beside it: the failed trap itself asked again, and the twins of "
+    "traps that were passed. What taking the trap away adds is the difference to asking again."
+)
+_ORDER = (
+    "Options rotated: a model that reads them gives the same answer in every order. Gaze moved to another instrument, "
+    "or mirrored: a model that uses the gaze changes its answer, one that ignores it does not."
+)
+_READING = (
+    "Replies are read as a person would: the last explicit choice counts. The strict reading takes only replies that "
+    "are nothing but a choice; “differ” is the share of replies on which the two readings disagree. Failed requests "
+    "have no reply and are in no number."
+)
+_METHOD = (
+    "Intervals (95 %) leave out each video or patient in turn (Student's t at the effective number of them); those of "
+    "single shares are Wilson's with that uncertainty. Differences are paired item by item; their p exchanges the two "
+    "sides video by video. Guessing is one over the number of options, of a pair the product for both."
+)
+_METRIC = (
+    "What reliability as the paper defines it can and cannot show: a low value shows that a model is led astray, or "
+    "that it cannot read. A high value shows that it rejects, or avoids what is not there; it does not show that it "
+    "looked. Only twins and text only tell these apart."
+)
+
+
+def write_page_of(results: Sequence[IntentScores], out: Path) -> Path:
+    """Write page, tables and figures of one or several runs below `out`; returns the page's path.
+
+    >>> write_page_of([], Path("both"))
+    Traceback (most recent call last):
+    surgeval.errors.BadInput: report: found no runs, expected at least one
+    """
+    if not results:
+        raise BadInput("report: found no runs, expected at least one")
+    names = [one.name for one in results]
+    if len(set(names)) != len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise BadInput(f"report: found two runs named {twice!r}, expected different names")
+    save_tables(_tables(results), out / "tables")
+    plots = save_figures(intent_figures(results), out, notes=_NOTES)
+    title = names[0] if len(names) == 1 else "The same questions"
+    return write_page(
+        out / "report.html", title, intent_sections(results, plots), kind="intent", lead=_lead(results),
+        details=_details(results),
+    )  # fmt: skip
+
+
+def _tables(results: Sequence[IntentScores]) -> Mapping[str, pl.DataFrame]:
+    """The tables of one run; those of several one below the other, the model in the first column."""
+    if len(results) == 1:
+        return results[0].tables
+    every = [{name: table.select(pl.lit(one.name).alias("model"), pl.all()) for name, table in one.tables.items()}
+             for one in results]  # fmt: skip
+    names = dict.fromkeys(name for tables in every for name in tables)
+    return {
+        name: pl.concat([tables[name] for tables in every if name in tables], how="diagonal_relaxed") for name in names
+    }
+
+
+_NOTES = {
+    "scatter": "Published points are other models on other items. Where trap and twin are counted together, whoever "
+    "only rejects falls to the bottom.",
+    "set": "The paper's Figure 3 for this set. Twins measure no competency.",
+}
+
+
+def intent_sections(results: Sequence[IntentScores], plots: Mapping[str, Plot]) -> tuple[Section, ...]:
+    """The chapters."""
+
+    def plot(*names: str) -> tuple[Plot, ...]:
+        return tuple(plots[name] for name in names if name in plots)
+
+    twins = any(one.has_twins for one in results)
+    several = len(results) > 1
+    sections = [
+        Section("Overview", facts=_facts(results[0]) if not several else (), figures=plot("scatter")),
+        Section("Competency", _LEVEL_1, figures=plot("skills"), tables=readable.competency_tables(results)),
+        Section("Reliability", f"{_LEVEL_2}\n\n{_TWINS if twins else _NO_TWINS}", figures=plot("reliability"),
+                tables=readable.reliability_tables(results)),
+        Section("Does it look where the surgeon looks?", f"{_GAZE}{_ceiling(results)}", figures=plot("gaze"),
+                tables=readable.gaze_tables(results)),
+        Section("Without the pictures", _TEXT, figures=plot("text_only"), tables=readable.text_only_tables(results)),
+        Section("The trap taken away", _REMOVAL, tables=readable.removal_tables(results)),
+        Section("Another order, another gaze", _ORDER, tables=readable.order_tables(results)),
+        Section("Scenarios", "", figures=plot("scenarios", "set"), tables=readable.scenario_tables(results)),
+        *same_question_sections(results),
+        *(Section(f"Failed traps: {one.name}" if several else "Failed traps",
+                  "What it chose and what is right; the circle is where the surgeon looked.", cards=cards)
+          for one in results if (cards := failed_traps(one))),
+        Section("Reading the replies", _READING, tables=readable.reading_tables(results)),
+        Section("Each answer", "", evidence=evidence_of(results)),
+    ]  # fmt: skip
+    kept = [one for one in sections if one.tables or one.figures or one.cards or one.evidence or one.facts]
+    first = verdict_sections({one.name: one.verdict() for one in results}, _warnings(results))
+    return (*first, *kept, Section("How it was computed", f"{_METHOD}\n\n{_METRIC}"))
+
+
+def _ceiling(results: Sequence[IntentScores]) -> str:
+    known = gaze_ceiling(results[0].items)
+    if known is None:
+        return ""
+    return (
+        f" The ceiling, where it is known: of {known.items} items that ask for a quarter of the picture, the quarter "
+        f"of the gaze is the right answer of {percent(known.share)}; following the gaze can give no more on these."
+    )
+
+
+def _facts(one: IntentScores) -> tuple[Fact, ...]:
+    facts = [
+        Fact(number.label, number_text(number.interval.estimate, "share"),
+             f"{number.interval.ends('share')}" + ("" if number.chance is None or number.key == "gaze_gain"
+                                                   else f"; guessing {number_text(number.chance, 'share')}"))
+        for number in one.headlines()
+    ]  # fmt: skip
+    asked = f"{one.answers['item'].n_unique()} items of {one.clusters} videos"
+    return (*facts, Fact("unreadable replies", number_text(one.unreadable, "share"), f"{one.answers.height} replies, "
+                         f"{asked}"))  # fmt: skip
+
+
+def _warnings(results: Sequence[IntentScores]) -> list[str]:
+    said = []
+    for one in results:
+        own = f"{one.name}: " if len(results) > 1 else ""
+        if one.subset and own:  # of one run its verdict says it
+            said.append(f"{own}A subset of the items, not the set: {one.subset}.")
+        if one.failed:
+            said.append(f"{own}{one.failed} requests failed and are in no number; run again to ask only these.")
+        if one.invalid == "drop":
+            lost = percent(one.unreadable)
+            said.append(f"{own}Unreadable replies are left out ({lost} of all); by default they count as wrong.")
+        lacking = _skills_missing(one)
+        if lacking:
+            said.append(f"{own}No item of {', '.join(lacking)}: means are over the skills that there are.")
+        said += [f"{own}{note}." for note in one.notes]
+    if len({tuple(item.id for item in one.items) for one in results}) > 1:
+        said.append("These runs were asked different items: compare with care.")
+    return said
+
+
+def _skills_missing(one: IntentScores) -> list[str]:
+    there = set(one.plain["cell"])
+    return [skill for skill in SKILLS if skill not in there] if there & set(SKILLS) else []
+
+
+def _lead(results: Sequence[IntentScores]) -> str:
+    said = [verdict_lead({one.name: one.verdict() for one in results})]
+    said += [f"A subset was asked: {one.subset}." for one in results[:1] if one.subset]
+    return " ".join(filter(None, said)) or "No item was answered."
+
+
+def _details(results: Sequence[IntentScores]) -> dict[str, str]:
+    choices = [_choices(one) for one in results]
+    return {key: "; ".join(dict.fromkeys(one[key] for one in choices)) for key in choices[0]}
+
+
+def _choices(one: IntentScores) -> dict[str, str]:
+    config = one.settings
+    known = {"Prompt": "prompt", "Gaze": "gaze", "Frames": "frames", "Temperature": "temperature"}
+    said = {label: str(config[key])[:80] for label, key in known.items() if config.get(key) is not None}
+    return {
+        "Model": one.name, "Items": f"{len(one.items)} of {one.clusters} videos", "Subset": one.subset or "none: all",
+        **{label: said.get(label, "not said") for label in known},
+        "Unreadable replies": "wrong" if one.invalid == "wrong" else "left out",
+    }  # fmt: skip

@@ -1,0 +1,255 @@
+"""What a finished run says: competency, reliability and interventions, computed from the answers it stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from surgeval.engine import RunRecord, load_record
+from surgeval.errors import BadInput, DataError, printable
+from surgeval.figures import Figure
+from surgeval.pages import Evidence
+from surgeval.protocols.contract import Headline, RunResult
+from surgeval.protocols.intent._estimates import chance_of, estimate_of
+from surgeval.protocols.intent._interventions import (
+    Moved,
+    Order,
+    Removal,
+    TextOnly,
+    gaze_gains,
+    moved_gaze,
+    option_order,
+    text_only_rows,
+    trap_removal,
+    under,
+)
+from surgeval.protocols.intent._items import load_items
+from surgeval.protocols.intent._scores import PLAIN, Invalid, answers_of, scored_cells
+from surgeval.protocols.intent._stored import load_answers
+from surgeval.protocols.intent._weights import DIMENSIONS, LABELS, NUMBERS, SKILLS
+from surgeval.protocols.pictures import load_pictures
+from surgeval.protocols.verdict import Verdict
+from surgeval.records import IntentQuestion
+from surgeval.stats import Difference, Interval
+
+__all__ = ["IntentScores", "load_intent", "outcomes"]
+
+_FIRST = ("overall", "paired", "reliability", "perceptual", "cognitive", "over_rejection")
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class IntentScores(RunResult):
+    """One model on one set of items.
+
+    `answers` has a row per item and condition: what was chosen, whether it is right, and what the item is for.
+    `invalid` says what becomes of replies without a readable choice, `subset` which part of the set was asked (empty:
+    all of it). `pictures` are by item.
+    """
+
+    name: str
+    record: RunRecord
+    items: tuple[IntentQuestion, ...]
+    answers: pl.DataFrame
+    invalid: Invalid = "wrong"
+    subset: str = ""
+    pictures: Mapping[str, bytes] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    protocol = "intent"
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """As run.json holds them."""
+        return self.record.manifest.config
+
+    @cached_property
+    def cells(self) -> pl.DataFrame:
+        """What every number is a mean of."""
+        return scored_cells(self.items, self.answers, self.invalid)
+
+    @cached_property
+    def plain(self) -> pl.DataFrame:
+        """The cells as asked first: no gaze, pictures shown."""
+        return under(self.cells, PLAIN)
+
+    @cached_property
+    def numbers(self) -> Mapping[str, Interval]:
+        """Competency and reliability by name (`overall`, the dimensions and skills, `reliability`, `paired` …)."""
+        return {number: found for number in NUMBERS if (found := estimate_of(self.plain, number)) is not None}
+
+    @cached_property
+    def strict(self) -> Mapping[str, Interval]:
+        """The same, where a reply counts only if it is nothing but a choice."""
+        found = {number: estimate_of(self.plain, number, "strict") for number in self.numbers}
+        return {number: interval for number, interval in found.items() if interval is not None}
+
+    @cached_property
+    def chances(self) -> Mapping[str, float]:
+        """What guessing reaches."""
+        return {number: chance for number in self.numbers if (chance := chance_of(self.plain, number)) is not None}
+
+    @cached_property
+    def gains(self) -> Mapping[str, Difference]:
+        """What gaze prompting adds, by dimension and overall; empty where it was not asked."""
+        return gaze_gains(self.cells)
+
+    @cached_property
+    def text_only(self) -> Mapping[str, TextOnly]:
+        """The same items without their pictures; empty where that was not asked."""
+        return text_only_rows(self.cells)
+
+    @cached_property
+    def removal(self) -> Mapping[str, Removal]:
+        """Traps taken away, by kind; empty where no trap has a sanitised twin."""
+        return trap_removal(self.items, self.answers, self.invalid)
+
+    @cached_property
+    def order(self) -> Order | None:
+        """Options in every order."""
+        return option_order(self.answers)
+
+    @cached_property
+    def moved(self) -> Moved | None:
+        """Gaze moved elsewhere."""
+        return moved_gaze(self.answers)
+
+    @property
+    def clusters(self) -> int:
+        """Source videos (or patients) behind the numbers."""
+        return int(self.plain["cluster"].n_unique())
+
+    @property
+    def unreadable(self) -> float:
+        """Share of the replies, over all conditions, in which no choice can be read."""
+        said = self.answers.filter(pl.col("status") == "ok")
+        return float(said["choice"].is_null().mean() or 0.0) if said.height else 0.0  # type: ignore[arg-type]
+
+    @property
+    def failed(self) -> int:
+        """Cases that have no reply at all; they are in no number."""
+        return int((self.answers["status"] != "ok").sum())
+
+    @property
+    def pictured(self) -> bool:
+        """Whether it was shown any picture."""
+        return bool((~self.answers["shown"].fill_null("[]").is_in(["", "[]"])).any())
+
+    @property
+    def has_twins(self) -> bool:
+        """Whether rejecting and discriminating can be told apart."""
+        return "paired" in self.numbers
+
+    def headlines(self) -> tuple[Headline, ...]:
+        """Competency, paired accuracy, reliability, over-rejection and the gain by gaze, as far as they were asked."""
+        made = [
+            Headline(number, LABELS[number], self.numbers[number], chance=self.chances.get(number),
+                     higher_is_better=number != "over_rejection", unit="share")
+            for number in _FIRST if number in self.numbers
+        ]  # fmt: skip
+        if "overall" in self.gains:
+            gain = self.gains["overall"].interval
+            made.append(Headline("gaze_gain", "gain by gaze", gain, chance=0.0, unit="share"))
+        return tuple(made)
+
+    def verdict(self) -> Verdict | None:
+        """Does it understand, and can it be fooled? None where nothing was answered."""
+        return self._verdict
+
+    @cached_property
+    def _verdict(self) -> Verdict | None:
+        from surgeval.protocols.intent.verdict import judge  # which reads results
+
+        return judge(self)
+
+    def evidence(self) -> Evidence | None:
+        """A row per item and condition: question, options, what was chosen, what is right."""
+        from surgeval.protocols.intent.evidence import intent_evidence
+
+        return intent_evidence(self)
+
+    @property
+    def tables(self) -> Mapping[str, pl.DataFrame]:
+        """`numbers` first; then interventions, scenarios, readings, the set, and every answer."""
+        from surgeval.protocols.intent.tables import intent_tables
+
+        return intent_tables(self)
+
+    @property
+    def figures(self) -> Mapping[str, Figure]:
+        """`scatter` (competency and reliability) first."""
+        from surgeval.protocols.intent.figures import intent_figures
+
+        return intent_figures([self])
+
+    def __str__(self) -> str:
+        said = [] if self._verdict is None else [f"  {self._verdict}"]
+        subset = [f"  a subset: {self.subset}"] if self.subset else []
+        return "\n".join([self.name, *said, *subset, *(f"  {one.label}: {one.cell}" for one in self.headlines())])
+
+
+def load_intent(folder: str | Path, *, invalid: Invalid | None = None, name: str | None = None) -> IntentScores:
+    """Read a finished run folder; `invalid` (`wrong` or `drop`) is as the run says unless it is given.
+
+    >>> load_intent("runs/lvlm")
+    Traceback (most recent call last):
+    surgeval.errors.DataError: runs/lvlm/run.json: found no such file, expected the record of a run
+    """
+    place = Path(folder)
+    record = load_record(place)
+    if record.manifest.protocol != "intent":
+        raise DataError(place / "run.json", field="protocol", found=record.manifest.protocol, expected="intent")
+    rule = invalid or record.manifest.config.get("invalid", "wrong")
+    if rule not in ("wrong", "drop"):
+        raise DataError(place / "run.json", field="config.invalid", found=repr(rule)[:60], expected="wrong or drop")
+    items = load_items(place).items
+    pictures, odd = load_pictures(place)
+    return IntentScores(
+        name=name or _name(record) or place.resolve().name, record=record, items=items,
+        answers=answers_of(items, load_answers(place, items)), invalid=rule, subset=_subset(place, record),
+        pictures=pictures, notes=odd,
+    )  # fmt: skip
+
+
+def _name(record: RunRecord) -> str:
+    model = record.manifest.model
+    said = model.get("name", "") if isinstance(model, Mapping) else model
+    return printable(said)[:80] if isinstance(said, str) else ""
+
+
+def _subset(folder: Path, record: RunRecord) -> str:
+    said = record.manifest.config.get("subset") or ""
+    if not isinstance(said, str):
+        raise DataError(folder / "run.json", field="config.subset", found=repr(said)[:60], expected="text")
+    return printable(said)[:200]
+
+
+def outcomes(scores: IntentScores) -> pl.DataFrame:
+    """What `rank` takes: items of competency by dimension, perceptual traps, and pairs of cognitive trap and twin.
+
+    Where there are no twins the cognitive traps stand for the pairs; a ranking by them favours whoever rejects.
+
+    >>> from types import SimpleNamespace
+    >>> cells = pl.DataFrame({"item": ["i1"], "cluster": ["VID01"], "cell": ["relative"], "value": [1.0]})
+    >>> outcomes(SimpleNamespace(plain=cells, has_twins=False, name="net")).rows()
+    [('i1', 'VID01', 'spatial', False, True)]
+    """
+    groups = {skill: _dimension(skill) for skill in SKILLS} | {"perceptual": "perceptual traps"}
+    groups |= {"paired": "trap and twin"} if scores.has_twins else {"cognitive": "cognitive traps"}
+    rows = scores.plain.filter(pl.col("cell").is_in(list(groups)))
+    if rows.is_empty():
+        raise BadInput(f"{scores.name}: found no answered item, expected some")
+    return rows.select(
+        pl.col("item").alias("qID"), pl.col("cluster").alias("video"),
+        pl.col("cell").replace_strict(groups, return_dtype=pl.String).alias("group"), pl.lit(False).alias("ood"),
+        (pl.col("value") == 1).alias("correctness"),
+    )  # fmt: skip
+
+
+def _dimension(skill: str) -> str:
+    """The dimension of a skill."""
+    return next(dimension for dimension, pair in DIMENSIONS.items() if skill in pair)

@@ -1,0 +1,208 @@
+"""A run as tables: numbers in full precision for files; the page words them (`_page_tables`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from surgeval.protocols.intent._estimates import estimate_of
+from surgeval.protocols.intent._scores import PLAIN, roles_of
+from surgeval.protocols.intent._weights import LABELS, NUMBERS, SKILLS
+from surgeval.records import IntentQuestion
+from surgeval.stats import Difference, Interval
+
+if TYPE_CHECKING:
+    from surgeval.protocols.intent.result import IntentScores
+
+__all__ = ["intent_tables", "reading_table", "reference_rows", "set_table"]
+
+_ENDS = ("", "_low", "_high")
+_BY_SCENARIO = ("overall", "reliability", "paired")
+
+
+def intent_tables(scores: IntentScores) -> dict[str, pl.DataFrame]:
+    """`numbers` first, then what else was asked; a table without rows is left out."""
+    made = {
+        "numbers": _numbers(scores), "gaze": _gaze(scores), "text_only": _text_only(scores),
+        "trap_removal": _removal(scores), "option_order": _order(scores), "wrong_gaze": _moved(scores),
+        "scenarios": scenario_table(scores), "references": reference_rows(scores.items),
+        "readings": reading_table(scores), "denominators": _denominators(scores), "set": set_table(scores.items),
+        "answers": scores.answers.drop("distractor", strict=False),
+    }  # fmt: skip
+    return {name: table for name, table in made.items() if table.height}
+
+
+def _frame(rows: Sequence[dict[str, Any]], text: Sequence[str], whole: Sequence[str] = ()) -> pl.DataFrame:
+    """A table from its rows; NaN, where there is no interval, is null."""
+    kinds = dict.fromkeys(text, pl.String) | dict.fromkeys(whole, pl.Int64)
+    columns = list(rows[0]) if rows else []
+    frame = pl.DataFrame(rows, schema={name: kinds.get(name, pl.Float64) for name in columns})
+    return frame.with_columns(pl.selectors.float().fill_nan(None))
+
+
+def _ends(name: str, found: Interval | None) -> dict[str, float | None]:
+    values = (None, None, None) if found is None else (found.estimate, found.low, found.high)
+    return {f"{name}{end}": value for end, value in zip(_ENDS, values, strict=True)}
+
+
+def _gap(name: str, found: Difference | None) -> dict[str, float | None]:
+    return {**_ends(name, found.interval if found else None), f"{name}_p": found.p if found else None}
+
+
+def _numbers(scores: IntentScores) -> pl.DataFrame:
+    rows = [
+        {"number": number, "label": LABELS[number], **_ends("estimate", found), "chance": scores.chances.get(number),
+         "strict": scores.strict[number].estimate if number in scores.strict else None,
+         "answers": scores.plain.filter(pl.col("cell").is_in(list(NUMBERS[number]))).height, "videos": found.clusters}
+        for number, found in scores.numbers.items()
+    ]  # fmt: skip
+    return _frame(rows, ("number", "label"), ("answers", "videos"))
+
+
+def _gaze(scores: IntentScores) -> pl.DataFrame:
+    rows = [
+        {"number": number, "without_gaze": gain.b, "with_gaze": gain.a, **_gap("gain", gain)}
+        for number, gain in scores.gains.items()
+    ]
+    return _frame(rows, ("number",))
+
+
+def _text_only(scores: IntentScores) -> pl.DataFrame:
+    rows = [
+        {"number": number, "chance": row.chance, **_ends("text_only", row.text), **_ends("full", row.full),
+         **_gap("gain", row.gain)}
+        for number, row in scores.text_only.items()
+    ]  # fmt: skip
+    return _frame(rows, ("number",))
+
+
+def _removal(scores: IntentScores) -> pl.DataFrame:
+    rows = [
+        {"kind": kind, "failed": row.failed, "passed": row.passed, **_ends("after_failed", row.after_failed),
+         **_ends("again", row.again), **_ends("after_passed", row.after_passed), **_gap("over_again", row.over_again),
+         **_ends("failed_minus_passed", row.less_than_passed)}
+        for kind, row in scores.removal.items()
+    ]  # fmt: skip
+    return _frame(rows, ("kind",), ("failed", "passed"))
+
+
+def _order(scores: IntentScores) -> pl.DataFrame:
+    order = scores.order
+    if order is None:
+        return pl.DataFrame()
+    row = {
+        "items": order.items,
+        "rotations": order.rotations,
+        **_ends("consistent", order.consistent),
+        **_ends("right_in_every_order", order.always_right),
+        **_ends("right_in_own_order", order.first_order),
+    }
+    return _frame([row], (), ("items", "rotations"))  # fmt: skip
+
+
+def _moved(scores: IntentScores) -> pl.DataFrame:
+    moved = scores.moved
+    if moved is None:
+        return pl.DataFrame()
+    row = {"items": moved.items, "against": moved.against, **_ends("changed", moved.changed),
+           "distractor_known": moved.known, **_ends("to_distractor", moved.to_distractor)}  # fmt: skip
+    return _frame([row], ("against",), ("items", "distractor_known"))
+
+
+def scenario_table(scores: IntentScores) -> pl.DataFrame:
+    """Competency, reliability and paired accuracy by scenario."""
+    rows = []
+    for scenario in sorted(scores.plain["scenario"].unique()):
+        part = scores.plain.filter(pl.col("scenario") == scenario)
+        for number in _BY_SCENARIO:
+            found = estimate_of(part, number)
+            if found is not None:
+                rows.append({"scenario": scenario, "number": number, **_ends("estimate", found),
+                             "videos": found.clusters})  # fmt: skip
+    return _frame(rows, ("scenario", "number"), ("videos",))
+
+
+def reference_rows(items: Sequence[IntentQuestion]) -> pl.DataFrame:
+    """What always rejecting, always accepting and guessing reach on the cognitive traps of these items, on average.
+
+    Nobody is asked: in a cognitive trap the right option is the one that rejects, and in its twin it is not.
+    """
+    by_id = {item.id: item for item in items}
+    traps = [item for item in items if item.trap == "cognitive"]
+    twins = [(trap, by_id[trap.twin]) for trap in traps if trap.twin in by_id]
+    if not traps:
+        return pl.DataFrame()
+    guess = [1 / len(item.options) for item in traps]
+    guess_twin = [1 / len(twin.options) for _, twin in twins]
+    accept = [1 / (len(twin.options) - 1) for _, twin in twins]
+    pair = [1 / (len(trap.options) * len(twin.options)) for trap, twin in twins]
+
+    def row(name: str, trap: float, twin: float | None, both: float | None, over: float | None) -> dict[str, Any]:
+        return {"answerer": name, "cognitive": trap, "twin": twin, "paired": both, "over_rejection": over}
+
+    def mean(values: list[float]) -> float | None:
+        return sum(values) / len(values) if values else None
+
+    known = bool(twins)
+    rows = [
+        row("always-reject", 1.0, 0.0 if known else None, 0.0 if known else None, 1.0 if known else None),
+        row("always-accept", 0.0, mean(accept), 0.0 if known else None, 0.0 if known else None),
+        row("guessing", sum(guess) / len(guess), mean(guess_twin), mean(pair), mean(guess_twin)),
+    ]
+    return _frame(rows, ("answerer",))
+
+
+def reading_table(scores: IntentScores) -> pl.DataFrame:
+    """By condition: how replies were read, and what a stricter reading would change."""
+    rows = []
+    for condition in scores.answers["condition"].unique(maintain_order=True):
+        every = scores.answers.filter(pl.col("condition") == condition)
+        said = every.filter(pl.col("status") == "ok")
+        if said.is_empty():
+            rows.append({"condition": condition, "asked": every.height, "failed": every.height, "unreadable": 0,
+                         "right": None, "right_strict": None, "differs": None})  # fmt: skip
+            continue
+        rows.append({
+            "condition": condition, "asked": every.height, "failed": every.height - said.height,
+            "unreadable": int(said["choice"].is_null().sum()), "right": _mean(said["right"]),
+            "right_strict": _mean(said["right_strict"]),
+            "differs": _mean(said["choice"].ne_missing(said["strict"])),
+        })  # fmt: skip
+    return _frame(rows, ("condition",), ("asked", "failed", "unreadable"))
+
+
+def _mean(flags: pl.Series) -> float:
+    return float(flags.cast(pl.Float64).mean() or 0.0)  # type: ignore[arg-type]
+
+
+def _denominators(scores: IntentScores) -> pl.DataFrame:
+    """By kind of item, asked as they are: items, failed, unreadable, and accuracy over all and over the readable."""
+    plain = scores.answers.filter(pl.col("condition") == PLAIN)
+    kind = pl.when(pl.col("role") == "competency").then("skill").otherwise("role")
+    rows = []
+    for (name,), part in plain.with_columns(kind=kind).group_by("kind", maintain_order=True):
+        said = part.filter(pl.col("status") == "ok")
+        read = said.filter(pl.col("choice").is_not_null())
+        rows.append({
+            "kind": name, "asked": part.height, "answered": said.height, "readable": read.height,
+            "right": int(said["right"].sum()),
+            "unreadable_wrong": _mean(said["right"]) if said.height else None,
+            "unreadable_dropped": _mean(read["right"]) if read.height else None,
+        })  # fmt: skip
+    return _frame(rows, ("kind",), ("asked", "answered", "readable", "right"))
+
+
+def set_table(items: Sequence[IntentQuestion]) -> pl.DataFrame:
+    """Figure 3 of the paper: items by scenario and skill, the traps of both kinds, and the twins."""
+    roles = roles_of(items)
+    columns = (*SKILLS, "perceptual", "cognitive", "twin", "untrapped")
+    rows = []
+    for scenario in sorted({item.scenario for item in items}):
+        here = [item.skill if roles[item.id] == "competency" else roles[item.id] for item in items
+                if item.scenario == scenario]  # fmt: skip
+        videos = len({item.cluster for item in items if item.scenario == scenario})
+        counts = {name: here.count(name) for name in columns}
+        rows.append({"scenario": scenario, "videos": videos, "items": len(here), **counts})
+    return _frame(rows, ("scenario",), ("videos", "items", *columns))

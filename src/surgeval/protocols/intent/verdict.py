@@ -1,0 +1,224 @@
+"""Does it understand what is being done, and is it not talked into what is not there? Rules from numbers to sentences.
+
+docs/verdicts.md lists the rules. Each is a function of plain numbers, tested on planted answerers: one who is always
+right, who always rejects, always accepts, never looks, looks, looks and ignores the gaze, guesses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from surgeval.protocols.intent._weights import SKILLS
+from surgeval.protocols.verdict import Claim, Reason, Rule, Verdict, above, changed, share, verdict_of
+from surgeval.results import percent
+from surgeval.stats import FEW_CLUSTERS, Interval
+
+if TYPE_CHECKING:
+    from surgeval.protocols.intent.result import IntentScores
+
+__all__ = ["CLAIM", "RULES", "IntentFacts", "facts_of", "judge", "reasons_of"]
+
+CLAIM = Claim(
+    "It understands from the pictures what is being done and why, and rejects only what is not there.",
+    "It does not understand from the pictures what is being done, or does not tell true from false premises.",
+)
+NEGLIGIBLE, MOST_UNREADABLE, SAME, ROOM, MOSTLY, HARDLY, FEW_PAIRS = 0.05, 0.2, 0.5, 0.95, 0.8, 0.1, 0.2
+RULES = {
+    rule.name: rule
+    for rule in (
+        Rule("competent", "Competency (mean of the six skills): its interval lies above guessing; contradicted where "
+             "it lies below.", "decides"),
+        Rule("pictures", "With the pictures it is right more often than with the text alone: the interval of the "
+             f"paired difference lies above 0; contradicted where all of it lies below {percent(NEGLIGIBLE)}. Not told "
+             "where the pictures were never taken away, contradicted where none was shown.", "decides"),
+        Rule("discriminates", "It is right on a false premise and on its true twin together more often than by "
+             f"guessing both: the interval lies above; contradicted where all of it lies below {percent(FEW_PAIRS)}. "
+             "Without twins rejecting and discriminating cannot be told apart.", "decides"),
+        Rule("perceptual", "On perceptual traps it is right more often than by guessing; fails where the whole "
+             "interval lies below.", "limits"),
+        Rule("order", f"At least {percent(SAME)} of the items get the same answer in every order of their options; "
+             "fails where the whole interval lies below.", "limits"),
+        Rule("readable", f"In at most {percent(MOST_UNREADABLE)} of the replies no choice can be read.", "limits"),
+        Rule("gaze", "Told where the surgeon looks it is right more often: the interval of the paired difference lies "
+             f"above 0; it pays no heed where all of it lies below {percent(NEGLIGIBLE)}. Not told from a competency "
+             f"of {percent(ROOM)} on, where nothing is left to gain."),
+        Rule("wrong gaze", "A model that uses the gaze changes its answer when the gaze is moved: the interval of the "
+             f"changed answers lies above {percent(NEGLIGIBLE)}, and they are more than another order of the options "
+             "changes."),
+        Rule("asymmetry", "Prospective minus retrospective: the paper's causal asymmetry."),
+        Rule("weakest", "The two skills with the smallest lead over guessing."),
+        Rule("subset", "A part of the set stands for itself."),
+    )
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class IntentFacts:
+    """The numbers that the rules take; what was not asked is None or absent."""
+
+    videos: int
+    numbers: Mapping[str, Interval]
+    chances: Mapping[str, float]
+    picture_gain: Interval | None = None
+    text_only: float | None = None
+    pictured: bool = True  # it was shown pictures at all
+    gaze_gain: Interval | None = None
+    changed: Interval | None = None
+    consistent: Interval | None = None
+    unreadable: float = 0.0
+    subset: str = ""
+
+
+def judge(scores: IntentScores) -> Verdict | None:
+    """The verdict on a run; None where nothing was answered."""
+    facts = facts_of(scores)
+    return verdict_of(CLAIM, reasons_of(facts), facts.videos) if facts.numbers else None
+
+
+def facts_of(scores: IntentScores) -> IntentFacts:
+    """The numbers out of a result; the pictures' gain is that of competency, else of the traps."""
+    without = scores.text_only.get("overall") or scores.text_only.get("reliability")
+    return IntentFacts(
+        videos=scores.clusters, numbers=scores.numbers, chances=scores.chances,
+        picture_gain=without.gain.interval if without else None, text_only=without.text.estimate if without else None,
+        gaze_gain=scores.gains["overall"].interval if "overall" in scores.gains else None,
+        changed=scores.moved.changed if scores.moved else None,
+        consistent=scores.order.consistent if scores.order else None, unreadable=scores.unreadable,
+        pictured=scores.pictured, subset=scores.subset,
+    )  # fmt: skip
+
+
+def reasons_of(facts: IntentFacts) -> tuple[Reason, ...]:
+    """Every rule that has its number, in the order of the page."""
+    made = [_competent(facts), _pictures(facts), _discriminates(facts)]
+    made += [_perceptual(facts)] if "perceptual" in facts.numbers else []
+    made += [_gaze(facts, facts.gaze_gain)] if facts.gaze_gain is not None else []
+    made += [_wrong_gaze(facts.changed, facts.consistent)] if facts.changed is not None else []
+    made += [_order(facts.consistent)] if facts.consistent is not None else []
+    made.append(_readable(facts.unreadable))
+    made += [_asymmetry(facts)] if "asymmetry" in facts.numbers else []
+    made += [_weakest(facts)] if sum(skill in facts.numbers for skill in SKILLS) > 2 else []
+    if facts.subset:
+        made.append(Reason(RULES["subset"], f"A subset of the items was asked: {facts.subset}.", None))
+    return tuple(made)
+
+
+def _competent(facts: IntentFacts) -> Reason:
+    if "overall" not in facts.numbers:
+        said = "no item of competency was answered"
+        return Reason(RULES["competent"], f"{said[:1].upper()}{said[1:]}.", None, said)
+    found, chance = facts.numbers["overall"], facts.chances["overall"]
+    text = f"Competency {share(found)}; guessing reaches {percent(chance)}."
+    return Reason(RULES["competent"], text, above(found, chance),
+                  f"competency {percent(found.estimate)}, guessing {percent(chance)}")  # fmt: skip
+
+
+def _pictures(facts: IntentFacts) -> Reason:
+    gain = facts.picture_gain
+    if not facts.pictured:
+        return Reason(RULES["pictures"], "It was shown no picture: whatever it says comes from language.", False,
+                      "it was shown no picture")  # fmt: skip
+    if gain is None or facts.text_only is None:
+        said = "it was never asked without the pictures"
+        return Reason(RULES["pictures"], "It was never asked without the pictures, so language alone may answer.", None,
+                      said)  # fmt: skip
+    holds = above(gain, margin=NEGLIGIBLE)
+    text = f"Without the pictures it is right in {percent(facts.text_only)}; the pictures add {_points(gain)}."
+    if holds is False:
+        text += " What it answers is answerable from language."
+        return Reason(RULES["pictures"], text, False, "its answers come from language: the pictures add "
+                      f"{_points(gain)}")  # fmt: skip
+    return Reason(RULES["pictures"], text, holds, f"the pictures add {_points(gain)}")
+
+
+def _points(found: Interval) -> str:
+    said = changed(found)
+    return "nothing" if said == "no difference in any video" else said
+
+
+def _discriminates(facts: IntentFacts) -> Reason:
+    rule, numbers = RULES["discriminates"], facts.numbers
+    if "paired" not in numbers:
+        apart = "rejecting and discriminating cannot be told apart"
+        told = f"Cognitive reliability {share(numbers['cognitive'])}. " if "cognitive" in numbers else ""
+        return Reason(rule, f"{told}No trap has a true-premise twin: {apart}.", None, f"without twins {apart}")
+    paired, over = numbers["paired"], numbers["over_rejection"]
+    rejected, twin, chance = numbers["cognitive"].estimate, numbers["twin"].estimate, facts.chances["paired"]
+    text = (
+        f"On a false premise and its true twin together it is right in {share(paired)}; guessing both reaches "
+        f"{percent(chance)}. Alone: {percent(rejected)} of the false premises, {percent(twin)} of the true ones."
+    )
+    holds = above(paired, chance, margin=FEW_PAIRS - chance)
+    clause = f"trap and twin both right in {percent(paired.estimate)}"
+    if over.estimate >= MOSTLY and rejected >= MOSTLY:
+        text += (
+            f" It rejects {percent(over.estimate)} of the true premises too: it rejects whatever is said, which the "
+            f"paper's metric counts as {percent(rejected)} reliable."
+        )
+        clause = f"it rejects true premises as well as false ones ({percent(paired.estimate)} of the pairs right)"
+    elif rejected <= HARDLY and over.estimate <= HARDLY:
+        text += " It accepts whatever is said."
+        clause = f"it accepts false premises ({percent(rejected)} of them seen through)"
+    return Reason(rule, text, holds, clause)
+
+
+def _perceptual(facts: IntentFacts) -> Reason:
+    found, chance = facts.numbers["perceptual"], facts.chances["perceptual"]
+    text = f"On perceptual traps it is right in {share(found)}; guessing reaches {percent(chance)}."
+    clause = f"it names things that are not there ({percent(found.estimate)} of the perceptual traps right)"
+    return Reason(RULES["perceptual"], text, above(found, chance), clause)
+
+
+def _gaze(facts: IntentFacts, gain: Interval) -> Reason:
+    holds = above(gain, margin=NEGLIGIBLE)
+    overall = facts.numbers.get("overall")
+    text = f"Told where the surgeon looks, it gains {_points(gain)}"
+    if holds is False and overall is not None and overall.estimate >= ROOM:
+        return Reason(RULES["gaze"], f"{text}; nothing was left to gain.", None)
+    said = {True: "it uses the gaze", False: "it pays no heed to the gaze", None: "not told apart from no gain"}
+    return Reason(RULES["gaze"], f"{text}: {said[holds]}.", holds)
+
+
+def _wrong_gaze(found: Interval, consistent: Interval | None) -> Reason:
+    text = f"With the gaze moved elsewhere {share(found)} of its answers change"
+    if found.high < NEGLIGIBLE or found.estimate == 0:
+        return Reason(RULES["wrong gaze"], f"{text}: it ignores the gaze.", False)
+    if consistent is not None and 1 - consistent.estimate >= found.estimate:
+        return Reason(RULES["wrong gaze"], f"{text}; another order of the options changes as many.", None)
+    if found.low > NEGLIGIBLE:
+        return Reason(RULES["wrong gaze"], f"{text}: its answers follow the gaze, rightly or wrongly.", True)
+    return Reason(RULES["wrong gaze"], f"{text}.", None)
+
+
+def _order(found: Interval) -> Reason:
+    text = f"{share(found)} of the items get the same answer in every order of their options."
+    clause = f"only {percent(found.estimate)} of its answers survive another order of the options"
+    return Reason(RULES["order"], text, above(found, SAME), clause)
+
+
+def _readable(unreadable: float) -> Reason:
+    if not unreadable:
+        return Reason(RULES["readable"], "Every reply holds a choice that can be read.", True)
+    said = f"in {percent(unreadable)} of the replies no choice can be read"
+    return Reason(RULES["readable"], f"{said[:1].upper()}{said[1:]}.", unreadable <= MOST_UNREADABLE, said)
+
+
+def _asymmetry(facts: IntentFacts) -> Reason:
+    found = facts.numbers["asymmetry"]
+    told = {True: "it anticipates better than it explains", False: "it explains better than it anticipates",
+            None: "no asymmetry is shown"}  # fmt: skip
+    holds = above(found) if not found.few_clusters else None
+    text = f"Prospective minus retrospective: {changed(found)}; {told[holds]}."
+    few = f" ({found.clusters} videos, of {FEW_CLUSTERS} needed)" if found.few_clusters else ""
+    return Reason(RULES["asymmetry"], f"{text.removesuffix('.')}{few}.", None)
+
+
+def _weakest(facts: IntentFacts) -> Reason:
+    leads = {skill: facts.numbers[skill].estimate - facts.chances[skill] for skill in SKILLS if skill in facts.numbers}
+    named = "; ".join(
+        f"{skill} ({percent(facts.numbers[skill].estimate)} against {percent(facts.chances[skill])})"
+        for skill in sorted(leads, key=lambda skill: leads[skill])[:2]
+    )
+    return Reason(RULES["weakest"], f"Smallest lead over guessing: {named}.", None)

@@ -1,0 +1,230 @@
+"""The page of an intent run, of several, and of a comparison: what each says in words, and run folders of strangers."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from tests.unit.protocols.intent_world import ANSWERERS, make_cases, make_items, scores_of, write_run
+
+from surgeval.errors import BadInput, DataError
+from surgeval.protocols.contract import by_key
+from surgeval.protocols.intent._ceiling import gaze_ceiling
+from surgeval.protocols.intent.compare import compare_intent
+from surgeval.protocols.intent.page import _details, _lead, _tables, intent_sections, write_page_of
+from surgeval.protocols.intent.result import IntentScores, load_intent
+from surgeval.records import Gaze, IntentQuestion
+
+
+@pytest.fixture(scope="module")
+def items() -> list[IntentQuestion]:
+    return make_items(8, scenarios=("open_surgery", "chest_xray"))
+
+
+@pytest.fixture(scope="module")
+def runs(items: list[IntentQuestion], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("runs")
+    names = ("discriminating", "sycophant", "always-reject")
+    return {name: write_run(folder / name, items, make_cases(items, ANSWERERS[name]), name) for name in names}
+
+
+def words(*results: IntentScores) -> str:
+    """Everything the page says outside its tables."""
+    return "\n".join(
+        " ".join((section.title, section.text, *(finding.text for finding in section.findings)))
+        for section in intent_sections(results, {})
+    )
+
+
+def test_a_run_is_read_back_as_it_was_answered(runs: dict[str, Path], items: list[IntentQuestion]) -> None:
+    loaded, made = load_intent(runs["discriminating"]), scores_of(items, ANSWERERS["discriminating"])
+    assert loaded.name == "discriminating"
+    assert loaded.numbers == made.numbers
+    assert loaded.gains == made.gains
+    assert loaded.moved == made.moved
+    assert len(loaded.pictures) == 60
+
+
+def test_the_page_is_written_with_tables_and_figures(runs: dict[str, Path], tmp_path: Path) -> None:
+    page = write_page_of([load_intent(runs["discriminating"])], tmp_path)
+    assert page.name == "report.html"
+    tables = {path.stem for path in (tmp_path / "tables").iterdir()}
+    assert {"numbers", "gaze", "text_only", "trap_removal", "option_order", "wrong_gaze", "scenarios", "readings",
+            "denominators", "set", "answers", "references"} <= tables  # fmt: skip
+    figures = {path.stem for path in (tmp_path / "figures").iterdir()}
+    assert figures == {"scatter", "skills", "reliability", "gaze", "text_only", "scenarios", "set"}
+
+
+def test_published_rows_are_marked_as_other_data(runs: dict[str, Path]) -> None:
+    sections = intent_sections([load_intent(runs["discriminating"])], {})
+    layouts = [table for section in sections for table in section.tables if "paper's Table" in table.title]
+    assert [table.title.partition("paper's ")[2][:7] for table in layouts] == [
+        f"Table {number}" for number in range(3, 8)
+    ]
+    for table in layouts:
+        published = table.frame.filter(pl.col("model").is_in(["GPT-5", "Qwen3-VL-32B"]))
+        assert published.height
+        assert set(published["data"]) == {"published, other data"}
+
+
+def test_the_papers_numbers_stand_there_as_printed(runs: dict[str, Path]) -> None:
+    sections = intent_sections([load_intent(runs["discriminating"])], {})
+    tables = {table.title: table.frame for section in sections for table in section.tables}
+    gpt5 = tables["In the layout of the paper's Table 3, per cent"].filter(pl.col("model") == "GPT-5").row(0)
+    assert gpt5[2:] == ("52.94", "56.86", "56.77", "62.39", "66.51", "78.22", "54.90", "59.58", "72.37", "62.28")
+    qwen = tables["In the layout of the paper's Table 5, per cent"].filter(pl.col("model") == "Qwen3-VL-32B").row(0)
+    assert qwen[2:4] == ("50.88", "53.88 (+3.00)")
+
+
+def test_always_rejecting_is_told_in_words(runs: dict[str, Path]) -> None:
+    said = words(load_intent(runs["always-reject"]))
+    assert "it rejects whatever is said" in said
+    assert "whoever always rejects scores 100 %" in said
+
+
+def test_without_twins_the_page_says_what_cannot_be_told(items: list[IntentQuestion]) -> None:
+    said = words(scores_of(make_items(8, twins=False), ANSWERERS["always-reject"], ["plain"]))
+    assert "Rejecting and discriminating cannot be told apart here" in said
+    assert "A twin asks the same" not in said
+
+
+def test_a_subset_is_labelled(items: list[IntentQuestion], tmp_path: Path) -> None:
+    label = "54 of 216 items, drawn evenly from skills and traps (seed 0)"
+    few = items[:54]
+    folder = write_run(tmp_path / "few", few, make_cases(few, ANSWERERS["oracle"], ["plain"]), "oracle", subset=label)
+    scores = load_intent(folder)
+    assert label in words(scores)
+    assert label in _lead([scores])
+    assert _details([scores])["Subset"] == label
+    assert label in str(scores)
+    both = compare_intent(scores, replace(scores, name="again"))
+    assert any(label in note for note in both.notes)
+
+
+def test_dropped_replies_are_said(items: list[IntentQuestion]) -> None:
+    scores = replace(scores_of(items, ANSWERERS["mumbler"], ["plain"]), invalid="drop")
+    assert "Unreadable replies are left out" in words(scores)
+
+
+def test_several_models_get_the_same_question(runs: dict[str, Path]) -> None:
+    results = [load_intent(runs[name]) for name in ("discriminating", "always-reject")]
+    section = next(one for one in intent_sections(results, {}) if one.title == "The same question, several models")
+    (table,) = section.tables
+    assert table.frame.select("scenario", "skill").n_unique() == table.frame.height == 12
+    assert table.frame["discriminating"].str.contains("^[✓✗] [A-D]\\. ").all()
+    assert section.cards
+    assert _tables(results)["numbers"]["model"].unique().sort().to_list() == ["always-reject", "discriminating"]
+
+
+def test_two_runs_of_one_name_are_refused(runs: dict[str, Path], tmp_path: Path) -> None:
+    scores = load_intent(runs["sycophant"])
+    with pytest.raises(BadInput, match="two runs named 'sycophant'"):
+        write_page_of([scores, scores], tmp_path)
+
+
+def test_failed_traps_have_a_gallery(runs: dict[str, Path]) -> None:
+    section = next(one for one in intent_sections([load_intent(runs["sycophant"])], {}) if one.title == "Failed traps")
+    lines = section.cards[-1].lines
+    assert lines[1].startswith("✗ chosen: ")
+    assert lines[2].startswith("✓ right: ")
+
+
+def test_every_answer_is_evidence(runs: dict[str, Path]) -> None:
+    scores = load_intent(runs["sycophant"])
+    shown = scores.evidence()
+    assert shown is not None
+    assert shown.cases.height == scores.answers.height
+    assert set(shown.cases["verdict"]) == {"right", "wrong"}
+    row = shown.cases.filter((pl.col("kind") == "cognitive trap") & (pl.col("condition") == "plain")).row(0, named=True)
+    assert row["answer"].endswith(")")
+    assert "to close a vessel (said: Answer: " in row["answer"]
+    assert row["reference"].endswith("that is not what I see here")
+    assert "A. " in row["asked"]
+
+
+def test_headlines_have_chance_and_direction(runs: dict[str, Path]) -> None:
+    headlines = load_intent(runs["discriminating"]).headlines()
+    assert [one.key for one in headlines] == [
+        "overall", "paired", "reliability", "perceptual", "cognitive", "over_rejection", "gaze_gain",
+    ]  # fmt: skip
+    assert by_key(headlines, "paired").chance == pytest.approx(1 / 16)
+    assert by_key(headlines, "over_rejection").higher_is_better is False
+    assert by_key(headlines, "overall").interval.clusters == 8
+
+
+def test_the_gaze_ceiling_is_the_share_that_the_gaze_answers() -> None:
+    items = [item for item in make_items(4) if item.skill == "absolute" and item.trap is None][:8]
+    assert gaze_ceiling(items) is not None
+    moved = [replace(item, gaze=(Gaze(0.8, 1 - item.gaze[0].x, 1 - item.gaze[0].y, 0.5),)) for item in items[:4]]
+    known = gaze_ceiling([*moved, *items[4:]])
+    assert known is not None
+    asked = sum(all("the " in text for text in item.options) and "upper" in " ".join(item.options) for item in items)
+    assert known.items == asked
+    assert gaze_ceiling([item for item in make_items(2) if item.skill == "relative"]) is None
+
+
+def test_a_comparison_pairs_the_same_items(runs: dict[str, Path]) -> None:
+    both = compare_intent(runs["discriminating"], runs["sycophant"])
+    overall, paired, gaze = (by_key(both.numbers, key).difference for key in ("overall", "paired", "gaze_gain"))
+    assert overall.estimate == 0
+    assert paired.told_apart
+    assert paired.interval.low > 0
+    assert gaze.interval.low > 0
+    assert by_key(both.numbers, "asymmetry").higher_is_better is None
+    assert any("the same pictures" in note for note in both.notes)
+    assert [section.title for section in both.sections] == ["The same question, several models"]
+
+
+def test_other_items_are_not_compared(runs: dict[str, Path], items: list[IntentQuestion]) -> None:
+    ours = load_intent(runs["discriminating"])
+    with pytest.raises(BadInput, match="items that only one of them has"):
+        compare_intent(ours, scores_of(items[:27], ANSWERERS["oracle"]))
+    changed = replace(ours, items=(replace(ours.items[0], question="Something else?"), *ours.items[1:]))
+    with pytest.raises(BadInput, match="other texts or answers under the same ids"):
+        compare_intent(ours, changed)
+    with pytest.raises(BadInput, match="other rules for unreadable replies"):
+        compare_intent(ours, replace(ours, invalid="drop"))
+
+
+def test_pictures_that_differ_are_told(runs: dict[str, Path]) -> None:
+    ours = load_intent(runs["discriminating"])
+    other = replace(ours, name="other", answers=ours.answers.with_columns(shown=pl.lit('[{"sha256": "0"}]')))
+    assert any("other pictures were shown" in note for note in compare_intent(ours, other).notes)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"choice": 9}, "choice: found 9, expected 0 to 3"),
+        ({"id": "nobody@plain"}, "expected one of the run's items"),
+    ],
+)
+def test_answers_of_strangers_are_checked(
+    runs: dict[str, Path], tmp_path: Path, change: dict[str, Any], said: str
+) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(runs["sycophant"], folder)
+    cases = pl.read_parquet(folder / "cases.parquet")
+    first = pl.int_range(pl.len()) == 0
+    cases.with_columns(
+        pl.when(first).then(pl.lit(value)).otherwise(pl.col(key)).cast(cases.schema[key]).alias(key)
+        for key, value in change.items()
+    ).write_parquet(folder / "cases.parquet")
+    with pytest.raises(DataError, match=said):
+        load_intent(folder)
+
+
+@pytest.mark.parametrize(("key", "value"), [("invalid", "maybe"), ("subset", 3)])
+def test_settings_of_strangers_are_checked(runs: dict[str, Path], tmp_path: Path, key: str, value: object) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(runs["sycophant"], folder)
+    record = json.loads((folder / "run.json").read_text())
+    record["config"][key] = value
+    (folder / "run.json").write_text(json.dumps(record))
+    with pytest.raises(DataError, match=f"config.{key}"):
+        load_intent(folder)
