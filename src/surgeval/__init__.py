@@ -14,6 +14,7 @@ from surgeval._version import __version__
 _HOMES = {
     "datasets": ("open_dataset",),
     "protocols.focus": ("compare_focus", "run_focus", "score_focus"),
+    "protocols.intent": ("compare_intent", "run_intent", "score_intent"),
     "protocols.registry": ("load_run",),
     "protocols.surgxbench": ("compare_surgxbench", "explain_image", "run_surgxbench"),
     "protocols.triplets": ("compare_triplets", "score_detection", "score_recognition", "score_triplets"),

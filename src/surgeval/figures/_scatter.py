@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from surgeval.figures._base import require
-from surgeval.figures._labels import literal, number, plain
+from surgeval.figures._labels import literal, number, plain, shorten
 from surgeval.figures._palette import colour
 from surgeval.figures._print import drawing, grid, legend, name_axis
 from surgeval.figures._web import value_axis
@@ -15,17 +15,23 @@ from surgeval.figures._web import value_axis
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
 
+_LONGEST = 24  # characters of a name beside its point
+_OFFSETS = {  # where a name stands: as plotly calls it, and points, alignment across and up for print
+    "top center": ((0, 4), "center", "bottom"), "bottom center": ((0, -4), "center", "top"),
+    "middle right": ((5, 0), "left", "center"), "middle left": ((-5, 0), "right", "center"),
+}  # fmt: skip
 _SIGNS = (("circle", "o"), ("square", "s"), ("diamond", "D"), ("triangle-up", "^"), ("cross", "P"), ("x", "X"))
 
 
 @dataclass(frozen=True, slots=True)
 class Cloud:
-    """Points of one kind, with a name each."""
+    """Points of one kind, with a name each; `named` writes the names beside the points."""
 
     name: str
     labels: tuple[str, ...]
     x: tuple[float, ...]
     y: tuple[float, ...]
+    named: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +68,37 @@ class Scatter:
         ]
         return f"Scatter plot: {plain(self.title)}, {plain(self.up)} against {plain(self.across)}. {'; '.join(parts)}."
 
+    def _sides(self) -> list[list[str]]:
+        """On which side of its point each name stands, so that the names of near points do not cover one another."""
+        every = [(x, y) for cloud in self.clouds for x, y in zip(cloud.x, cloud.y, strict=True)]
+        spans = [max(values) - min(values) or 1.0 for values in zip(*every, strict=True)] if every else [1.0, 1.0]
+        written: list[tuple[float, float]] = []
+        sides: list[list[str]] = []
+        for cloud in self.clouds:
+            sides.append([])
+            for x, y in zip(cloud.x, cloud.y, strict=True) if cloud.named else ():
+                near = sum(abs(x - a) < 0.15 * spans[0] and abs(y - b) < 0.08 * spans[1] for a, b in written)
+                sides[-1].append(list(_OFFSETS)[near % len(_OFFSETS)])
+                written.append((x, y))
+        return sides
+
     def to_plotly(self) -> dict[str, Any]:
         """Names show on hovering."""
-        traces = []
+        traces, sides = [], self._sides()
         for k, cloud in enumerate(self.clouds):
             texts = [
                 f"{literal(label)}<br>{number(x)} {literal(self.across)}<br>{literal(self.up)} {number(y)}"
                 for label, x, y in zip(cloud.labels, cloud.x, cloud.y, strict=True)
             ]
             marker = {"color": colour(k), "size": 8, "symbol": _SIGNS[k % len(_SIGNS)][0], "opacity": 0.85}
+            beside: dict[str, Any] = {"mode": "markers"}
+            if cloud.named:
+                names = [literal(shorten(label, _LONGEST)) for label in cloud.labels]
+                beside = {"mode": "markers+text", "text": names, "textposition": sides[k], "textfont": {"size": 10},
+                          "cliponaxis": False}  # fmt: skip
             traces.append({
-                "type": "scatter", "mode": "markers", "name": literal(cloud.name), "x": list(cloud.x),
-                "y": list(cloud.y), "marker": marker, "hoverinfo": "text", "hovertext": texts,
+                "type": "scatter", "name": literal(cloud.name), "x": list(cloud.x), "y": list(cloud.y),
+                "marker": marker, "hoverinfo": "text", "hovertext": texts, **beside,
             })  # fmt: skip
         layout = {
             "xaxis": value_axis(self.across, log=self.log),
@@ -90,6 +115,11 @@ class Scatter:
                 axes.plot(cloud.x, cloud.y, _SIGNS[k % len(_SIGNS)][1], color=colour(k), markersize=4, alpha=0.85)[0]
                 for k, cloud in enumerate(self.clouds)
             ]
+            for cloud, sides in zip(self.clouds, self._sides(), strict=True):
+                for label, x, y, side in zip(cloud.labels, cloud.x, cloud.y, sides, strict=False):
+                    offset, across, up = _OFFSETS[side]
+                    axes.annotate(shorten(label, _LONGEST), (x, y), offset, textcoords="offset points", ha=across,
+                                  va=up, fontsize=6, parse_math=False)  # fmt: skip
             if self.log and any(cloud.x for cloud in self.clouds):
                 axes.set_xscale("log")
                 axes.xaxis.set_major_formatter("{x:g}")

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from surgeval.protocols.intent._run import IntentRun, run_intent
     from surgeval.protocols.intent.compare import compare_intent
     from surgeval.protocols.intent.method import score_intent
-    from surgeval.protocols.intent.result import IntentScores, load_intent
+    from surgeval.protocols.intent.result import IntentScores, load_intent, outcomes
 
 DESCRIPTOR = Descriptor.of_rooms(
     __name__,
@@ -25,7 +25,7 @@ _HOMES = {
     "_run": ("IntentRun", "run_intent"),
     "compare": ("compare_intent",),
     "method": ("score_intent",),
-    "result": ("IntentScores", "load_intent"),
+    "result": ("IntentScores", "load_intent", "outcomes"),
 }
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "IntentScores",
     "compare_intent",
     "load_intent",
+    "outcomes",
     "run_intent",
     "score_intent",
 ]

@@ -91,7 +91,9 @@ def run(
         int, typer.Option("--longest-edge", min=32, max=8192, help="Pixels; larger pictures are made smaller.")
     ] = 1024,
     jpeg_quality: Annotated[int, typer.Option("--jpeg-quality", min=1, max=100, help="Of the pictures sent.")] = 90,
-    concurrency: Annotated[int, typer.Option("--concurrency", min=1, max=_BLOCK, help="Questions at a time.")] = 8,
+    concurrency: Annotated[
+        int, typer.Option("--concurrency", min=1, max=_BLOCK, help="Questions at a time; local weights: one batch.")
+    ] = 8,
     max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="Longest reply of a chat model.")] = 1024,
     timeout: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds to wait for one reply.")] = 120.0,
     retry: Annotated[bool, typer.Option("--retry", help="Ask again what failed; nothing else.")] = False,

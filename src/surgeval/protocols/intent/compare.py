@@ -112,7 +112,8 @@ def _notes(first: IntentScores, second: IntentScores) -> tuple[str, ...]:
 def _same_pictures(first: IntentScores, second: IntentScores) -> str:
     """Whether both were shown the same pictures, by the hashes that the runs recorded."""
     key = ["item", "condition"]
-    said = [one.answers.filter(pl.col("shown").is_not_null()).select(*key, "shown") for one in (first, second)]
+    some = ~pl.col("shown").fill_null("[]").is_in(["", "[]"])
+    said = [one.answers.filter(some).select(*key, "shown") for one in (first, second)]
     both = said[0].join(said[1], on=key, how="inner", suffix="_b")
     if both.is_empty():
         return ""

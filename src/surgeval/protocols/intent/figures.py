@@ -48,28 +48,20 @@ def _scatter(results: Sequence[IntentScores]) -> Scatter | None:
     both = [one for one in results if {"overall", "reliability"} <= set(one.numbers)]
     if not both:
         return None
+    rows = published()
+    clouds = [
+        _cloud("average reliability", "reliability", both),
+        _cloud("trap and twin both right", "paired", [one for one in both if one.has_twins]),
+        Cloud("published, other data", tuple(row.name for row in rows), tuple(float(row.overall) for row in rows),
+              tuple(float(row.reliability) for row in rows)),
+    ]  # fmt: skip
+    shown = tuple(cloud for cloud in clouds if cloud.x)
+    return Scatter("Competency and reliability", "competency, %", "reliability, %", shown)
 
-    def clouds() -> list[Cloud]:
-        values = {key: tuple(100 * one.numbers[key].estimate for one in both) for key in ("overall", "reliability")}
-        names = tuple(one.name for one in both)
-        made = [Cloud("average reliability", names, values["overall"], values["reliability"])]
-        paired = [one for one in both if one.has_twins]
-        if paired:
-            made.append(Cloud("trap and twin both right", tuple(one.name for one in paired),
-                              tuple(100 * one.numbers["overall"].estimate for one in paired),
-                              tuple(100 * one.numbers["paired"].estimate for one in paired)))  # fmt: skip
-        rows = published()
-        made.append(
-            Cloud(
-                "published, other data",
-                tuple(row.name for row in rows),
-                tuple(float(row.overall) for row in rows),
-                tuple(float(row.reliability) for row in rows),
-            )
-        )
-        return made  # fmt: skip
 
-    return Scatter("Competency and reliability", "competency, %", "reliability, %", tuple(clouds()))
+def _cloud(name: str, number: str, results: Sequence[IntentScores]) -> Cloud:
+    across, up = (tuple(100 * one.numbers[key].estimate for one in results) for key in ("overall", number))
+    return Cloud(name, tuple(one.name for one in results), across, up, named=True)
 
 
 def _bars(results: Sequence[IntentScores], title: str, numbers: Sequence[str], unit: str) -> EstimateBars | None:
