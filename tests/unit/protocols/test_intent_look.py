@@ -41,9 +41,7 @@ def write(folder: Path, **media: dict[str, Any]) -> OpenedItems:
     return open_items(folder)
 
 
-def look(
-    items: OpenedItems, name: str, condition: str, gaze: GazeMode = "mark", **shown: Any
-) -> tuple[ShownFrame, ...]:
+def look(items: OpenedItems, name: str, condition: str, gaze: GazeMode = "mark", **shown: Any) -> tuple[Picture, ...]:
     seeing = Seeing(Shown(**({"longest_edge": 1024, "quality": 90} | shown)), gaze)
     return Eyes(items.dataset, items.items, seeing)(posed(items.by_id[name], condition))
 
