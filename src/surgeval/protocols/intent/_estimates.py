@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -105,10 +105,20 @@ def gap_of(both: pl.DataFrame, weights: Weights, name: str, *, seed: int = 0) ->
         return paired_difference(first, second, rows["cluster"].to_list(), resamples=RESAMPLES, seed=seed, name=name)
     clusters = sorted(rows["cluster"].unique())
     sums = [_Sums.of(rows, weights, side, clusters) for side in ("value", "value_b")]
-    return paired_statistic(
+    found = paired_statistic(
         sums[0].beside(sums[1]).number, clusters, batched=True, sizes=sums[0].totals.sum(axis=1), resamples=RESAMPLES,
         seed=seed, name=name,
     )  # fmt: skip
+    return (
+        found if any(weight < 0 for weight in weights.values()) else replace(found, interval=_of_shares(found.interval))
+    )
+
+
+def _of_shares(interval: Interval) -> Interval:
+    """Two shares differ by at most 1."""
+    if math.isnan(interval.low):
+        return interval
+    return replace(interval, low=max(interval.low, -1.0), high=min(interval.high, 1.0))
 
 
 def chance_of(cells: pl.DataFrame, number: str) -> float | None:
