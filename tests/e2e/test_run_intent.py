@@ -39,7 +39,7 @@ def write_items(folder: Path, count: int = 20) -> Path:
         row: dict[str, Any] = {
             "id": f"own-{n}", "scenario": "open_surgery", "cluster": f"case {n % 5}", "media": [f"frame{n}.png"],
             "dimension": dimension, "skill": skill, "question": f"question {n}?", "options": list(OPTIONS),
-            "answer": n % 4, "context": {"procedure": "cholecystectomy"},
+            "answer": 1 if n % 3 == 1 else n % 4, "context": {"procedure": "cholecystectomy"},
         }  # fmt: skip
         if n % 2 == 0:
             row["gaze"] = [{"t": 0, "x": 0.25, "y": 0.5, "duration": 1}]

@@ -125,6 +125,7 @@ def test_dictated_words_have_times(tmp_path: Path) -> None:
         ("a.csv", "t,x,y,duration\n1,0.5,0.5,-1\n", r"line 2: duration: found -1 s, expected a fixation"),
         ("a.csv", "recording,t,x,y\n,1,0.5,0.5\n", r"line 2: recording: found nothing, expected a name"),
         ("a.csv", "t,x,y\n1,2,3,4,5\n", r"expected a readable CSV file"),
+        ("a.csv", "t,x, x,y\n1,2,3,4\n", r"found the columns t, x, x, y, expected each column once"),
         ("a.jsonl", '{"t": 1\n', r"line 1: found .*expected complete JSON"),
         ("a.jsonl", "[1]\n", r"line 1: found \[1\], expected a JSON object"),
         ("a.jsonl", '{"t": 1, "x": "left", "y": 0.5}\n', r"line 1: x: found 'left', expected a finite number"),

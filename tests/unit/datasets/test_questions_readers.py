@@ -117,7 +117,7 @@ def test_a_damaged_parquet_file_is_one_sentence(tmp_path: Path) -> None:
 def test_intent_items_survive_a_round_trip_with_their_media(tmp_path: Path, item: IntentQuestion) -> None:
     labels = (OptionLabel("accepts", "it takes the premise"), OptionLabel("rejects"))
     item = replace(item, labels=labels, source="WHO 2024", gaze_dependent=True, observable=False)
-    twins = [replace(item, id=name, trap=None, untrapped=None, twin=None, labels=()) for name in ("i0", "i2")]
+    twins = [replace(item, id=name, answer=0, trap=None, untrapped=None, twin=None, labels=()) for name in ("i0", "i2")]
     source = MemoryDataset(SPACE, (), questions=[item, *twins], media_root=tmp_path)
     convert(source, tmp_path / "out", "intent")
     dataset = open_dataset(tmp_path / "out")
@@ -156,7 +156,7 @@ def items(root: Path, **changes: Any) -> Path:
         ({"gaze": [{"t": 0, "x": "left", "y": 0, "duration": 1}]}, "not-a-number"),
         ({"context": []}, "wrong-shape"),
         ({"start": float("nan")}, "not-finite"),
-        ({"start": 3, "end": 2}, "window"),
+        ({"start": 3, "end": 2}, "window-reversed"),
         ({"start": 10**400}, "not-finite"),
         ({"answer": 10**400}, "answer-range"),
         ({"twin": "i2"}, "link-missing"),
@@ -178,6 +178,18 @@ def test_each_wrong_item_is_named_with_its_line(tmp_path: Path, changes: dict[st
     report = check(open_dataset(items(tmp_path, **changes)))
     assert dict(report.counts) == {kind: 1}
     assert kind == "media-missing" or "items.jsonl: line 1" in str(report.problems[0])
+
+
+@pytest.mark.parametrize("changes", [{"answer": 1}, {"options": ["a", "c"]}])
+def test_a_twin_has_the_same_options_and_another_right_one(tmp_path: Path, changes: dict[str, Any]) -> None:
+    path = items(tmp_path, trap="cognitive", twin="i2")
+    trap, twin = path.read_text(), json.loads(path.read_text()) | {"id": "i2", "trap": None, "twin": None, "answer": 0}
+    path.write_text(f"{trap}{json.dumps(twin | changes)}\n")
+    report = check(open_dataset(path))
+    assert dict(report.counts) == {"twin-differs": 1}
+    assert "line 1: twin: found 'i2' with" in str(report.problems[0])
+    path.write_text(f"{trap}{json.dumps(twin)}\n")
+    assert check(open_dataset(path)).ok
 
 
 def test_a_broken_line_does_not_hide_the_others(tmp_path: Path) -> None:

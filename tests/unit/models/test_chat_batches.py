@@ -79,10 +79,10 @@ def test_a_reply_ends_at_its_end_token(seeing: LocalChat, monkeypatch: pytest.Mo
 def test_a_row_that_fails_fails_alone(seeing: LocalChat, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = seeing._generate
 
-    def scarce(conversations: list[Any]) -> list[Reply]:
-        if len(conversations) > 1 or "next" in json.dumps(conversations, default=str):
+    def scarce(turns: Sequence[Any]) -> list[Reply]:
+        if len(turns) > 1 or "next" in str(turns[0].messages):
             raise RuntimeError("CUDA out of memory. Tried to allocate 2 GiB\nand a traceback")
-        return whole(conversations)
+        return whole(turns)
 
     monkeypatch.setattr(seeing, "_generate", scarce)
     broken = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:image/jpeg;base64,AAAA"}}]}]

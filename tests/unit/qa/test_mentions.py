@@ -68,6 +68,13 @@ CHOLEC80_TEXTS = [
     ("The image doesn't show a hook or a clipper; it shows scissors.", "Scissors", ""),
     ("A grasper rather than a hook", "Grasper", ""),
     ("Is there a hook? No. There is a grasper.", "Grasper", ""),
+    ("No, a grasper.", "Grasper", ""),
+    ("a grasper (not a hook)", "Grasper", ""),
+    ("The instrument is not a hook but a grasper", "Grasper", ""),
+    ("It is unclear whether a hook is visible.", "", ""),
+    ("A Grasper and Scissors are used. There is no Hook, Clipper, or Irrigator visible.", "Grasper Scissors", ""),
+    ("I see a Grasper. The Hook, Scissors, Clipper, and Bag are not present.", "Grasper", ""),
+    ('Tools: ["Grasper", "Hook"]', "Grasper Hook", ""),
     ("None", "", ""),
     ("", "", ""),
     ("The tissue is hooked and clipped.", "", ""),
@@ -135,6 +142,9 @@ CHOLECT50_TEXTS = [
     ("grasper and hook dissect omentum", ["grasper dissect omentum", "hook dissect omentum"], []),
     ("Instrument: grasper\nVerb: retract\nTarget: liver", ["grasper retract liver"], []),
     ('{"instrument": "grasper", "verb": "retract", "target": "gut"}', ["grasper retract gut"], []),
+    ("The grasper is grasping and retracting the gallbladder.",
+     ["grasper grasp gallbladder", "grasper retract gallbladder"], []),
+    ("The grasper retracts the gallbladder and the gut.", ["grasper retract gallbladder", "grasper retract gut"], []),
     ("hook manipulate gallbladder", ["hook - gallbladder"], ["hook manipulate gallbladder"]),
     ("grasper grasp tissue", ["grasper grasp -"], ["grasper grasp tissue"]),
     ("grasper retract gut\nhook manipulate tissue", ["grasper retract gut", "hook - -"], ["hook manipulate tissue"]),
@@ -209,7 +219,7 @@ def test_any_text_can_be_searched(text: str) -> None:
 
 @pytest.mark.parametrize("piece", ["hook ", "not hook, ", "grasper and ", "no ", "a b c\n", "by the hook ", "bag "])
 def test_long_texts_take_linear_time(piece: str) -> None:
-    text = piece * (100_000 // len(piece))
+    text = piece * (30_000 // len(piece))
     start = time.process_time()
     instrument_mentions(text, CHOLECT50)
     triplet_mentions(text, CHOLECT50)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,8 +27,8 @@ def read_intent_items(path: Path, tell: OnProblem = raise_errors, root: Path | N
     surgeval.errors.DataError: no/such/items.jsonl: found no such file, expected a file
     """
     place = Place(str(path), tell)
-    seen: set[str] = set()
-    links: list[tuple[Place, str, str, str]] = []  # where, the field, the item it is of, the item it names
+    seen: dict[str, IntentQuestion] = {}
+    lines: dict[str, Place] = {}
     home = root or media_home(path)
     for number, line in read_lines(path, tell):
         here = place.at(f"line {number}")
@@ -38,13 +38,23 @@ def read_intent_items(path: Path, tell: OnProblem = raise_errors, root: Path | N
         if item and item.id in seen:
             here.report("id-duplicate", shown(item.id), "each question once", "id")
         elif item:
-            seen.add(item.id)
-            named = ((field, getattr(item, field)) for field in LINKS)
-            links += [(here, field, item.id, name) for field, name in named if name is not None]
+            seen[item.id], lines[item.id] = item, here
             yield item
-    for here, field, item_id, name in links:
-        if name not in seen or name == item_id:
-            here.report("link-missing", shown(name), "the id of another item of this file", field)
+    for item in seen.values():
+        _check_links(item, seen, lines[item.id])
+
+
+def _check_links(item: IntentQuestion, items: Mapping[str, IntentQuestion], place: Place) -> None:
+    """Twins are in the file, and a true-premise twin has the options of its trap and another right one."""
+    for field in LINKS:
+        name = getattr(item, field)
+        if name is not None and (name not in items or name == item.id):
+            place.report("link-missing", shown(name), "the id of another item of this file", field)
+        elif name is not None and field == "twin":
+            twin = items[name]
+            if set(twin.options) != set(item.options) or twin.options[twin.answer] == item.options[item.answer]:
+                expected = "the same options as here, and another right one"
+                place.report("twin-differs", f"{shown(name)} with {shown(list(twin.options))}", expected, field)
 
 
 def media_home(path: Path) -> Path:
@@ -80,7 +90,7 @@ def _item(record: dict[str, Any], place: Place, folder: Path, home: Path) -> Int
         return None
     start, end = (here.number(record[key], key) if record.get(key) is not None else None for key in ("start", "end"))
     if start is not None and end is not None and end < start:
-        here.report("window", f"{end:g}", f"seconds from {start:g} (start) on", "end")
+        here.report("window-reversed", f"{end:g}", f"seconds from {start:g} (start) on", "end")
         return None
     style: Literal["perceptual", "cognitive"] | None = trap
     return IntentQuestion(

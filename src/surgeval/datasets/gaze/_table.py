@@ -88,7 +88,10 @@ def read_table(path: Path, separator: str = "") -> GazeTable:
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         found = (str(error).splitlines() or [type(error).__name__])[0]
         raise DataError(path, found=found[:160], expected="a readable CSV file") from error
-    table.columns = [name.strip().lstrip("\ufeff") for name in table.columns]
+    names = [name.strip().lstrip("\ufeff") for name in table.columns]
+    if len(set(names)) != len(names):
+        raise DataError(path, found=f"the columns {', '.join(names)}"[:200], expected="each column once")
+    table.columns = names
     return GazeTable(path, table, _FIRST_LINE)
 
 

@@ -28,6 +28,7 @@ from surgeval.qa.chat import ChatError, Message, Reply
 __all__ = ["LocalChat"]
 
 _SAMPLE = 1 << 16
+_FAILURES = (RuntimeError, ValueError, IndexError)  # out of memory, prompt longer than the context, template
 _DATA = "data:image/jpeg;base64,"
 
 
@@ -94,7 +95,7 @@ class LocalChat:
             except (ChatError, OSError, ValueError) as error:
                 replies[number] = self._failed(error)
             else:
-                alike[turn.pictures].append(turn)  # processors want as many pictures in every row
+                alike[len(turn.pictures)].append(turn)  # processors want as many pictures in every row
         with self._lock, self._torch.inference_mode():
             for turns in alike.values():
                 replies |= self._answered(turns)
@@ -104,8 +105,8 @@ class LocalChat:
         """The replies to one padded batch; where it fails, to its halves, so that a bad row fails alone."""
         began = time.perf_counter()
         try:
-            rows = self._generate([turn.messages for turn in turns])
-        except (RuntimeError, ValueError) as error:  # out of memory, prompt longer than the context, template
+            rows = self._generate(turns)
+        except _FAILURES as error:
             if len(turns) == 1:
                 return {turns[0].number: self._failed(error)}
             del error  # and with it the tensors that its traceback holds
@@ -117,8 +118,8 @@ class LocalChat:
         half = len(turns) // 2
         return self._answered(turns[:half]) | self._answered(turns[half:])
 
-    def _generate(self, conversations: list[list[dict[str, object]]]) -> list[Reply]:
-        inputs = self._inputs(conversations).to(self._model.device)
+    def _generate(self, turns: Sequence[_Turn]) -> list[Reply]:
+        inputs = self._inputs(turns).to(self._model.device)
         output = self._model.generate(
             **inputs, max_new_tokens=self._max_tokens, do_sample=False, temperature=None, top_p=None, top_k=None,
             pad_token_id=self._tokenizer.pad_token_id,
@@ -133,13 +134,17 @@ class LocalChat:
         text = self._tokenizer.decode(row[:end], skip_special_tokens=True)
         return Reply(text, asked, end, 1, "length" if end >= self._max_tokens else "")
 
-    def _inputs(self, conversations: list[list[dict[str, object]]]) -> Any:
-        options: dict[str, Any] = {
-            "add_generation_prompt": True, "tokenize": True, "return_tensors": "pt", "return_dict": True,
-        }  # fmt: skip
-        if self.sees:
-            return self._processor.apply_chat_template(conversations, processor_kwargs={"padding": True}, **options)
-        return self._tokenizer.apply_chat_template(conversations, enable_thinking=False, padding=True, **options)
+    def _inputs(self, turns: Sequence[_Turn]) -> Any:
+        """The rows of a batch, padded, with their pictures."""
+        options = {} if self.sees else {"enable_thinking": False}
+        texts = self._processor.apply_chat_template(
+            [turn.messages for turn in turns], add_generation_prompt=True, tokenize=False, **options
+        )
+        begin = self._tokenizer.bos_token  # most templates write it themselves
+        written: dict[str, Any] = {"add_special_tokens": self.sees and not (begin and texts[0].startswith(begin))}
+        if self.sees and turns[0].pictures:
+            written["images"] = [turn.pictures for turn in turns]
+        return self._processor(text=texts, padding=True, return_tensors="pt", **written)
 
     def _message(self, message: Message) -> dict[str, object]:
         return _seen(message) if self.sees else dict(message)
@@ -157,12 +162,11 @@ class _Turn:
     messages: list[dict[str, object]]
 
     @property
-    def pictures(self) -> int:
-        """How many pictures it holds."""
-        parts = (
-            part for message in self.messages if isinstance(message["content"], list) for part in message["content"]
-        )
-        return sum(part["type"] == "image" for part in parts)
+    def pictures(self) -> list[Any]:
+        """Its pictures in order."""
+        contents = [message["content"] for message in self.messages]
+        parts = (part for content in contents if isinstance(content, list) for part in content)
+        return [part["image"] for part in parts if part["type"] == "image"]
 
 
 def _ids(value: object) -> set[int]:

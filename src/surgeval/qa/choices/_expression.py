@@ -26,21 +26,22 @@ _SYMBOL = re.compile(
 )
 _QUOTE = re.compile(OPEN)
 # What may follow a letter that could be a word (a, A, I): the end, punctuation, or a word no noun phrase starts with.
+_MARKS = r"[.,;:!?…)\]}>。，、；！？：]"
 _STOP = re.compile(
-    r"$|\n| ?[.,;:!?…/&=)\]}>]| ?(?:[-–—]|->|→) "
-    r"| (?:because|since|as|for|and|or|but|due|is|was|would|which|given|based|if|at)\b"
+    rf"$|\n| ?{_MARKS}| ?[/&=<]| ?(?:[-–—]|->|→) "
+    r"| (?:because|since|as|for|and|or|but|due|is|was|would|which|given|based|if|"
+    r"at|it is|seems|appears|looks|must|should|fits|matches)\b"
 )
-_FULL_STOP = re.compile(r"$|\n| ?[.,;:!?…)\]}>]")
+_FULL_STOP = re.compile(rf"$|\n| ?{_MARKS}")
 _DECIMAL = re.compile(r"[.,]\d| ?%|°")
 _DELIMITER = re.compile(r" ?[.:,)\]/=|–—-]{0,2} ?\n?" + OPEN)
-_AND = re.compile(
-    r"(?: ?[,/&+;]| ?, ?(?:and|or)| (?:and|or|und|oder|as well as|and/or)) ?(?:also |both )?(?:the |an? )?"
-)
+_ALSO = r"(?:also |both |possibly |maybe |perhaps |even )?(?:the |an? )?"
+_AND = re.compile(rf"(?: ?(?P<mark>[,/&+;])| ?,? ?(?:and|or|und|oder|as well as|and/or)\b) ?{_ALSO}")
 _SECOND = re.compile(
-    rf"{NOUN}(?:[{OPENING}]{{1,4}} ?(?P<held>[A-Za-z])(?!\w)(?![\"'] ?:)|(?P<bare>[A-Z])"
-    rf"(?=$|\n| ?[.,;:!?/&)\]}}>]| (?:and|or|are|both)\b))"
+    rf"{NOUN}(?:[{OPENING}]{{1,4}} ?(?P<held>[A-Za-z])(?!\w)(?![\"'] ?:)|(?P<bare>[A-Z])(?!\w|['’-]\w))"
 )
-_PHRASE_END = re.compile(r"$|\n| ?[.,;:!?…)\]}>]| (?:and|or|are|both)\b")
+_PHRASE_END = re.compile(rf"$|\n| ?{_MARKS}| ?[/&]| (?:and|or|are|both)\b")
+_AFTER_AND = re.compile(rf"{_PHRASE_END.pattern}| (?:is|could|may|might|would|seem)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ class Options:
         self.texts = {index: text for index, text in enumerate(texts) if text and known[text.casefold()] == 1}
         longest = sorted(self.texts, key=lambda index: -len(self.texts[index]))
         self._groups = longest
-        words = ["[ _-]".join(re.escape(word) for word in re.split(r"[ _-]", self.texts[k])) for k in longest]
+        words = ["[ _-]?".join(re.escape(word) for word in re.split(r"[ _-]", self.texts[k])) for k in longest]
         pattern = "|".join(f"({word})" for word in words) or "(?!)"
         self.anywhere = re.compile(rf"(?<!\w)(?:{pattern})(?!\w)", re.I)
 
@@ -99,11 +100,13 @@ class Options:
         joint = _AND.match(text, end)
         if joint is None:
             return None
+        after = _PHRASE_END if joint["mark"] else _AFTER_AND  # "B, A is wrong" chooses B, "B or A is right" neither
         if letter := _SECOND.match(text, joint.end()):
             other = ord((letter["held"] or letter["bare"]).upper()) - ord("A")
-            return letter.end() if other != index and other < self.count else None
+            ends = letter["held"] or after.match(text, letter.end())
+            return letter.end() if ends and other != index and other < self.count else None
         named = self.text_at(text, joint.end())
-        return named[1] if named and named[0] != index and _PHRASE_END.match(text, named[1]) else None
+        return named[1] if named and named[0] != index and after.match(text, named[1]) else None
 
     def _symbol_at(self, text: str, position: int) -> Expression | None:
         match = _SYMBOL.match(text, position)

@@ -17,7 +17,9 @@ from typing import Literal
 from surgeval.qa.choices._expression import AMBIGUOUS, OUT_OF_RANGE, Expression, Options
 from surgeval.qa.choices._spelling import after_reasoning, spelled
 from surgeval.qa.choices._statements import Statement, decide, statements
-from surgeval.qa.choices._wording import BRACKETED, NONE_OF_THEM, REFUSAL, RULED_OUT_AFTER, RULED_OUT_BEFORE
+from surgeval.qa.choices._wording import BRACKETED, NONE_OF_THEM, REFUSAL, RULED_OUT_AFTER
+from surgeval.qa.mentions._lexicon import Word
+from surgeval.qa.mentions._negation import clauses, denied
 
 __all__ = ["Choice", "Reading", "read_choice"]
 
@@ -29,9 +31,9 @@ _HEAD = re.compile(
     re.I,
 )
 _TAIL = re.compile(r"[\s.,;:!)\]}>\"'”’_|]{0,12}(?:</(?:final_)?answer> ?)?[\s.]{0,4}$", re.I)
-_BULLET = re.compile(r"(?:[-•–>✓✔✅☑] ?){1,3}")
-_AFTER_LINE_CHOICE = re.compile(r"$|\n| ?[.:,;!?)\]}]| ?[-–—] |->|→")
-_TRAILING = re.compile(r"[.:!?…>=\n][ \n]?([(\[{\"']{0,3}[A-Z][)\]}\"']{0,3}[.!]?)$")
+_BULLET = re.compile(r"(?:[^\w\s\"'“‘«(\[{<【「『《〈|_.,:;!?…]{1,2} ?){1,3}(?!\d)")
+_AFTER_LINE_CHOICE = re.compile(r"$|\n| ?[.:,;!?)\]}]| ?[-–—] |->|→| (?:because|since|as|due)\b")
+_TRAILING = re.compile(r"(?:[.:!?…>=\n]|(?<![A-Z]),)[ \n]?([(\[{\"']{0,3}[A-Z][)\]}\"']{0,3}[.!]?)$")
 _NEXT_QUESTION = re.compile(r"\n(?:Question|Q|User|Human)(?: ?\d+)? ?:")
 
 
@@ -84,7 +86,8 @@ def _in_prose(text: str, options: Options) -> int | None:
     following = _NEXT_QUESTION.search(text)
     if following and following.start() > 0:  # base models go on with a question of their own
         text = text[: following.start()]
-    stated = decide(statements(text, options), text)
+    said = statements(text, options)
+    stated = decide([statement for statement in said if not statement.tentative], text)
     if stated is not None:
         return stated
     lined = _lines(text, options)
@@ -92,6 +95,8 @@ def _in_prose(text: str, options: Options) -> int | None:
         return lined
     if REFUSAL.search(text):
         return None
+    if said:
+        return decide(said, text)
     if NONE_OF_THEM.search(text):
         return OUT_OF_RANGE
     return _mentioned(text, options)
@@ -115,7 +120,7 @@ def _lines(text: str, options: Options) -> int | None:
         start = len(text) - len(text[-16:]) + trailing.start(1)
         if (last := options.at(text, start)) is not None and last.index >= 0:
             starts.append((last, Statement(last.index, start, last.end, False)))
-    lone_letters = [said for _, said in starts if not said.considered]
+    lone_letters = [said for _, said in starts if not said.tentative]
     if lone_letters:
         return decide(lone_letters, text)
     indexes = {choice.index for choice, _ in starts}
@@ -125,23 +130,25 @@ def _lines(text: str, options: Options) -> int | None:
 
 def _mentioned(text: str, options: Options) -> int | None:
     """The one option that is mentioned and not ruled out, by letter or else by text."""
-    by_letter = {
-        ord(mention[1].upper()) - ord("A")
-        for mention in BRACKETED.finditer(text)
-        if not _ruled_out(text, mention.start(), mention.end())
-    }
-    by_letter = {index for index in by_letter if index < options.count}
-    by_text = {
-        options.named(mention)
-        for mention in options.anywhere.finditer(text)
-        if not _ruled_out(text, mention.start(), mention.end())
-    }
-    mentioned = by_letter or by_text
+    letters = [(ord(found[1].upper()) - ord("A"), found) for found in BRACKETED.finditer(text)]
+    by_letter = [Word(index, found.start(), found.end()) for index, found in letters if index < options.count]
+    by_text = [Word(options.named(found), *found.span()) for found in options.anywhere.finditer(text)]
+    mentioned = _kept(text, by_letter) or _kept(text, by_text)
     if not mentioned:
         return None
     return mentioned.pop() if len(mentioned) == 1 else AMBIGUOUS
 
 
-def _ruled_out(text: str, start: int, end: int) -> bool:
-    before = text[max(0, start - 60) : start]
-    return bool(RULED_OUT_BEFORE.search(before) or RULED_OUT_AFTER.match(text, end))
+def _kept(text: str, words: list[Word]) -> set[int]:
+    """The options that are mentioned and neither denied nor called wrong."""
+    kept = set()
+    at = 0
+    for start, end, asks in clauses(text):
+        first = at
+        while at < len(words) and words[at].start < end:
+            at += 1
+        inside = words[first:at]
+        for word, off in zip(inside, denied(text, inside, start, end), strict=True):
+            if not (off or asks) and not RULED_OUT_AFTER.match(text, word.end):
+                kept.add(word.number)
+    return kept

@@ -1,4 +1,4 @@
-r"""One spelling for reply and options: no markup, no LaTeX commands, single spaces, circled letters as letters.
+r"""One spelling for reply and options: no markup, LaTeX commands or chat tokens, single spaces, circled letters plain.
 
 Every pattern of this package relies on it: runs of white space are one character long here, so that bounded repeats
 reach across any gap a model leaves, and no pattern needs an open-ended one (time stays linear in the reply).
@@ -13,6 +13,7 @@ from surgeval.qa.formats._text import clean
 __all__ = ["after_reasoning", "spelled"]
 
 _LATEX = re.compile(r"\\(?:text(?:bf|it|rm|sf|tt)?|math(?:bf|rm|sf|it|tt)|bf|rm|displaystyle)(?![A-Za-z])")
+_CHAT_TOKEN = re.compile(r"<\|[a-z_]{1,20}\|>|</?s>|\[/?INST\]|<(?:start|end)_of_turn>|<eos>", re.I)
 _ESCAPED_LINE = re.compile(r"\\n(?![a-z])")
 _MARKUP = re.compile(r"[*`$#\\~]|__")
 _SPACES = re.compile(r"[^\S\n]+")
@@ -38,7 +39,7 @@ def spelled(text: str) -> str:
     ('B', '(B)')
     """
     plain = clean(text.translate(_CIRCLED)) if not text.isascii() else text
-    plain = _ESCAPED_LINE.sub("\n", _LATEX.sub("", plain))
+    plain = _ESCAPED_LINE.sub("\n", _LATEX.sub("", _CHAT_TOKEN.sub(" ", plain)))
     return _LINES.sub("\n", _SPACES.sub(" ", _MARKUP.sub("", plain))).strip()
 
 

@@ -1,8 +1,8 @@
 r"""Statements that say which option is meant: "Answer: C", "the answer is (C)", "I choose C", "C is correct",
 `\boxed{C}`, `<answer>C</answer>`, `{"answer": "C"}`.
 
-The last one counts, since models correct themselves. One that is only considered ("if the answer were A", "some may
-think the answer is A") counts only where nothing is said outright; one that is denied never does.
+The last one counts, since models correct themselves. A tentative one ("it may be A", "at first I thought the answer is
+A") counts only where nothing else is said; one that is denied or only imagined ("if the answer were A") never does.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from surgeval.qa.choices._expression import AMBIGUOUS, OUT_OF_RANGE, Expression,
 from surgeval.qa.choices._wording import (
     ANSWER,
     CONDITIONAL,
-    CONSIDERED,
     DENIED,
+    HYPOTHETICAL,
     NONE_OF_THEM,
     NOT_BUT,
     PREDICATE,
     SUBJECT,
     TAG,
+    TENTATIVE,
+    UNSAID,
     VERB,
 )
 
@@ -30,32 +32,33 @@ __all__ = ["Statement", "decide", "statements"]
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A choice that is stated outright, from where to where, and whether it is only considered."""
+    """A choice that is stated outright, from where to where, and whether it is tentative."""
 
     index: int
     start: int
     end: int
-    considered: bool
+    tentative: bool
     kind: str = ""  # by what it is known
 
 
 _BOX_END = re.compile(r"(?:^|[^\w])([A-Z])[ )}\]]{0,6}$")
 _DOUBTED = re.compile(r" ?\?")
+_REFUTED = re.compile(r" ?\?[ \n]?(?:no|not|nope|wrong|incorrect|hardly)\b", re.I)
 
 
 def statements(text: str, options: Options) -> list[Statement]:
     """Every stated choice of a text in one spelling, by where it ends."""
     every = [*_tagged(text, options), *_answers(text, options), *_verbs(text, options), *_subjects(text, options)]
-    return sorted(every, key=lambda statement: (statement.end, statement.start))
+    kept = (statement for statement in every if not _REFUTED.match(text, statement.end))  # "Is it A? No."
+    return sorted(kept, key=lambda statement: (statement.end, statement.start))
 
 
 def decide(said: list[Statement], text: str) -> int | None:
     """The choice that a reply ends with; AMBIGUOUS where two different ones stand side by side at its end."""
-    outright = [statement for statement in said if not statement.considered] or said
-    if not outright:
+    if not said:
         return None
-    last = outright[-1]
-    for earlier in reversed(outright[:-1]):
+    last = said[-1]
+    for earlier in reversed(said[:-1]):
         if earlier.kind != last.kind or not _adjacent(text, earlier, last):
             break
         if earlier.index not in (last.index, OUT_OF_RANGE):
@@ -71,31 +74,28 @@ def _adjacent(text: str, earlier: Statement, last: Statement) -> bool:
 
 def _answers(text: str, options: Options) -> Iterator[Statement]:
     for marker in ANSWER.finditer(text):
-        if _denied(text, marker.start()):
+        if _unsaid(text, marker.start()) or (
+            "would" in marker[0] and HYPOTHETICAL.search(_before(text, marker.start()))
+        ):
             continue
         position = marker.end()
         if replaced := NOT_BUT.match(text, position):
             position = replaced.end()
-        if NONE_OF_THEM.match(text, position) and options.text_at(text, position) is None:
-            yield Statement(OUT_OF_RANGE, marker.start(), position + 4, _considered(text, marker.start()))
-            continue
         choice = options.at(text, position)
-        if choice is None or (marker[0].endswith("\n") and not choice.marked):
-            continue
-        doubted = bool(_DOUBTED.match(text, choice.end)) or _considered(text, marker.start())
-        yield Statement(choice.index, marker.start(), choice.end, doubted)
+        if choice is None and NONE_OF_THEM.match(text, position):
+            choice = Expression(OUT_OF_RANGE, position + 4, symbol=False, marked=True)
+        if choice is not None and (choice.marked or not marker[0].endswith("\n")):
+            yield _statement(text, marker.start(), choice)
 
 
 def _verbs(text: str, options: Options) -> Iterator[Statement]:
-    """Choices after a verb or "so": only letters that can be no word, or an option's text that ends the phrase."""
+    """Choices after a verb or "so": only letters that can be no word."""
     for marker in VERB.finditer(text):
         choice = options.at(text, marker.end())
-        if choice is None or not choice.symbol or choice.number or not choice.marked or _denied(text, marker.start()):
+        if choice is None or not choice.symbol or choice.number or not choice.marked or choice.index == OUT_OF_RANGE:
             continue
-        if choice.index == OUT_OF_RANGE or text[choice.end - 1 : choice.end] in ("I", "i"):
-            continue
-        doubted = bool(_DOUBTED.match(text, choice.end)) or _considered(text, marker.start())
-        yield Statement(choice.index, marker.start(), choice.end, doubted)
+        if text[choice.end - 1] not in "Ii" and not _unsaid(text, marker.start()):
+            yield _statement(text, marker.start(), choice, tentative=bool(marker["tentative"]))
 
 
 def _subjects(text: str, options: Options) -> Iterator[Statement]:
@@ -106,15 +106,19 @@ def _subjects(text: str, options: Options) -> Iterator[Statement]:
         if choice is None or choice.index == OUT_OF_RANGE:
             continue
         reached = choice.end  # of "both A and B are correct" B is no subject of its own
-        if verdict := PREDICATE.match(text, choice.end):
-            yield Statement(
-                choice.index, mention.start(), choice.end, _conditional(text, mention.start(), verdict.end())
-            )
+        yield from _judged(text, mention.start(), choice)
     for named in options.anywhere.finditer(text):
-        verdict = PREDICATE.match(text, named.end())
-        if verdict and not _denied(text, named.start()):
-            doubted = _conditional(text, named.start(), verdict.end())
-            yield Statement(options.named(named), named.start(), named.end(), doubted)
+        yield from _judged(
+            text, named.start(), Expression(options.named(named), named.end(), symbol=False, marked=True)
+        )
+
+
+def _judged(text: str, start: int, choice: Expression) -> Iterator[Statement]:
+    """The statement that a choice with a verdict after it is; "B is correct only for hooks" is a tentative one."""
+    verdict = PREDICATE.match(text, choice.end)
+    if verdict and not _unsaid(text, start):
+        condition = verdict["tentative"] or CONDITIONAL.match(text, verdict.end())
+        yield _statement(text, start, choice, tentative=bool(condition))
 
 
 def _tagged(text: str, options: Options) -> Iterator[Statement]:
@@ -135,14 +139,16 @@ def _box_end(text: str, position: int, options: Options) -> Expression | None:
     return options.at(text, position + match.start(1))
 
 
-def _denied(text: str, start: int) -> bool:
-    return bool(DENIED.search(text[max(0, start - 40) : start]))
+def _statement(text: str, start: int, choice: Expression, *, tentative: bool = False) -> Statement:
+    tentative = tentative or bool(_DOUBTED.match(text, choice.end) or TENTATIVE.search(_before(text, start)))
+    return Statement(choice.index, start, choice.end, tentative)
 
 
-def _conditional(text: str, start: int, end: int) -> bool:
-    """Whether a verdict is considered or holds under a condition: "B is correct only for hooks"."""
-    return bool(CONDITIONAL.match(text, end)) or _considered(text, start)
+def _unsaid(text: str, start: int) -> bool:
+    """Whether the words before a statement deny it or make it something that is only imagined."""
+    before = _before(text, start)
+    return bool(DENIED.search(before[-40:]) or UNSAID.search(before))
 
 
-def _considered(text: str, start: int) -> bool:
-    return bool(CONSIDERED.search(text[max(0, start - 70) : start]))
+def _before(text: str, start: int) -> str:
+    return text[max(0, start - 80) : start]

@@ -13,8 +13,8 @@ __all__ = [
     "CLOSE",
     "CLOSING",
     "CONDITIONAL",
-    "CONSIDERED",
     "DENIED",
+    "HYPOTHETICAL",
     "NONE_OF_THEM",
     "NOT_BUT",
     "NOUN",
@@ -23,9 +23,10 @@ __all__ = [
     "PREDICATE",
     "REFUSAL",
     "RULED_OUT_AFTER",
-    "RULED_OUT_BEFORE",
     "SUBJECT",
     "TAG",
+    "TENTATIVE",
+    "UNSAID",
     "VERB",
 ]
 
@@ -50,15 +51,14 @@ _ADVERB = "(?: " + _any(
 ) + ")?"  # fmt: skip
 _IS = _any(
     "is, was, are, would be, would have to be, should be, must be, will be, has to be, might be, may be, could be",
-    "seems to be, appears to be, remains, lies, ist, est, es, è",
+    "seems to be, appears to be, remains, lies, to be, with, ist, est, es, è",
 )
-_LINK = rf"(?: ?(?:[:=：]|->|=>|→|[-–—](?= ))|,?{_ADVERB} {_IS}{_ADVERB}(?: that)? ?[:=]?|是|为|為|\n)[ \n]?"
+_LINK = rf"(?: ?(?:[:=：]|->|=>|→|[-–—](?= ))|,?{_ADVERB} {_IS}\b{_ADVERB}(?: that)? ?[:=]?|是|为|為|\n)[ \n]?"
 _CALLED = _any("answer, response, solution, antwort, réponse, respuesta, risposta, ответ")
 _CALLED_ALSO = _any("option, choice, alternative, selection, pick, guess, conclusion, verdict, letter, result")
-_OF_WHAT = (
-    rf"(?: {_any('to, for, of, in')} {_any('this, the, that, your')}(?: \w{{1,20}})?"
-    rf"(?: {_any('question, case, image, frame, picture, scenario')})?| here| that [^.,\n]{{1,60}}?)?"
-)
+# "answer to this question is", "option that fits best is"; not "answer depends on whether it is"
+_NOT_THEN = _any("not, depends, whether, if, unless, because, is, are, was")
+_OF_WHAT = rf"(?:(?: (?!{_NOT_THEN}\b)[\w'’-]{{1,20}}){{1,8}}?(?= {_IS}\b))?"
 # "the correct answer to this question is", "Answer:", "my choice would be"
 ANSWER = re.compile(
     rf"(?:\b(?:{_CALLED}|{_CALLED_ALSO}(?! ?[a-z0-9]\b))(?: {_any('option, choice, letter')})?\b(?:\(s\))?"
@@ -66,13 +66,16 @@ ANSWER = re.compile(
     re.I,
 )
 _IT_IS = r"(?: it is| it's)?"
+_TENTATIVELY = _any("probably, perhaps, maybe, possibly, likely, hmm, either, between, could be, may be, might be")
 # "I choose", "so it must be", "which corresponds to"
 VERB = re.compile(
-    rf"\b(?:choos(?:e|ing)|chose|select(?:ing|ed)?|pick(?:ing|ed)?|go(?:ing)? (?:with|for)|opt(?:ing)? for|settle on|"
-    rf"say{_IT_IS}|(?:conclude|think|believe)(?: that)?{_IT_IS}|(?:it'?s|it is)(?: probably| likely)?|must be|"
-    rf"has to be|leav(?:es|ing)(?: us with| only)?|therefore|thus|hence|so|consequently|matches|corresponds to|"
-    rf"points to|refers to|indicates|probably|perhaps|maybe|likely|hmm|only|either|"
-    rf"between|suggests|describe this \w{{1,20}} is),?:? (?:only )?",
+    rf"(?:\b(?:choos(?:e|ing)|chose|select(?:ing|ed)?|pick(?:ing|ed)?|go(?:ing)? (?:with|for)|opt(?:ing)? for|"
+    rf"settle on|say{_IT_IS}|(?:conclude|think|believe)(?: that)?{_IT_IS}|it'?s(?: probably| likely)?|"
+    rf"is(?: probably| likely)?|"
+    rf"must be|has to be|leav(?:es|ing)(?: us with| only)?|therefore|thus|hence|so|consequently|matches|corresponds to|"
+    rf"points to|refers to|indicates|suggests|only|guess|"
+    rf"(?P<tentative>{_TENTATIVELY}))"
+    rf",?:? |选择? ?|選擇? ?)(?:only )?",
     re.I,
 )
 _FIELD = _any("answer, choice, option, prediction, response, selection, letter, label")
@@ -95,9 +98,10 @@ _MOST = _any("answer, choice, likely, appropriate, suitable, plausible, accurate
 # what follows a choice as subject: "is the correct answer", "(the forceps) seems right"
 PREDICATE = re.compile(
     rf" ?[,:;.]? ?(?:\([^()\n]{{0,120}}\) ?,? ?)?"
-    rf"{_any('is, are, was, would be, must be, seems(?: to be)?, appears(?: to be)?, looks, remains')}"
-    rf"(?: {_FILLER}){{0,3}} (?:correct|right|best|answer|(?:final|most) {_MOST}|true|one)\b"
-    rf"| (?:it is|matches|fits)\b| ?(?:✓|✔|✅|\(correct\))",
+    rf"(?:{_any('is, are, was, must be, seems(?: to be)?, appears(?: to be)?, looks, remains')}"
+    rf"|(?P<tentative>would be))"
+    rf"(?: {_FILLER}){{0,3}} (?:correct|right|best|better|answer|(?:final|most|more) {_MOST}|true|one)\b"
+    rf"| (?:it is|matches|fits)\b| ?[:–—-] ?(?:correct|yes|true)\b|[.:)]? ?(?:✓|✔|✅|\(correct\))",
     re.I,
 )
 NOT_BUT = re.compile(
@@ -106,17 +110,23 @@ NOT_BUT = re.compile(
     re.I,
 )
 NONE_OF_THEM = re.compile(
-    rf"\b(?:none|all) of (?:the {_any('above, options, choices, answers, given')}|these|them)\b|^none\b.?$", re.I
+    rf"\b(?:none|all) of (?:the {_any('above, options, choices, answers, given')}|these|them)\b|\bnone(?=$|[.,;\n])",
+    re.I,
 )
 DENIED = re.compile(r"(?:\b(?:not|never|cannot|nor|neither|hardly|each|every)|n't)(?: \w{1,12}){0,2} ?$", re.I)
 CONDITIONAL = re.compile(r"[^.!?\n]{0,12} (?:if|when|for|in case|unless)\b", re.I)
 _SUPPOSE = _any("think, believe, assume, say, choose, pick, guess, suggest, argue, conclude")
-CONSIDERED = re.compile(
+_WORDS = r"(?: [\w'’]{1,12}){0,5} ?"
+# before a statement that is not made: "if the answer is A", "one might think that the answer is A"
+UNSAID = re.compile(
     rf"\b(?:(?:may|might|could|can|would|tempt\w{{0,4}})(?: \w{{1,12}})? {_SUPPOSE}|"
-    rf"{_any('if, whether, unless, why, tempting, tempted, at first, initially, assume, assuming, suppose')}|"
-    rf"{_any('someone, some people, distractors?, example, such as, format, like, consider')})\b[^.!?\n]{{0,40}}$",
+    rf"{_any('if, whether, unless, why, tempting, tempted, assume, assuming, suppose, someone, some people')}|"
+    rf"{_any('distractors?, example, such as, format, like, consider')}){_WORDS}$",
     re.I,
 )
+# before "the answer would be B"
+HYPOTHETICAL = re.compile(r"\b(?:if|had|were)\b[^.!?\n]{0,70}$", re.I)
+TENTATIVE = re.compile(r"\b(?:at first|initial(?:ly)?|first thought)\b[^.!?\n]{0,40}$", re.I)
 _CANNOT = _any("can ?not, can't, could not, couldn't, won't, will not, do not, don't, am not going to")
 _SURELY = _any("really, reliably, confidently, definitively, accurately")
 _PICTURE = _any("image, picture, video, frame, photo, images, pictures, frames")
@@ -125,12 +135,14 @@ _ACT = _any(
 )
 REFUSAL = re.compile(
     rf"\b(?:I|we)(?:'m| am|'re| are)? ?(?:really |truly |very )?"
-    rf"{_any('sorry, unable to, not able to, not sure, unsure, uncertain, afraid')}\b"
+    rf"{_any('sorry, unable to, not able to, unsure, uncertain, afraid')}\b"
+    rf"|\bnot sure\b|\bno idea\b|\bnot allow {_any('me, us')} to\b"
     rf"|\b(?:I|we) {_CANNOT} (?:{_SURELY} )?(?:{_ACT}|see {_any('the, any, an, your')} {_PICTURE}|"
     rf"have {_any('access, enough, sufficient')})"
     rf"|\b{_any('cannot, can not, could not, not possible to, impossible to, difficult to')} (?:be )?"
     rf"{_any('determined?, answered?, identify, identified, tell, say')}\b"
-    rf"|\b(?:unable|refuse|decline) to {_ACT}|\bas an ai\b"
+    rf"|\b(?:unable|refuse|decline) to {_ACT}|\bas an? (?:ai|language model)\b"
+    rf"|\b(?:can't|cannot|can not) see (?:{_any('the, any, an, your')} )?{_PICTURE}\b"
     rf"|\b(?:insufficient|not (?:\w{{1,10}} )?enough) {_any('information, context, detail')}"
     rf"|\bno {_PICTURE} {_any('was, were, is, has been, have been')} {_any('provided, attached, shared, given')}"
     rf"|\b(?:consult|seek) {_any('a, an, your')} (?:qualified )?"
@@ -138,14 +150,6 @@ REFUSAL = re.compile(
     re.I,
 )
 BRACKETED = re.compile(r"(?:[(\[]|\b(?:option|choice|answer) [(\[\"']{0,2})([A-Z])(?![\w'’-])[)\]\"']{0,2}", re.I)
-_BEFORE = _any(
-    "not, no, nor, neither, never, without, than, instead of, except, excludes?, excluding, ruled? out",
-    r"eliminat\w{1,4}, unlike, versus",
-)
-_BETWEEN = _any(
-    "the, a, an, any, be, see, visible, option, choice, answer, really, actually, use, show, in, on, at, of"
-)
-RULED_OUT_BEFORE = re.compile(rf"(?:\b{_BEFORE}|n't)(?: {_BETWEEN}){{0,3}} ?[(\[\"']?$", re.I)
 _WRONG = _any(
     "not, incorrect, wrong, false, ruled, excluded, absent, unlikely, less, eliminated, a distractor",
     "a common distractor",

@@ -15,8 +15,9 @@ __all__ = ["clauses", "denied"]
 
 _CLAUSE = re.compile(r"[;!?\n]|\.(?=\s|$)")
 _NEGATION = re.compile(
-    r"\b(?:not(?! only| just| sure)|no(?! doubt|\.)|neither|nor|never|without|cannot|none of|lacks?|lacking|absence of|"
-    r"absent|rather than|instead of|unable to see|fail(?:s|ed)? to show)\b|n['’]t\b(?! only| just)",
+    r"\b(?:not(?! only| just| sure)|no(?! doubt|[.,])|neither|nor|never|without|cannot|none of|lacks?|lacking|"
+    r"absence of|absent|whether|unclear if|rather than|instead of|unable to see|fail(?:s|ed)? to show)\b"
+    r"|n['’]t\b(?! only| just)",
     re.I,
 )
 _TURN = re.compile(
@@ -32,6 +33,7 @@ _AFTER = re.compile(
     r"absent\b|missing\b|out of view\b|false\b|✗|❌|✘)",
     re.I,
 )
+_ARTICLE = re.compile(r"\s?(?:(?:an?|the|any)\s)?", re.I)
 _LISTED = re.compile(r"\s{0,2}(?:,|and|or|nor|,\s?and|,\s?or|/)\s{0,2}(?:(?:an?|the|any)\s)?", re.I)
 
 
@@ -58,9 +60,15 @@ def denied(text: str, words: Sequence[Word], start: int, end: int) -> list[bool]
     for number in range(len(words) - 1, -1, -1):
         limit = words[number + 1].start if number + 1 < len(words) else end
         listed = number + 1 < len(words) and bool(_LISTED.fullmatch(text, words[number].end, limit))
-        later = bool(_AFTER.match(text, words[number].end, limit)) or (later and listed)
+        later = _denied_after(text, words[number].end, limit, last=number + 1 == len(words)) or (later and listed)
         flags[number] = flags[number] or later
     return flags
+
+
+def _denied_after(text: str, start: int, limit: int, *, last: bool) -> bool:
+    """Whether a negation follows a word and is about it: in "a grasper (not a hook)" it is about the next one."""
+    match = _AFTER.match(text, start, limit)
+    return match is not None and (last or not _ARTICLE.fullmatch(text, match.end(), limit))
 
 
 def _after(between: str, cover: str | None) -> str | None:

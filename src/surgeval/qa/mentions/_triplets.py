@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 
 from surgeval.qa.mentions._lexicon import OUTSIDE, Lexicon, Word, lexicon
 from surgeval.qa.mentions._mentions import Mentions
@@ -19,6 +20,7 @@ _BY = re.compile(r"\b(?:by|with|using|via)\s(?:(?:an?|the)\s)?$", re.I)
 _LABELLED = re.compile(r"\n(?=[\s*\-•]{0,6}(?:verb|action|target|tissue|organ)\b)", re.I)
 _LINE_OF_THREE = re.compile(r"[\s*•\-–>]*(?:\d{1,2}[.):]\s*)?([A-Za-z_]+[ ,\-]+[A-Za-z_]+[ ,\-]+[A-Za-z_]+)\s*$")
 
+_LONGEST_LIST = 4  # verbs or targets of one instrument
 _LONGEST_PIECE = 60  # characters of an unparsed piece
 
 
@@ -70,20 +72,36 @@ def _clause(text: str, start: int, end: int, words: _Words) -> Iterator[tuple[Tr
         if following and _JOINED.fullmatch(text, subject.end, limit):
             waiting.setdefault(subject.number, subject)
             continue
-        verb = words.verbs.first(text, subject.end, limit)
-        target = words.targets.first(text, verb.end if verb else subject.end, limit)
-        if verb is None and target is None and _BY.search(text[behind : subject.start]):  # "dissected by the hook"
-            verb, target = _before(text, behind, subject.start, words)
-        parts = [word for word in (subject, verb, target) if word]
+        verbs = _list(words.verbs, text, subject.end, limit)
+        targets = _list(words.targets, text, verbs[-1].end if verbs else subject.end, limit)
+        if not verbs and not targets and _BY.search(text[behind : subject.start]):  # "dissected by the hook"
+            verbs, targets = (
+                list(kind.words(text, behind, subject.start))[-1:] for kind in (words.verbs, words.targets)
+            )
+        parts = [subject, *verbs, *targets]
         last = max(word.end for word in parts)
-        if verb is None or target is None:  # the words in between are what could not be parsed
+        if not verbs or not targets:  # the words in between are what could not be parsed
             last = max(last, min(limit, subject.end + _LONGEST_PIECE))
             last = subject.end + len(text[subject.end : last].rstrip(" ,;.\t-*"))
-        if not off[number]:
-            for actor in (*waiting.values(), subject):
-                triplet = Triplet(actor.number, verb.number if verb else OUTSIDE, target.number if target else OUTSIDE)
-                yield triplet, (min(actor.start, *(word.start for word in parts)), last)
+        opening = min(word.start for word in parts)
+        for actor in (*waiting.values(), subject) if not off[number] else ():
+            for verb, target in product(_numbers(verbs), _numbers(targets)):
+                yield Triplet(actor.number, verb, target), (min(actor.start, opening), last)
         waiting, behind = {}, max(last, subject.end)
+
+
+def _list(lexicon: Lexicon, text: str, start: int, end: int) -> list[Word]:
+    """The first word in a part of the text, with those that are joined to it: "grasping and retracting"."""
+    listed: list[Word] = []
+    for word in lexicon.words(text, start, end):
+        if listed and (len(listed) == _LONGEST_LIST or not _JOINED.fullmatch(text, listed[-1].end, word.start)):
+            break
+        listed.append(word)
+    return listed
+
+
+def _numbers(words: list[Word]) -> list[int]:
+    return [word.number for word in words] or [OUTSIDE]
 
 
 def _subjects(text: str, start: int, end: int, words: _Words) -> list[Word]:
@@ -99,9 +117,3 @@ def _subjects(text: str, start: int, end: int, words: _Words) -> list[Word]:
                 continue
         subjects.append(word)
     return subjects
-
-
-def _before(text: str, start: int, end: int, words: _Words) -> tuple[Word | None, Word | None]:
-    """The last verb and the last target before an instrument that is named after "by" or "with"."""
-    verbs, targets = list(words.verbs.words(text, start, end)), list(words.targets.words(text, start, end))
-    return (verbs[-1] if verbs else None), (targets[-1] if targets else None)
