@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 import signal
 from collections.abc import Callable
@@ -35,6 +36,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=None,
         help="folder with golden files (subfolders intent, triplets, vqa, xai); default tests/data/golden",
     )
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # thousands of tests and the modules they import: no garbage, and looked through again and again
+
+
+def pytest_unconfigure() -> None:
+    gc.freeze()  # an interpreter that holds torch looks for garbage for seconds before it ends
 
 
 def golden_folder(config: pytest.Config) -> Path:

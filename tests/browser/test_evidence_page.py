@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +134,32 @@ def test_a_link_leads_to_one_case_and_keeps_the_filters(visit: Any, single: Path
     assert fresh.locator(".ev-dialog .ev-canvas").count() == 1
     assert fresh.locator(".ev-dialog .ev-name").first.text_content() == ATTACK
     _quiet(opened)
+
+
+def test_a_link_to_a_case_that_is_not_there_says_so(visit: Any, single: Path) -> None:
+    opened = _opened(visit, single)
+    opened.page.evaluate("location.hash = 'case=nonsense'")
+    dialog = opened.page.locator(".ev-dialog")
+    dialog.wait_for(state="visible")
+    assert "There is no question nonsense" in dialog.text_content()
+    opened.page.keyboard.press("Escape")
+    opened.page.wait_for_function("!location.hash.includes('case=')")
+
+
+def test_names_of_boxes_do_not_lie_on_one_another(visit: Any, tmp_path: Path) -> None:
+    boxes = [
+        {"id": "q0", "kind": kind, "label": f"grasper,retract,liver {k}", "x": 9.0, "y": 60.0 + k, "w": 60.0, "h": 30.0}
+        for k, kind in enumerate(("label", "label", "missed", "wrong", "wrong", "hit"))
+    ]
+    crowded = replace(_evidence("net", 0), boxes=pl.DataFrame(boxes), pictures={})
+    opened = _opened(visit, write_page(tmp_path / "boxes.html", "Boxes", [Section("Cases", evidence=(crowded,))]))
+    opened.page.evaluate("location.hash = 'case=q0'")
+    opened.page.wait_for_selector(".ev-dialog[open]")
+    names = opened.page.locator(".ev-dialog .ev-name")
+    places = [names.nth(k).bounding_box() for k in range(names.count())]
+    assert len(places) == 6
+    tops = sorted(place["y"] for place in places)
+    assert min(lower - upper for upper, lower in pairwise(tops)) > 0.8 * places[0]["height"]
 
 
 def test_the_keyboard_alone_reaches_every_case(visit: Any, single: Path) -> None:

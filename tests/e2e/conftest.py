@@ -19,30 +19,37 @@ Quick: TypeAlias = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def surgeval(tmp_path: Path) -> Surgeval:
-    """Run `surgeval ARGS…` in the test's own folder."""
+def installed(tmp_path: Path) -> Surgeval:
+    """Run `surgeval ARGS…` in a process of its own, in the test's own folder."""
 
-    def call(*args: object, cwd: Path = tmp_path, timeout: float = 240) -> Result:
-        return subprocess.run(
-            [sys.executable, "-m", "surgeval", *map(str, args)],
-            cwd=cwd,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-        )
+    def call(*args: object) -> Result:
+        words = [sys.executable, "-m", "surgeval", *map(str, args)]
+        return subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False)
 
     return call
 
 
 @pytest.fixture
-def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Quick:
-    """The command line in this process (code, output, errors), where many calls differ in a word."""
+def surgeval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Surgeval:
+    """The same command line in this process: a new interpreter takes longer than most commands."""
     monkeypatch.chdir(tmp_path)
 
-    def call(*args: object) -> tuple[int, str, str]:
+    def call(*args: object) -> Result:
         capsys.readouterr()
-        return run([str(arg) for arg in args]), *capsys.readouterr()
+        words = [str(arg) for arg in args]
+        code = run(words)
+        return subprocess.CompletedProcess(words, code, *capsys.readouterr())
+
+    return call
+
+
+@pytest.fixture
+def quick(surgeval: Surgeval) -> Quick:
+    """Code, output and errors of the command line in this process."""
+
+    def call(*args: object) -> tuple[int, str, str]:
+        done = surgeval(*args)
+        return done.returncode, done.stdout, done.stderr
 
     return call
 

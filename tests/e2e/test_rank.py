@@ -33,7 +33,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("golden_file", files, ids=lambda path: path.stem)
 
 
-def test_golden_rankings_come_out_of_csv_files(quick: Quick, golden_file: Path, tmp_path: Path) -> None:
+def test_golden_rankings_come_out_of_csv_files(quick: Quick, golden_file: Path, tmp_path: Path, long: bool) -> None:
+    """In short the variants of the options are left to `tests/golden/test_golden_ranking.py`, which has no files."""
     golden = _load(golden_file)
     truth = {"1": ("true", "1", "True"), "0": ("FALSE", "0", "false")}
     for model in golden["models"]:
@@ -45,7 +46,7 @@ def test_golden_rankings_come_out_of_csv_files(quick: Quick, golden_file: Path, 
             rows.append(f"{number:05d},{golden['video_names'][video]},{group},{side == 'ood'},{said}")
         (tmp_path / f"{model}.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
     files = [f"{model}.csv" for model in golden["models"]]
-    for case in _cases(golden):
+    for case in _cases(golden)[: None if long else 1]:
         options = [part for key, value in case["options"].items() for part in (f"--{key.replace('_', '-')}", value)]
         code, out, err = quick("rank", *files, *options, "--stability", 0, "--json")
         assert (code, err) == (0, "")
@@ -92,10 +93,10 @@ def test_a_ranking_is_written_with_its_reasons(surgeval: Surgeval, three: list[s
         assert (tmp_path / "R" / part).is_file(), part
 
 
-def test_two_models_in_one_bucket_can_be_ranked(surgeval: Surgeval, tmp_path: Path) -> None:
+def test_two_models_in_one_bucket_can_be_ranked(installed: Surgeval, tmp_path: Path) -> None:
     for name, skill in (("a", 9), ("b", 2)):
         (tmp_path / f"{name}.csv").write_text(_table(skill).replace(",verbs,1,", ",verbs,0,"))
-    done = surgeval("rank", "a.csv", "b.csv", "--stability", 5, "--out", "R", "--json")
+    done = installed("rank", "a.csv", "b.csv", "--stability", 5, "--out", "R", "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["final_order"] == [["a"], ["b"]]

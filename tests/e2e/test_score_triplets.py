@@ -46,8 +46,8 @@ def _numbers(text: str) -> dict[tuple[str, str, str], float]:
     return {(row["scope"], row["component"], row["metric"]): row["estimate"] for row in json.loads(text)["numbers"]}
 
 
-def test_known_numbers_come_out_of_the_command_line(surgeval: Surgeval, tiny: Path) -> None:
-    done = surgeval("score", "triplets", "--data", tiny, "--pred", "half.csv", "--json")
+def test_known_numbers_come_out_of_the_command_line(installed: Surgeval, tiny: Path) -> None:
+    done = installed("score", "triplets", "--data", tiny, "--pred", "half.csv", "--json")
     assert done.returncode == 0, done.stderr
     numbers = _numbers(done.stdout)
     expected = (51 / 101 + 1) / 2  # one class of two half found
@@ -58,7 +58,7 @@ def test_known_numbers_come_out_of_the_command_line(surgeval: Surgeval, tiny: Pa
     assert numbers["cost-aware", "ivt", "F1"] == pytest.approx((2 / 3 + 1) / 2)
     said = json.loads(done.stdout)["notes"]
     assert any("1 of 4 labelled frames have no predictions" in note for note in said)
-    legacy = surgeval("score", "triplets", "--data", tiny, "--pred", "half.csv", "--convention", "ivtd", "--json")
+    legacy = installed("score", "triplets", "--data", tiny, "--pred", "half.csv", "--convention", "ivtd", "--json")
     assert _numbers(legacy.stdout)["global", "ivt", "mAP50"] == pytest.approx((0.75 + 0.995) / 2)
 
 
@@ -136,6 +136,23 @@ def test_a_folder_with_other_files_is_not_written_into(surgeval: Surgeval, tiny:
     done = surgeval("score", "triplets", "--data", tiny, "--pred", "half.csv", "--out", tiny)
     assert done.returncode == 2
     assert "found other files there" in done.stderr
+
+
+def test_scores_of_other_predictions_are_not_written_over_unasked(
+    surgeval: Surgeval, tiny: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "less.csv").write_text("".join(HALF.splitlines(keepends=True)[:-1]))
+    asked = ("score", "triplets", "--data", tiny, "--out", "run", "--resamples", 20)
+    assert surgeval(*asked, "--pred", "half.csv", "--name", "net").returncode == 0
+    before = (tmp_path / "run" / "scores.json").read_bytes()
+    assert surgeval(*asked, "--pred", "half.csv", "--name", "net").returncode == 0  # the same again
+    for pred, name, said in (("half.csv", "rival", "the scores of net"), ("less.csv", "net", "other predictions")):
+        refused = surgeval(*asked, "--pred", pred, "--name", name)
+        assert refused.returncode == 2
+        assert said in refused.stderr and "--replace" in refused.stderr
+        assert (tmp_path / "run" / "scores.json").read_bytes() == before
+    assert surgeval(*asked, "--pred", "less.csv", "--name", "net", "--replace").returncode == 0
+    assert (tmp_path / "run" / "scores.json").read_bytes() != before
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,23 @@
-"""`surgeval explain`: one heatmap, as a picture."""
+"""`surgeval explain`: heatmaps of one image, as a picture."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from surgeval.cli._causes import (
+    Asked,
+    HeadRuleName,
+    LearnerName,
+    SinkName,
+    save_picture,
+    say_unknown,
+    show_causes,
+)
 from surgeval.console import (
+    CAUSES,
     MAPS,
     JsonOption,
     console,
@@ -18,7 +28,10 @@ from surgeval.console import (
     require_models,
 )
 from surgeval.errors import BadInput, visible
-from surgeval.protocols.surgxbench.command import MethodName, heatmap_method
+from surgeval.protocols.surgxbench.command import MethodName, WordsName, heatmap_method
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 def register(app: typer.Typer) -> None:
@@ -28,14 +41,15 @@ def register(app: typer.Typer) -> None:
 
 @grouped(
     {
-        MAPS: "method order start_layer score_scale keep_top",
+        MAPS: "method order start_layer score_scale words keep_top",
+        CAUSES: "causal box heads radius learner head_rule sink",
     }
 )
 def explain(
     image: Annotated[Path, typer.Argument(help="An image file.", show_default=False)],
     model: Annotated[str, typer.Option("--model", help="As in `surgeval models list`.", show_default=False)],
     prompt: Annotated[
-        list[str], typer.Option("--prompt", help="What to look for (repeatable: a picture each).", show_default=False)
+        list[str], typer.Option("--prompt", help="What to look for, or what to ask (repeatable).", show_default=False)
     ],
     out: Annotated[
         Path | None, typer.Option("--out", help="The picture. Default: IMAGE-heatmap.png in this folder.")
@@ -44,58 +58,92 @@ def explain(
     order: Annotated[str, typer.Option("--order", help="Rollout: chefer or seed.")] = "chefer",
     start_layer: Annotated[int, typer.Option("--start-layer", help="Rollout: first block; -1 = the last only.")] = 0,
     score_scale: Annotated[str, typer.Option("--score-scale", help="cosine, logits or a factor.")] = "cosine",
+    words: Annotated[
+        WordsName, typer.Option("--words", help="A word of several tokens: their mean map, the first, the maximum.")
+    ] = "mean",
     keep_top: Annotated[float, typer.Option("--keep-top", help="Share of pixels outlined as attended.")] = 0.2,
+    max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, max=512, help="Of a reply, at most.")] = 64,
+    causal: Annotated[
+        bool, typer.Option("--causal", help="Causal graphs behind each generated token, in place of heatmaps.")
+    ] = False,
+    box: Annotated[
+        list[str] | None, typer.Option("--box", help="The relevant area: x1,y1,x2,y2 in pixels (repeatable).")
+    ] = None,
+    heads: Annotated[int, typer.Option("--heads", min=1, help="Heads per token: those most on the image.")] = 5,
+    radius: Annotated[int, typer.Option("--radius", min=1, help="Steps from the token in its graph.")] = 3,
+    learner: Annotated[LearnerName, typer.Option("--learner", help="The order of the tokens is causal, or not.")] = (
+        "ordered"
+    ),
+    head_rule: Annotated[HeadRuleName, typer.Option("--head-rule", help="What makes a head look at the image.")] = (
+        "image_over_text"
+    ),
+    sink: Annotated[
+        SinkName, typer.Option("--sink", help="A token that all attend to: keep, remove, centre.")
+    ] = "keep",
     device: Annotated[str, typer.Option("--device", help="cpu, cuda, cuda:1 …")] = "cpu",
     json: JsonOption = False,
 ) -> None:
     """Show where a model looks for a prompt: the picture darkens what the model never saw and outlines its top pixels.
 
+    A model that answers in words is asked the prompt, and has a picture for each word of its reply; with --causal, a
+    causal graph for each generated token and head.
+
     Example: [bold]surgeval explain frame.png --model phantom-clip --prompt "The hook is in the image"[/bold]
     """
     require_models("explain")
+    place = out or Path(f"{image.stem}-{'causal' if causal else 'heatmap'}.png")
+    _writable(place, image)
+    if causal:
+        show_causes(image, model, prompt, place, Asked(tuple(box or ()), heads, radius, learner, head_rule, sink),
+                    device, max_tokens, json=json)  # fmt: skip
+        return
     with progress("pictures") as bar:
         bar.phase(f"loading {model}")
-        from surgeval.protocols.surgxbench import explain_image
+        from surgeval.protocols.surgxbench import Explained, explain_image
     from surgeval.results import percent
-    from surgeval.stats import number_text
 
-    place = out or Path(f"{image.stem}-heatmap.png")
-    chosen = heatmap_method(method, order, start_layer, score_scale)
-    if place.suffix.casefold() != ".png":
-        raise BadInput(f"--out {place}: found {place.suffix or 'no ending'}, expected a file that ends in .png")
-    if place.exists() and image.exists() and place.samefile(image):
-        raise BadInput(f"--out {place}: found the image itself, expected another file")
+    chosen = heatmap_method(method, order, start_layer, score_scale, words)
     with progress("pictures") as bar:
         bar.phase("looking")
-        shown = explain_image(image, model, tuple(prompt), method=chosen, keep_top=keep_top, device=device)
-    _save(shown.picture, place)
-    rows = [(one.prompt, one.score, one.area, " ".join(sorted(one.flags))) for one in shown.prompts]
+        shown = explain_image(
+            image, model, tuple(prompt), method=chosen, keep_top=keep_top, device=device, max_tokens=max_tokens
+        )
+    save_picture(shown.picture, place)
+    name, table = next(iter(shown.tables.items()))
+    replies = {} if isinstance(shown, Explained) else dict(shown.replies)
     if json:
-        keys = ("prompt", "score", "area", "flags")
         print_json({"picture": str(place), "model": shown.model, "visible": shown.visible, "method": shown.method,
-                    "unknown": shown.unknown,
-                    "prompts": [dict(zip(keys, row, strict=True)) for row in rows]})  # fmt: skip
+                    "unknown": shown.unknown, **({"replies": replies} if replies else {}),
+                    name: table.to_dicts()})  # fmt: skip
         return
-    if shown.unknown:
-        words = ", ".join(visible(repr(word)) for word in shown.unknown)
-        note = f"note: {visible(shown.model)} does not know {words} and reads each as the same unknown word"
-        typer.echo(note, err=True)
-    told = [(text, number_text(score), number_text(area, "share"), flags) for text, score, area, flags in rows]
-    print_table("", ["prompt", "score", "attended share", "flags"], told)
+    say_unknown(shown.model, shown.unknown)
     say = console().print
+    for question, reply in replies.items():
+        say(visible(f"{question}: {reply or 'no word'}"))
+    _tell(table)
     say(f"{visible(shown.model)} saw {percent(shown.visible)} of the frame; {_spoken(shown.method)}")
     say(f"open {visible(str(place))}")
+
+
+def _tell(table: pl.DataFrame) -> None:
+    """The prompts or the words, with their numbers."""
+    from surgeval.stats import number_text
+
+    heads = {"prompt": "prompt", "word": "word", "score": "score", "probability": "probability",
+             "area": "attended share", "flags": "flags"}  # fmt: skip
+    kept = [column for column in heads if column in table.columns]
+    units: dict[str, Literal["score", "share"]] = {"area": "share", "score": "score", "probability": "score"}
+    rows = [[number_text(row[column], units[column]) if column in units else row[column] for column in kept]
+            for row in table.iter_rows(named=True)]  # fmt: skip
+    print_table("", [heads[column] for column in kept], rows)
 
 
 def _spoken(method: Any) -> str:
     return ", ".join(f"{key} {value}" for key, value in method.items())
 
 
-def _save(picture: Any, place: Path) -> None:
-    from PIL import Image
-
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(picture).save(place)
-    except OSError as error:
-        raise BadInput(f"{place}: the picture cannot be written: {error.strerror or error}") from error
+def _writable(place: Path, image: Path) -> None:
+    if place.suffix.casefold() != ".png":
+        raise BadInput(f"--out {place}: found {place.suffix or 'no ending'}, expected a file that ends in .png")
+    if place.exists() and image.exists() and place.samefile(image):
+        raise BadInput(f"--out {place}: found the image itself, expected another file")

@@ -21,6 +21,7 @@ from surgeval.cli import (
     _models,
     _phantom,
     _protocols,
+    _questions,
     _rank,
     _report,
 )
@@ -46,13 +47,14 @@ app = typer.Typer(
 app.add_typer(_data.app, name="data")
 _data_phantom.register(_data.app)
 _frames.register(_data.app)
-for _part in (_demo, _protocols, _report, _explain, _compare, _rank, _models, _phantom):
+for _part in (_demo, _protocols, _report, _explain, _compare, _rank, _questions, _models, _phantom):
     _part.register(app)
 _PANELS = {
     "Start here": ("demo",),
     "Data: what is in it, and is it sound?": ("data", "report"),
     "A model: how good is it, and for the right reason?": ("run", "score", "explain"),
     "Several models: which is better, and how sure is that?": ("compare", "rank"),
+    "Questions: write them, have them judged": ("questions",),
     "Tools": ("models", "phantom"),
 }
 for _title, _names in _PANELS.items():

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from surgeval.arrays import Floats, Ints
-from surgeval.compat._recognition import MODES
+from surgeval.compat._by_video import ByVideo
 from surgeval.errors import BadInput
 from surgeval.metrics import (
     ASSOCIATION_COUNTS,
@@ -50,7 +50,7 @@ class _Video:
     frames: dict[str, list[Ints]] = field(default_factory=lambda: {"gt": [], "pd": []})
 
 
-class Detection:
+class Detection(ByVideo[_Video]):
     """Detection and association metrics of surgical triplets, as ivtdmetrics computes them.
 
     >>> metric = Detection(num_class=89, num_tool=7)
@@ -70,34 +70,14 @@ class Detection:
         enable_map5095: bool = True,
         mode: str = "fixed",
     ) -> None:
-        if mode not in MODES:
-            raise BadInput(f"mode {mode!r}: expected one of {', '.join(MODES)}")
-        self.mode, self.threshold, self.enable_map5095 = mode, threshold, enable_map5095
+        self.threshold, self.enable_map5095 = threshold, enable_map5095
         self.num_class, self.num_tool, self.num_verb, self.num_target = num_class, num_tool, num_verb, num_target
         self._sizes = {"ivt": num_class, "i": num_tool, "v": num_verb, "t": num_target}
         self._convention: Convention = "ivtd" if mode == "fixed" else "ivtd-legacy"
-        self._videos: dict[int, _Video] = {}
-        self.reset_global()
+        super().__init__(mode)
 
-    def reset(self) -> None:
-        """Start over."""
-        self.reset_global()
-
-    def reset_global(self) -> None:
-        """Start over. In legacy mode videos after the first stay in the global numbers until overwritten."""
-        if self.mode == "fixed":
-            self._videos = {}
-        self._count = 0
-        self.video_end()
-
-    def video_end(self) -> None:
-        """End the current video."""
-        if self.mode == "fixed" and self._count and not self._videos[self._count].n_frames:
-            return
-        self._count += 1
-        self._videos[self._count] = _Video()
-        self._ended = True
-        self._forget()
+    def _new_video(self) -> _Video:
+        return _Video()
 
     def update(self, targets: Sequence[Any], predictions: Sequence[Any], format: str = "list") -> None:
         """Add frames: for each, the rows of its ground truths and of its predictions.
@@ -105,13 +85,7 @@ class Detection:
         `format="dict"` takes `{"triplet": id, "instrument": [id, conf, x, y, w, h]}` per box, with `"verb"` and
         `"target"` ids where known.
         """
-        if format not in ("list", "dict"):
-            raise BadInput(f"format {format!r}: expected list or dict")
-        if len(targets) != len(predictions) and self.mode == "fixed":
-            raise BadInput(
-                f"update: found {len(targets)} frames of targets and {len(predictions)} of predictions, "
-                "expected the same frames in both"
-            )
+        self._check_frames(targets, predictions, format)
         video = self._videos[self._count]
         n = min(len(targets), len(predictions))
         added = {
@@ -219,6 +193,8 @@ def _rows(frames: Sequence[Any], format: str, kind: str, first: int) -> tuple[Fl
     count, width = np.zeros(len(frames), np.int64), np.zeros(len(frames), np.int64)
     for number, frame in enumerate(frames):
         boxes = [_from_dict(box, kind, first + number) if format == "dict" else box for box in frame]
+        if strange := [box for box in boxes if not hasattr(box, "__len__")]:
+            raise BadInput(f"frame {first + number}: {kind}: found {strange[0]!r:.80}, expected rows of numbers")
         boxes = [box for box in boxes if len(box)]  # an empty frame may be written [[]]
         sizes = {len(box) for box in boxes}
         if sizes - {7, 9} or len(sizes) > 1:
@@ -230,7 +206,7 @@ def _rows(frames: Sequence[Any], format: str, kind: str, first: int) -> tuple[Fl
         rows += boxes if width[number] != 7 else [[*box[:3], -1, -1, *box[3:]] for box in boxes]
     try:
         table = np.array(rows, dtype=np.float64).reshape(len(rows), 9)
-    except (TypeError, ValueError) as error:
+    except (OverflowError, TypeError, ValueError) as error:
         raise BadInput(f"{kind}: found {error}, expected rows of numbers") from error
     return table, np.repeat(np.arange(first, first + len(frames)), count), width
 

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from surgeval.arrays import AnyArray, Floats
+from surgeval.compat._by_video import ByVideo
 from surgeval.compat._disentangle import Disentangle
-from surgeval.compat._recognition import MODES
 from surgeval.errors import BadInput
 from surgeval.metrics import ASSOCIATION_COUNTS, mean_along, mean_of
 
@@ -41,14 +41,14 @@ class _Video:
     hits: dict[str, list[Hits]] = field(init=False)
     truths: dict[str, list[int]] = field(init=False)
     association: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ASSOCIATION_COUNTS, 0))
-    frames: int = 0
+    n_frames: int = 0
 
     def __post_init__(self) -> None:
         self.hits = {name: [[] for _ in range(size)] for name, size in self.sizes.items()}
         self.truths = {name: [0] * size for name, size in self.sizes.items()}
 
 
-class Detection:
+class Detection(ByVideo[_Video]):
     """Detection and association of surgical triplets, as ivtmetrics computes them.
 
     >>> metric = Detection()
@@ -66,55 +66,30 @@ class Detection:
         threshold: float = 0.5,
         mode: str = "fixed",
     ) -> None:
-        if mode not in MODES:
-            raise BadInput(f"mode {mode!r}: expected one of {', '.join(MODES)}")
-        self.mode, self.threshold = mode, threshold
+        self.threshold = threshold
         self.num_class, self.num_tool, self.num_target = num_class, num_tool, num_target
         self._sizes = {"ivt": num_class, "i": num_tool}
-        self._counted: dict[int, _Video] = {}
-        self.reset()
+        super().__init__(mode)
 
-    def reset(self) -> None:
-        """Start over. In legacy mode videos after the first stay in the global numbers until overwritten."""
-        if self.mode == "fixed":
-            self._counted = {}
-        self._count = 0
-        self.video_end()
-
-    def reset_global(self) -> None:
-        """Start over."""
-        self.reset()
-
-    def video_end(self) -> None:
-        """End the current video."""
-        if self.mode == "fixed" and self._count and not self._counted[self._count].frames:
-            return
-        self._count += 1
-        self._counted[self._count] = _Video(self._sizes)
-        self._ended = True
+    def _new_video(self) -> _Video:
+        return _Video(self._sizes)
 
     def update(self, targets: Sequence[Any], predictions: Sequence[Any], format: str = "list") -> None:
         """Add frames: for each, the rows of its ground truths and of its predictions.
 
         `format="dict"` takes `{"triplet": id, "instrument": [id, conf, x, y, w, h]}` per box.
         """
-        if format not in ("list", "dict"):
-            raise BadInput(f"format {format!r}: expected list or dict")
-        if len(targets) != len(predictions) and self.mode == "fixed":
-            raise BadInput(
-                f"update: found {len(targets)} frames of targets and {len(predictions)} of predictions, "
-                "expected the same frames in both"
-            )
+        self._check_frames(targets, predictions, format)
         for truths, said in zip(targets, predictions, strict=False):
             self.update_frame(truths, said, format)
         self._ended = False
 
     def update_frame(self, targets: Sequence[Any], predictions: Sequence[Any], format: str = "list") -> None:
         """Add one frame."""
-        video = self._counted[self._count]
-        truths = self._rows(targets, format, f"frame {video.frames}: targets")
-        said = self._rows(predictions, format, f"frame {video.frames}: predictions")
-        video.frames += 1
+        video = self._videos[self._count]
+        truths = self._rows(targets, format, f"frame {video.n_frames}: targets")
+        said = self._rows(predictions, format, f"frame {video.n_frames}: predictions")
+        video.n_frames += 1
         if not truths and not said:
             return
         for component, column in COLUMN.items():
@@ -127,11 +102,11 @@ class Detection:
     def compute_AP(self, component: str = "ivt") -> dict[str, Any]:
         """Numbers of the last video: the current one, or the one just ended."""
         last = self._count - 1 if self._ended else self._count
-        return self._numbers([self._counted.get(last, _Video(self._sizes))], component)
+        return self._numbers([self._videos.get(last, _Video(self._sizes))], component)
 
     def compute_video_AP(self, component: str = "ivt") -> dict[str, Any]:
         """Video-wise numbers: per class the mean over videos."""
-        videos = [self._numbers([self._counted[number + 1]], component) for number in range(self._count)]
+        videos = [self._numbers([self._videos[number + 1]], component) for number in range(self._count)]
         answer: dict[str, Any] = {}
         for key in ("AP", "Rec", "Pre"):
             answer[key] = mean_along(np.stack([video[key] for video in videos]), axis=0)
@@ -142,7 +117,7 @@ class Detection:
         """Numbers over all videos together; legacy mode raises KeyError, as the package does."""
         if self.mode == "legacy":
             raise KeyError("fp")
-        return self._numbers(list(self._counted.values()), component)
+        return self._numbers(list(self._videos.values()), component)
 
     def extract(self, inputs: npt.ArrayLike, component: str = "i") -> AnyArray:
         """Labels or scores of a component from those of the triplets."""
@@ -153,7 +128,7 @@ class Detection:
         try:
             rows = [[box["triplet"], *box["instrument"]] if format == "dict" else box for box in boxes]
             table = np.array([row for row in rows if len(row)], dtype=np.float64)
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, OverflowError, TypeError, ValueError) as error:
             raise BadInput(f"{where}: found {error}, expected rows of numbers") from error
         if not len(table):
             return []

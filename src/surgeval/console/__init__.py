@@ -4,7 +4,7 @@ Protocols bring their own commands, so this lies below them; the tree of command
 """
 
 from surgeval.console._extras import EXTRA_PACKAGES, models_missing, require_models
-from surgeval.console._help import JUDGING, MAPS, MOTION, READING, RUNNING, SCORING, grouped
+from surgeval.console._help import CAUSES, JUDGING, MAPS, MOTION, READING, RUNNING, SCORING, grouped
 from surgeval.console._options import (
     BoxesOption,
     FormatOption,
@@ -27,6 +27,7 @@ from surgeval.console._screen import (
 )
 
 __all__ = [
+    "CAUSES",
     "EXTRA_PACKAGES",
     "JUDGING",
     "MAPS",

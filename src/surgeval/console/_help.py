@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-__all__ = ["JUDGING", "MAPS", "MOTION", "READING", "RUNNING", "SCORING", "grouped"]
+__all__ = ["CAUSES", "JUDGING", "MAPS", "MOTION", "READING", "RUNNING", "SCORING", "grouped"]
 
 # What is not named in a panel stands first, under "Options".
 READING = "Advanced: reading the data"
 SCORING = "Advanced: scoring"
 MAPS = "Advanced: maps and regions"
+CAUSES = "Advanced: causal graphs"
 MOTION = "Advanced: motion"
 JUDGING = "Advanced: judging"
 RUNNING = "Advanced: running"

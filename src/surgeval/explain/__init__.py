@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from surgeval.explain.regions import Regions, box_masks, overlap, top_regions
     from surgeval.explain.rollout import rollout_rows
     from surgeval.explain.sanity import Cascade, map_correlation, prompt_randomisation, weight_randomisation
+    from surgeval.explain.token_gradcam import TokenMaps, joined_map, token_maps
 
 # A function named as its module (heatmaps, rollout, gradcam, occlusion) is not here: the module would shadow it.
 _HOMES = {
@@ -42,6 +43,7 @@ _HOMES = {
     "regions": ("Regions", "box_masks", "overlap", "top_regions"),
     "rollout": ("rollout_rows",),
     "sanity": ("Cascade", "map_correlation", "prompt_randomisation", "weight_randomisation"),
+    "token_gradcam": ("TokenMaps", "joined_map", "token_maps"),
 }
 
 __all__ = [
@@ -58,6 +60,7 @@ __all__ = [
     "OcclusionCurves",
     "Paste",
     "Regions",
+    "TokenMaps",
     "baseline",
     "box_masks",
     "cam",
@@ -70,6 +73,7 @@ __all__ = [
     "find_motion",
     "fit_camera",
     "fit_camera_robust",
+    "joined_map",
     "map_correlation",
     "method_for",
     "motion_mask",
@@ -78,6 +82,7 @@ __all__ = [
     "overlap",
     "prompt_randomisation",
     "rollout_rows",
+    "token_maps",
     "top_regions",
     "weight_randomisation",
     "whole",

@@ -17,15 +17,18 @@ from surgeval.errors import BadInput
 if TYPE_CHECKING:
     from surgeval.models.contrastive import Contrastive, TextBank
 
-__all__ = ["Maps", "Method", "MethodRecord", "factor", "in_chunks", "vectors"]
+__all__ = ["WORDS", "Maps", "Method", "MethodRecord", "Words", "factor", "in_chunks", "vectors"]
 
 MethodRecord: TypeAlias = dict[str, str | int | float]
-NAMES, ORDERS, WORDS = ("auto", "rollout", "gradcam", "cross"), ("chefer", "seed"), ("mean", "first")
+Words: TypeAlias = Literal["mean", "first", "max"]  # of a name's tokens: all of them, the first, the largest value
+NAMES = ("auto", "rollout", "gradcam", "cross", "token-gradcam")
+ORDERS, WORDS = ("chefer", "seed"), ("mean", "first", "max")
 _RELEVANT = {
     "auto": ("order", "start_layer", "score_scale", "layer", "words"),
     "rollout": ("order", "start_layer", "score_scale"),
     "gradcam": ("score_scale",),
     "cross": ("layer", "words", "score_scale"),
+    "token-gradcam": ("words",),
 }
 
 
@@ -37,12 +40,12 @@ class Method:
     {'name': 'rollout', 'order': 'chefer', 'start_layer': 0, 'score_scale': 'cosine'}
     """
 
-    name: Literal["auto", "rollout", "gradcam", "cross"] = "auto"
+    name: Literal["auto", "rollout", "gradcam", "cross", "token-gradcam"] = "auto"
     order: Literal["chefer", "seed"] = "chefer"
     start_layer: int = 0  # the first block that counts; -1 = only the last one
     score_scale: Literal["cosine", "logits"] | float = "cosine"  # what is differentiated: cosine × this
     layer: int = -1  # cross-attention: which layer is read
-    words: Literal["mean", "first"] = "mean"  # cross-attention: all real words, or the first token alone
+    words: Words = "mean"  # cross-attention, token Grad-CAM: how the maps of a text's tokens become one
 
     def __post_init__(self) -> None:
         for field, value, allowed in (

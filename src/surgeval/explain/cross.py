@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 
 from surgeval.errors import BadInput
-from surgeval.explain._maps import Maps, Method, factor, in_chunks
+from surgeval.explain._maps import Maps, Method, Words, factor, in_chunks
 from surgeval.models.contrastive import CrossAttention
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ __all__ = ["cross_attention", "word_rows"]
 
 
 def word_rows(
-    attention: torch.Tensor, gradient: torch.Tensor, real: torch.Tensor, words: Literal["mean", "first"] = "mean"
+    attention: torch.Tensor, gradient: torch.Tensor, real: torch.Tensor, words: Words = "mean"
 ) -> torch.Tensor:
     """(images, heads, words, 1 + patches) twice and the mask of real words → (images, patches).
 
@@ -35,6 +35,8 @@ def word_rows(
     if words == "first":
         return each[:, 0]
     weight = real.to(wide)
+    if words == "max":
+        return (each * weight[:, :, None]).amax(dim=1)
     return torch.einsum("bwp,bw->bp", each, weight) / weight.sum(dim=1, keepdim=True).clamp(min=1)
 
 
@@ -45,7 +47,7 @@ def cross_attention(
     which: object,
     *,
     layer: int = -1,
-    words: Literal["mean", "first"] = "mean",
+    words: Words = "mean",
     score_scale: Literal["cosine", "logits"] | float = "cosine",
     chunk: int | None = None,
 ) -> Maps:

@@ -15,6 +15,7 @@ from surgeval.explain.cross import cross_attention
 from surgeval.explain.gradcam import gradcam
 from surgeval.explain.rollout import rollout
 from surgeval.models.contrastive import AttentionTower, ConvTower, CrossAttention
+from surgeval.models.generative import Generative
 
 if TYPE_CHECKING:
     import torch
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Method", "heatmaps", "method_for"]
 
 
-def method_for(model: Contrastive, method: Method | None = None) -> Method:
+def method_for(model: Contrastive | Generative, method: Method | None = None) -> Method:
     """The method with `auto` replaced by what the model's tower allows.
 
     >>> from surgeval.models import open_contrastive
@@ -32,8 +33,14 @@ def method_for(model: Contrastive, method: Method | None = None) -> Method:
     ['rollout', 'gradcam']
     """
     method = method or Method()
+    answers = isinstance(model, Generative)
     if method.name != "auto":
+        if answers != (method.name == "token-gradcam"):
+            fits = "token-gradcam" if answers else "a method for models that score prompts"
+            raise BadInput(f"{model.name}: found heatmap method {method.name}, expected {fits}")
         return method
+    if answers:
+        return replace(method, name="token-gradcam")
     if isinstance(model, CrossAttention):
         return replace(method, name="cross")
     if isinstance(model, AttentionTower):

@@ -7,7 +7,7 @@ attended pixels. Deletion and insertion curves do the same for growing areas.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -31,6 +31,7 @@ __all__ = [
     "least_attended",
     "occlude",
     "occlusion",
+    "score_curves",
 ]
 
 
@@ -176,23 +177,38 @@ def curves(
     >>> tuple(found.deletion.shape), bool(found.deletion[0, -1] == found.insertion[0, 0])
     ((1, 3), True)
     """
+    pixels = pixels.to(model.device)
+    chosen = torch.as_tensor(which, dtype=torch.long, device=pixels.device)[:, None]
+    colour = fill_colour(model.preparation, fill)
+    return score_curves(
+        lambda images: model.scores(images, texts).gather(1, chosen)[:, 0], pixels, maps, colour, steps=steps, seed=seed
+    )
+
+
+def score_curves(
+    score: Callable[[torch.Tensor], torch.Tensor], pixels: torch.Tensor, maps: torch.Tensor, colour: torch.Tensor, *,
+    steps: int = 20, seed: int = 0, inside: torch.Tensor | None = None,
+) -> OcclusionCurves:  # fmt: skip
+    """The curves of any score of images (images, 3, rows, columns) → (images,); one map for each image.
+
+    Pixels that are not `inside` (images, rows, columns) are padding: they stay as they are and count in no share.
+    """
     if steps < 1:
         raise BadInput(f"steps: found {steps}, expected at least 1")
-    pixels = pixels.to(model.device)
-    order = attention_order(_enlarged(maps, pixels), seed)
-    area = order.shape[1] * order.shape[2]
-    colour = fill_colour(model.preparation, fill)
-    which = torch.as_tensor(which, dtype=torch.long, device=pixels.device)[:, None]
+    large = _enlarged(maps, pixels)
+    held = torch.ones_like(large, dtype=torch.bool) if inside is None else inside.to(pixels.device)
+    order = attention_order(torch.where(held, large, -torch.inf), seed)
+    area = held.flatten(1).sum(dim=1)[:, None, None]
 
-    def score(hidden: torch.Tensor) -> torch.Tensor:
-        return model.scores(occlude(pixels, hidden, colour), texts).gather(1, which)[:, 0]
+    def shown(hidden: torch.Tensor) -> torch.Tensor:
+        return score(occlude(pixels, hidden & held, colour))
 
-    nothing, everything = score(order < 0), score(order >= 0)
+    nothing, everything = shown(order < 0), shown(order >= 0)
     deletion, insertion = [nothing], [everything]  # each ends where the other begins
     for step in range(1, steps):
-        gone = order < round(area * step / steps)
-        deletion.append(score(gone))
-        insertion.append(score(~gone))
+        gone = order < torch.round(area * step / steps)
+        deletion.append(shown(gone))
+        insertion.append(shown(~gone))
     deletion.append(everything)
     insertion.append(nothing)
     falls, rises = torch.stack(deletion, dim=1).float(), torch.stack(insertion, dim=1).float()

@@ -7,9 +7,9 @@ Weights are shuffled inside each tensor, block by block from the output down to 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +23,9 @@ from surgeval.stats import stream
 
 if TYPE_CHECKING:
     from surgeval.models.contrastive import Contrastive, TextBank
+    from surgeval.models.generative import Generative
 
-__all__ = ["Cascade", "map_correlation", "prompt_randomisation", "weight_randomisation"]
+__all__ = ["Cascade", "map_correlation", "prompt_randomisation", "shuffled_weights", "weight_randomisation"]
 
 
 @dataclass(frozen=True)
@@ -111,9 +112,26 @@ def weight_randomisation(
     ('network.vision_model.conv1', (7, 1, 1))
     """
     method = method_for(model, method)
-    original = heatmaps(model, pixels, texts, which, method).values.cpu().numpy()
+
+    def maps(net: Contrastive) -> torch.Tensor:
+        return heatmaps(net, pixels, texts, which, method).values
+
+    return shuffled_weights(model, maps, lambda net: _passed(net, pixels[:1], texts), seed)
+
+
+Model = TypeVar("Model", bound="Contrastive | Generative")
+
+
+def shuffled_weights(
+    model: Model, maps: Callable[[Model], torch.Tensor], once: Callable[[Model], object], seed: int = 0
+) -> Cascade:
+    """The cascade of any `maps` (images, chosen, rows, columns) of a model; `once` runs all its blocks that count.
+
+    The given model is left as it is: a copy is shuffled.
+    """
+    original = maps(model).cpu().numpy()
     ruined = copy.deepcopy(model)
-    blocks = _blocks(ruined, pixels[:1], texts)
+    blocks = _blocks(ruined, once)
     steps = []
     for name, modules in blocks.items():
         with torch.no_grad():
@@ -121,12 +139,21 @@ def weight_randomisation(
                 for label, weight in module.named_parameters(recurse=False):
                     order = stream(seed, name, label, weight.numel()).random(weight.numel()).argsort()
                     weight.copy_(weight.flatten()[torch.from_numpy(order).to(weight.device)].reshape(weight.shape))
-        maps = heatmaps(ruined, pixels, texts, which, method).values.cpu().numpy()
-        steps.append(map_correlation(original, maps))
+        steps.append(map_correlation(original, maps(ruined).cpu().numpy()))
     return Cascade(tuple(blocks), np.stack(steps))
 
 
-def _blocks(model: Contrastive, pixels: torch.Tensor, texts: TextBank) -> dict[str, list[torch.nn.Module]]:
+def _passed(model: Contrastive, pixels: torch.Tensor, texts: TextBank) -> None:
+    """One image through the tower that is explained."""
+    if isinstance(model, CrossAttention):
+        model.cross(pixels, texts, torch.zeros(len(pixels), dtype=torch.long, device=pixels.device))
+    elif isinstance(model, AttentionTower):
+        model.attend(pixels)
+    elif isinstance(model, ConvTower):
+        model.head(model.trunk(pixels))
+
+
+def _blocks(model: Model, once: Callable[[Model], object]) -> dict[str, list[torch.nn.Module]]:
     """The modules with weights that one image passes through, by block, from the output to the input.
 
     The order is the order of their calls, so no model needs to declare its layers; a text tower whose vectors are
@@ -147,12 +174,7 @@ def _blocks(model: Contrastive, pixels: torch.Tensor, texts: TextBank) -> dict[s
         if any(True for _ in module.parameters(recurse=False)):
             handles.append(module.register_forward_hook(note(_block_name(path))))
     try:
-        if isinstance(model, CrossAttention):
-            model.cross(pixels, texts, torch.zeros(len(pixels), dtype=torch.long, device=pixels.device))
-        elif isinstance(model, AttentionTower):
-            model.attend(pixels)
-        elif isinstance(model, ConvTower):
-            model.head(model.trunk(pixels))
+        once(model)
     finally:
         for handle in handles:
             handle.remove()

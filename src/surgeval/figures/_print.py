@@ -53,7 +53,7 @@ def save_figure(figure: Figure, stem: Path) -> tuple[Path, Path]:
     with matplotlib.rc_context(_RC), _missing_glyphs_allowed():
         with atomic_file(svg) as file:
             drawing.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
-        drawing.set_layout_engine("none")  # laid out once: doing it again for the PNG takes as long as drawing it
+        drawing.set_layout_engine(None)  # laid out once: doing it again for the PNG takes as long as drawing it
         with atomic_file(png) as file:
             drawing.savefig(file, format="png", dpi=200, metadata={"Software": None})
     return svg, png

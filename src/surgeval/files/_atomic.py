@@ -1,20 +1,25 @@
 """Files that are whole or absent: temporary name, fsync, rename, fsync of the folder.
 
-Whoever writes holds the folder's lock, so a temporary file met later is always the trace of a killed run. A folder may
-come from a stranger: nothing is written through a link.
+Whoever writes a run's parts holds its lock, so a temporary file met there is always the trace of a killed run. A page
+may be written by two processes at once: the last one to end stays. A folder may come from a stranger: nothing is
+written through a link.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from typing import BinaryIO
 
 __all__ = ["NO_ROOM", "atomic_file", "make_folder", "remove_temporary", "write_atomically"]
 
+_AT_WORK = 60.0  # seconds since the last byte: a process that writes a page or a table is not silent for longer
+_NUMBERS = count()
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})  # full disk, full quota, file size limit
 
 
@@ -30,10 +35,10 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
     ...     early, (Path(folder) / "scores.json").read_bytes()
     (False, b'{}')
     """
-    temporary = path.with_name(f".{path.name}.tmp")
+    file = _new_file(path)
+    temporary = Path(file.name)
     try:
-        temporary.unlink(missing_ok=True)
-        with temporary.open("xb") as file:  # a new file: a link of this name would lead out of the folder
+        with file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -84,6 +89,21 @@ def remove_temporary(*folders: Path) -> int:
     for path in stale:
         path.unlink(missing_ok=True)
     return len(stale)
+
+
+def _new_file(path: Path) -> BinaryIO:
+    """A file to write under another name; always a new one, as a link of that name would lead out of the folder.
+
+    What a killed run left is taken away, what is being written now is let be.
+    """
+    usual = path.with_name(f".{path.name}.tmp")
+    with suppress(FileNotFoundError):
+        if usual.is_symlink() or time.time() - usual.lstat().st_mtime > _AT_WORK:
+            usual.unlink()
+    try:
+        return usual.open("xb")
+    except FileExistsError:
+        return path.with_name(f".{path.name[:60]}.{os.getpid()}-{next(_NUMBERS)}.tmp").open("xb")
 
 
 def _sync_folder(folder: Path) -> None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from surgeval._jit import kernel
 from surgeval.arrays import Bools, Floats, Ints
 from surgeval.errors import BadInput
-from surgeval.metrics._jit import kernel
 from surgeval.metrics._visit import Ranked
 
 __all__ = ["STYLES", "global_ap", "pooled", "video_ap", "video_pooled", "weighted_ap", "weighted_recall"]

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from surgeval._jit import kernel
 from surgeval.arrays import Bools, Floats, Ints
-from surgeval.metrics._jit import kernel
 
 __all__ = ["Side", "corners", "count_associations", "group_by", "iou", "match_coco", "match_greedy"]
 

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from surgeval._jit import kernel
 from surgeval.arrays import Bools, Floats, Ints
 from surgeval.errors import BadInput
-from surgeval.metrics._jit import kernel
 from surgeval.metrics._visit import Ranked
 
 __all__ = ["OperatingPoint", "operating_point"]

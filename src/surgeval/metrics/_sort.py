@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from surgeval._jit import kernel
 from surgeval.arrays import AnyFloats, Floats, Ints
-from surgeval.metrics._jit import kernel
 
 __all__ = ["descending_order", "radix_order", "sort_keys"]
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from surgeval._jit import kernel
 from surgeval.arrays import AnyArray, AnyFloats, Bools, Floats, Ints
 from surgeval.errors import BadInput
-from surgeval.metrics._jit import kernel
 from surgeval.metrics._mean import mean_along, mean_of
 from surgeval.metrics._sort import radix_order, sort_keys
 from surgeval.vocab import LabelSpace

@@ -1,6 +1,7 @@
 """Model loaders with their preprocessing geometry, and chat models (`models.chat`); embedded weights are package data.
 
-Start with `open_contrastive`. Names are imported when they are used, so importing this package imports no torch.
+Start with `open_contrastive`, or `open_generative` for a model that answers in words. Names are imported when they are
+used, so importing this package imports no torch.
 """
 
 from __future__ import annotations
@@ -13,27 +14,34 @@ if TYPE_CHECKING:
     from surgeval.models._check import ModelCheck, check_model
     from surgeval.models._clip_resnet import PhantomClipResnet
     from surgeval.models._devices import usable_device
-    from surgeval.models._embedded import EMBEDDED, embedded_folder
-    from surgeval.models._registry import KINDS, PLACES, open_contrastive, plugins
+    from surgeval.models._embedded import EMBEDDED, EMBEDDED_GENERATIVE, embedded_folder
+    from surgeval.models._registry import KINDS, PLACES, open_contrastive, open_generative, open_model, plugins
     from surgeval.models.contrastive import AttentionTower, Contrastive, ConvTower, CrossAttention, TextBank
+    from surgeval.models.generative import Generated, Generative, Replayed
     from surgeval.models.preparation import Preparation, View
 
 __all__ = [
     "EMBEDDED",
+    "EMBEDDED_GENERATIVE",
     "KINDS",
     "PLACES",
     "AttentionTower",
     "Contrastive",
     "ConvTower",
     "CrossAttention",
+    "Generated",
+    "Generative",
     "ModelCheck",
     "PhantomClipResnet",
     "Preparation",
+    "Replayed",
     "TextBank",
     "View",
     "check_model",
     "embedded_folder",
     "open_contrastive",
+    "open_generative",
+    "open_model",
     "plugins",
     "usable_device",
 ]
@@ -42,9 +50,10 @@ _HOMES = {
     "_check": ("ModelCheck", "check_model"),
     "_clip_resnet": ("PhantomClipResnet",),
     "_devices": ("usable_device",),
-    "_embedded": ("EMBEDDED", "embedded_folder"),
-    "_registry": ("KINDS", "PLACES", "open_contrastive", "plugins"),
+    "_embedded": ("EMBEDDED", "EMBEDDED_GENERATIVE", "embedded_folder"),
+    "_registry": ("KINDS", "PLACES", "open_contrastive", "open_generative", "open_model", "plugins"),
     "contrastive": ("AttentionTower", "Contrastive", "ConvTower", "CrossAttention", "TextBank"),
+    "generative": ("Generated", "Generative", "Replayed"),
     "preparation": ("Preparation", "View"),
 }
 __getattr__, __dir__ = lazy_exports(__name__, _HOMES)

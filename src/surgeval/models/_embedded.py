@@ -9,12 +9,16 @@ from pathlib import Path
 
 from surgeval.errors import BadInput
 
-__all__ = ["EMBEDDED", "embedded_folder"]
+__all__ = ["EMBEDDED", "EMBEDDED_GENERATIVE", "embedded_folder"]
 
 EMBEDDED = {
     "phantom-clip": "a small CLIP (ViT) that looks at the instruments",
     "phantom-clip-resnet": "the same with a residual image tower, for Grad-CAM",
     "phantom-shortcut": "a small CLIP that reads the tissue's tint instead: right for the wrong reason",
+}
+EMBEDDED_GENERATIVE = {
+    "phantom-llava": "a small LLaVA that looks at the picture before it answers",
+    "phantom-sycophant": "the same, taught to agree with what a question presumes",
 }
 _WEIGHTS = Path(__file__).parent / "weights"
 
@@ -24,10 +28,11 @@ def embedded_folder(name: str) -> Path:
 
     >>> embedded_folder("phantom-eye")
     Traceback (most recent call last):
-    surgeval.errors.BadInput: model 'phantom-eye': expected one of phantom-clip, phantom-clip-resnet, phantom-shortcut
+    surgeval.errors.BadInput: model 'phantom-eye': expected one of phantom-clip, phantom-clip-resnet, phantom-shortcut,
+    phantom-llava, phantom-sycophant
     """
-    if name not in EMBEDDED:
-        raise BadInput(f"model {name!r}: expected one of {', '.join(EMBEDDED)}")
+    if name not in EMBEDDED | EMBEDDED_GENERATIVE:
+        raise BadInput(f"model {name!r}: expected one of {', '.join(EMBEDDED | EMBEDDED_GENERATIVE)}")
     folder = _WEIGHTS / name
     if not (folder / "config.json").is_file():
         raise BadInput(f"model {name}: found no weights in this installation, expected {folder.name}/config.json "

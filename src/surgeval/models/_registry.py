@@ -1,7 +1,7 @@
-"""`open_contrastive`: one text names any model, and this finds the loader.
+"""`open_model`: one text names any model, and this finds the loader.
 
 A package adds models by an entry point of the group `surgeval.models`: a function of the text after `NAME:` that
-returns a `Contrastive`. Importing this module imports no torch.
+returns a `Contrastive` or a `Generative`. Importing this module imports no torch.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from surgeval.errors import BadInput, DataError, MissingExtra
-from surgeval.models._embedded import EMBEDDED, embedded_folder
+from surgeval.models._embedded import EMBEDDED, EMBEDDED_GENERATIVE, embedded_folder
 from surgeval.models.contrastive import Contrastive
+from surgeval.models.generative import Generative
 
-__all__ = ["GROUP", "KINDS", "PLACES", "ModelSpec", "open_contrastive", "parse_spec", "plugins", "require_torch"]
+__all__ = ["GROUP", "KINDS", "PLACES", "ModelSpec", "open_contrastive", "open_generative", "open_model", "parse_spec",
+           "plugins", "require_torch"]  # fmt: skip
 
 GROUP = "surgeval.models"
 KINDS = {
@@ -29,15 +31,16 @@ KINDS = {
     "surgvlp": "SurgVLP checkpoint (.pth or zip), with FILE?vocab=VOCAB or vocab.txt beside it",
     "hecvl": "HecVL checkpoint, as surgvlp",
     "peskavlp": "PeskaVLP checkpoint, as surgvlp",
+    "llava": "LLaVA (it answers in words), a transformers folder or hub name",
 }
 PLACES = {
-    "FOLDER": "a transformers folder; config.json says whether it is CLIP or BLIP (by its contrast head)",
+    "FOLDER": "a transformers folder; config.json says whether it is CLIP, BLIP (by its contrast head) or LLaVA",
     "OWNER/NAME": "the same from the Hugging Face hub",
     "FILE": "a SurgVLP checkpoint (.pth or zip)",
 }
 _CHECKPOINTS = ("surgvlp", "hecvl", "peskavlp")
 _HUB_NAME = re.compile(r"[\w-][\w.-]{0,95}/[\w-][\w.-]{0,95}")
-_HUB_FILES = ["*.json", "*.safetensors", "pytorch_model.bin", "vocab.txt", "merges.txt"]
+_HUB_FILES = ["*.json", "*.safetensors", "pytorch_model.bin", "vocab.txt", "merges.txt", "chat_template.jinja"]
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,33 @@ def open_contrastive(spec: str | Path, device: str = "cpu", dtype: str = "float3
     >>> model.name, model.preparation.input_size
     ('phantom-clip', (128, 128))
     """
+    model = open_model(spec, device, dtype)
+    if not isinstance(model, Contrastive):
+        raise BadInput(f"model {os.fspath(spec)!r}: found one that answers in words ({model.family}), expected one "
+                       "that scores prompts against images")  # fmt: skip
+    return model
+
+
+def open_generative(spec: str | Path, device: str = "cpu", dtype: str = "float32") -> Generative:
+    """Load a model that answers questions about images in words: an embedded name, a LLaVA folder or hub name.
+
+    >>> open_generative("phantom-clip")
+    Traceback (most recent call last):
+    surgeval.errors.BadInput: model 'phantom-clip': found one that scores prompts (clip), expected one that answers ...
+    """
+    model = open_model(spec, device, dtype)
+    if not isinstance(model, Generative):
+        raise BadInput(f"model {os.fspath(spec)!r}: found one that scores prompts ({model.family}), expected one that "
+                       "answers in words")  # fmt: skip
+    return model
+
+
+def open_model(spec: str | Path, device: str = "cpu", dtype: str = "float32") -> Contrastive | Generative:
+    """Load a model of either kind, as `open_contrastive` and `open_generative` do.
+
+    >>> open_model("phantom-clip").family
+    'clip'
+    """
     parsed = parse_spec(os.fspath(spec))
     if parsed.kind and parsed.kind not in KINDS:
         return _plugin(parsed).to(device)
@@ -109,20 +139,21 @@ def open_contrastive(spec: str | Path, device: str = "cpu", dtype: str = "float3
     return _loader(parsed)(dtype=dtype).to(device)
 
 
-def _plugin(spec: ModelSpec) -> Contrastive:
+def _plugin(spec: ModelSpec) -> Contrastive | Generative:
     try:
         opener = plugins()[spec.kind].load()
         model = opener(spec.text.partition(":")[2])
     except (ImportError, AttributeError, TypeError) as error:
         raise BadInput(f"entry point {GROUP}.{spec.kind}: found an opener that fails with: {error}") from error
-    if not isinstance(model, Contrastive):
-        raise BadInput(f"entry point {GROUP}.{spec.kind}: found a {type(model).__name__}, expected a Contrastive model")
+    if not isinstance(model, Contrastive | Generative):
+        raise BadInput(f"entry point {GROUP}.{spec.kind}: found a {type(model).__name__}, expected a Contrastive or "
+                       "a Generative model")  # fmt: skip
     return model
 
 
-def _loader(spec: ModelSpec) -> Callable[..., Contrastive]:
+def _loader(spec: ModelSpec) -> Callable[..., Contrastive | Generative]:
     """The function that opens the model; all but the precision is decided here."""
-    if spec.where in EMBEDDED and not spec.kind:
+    if spec.where in EMBEDDED | EMBEDDED_GENERATIVE and not spec.kind:
         return _folder_loader(embedded_folder(spec.where), spec)
     path = Path(spec.where)
     there = os.path.exists(path)  # noqa: PTH110 (`Path.exists` raises for overlong names)
@@ -149,7 +180,7 @@ def _of_folder(path: Path) -> bool:
     return path.suffix == ".safetensors" or (known and (path.parent / "config.json").is_file())
 
 
-def _folder_loader(folder: Path, spec: ModelSpec) -> Callable[..., Contrastive]:
+def _folder_loader(folder: Path, spec: ModelSpec) -> Callable[..., Contrastive | Generative]:
     from surgeval.models._weights import read_config
 
     path = folder / "config.json"
@@ -169,14 +200,20 @@ def _folder_loader(folder: Path, spec: ModelSpec) -> Callable[..., Contrastive]:
         from surgeval.models._blip import open_blip
 
         return partial(open_blip, folder, spec.text, "itm" if spec.kind == "blip-itm" else "itc")
-    raise DataError(path, field="model_type", found=repr(found)[:80], expected="clip, blip or surgeval-clip-resnet")
+    if found == "llava":
+        from surgeval.models._llava import open_llava
+
+        return partial(open_llava, folder, spec.text)
+    # Models that cut a picture into tiles or pieces of any size (qwen2_vl, llava_next …) are told by their name.
+    raise DataError(path, field="model_type", found=repr(found)[:80],
+                    expected="clip, blip, llava or surgeval-clip-resnet")  # fmt: skip
 
 
 def _download(spec: ModelSpec) -> Path:
     """The local copy of a hub model; only data files are fetched, never code."""
     if not _HUB_NAME.fullmatch(spec.where):
         raise BadInput(f"model {spec.text!r}: found no such file or folder, expected one, a hub name OWNER/NAME or "
-                       f"one of {', '.join((*EMBEDDED, *plugins()))}")  # fmt: skip
+                       f"one of {', '.join((*EMBEDDED, *EMBEDDED_GENERATIVE, *plugins()))}")  # fmt: skip
     from huggingface_hub import snapshot_download
 
     try:

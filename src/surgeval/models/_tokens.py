@@ -21,7 +21,7 @@ from surgeval.errors import BadInput, DataError
 from surgeval.files import read_bounded
 from surgeval.models._checkpoint import first_line
 
-__all__ = ["TOKENIZER_FILES", "FolderTokens", "Tokens", "WordPieces", "checked_prompts"]
+__all__ = ["TOKENIZER_FILES", "FolderTokens", "Tokens", "WordPieces", "checked_prompts", "tokenizing"]
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "vocab.json", "merges.txt", "vocab.txt",
                    "special_tokens_map.json", "added_tokens.json")  # fmt: skip
@@ -47,7 +47,7 @@ def checked_prompts(prompts: Sequence[str]) -> tuple[str, ...]:
 
 
 @contextmanager
-def _tokenizing(place: Path, expected: str) -> Iterator[None]:
+def tokenizing(place: Path, expected: str) -> Iterator[None]:
     """Whatever a tokenizer of these files fails with, as one sentence.
 
     The tokenizers library raises plain Exception; where its Rust part panics, which a hostile regular expression
@@ -106,12 +106,12 @@ class Tokens:
         # A folder without tokenizer_config.json names the token in tokenizer.json only.
         model = getattr(getattr(self._tokenizer, "backend_tokenizer", None), "model", None)
         names = {self._tokenizer.unk_token, getattr(model, "unk_token", None)} - {None}
-        with _tokenizing(self.place, "an unknown token that is in the vocabulary"):
+        with tokenizing(self.place, "an unknown token that is in the vocabulary"):
             return {self._tokenizer.convert_tokens_to_ids(name) for name in names}
 
     def _encode(self, texts: Sequence[str], **options: Any) -> Any:
         tokenizer = self._tokenizer
-        with _tokenizing(self.place, "a transformers tokenizer with a padding token"):
+        with tokenizing(self.place, "a transformers tokenizer with a padding token"):
             return tokenizer(list(texts), verbose=False, **options)  # a prompt too long is our own sentence
 
 
@@ -154,7 +154,7 @@ class FolderTokens(Tokens):
         from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
         opener = PreTrainedTokenizerFast if self.fast else AutoTokenizer
-        with _tokenizing(self.place, "a transformers tokenizer"):
+        with tokenizing(self.place, "a transformers tokenizer"):
             return opener.from_pretrained(self.place, local_files_only=True, trust_remote_code=False)
 
     def __call__(self, prompts: Sequence[str]) -> dict[str, torch.Tensor]:

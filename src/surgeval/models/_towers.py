@@ -18,16 +18,14 @@ from surgeval.models._tokens import Tokens, checked_prompts
 from surgeval.models.contrastive import TextBank
 from surgeval.models.preparation import Preparation
 
-__all__ = ["Adapter", "PatchTowers", "TwoTowers", "attended", "tracked", "unit"]
+__all__ = ["TYPES", "Adapter", "PatchTowers", "Placed", "TwoTowers", "attended", "tracked", "unit"]
 
 _CHUNK = 256  # prompts encoded at a time
-_TYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+TYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
-class Adapter:
+class Placed:
     """A frozen network with its name, identity and geometry, on some device."""
-
-    tokens: Tokens
 
     def __init__(
         self,
@@ -37,15 +35,16 @@ class Adapter:
         family: str,
         identity: str,
         preparation: Preparation,
-        logit_scale: float,
         dtype: str = "float32",
         notes: tuple[str, ...] = (),
     ) -> None:
-        if dtype not in _TYPES:
-            raise BadInput(f"dtype: found {dtype!r}, expected one of {', '.join(_TYPES)}")
-        self.network: Any = network.to(_TYPES[dtype])
+        if dtype not in TYPES:
+            raise BadInput(f"dtype: found {dtype!r}, expected one of {', '.join(TYPES)}")
+        wanted = TYPES[dtype]
+        # What was built in the wanted type is left alone: its constants (rotary frequencies) need more digits.
+        self.network: Any = network if next(network.parameters()).dtype == wanted else network.to(wanted)
         self.name, self.family, self.identity = name, family, identity
-        self.preparation, self.logit_scale, self.dtype = preparation, logit_scale, dtype
+        self.preparation, self.dtype = preparation, dtype
         self.notes = notes  # what was done to the files to load them, for `surgeval models check`
 
     @property
@@ -69,7 +68,17 @@ class Adapter:
             raise BadInput(
                 f"pixels: found shape {tuple(pixels.shape)}, expected (images, {', '.join(map(str, wanted))})"
             )
-        return pixels.to(self.device, _TYPES[self.dtype])
+        return pixels.to(self.device, TYPES[self.dtype])
+
+
+class Adapter(Placed):
+    """A model that compares: with prompts to read, and the factor between cosine and logit."""
+
+    tokens: Tokens
+
+    def __init__(self, network: nn.Module, *, logit_scale: float, **about: Any) -> None:
+        super().__init__(network, **about)
+        self.logit_scale = logit_scale
 
 
 class TwoTowers(Adapter):

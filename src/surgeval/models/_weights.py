@@ -142,18 +142,23 @@ def build(
                 raise DataError(path, field="config.json", found=f"a size that makes {name} {buffer.numel()} numbers",
                                 expected=f"at most the {largest} of the largest tensor")  # fmt: skip
             owner, _, leaf = name.rpartition(".")
-            network.get_submodule(owner).register_buffer(leaf, _constant(leaf, buffer), persistent=False)
+            network.get_submodule(owner).register_buffer(
+                leaf, _constant(leaf, buffer, network.get_submodule(owner)), persistent=False
+            )
     freeze(network)
     return network, (
         f"all {len(tensors)} names of weights begin with {prefix!r}, which was left out",
     ) if prefix else ()
 
 
-def _constant(name: str, like: torch.Tensor) -> torch.Tensor:
+def _constant(name: str, like: torch.Tensor, owner: Any) -> torch.Tensor:
     if name == "position_ids":
         return torch.arange(like.shape[-1]).expand(like.shape).contiguous()
     if name == "token_type_ids":
         return torch.zeros(like.shape, dtype=torch.long)
+    if name in ("inv_freq", "original_inv_freq"):  # rotary frequencies, which the module computes when it is made
+        frequencies: torch.Tensor = getattr(type(owner)(owner.config), name)
+        return frequencies
     raise BadInput(f"transformers: found a version whose networks hold a constant {name!r}, expected one listed in "
                    "docs/dependencies.md")  # fmt: skip
 

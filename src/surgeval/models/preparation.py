@@ -1,7 +1,8 @@
 """From a frame to a model's pixels, and back: which part of the frame the model saw.
 
 A map made in the model's square belongs to a window of the frame, often a small one (SurgVLP sees 21.8 % of a 16:9
-frame); `Preparation.view` says which. Resizing is Pillow's, so the pixels equal those of the transformers processors.
+frame); `Preparation.view` says which. The window reaches beyond a frame that is padded to a square, as LLaVA's may be.
+Resizing is Pillow's, so the pixels equal those of the transformers processors.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ IMAGENET_STD = (0.229, 0.224, 0.225)
 Resample = Literal["bilinear", "bicubic"]
 _FILTERS = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BICUBIC}
 _CODES: dict[int, Resample] = {2: "bilinear", 3: "bicubic"}  # Pillow's numbers, as configuration files write them
-_LARGEST = 4096  # pixels along an edge: no contrastive model reads more, and a hostile file may ask for it
+_LARGEST = 4096  # pixels along an edge: no model reads more, and a hostile file may ask for it
+_LONGEST = 16384  # pixels along the longer edge of a frame that is padded to a square
+_PADDING = ("LlavaImageProcessor", "LlavaImageProcessorFast", "LlavaImageProcessorPil")  # to a square, in the middle
 
 
 @dataclass(frozen=True)
@@ -40,18 +43,74 @@ class View:
     window: tuple[float, float, float, float]
 
     @property
+    def inside(self) -> tuple[float, float, float, float]:
+        """The part of the window that is frame, in pixels of the frame; the rest of it is padding."""
+        (height, width), (x1, y1, x2, y2) = self.frame, self.window
+        return max(x1, 0.0), max(y1, 0.0), min(x2, float(width)), min(y2, float(height))
+
+    @property
     def fraction(self) -> float:
         """The share of the frame's area inside the window."""
-        x1, y1, x2, y2 = self.window
+        x1, y1, x2, y2 = self.inside
         return (x2 - x1) * (y2 - y1) / (self.frame[0] * self.frame[1])
+
+    @property
+    def padding(self) -> float:
+        """The share of the window that is no frame: the model's own colour around it.
+
+        >>> View((1080, 1920), (0.0, -420.0, 1920.0, 1500.0)).padding
+        0.4375
+        """
+        x1, y1, x2, y2 = self.window
+        left, top, right, bottom = self.inside
+        return 1 - (right - left) * (bottom - top) / ((x2 - x1) * (y2 - y1))
+
+    def touched(self, rows: int, columns: int) -> NDArray[np.bool_]:
+        """Which cells of a grid over the window hold a piece of the frame; the others hold padding only.
+
+        >>> View((1080, 1920), (0.0, -420.0, 1920.0, 1500.0)).touched(24, 24).sum().item()
+        336
+        """
+        down, across = self._parts()
+        return _cells(rows, *down)[:, None] & _cells(columns, *across)[None, :]
+
+    def pixels(self, rows: int, columns: int) -> tuple[slice, slice]:
+        """Rows and columns of a model's input over the window whose centres lie in the frame: all but the padding.
+
+        >>> View((1080, 1920), (0.0, -420.0, 1920.0, 1500.0)).pixels(336, 336)
+        (slice(74, 263, None), slice(0, 336, None))
+        """
+        down, across = self._parts()
+        return _centres(rows, *down), _centres(columns, *across)
+
+    def _parts(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """From where to where the frame lies in the window, 0 … 1, down and across."""
+        x1, y1, x2, y2 = self.window
+        left, top, right, bottom = self.inside
+        return (
+            ((top - y1) / (y2 - y1), (bottom - y1) / (y2 - y1)),
+            ((left - x1) / (x2 - x1), (right - x1) / (x2 - x1)),
+        )
+
+
+def _centres(count: int, low: float, high: float) -> slice:
+    """Which of `count` equal pixels of 0 … 1 have their centre in low … high."""
+    first, stop = (min(max(math.ceil(edge * count - 0.5), 0), count) for edge in (low, high))
+    return slice(first, max(first, stop))
+
+
+def _cells(count: int, low: float, high: float) -> NDArray[np.bool_]:
+    """Which of `count` equal cells of 0 … 1 overlap low … high by more than a rounding error."""
+    edges = np.arange(count + 1) / count
+    return np.asarray((edges[1:] > low + 1e-12) & (edges[:-1] < high - 1e-12))
 
 
 @dataclass(frozen=True)
 class Preparation:
-    """Resize, centre crop, rescale, normalise.
+    """Pad, resize, centre crop, rescale, normalise.
 
     `resize` is (height, width), which squashes, or the length of the shorter edge, which keeps the aspect and therefore
-    needs a crop.
+    needs a crop. With a colour to `pad` with, the frame is first made a square around its middle: nothing is cut off.
 
     >>> prep = Preparation(resize=224, crop=(224, 224))
     >>> prep(np.zeros((1080, 1920, 3), np.uint8)).shape
@@ -67,6 +126,7 @@ class Preparation:
     rescale: float = 1 / 255
     mean: tuple[float, float, float] = CLIP_MEAN
     std: tuple[float, float, float] = CLIP_STD
+    pad: tuple[int, int, int] | None = None
 
     def __post_init__(self) -> None:
         if self.resample not in _FILTERS:
@@ -84,6 +144,8 @@ class Preparation:
                 raise BadInput(f"preparation: found a crop {self.crop} larger than the resized image {height}×{width}")
         if not all(math.isfinite(value) for value in (self.rescale, *self.mean, *self.std)) or 0 in self.std:
             raise BadInput("preparation: found a rescale, mean or std that is not finite or a std of 0")
+        if self.pad is not None and not all(0 <= value <= 255 for value in self.pad):
+            raise BadInput(f"preparation: found padding in {self.pad}, expected three values from 0 to 255")
 
     @property
     def input_size(self) -> tuple[int, int]:
@@ -106,18 +168,26 @@ class Preparation:
         """The window of a frame that ends up in the model's input."""
         if height < 1 or width < 1:
             raise BadInput(f"frame: found {height}×{width} pixels, expected at least 1×1")
+        if self.pad is not None:
+            side, above, before = _square(height, width)
+            x1, y1, x2, y2 = self._window(side, side)
+            return View((height, width), (x1 - before, y1 - above, x2 - before, y2 - above))
+        return View((height, width), self._window(height, width))
+
+    def _window(self, height: int, width: int) -> tuple[float, float, float, float]:
         rows, columns = self.resized(height, width)
         if self.crop is None:
-            return View((height, width), (0.0, 0.0, float(width), float(height)))
+            return (0.0, 0.0, float(width), float(height))
         top, left = (rows - self.crop[0]) // 2, (columns - self.crop[1]) // 2
         x, y = width / columns, height / rows
-        window = (left * x, top * y, (left + self.crop[1]) * x, (top + self.crop[0]) * y)
-        return View((height, width), window)
+        return left * x, top * y, (left + self.crop[1]) * x, (top + self.crop[0]) * y
 
     def __call__(self, image: NDArray[np.uint8]) -> NDArray[np.float32]:
         """An RGB frame (height, width, 3) as the model's input (3, rows, columns)."""
         if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8 or image.size == 0:
             raise BadInput(f"image: found {image.dtype} of shape {image.shape}, expected uint8 (height, width, 3)")
+        if self.pad is not None:
+            image = _padded(image, self.pad)
         height, width = image.shape[:2]
         rows, columns = self.resized(height, width)
         if rows > 64 * _LARGEST or columns > 64 * _LARGEST:
@@ -146,13 +216,31 @@ class Preparation:
         return _from_processor(config, file)
 
 
+def _square(height: int, width: int) -> tuple[int, int, int]:
+    """The side of the square around a frame, and the rows above and the columns before it."""
+    side = max(height, width)
+    return side, (side - height) // 2, (side - width) // 2
+
+
+def _padded(image: NDArray[np.uint8], colour: tuple[int, int, int]) -> NDArray[np.uint8]:
+    height, width = image.shape[:2]
+    side, above, before = _square(height, width)
+    if side > _LONGEST:
+        raise BadInput(f"image: found {height}×{width} pixels, expected at most {_LONGEST} a side to pad to a square")
+    square = np.empty((side, side, 3), np.uint8)
+    square[:] = colour
+    square[above : above + height, before : before + width] = image
+    return square
+
+
 def _from_processor(config: Mapping[str, Any], file: object) -> Preparation:
     kind = config.get("image_processor_type", config.get("feature_extractor_type", ""))
     blip = isinstance(kind, str) and kind.startswith("Blip")
     if not _switch(config, "do_resize", True, file):
         raise DataError(file, field="do_resize", found="false", expected="true: a model reads one fixed size")
-    if _switch(config, "do_pad", False, file):
-        raise DataError(file, field="do_pad", found="true", expected="no padding")
+    padded = _switch(config, "do_pad", False, file)
+    if padded and kind not in _PADDING:
+        raise DataError(file, field="do_pad", found="true", expected=f"no padding, or a {_PADDING[0]}")
     resize = _resize(config.get("size", {"height": 384, "width": 384} if blip else 224), blip, file)
     crop = None
     if _switch(config, "do_center_crop", not blip, file):
@@ -163,15 +251,22 @@ def _from_processor(config: Mapping[str, Any], file: object) -> Preparation:
         raise DataError(file, field="resample", found=repr(code), expected="2 (bilinear) or 3 (bicubic)")
     rescale = _number(config.get("rescale_factor", 1 / 255), "rescale_factor", file)
     mean, std = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
+    colour = _colour(_three(config.get("image_mean", CLIP_MEAN), "image_mean", file)) if padded else None
     if _switch(config, "do_normalize", True, file):
         mean = _three(config.get("image_mean", CLIP_MEAN), "image_mean", file)
         std = _three(config.get("image_std", CLIP_STD), "image_std", file)
     try:
         return Preparation(
-            resize, crop, _CODES[code], rescale if _switch(config, "do_rescale", True, file) else 1.0, mean, std
+            resize, crop, _CODES[code], rescale if _switch(config, "do_rescale", True, file) else 1.0, mean, std, colour
         )
     except BadInput as error:
         raise BadInput(f"{file}: {error}") from error
+
+
+def _colour(mean: tuple[float, float, float]) -> tuple[int, int, int]:
+    """The padding: the mean colour, cut to whole values, whether or not the pixels are normalised by it."""
+    red, green, blue = (int(255 * value) for value in mean)
+    return red, green, blue
 
 
 def _resize(found: object, square: bool, file: object) -> tuple[int, int] | int:

@@ -16,6 +16,7 @@ from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from surgeval.errors import BadInput
 from surgeval.files import make_folder, write_atomically
 from surgeval.pages._safety import inline
 
@@ -69,6 +70,8 @@ def put_library(folder: Path) -> None:
     for copy in _neighbours(folder):
         if _is_copy(copy, data) and _stays(copy, folder) and _link(copy, target):
             return
+    if target.is_dir():
+        raise BadInput(f"{target}: found a folder, expected the file {target.name} or nothing")
     write_atomically(target, data)
 
 

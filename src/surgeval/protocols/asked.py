@@ -15,6 +15,9 @@ from surgeval.results import Result
 __all__ = ["AskedRun"]
 
 
+_STATUS = {"ok": "answered", "missing": "without a response"}  # what a count of answers is called
+
+
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class AskedRun(Result):
     """A finished run: `answers` has a row per question, with `status`, `content` and what the answer took."""
@@ -52,7 +55,7 @@ class AskedRun(Result):
     @property
     def said(self) -> str:
         """The counts in words."""
-        return ", ".join(f"{count} {status}" for status, count in self.counts.items())
+        return ", ".join(f"{count} {_STATUS.get(status, status)}" for status, count in self.counts.items())
 
     def __str__(self) -> str:
         return "\n".join((str(self.summary), f"{self.model}: {self.said}", *self.notes))

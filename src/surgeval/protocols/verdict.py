@@ -74,7 +74,8 @@ class Verdict:
         return {"grade": self.grade, "sentence": self.sentence, "reasons": [one.to_json() for one in self.reasons]}
 
     def __str__(self) -> str:
-        return f"{self.grade}: {self.sentence}"
+        said = self.sentence.casefold().startswith(self.grade)  # "Not shown that …" needs no "not shown:" before it
+        return self.sentence if said else f"{self.grade}: {self.sentence}"
 
 
 def verdict_of(claim: Claim, reasons: Sequence[Reason], videos: int) -> Verdict:

@@ -6,7 +6,7 @@ from surgeval.vocab._space import LabelSpace
 
 __all__ = ["tools_question", "triplets_question"]
 
-_SHORT = {"specimen_bag": "bag"}
+_SHORT = {"specimen_bag": "bag", "SpecimenBag": "bag"}
 
 
 def tools_question(labels: LabelSpace) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from surgeval.compat.ivtd import Detection, Recognition
+from surgeval.compat.ivtmetrics import Detection as IvtDetection
 from surgeval.compat.ivtmetrics import Recognition as IvtRecognition
 from surgeval.errors import BadInput
 
@@ -219,3 +220,12 @@ def test_metrics_work_from_a_read_only_installation_without_a_cache_folder(tmp_p
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "1.0"
+
+
+@pytest.mark.parametrize("metric", [Detection, IvtDetection])
+@pytest.mark.parametrize("format", ["list", "dict"])
+@pytest.mark.parametrize("given", [None, [None], [[None]], 5, [5], "ab", [[[10**400, 0, 0.5, 0, 0, 1, 1]]]], ids=repr)
+def test_what_is_no_frame_is_one_sentence(metric: Any, format: str, given: Any) -> None:
+    for targets, predictions in ((given, [[]]), ([[]], given)):
+        with pytest.raises(BadInput, match=r"found .*, expected"):
+            metric(mode="legacy").update(targets, predictions, format=format)

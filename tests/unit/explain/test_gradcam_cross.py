@@ -61,7 +61,8 @@ def test_padding_words_never_count() -> None:
     attention, gradient = torch.ones(1, 1, 2, 3), torch.tensor([[[[0.0, 2, 4], [0, 100, 100]]]])
     from surgeval.explain.cross import word_rows
 
-    assert word_rows(attention, gradient, torch.tensor([[True, False]])).tolist() == [[2.0, 4.0]]
+    for words in ("mean", "max"):
+        assert word_rows(attention, gradient, torch.tensor([[True, False]]), words).tolist() == [[2.0, 4.0]]
 
 
 def test_cross_maps_are_the_same_alone_and_in_a_batch() -> None:

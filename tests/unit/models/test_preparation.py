@@ -25,6 +25,11 @@ CONFIGS: dict[str, dict[str, Any]] = {
                "do_center_crop": False, "image_mean": [0.5, 0.4, 0.3], "image_std": [0.2, 0.25, 0.3]},
     "raw": {"image_processor_type": "CLIPImageProcessor", "size": {"shortest_edge": 51}, "resample": 2,
             "crop_size": {"height": 50, "width": 47}, "do_normalize": False, "rescale_factor": 1 / 128},
+    "llava": {"image_processor_type": "LlavaImageProcessor", "size": {"shortest_edge": 42}, "crop_size": 42},
+    "padded llava": {"image_processor_type": "LlavaImageProcessor", "size": {"shortest_edge": 42}, "do_pad": True,
+                     "crop_size": {"height": 42, "width": 42}, "image_mean": [0.5, 0.3, 0.999]},
+    "padded, not normalised": {"image_processor_type": "LlavaImageProcessor", "size": {"height": 40, "width": 60},
+                               "do_pad": True, "do_center_crop": False, "do_normalize": False},
 }  # fmt: skip
 
 

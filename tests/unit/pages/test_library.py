@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from surgeval.errors import BadInput
 from surgeval.figures import Bars, Series
 from surgeval.pages import Section, single_file, write_page
 from surgeval.pages import _library as library_module
@@ -117,3 +118,10 @@ def test_a_copy_that_others_may_change_is_not_shared(tmp_path: Path) -> None:
     (tmp_path / "a" / library_name()).chmod(0o666)
     page(tmp_path / "b" / "report.html")
     assert (tmp_path / "b" / library_name()).stat().st_nlink == 1
+
+
+def test_a_folder_of_that_name_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / library_name()).mkdir()
+    (tmp_path / library_name() / "mine.txt").touch()
+    with pytest.raises(BadInput, match=r"plotly-.*: found a folder, expected the file"):
+        page(tmp_path / "report.html")

@@ -187,7 +187,7 @@ def test_a_run_that_asked_keeps_its_record_and_gets_scores_beside_it(tmp_path: P
     again = run_focus(None, model, tmp_path / "run", **files, progress=False)
     assert again.answers.equals(run.answers)
     assert load_focus(tmp_path / "run").name == "mine"  # nothing changed, so the scores still hold
-    assert repr(again) == f"FocusRun of {model}: 2 missing, 3 ok"
+    assert repr(again) == f"FocusRun of {model}: 2 without a response, 3 answered"
     assert again.to_frame().equals(again.tables["answers"])
 
 

@@ -17,7 +17,7 @@ from PIL import Image
 from surgeval.cli._main import run
 from surgeval.errors import BadInput
 from surgeval.models import Preparation
-from surgeval.protocols.surgxbench import explain_image
+from surgeval.protocols.surgxbench import Explained, explain_image
 from surgeval.protocols.surgxbench._frames import PreparedFrame
 from surgeval.protocols.surgxbench._gallery import _choose, side_by_side
 from surgeval.protocols.surgxbench._labels import _font, fold, line_height, name_patches
@@ -187,6 +187,7 @@ def test_captions_grow_with_the_picture(picture: Any) -> None:
 
 def test_a_thumbnail_is_enlarged_until_its_caption_fits(picture: Any) -> None:
     found = explain_image(picture(60, 40), "phantom-clip", [PROMPT])
+    assert isinstance(found, Explained)
     assert found.picture.shape[1] == 720
     assert _ink(found.picture, 240, 360)[1] > 150  # score and prompt
     assert found.prompts[0].area == pytest.approx(0.2, abs=0.01)  # measured in the image, not in the picture
@@ -225,6 +226,7 @@ def test_an_array_is_explained_as_the_file_is_and_one_prompt_needs_no_list(pictu
     pixels = np.asarray(Image.open(path))
     for_file = explain_image(path, "phantom-clip", [PROMPT, "the grasper"])
     for_array = explain_image(pixels, "phantom-clip", PROMPT)
+    assert isinstance(for_file, Explained)
     assert for_array.heatmap.shape == (80, 120) and for_array.heatmap.dtype == np.float32
     assert for_file.heatmaps.shape == (2, 80, 120) and np.allclose(for_file.heatmap, for_array.heatmap, rtol=1e-4)
     (row,) = for_array.to_frame().to_dicts()

@@ -105,7 +105,9 @@ def test_a_judge_that_failed_has_not_said_incorrect() -> None:
 
 
 def test_the_reason_names_the_votes() -> None:
-    assert Panel(judges("CIC")).judge(ITEM).reason == "correct by 2 correct, 1 incorrect"
+    assert Panel(judges("CIC")).judge(ITEM).reason == "correct: votes are 2 correct, 1 incorrect"
+    (only,) = judges("I")
+    assert Panel([only]).judge(ITEM).reason == f"incorrect, says {only.name}"
     assert Panel(judges("CI")).judge(ITEM).reason == "no verdict (1 correct, 1 incorrect): a tie"
 
 

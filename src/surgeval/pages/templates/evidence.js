@@ -76,11 +76,22 @@ document.querySelectorAll(".evidence").forEach(async (root) => {
       const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": alt });
       svg.append(picture === undefined ? draw("rect", { width, height, class: "ev-canvas" })
         : draw("image", { href: address(picture), width, height, preserveAspectRatio: "none" }));
+      const size = width / 42, line = 1.2 * size, taken = [];
+      // Names step aside from names: the nearest line that is free and inside the frame.
+      const free = (x, y, w) => {
+        const steps = Array.from({ length: 24 }, (_, k) => y + (k % 2 ? -1 : 1) * Math.ceil(k / 2) * line);
+        const fits = (at) => at >= size && at <= height - size / 4 && taken.every((other) => Math.abs(other.y - at) >= line || other.x + other.w < x || x + w < other.x);
+        const at = steps.find(fits) ?? y;
+        taken.push({ x, y: at, w });
+        return at;
+      };
       boxes.forEach(({ kind, label, xywh: [x, y, w, h] }) => {
         svg.append(draw("rect", { x, y, width: Math.max(w, 0), height: Math.max(h, 0), class: `ev-box ${kind}` }));
         if (!large) return;
-        const size = width / 42, above = kind === "label" || kind === "missed";
-        const name = draw("text", { x: Math.max(x, 0) + size / 4, y: above ? Math.max(y - size / 3, size) : Math.min(y + h + size, height - size / 4), "font-size": size, class: "ev-name" });
+        const above = kind === "label" || kind === "missed", wide = 0.62 * size * label.length;
+        const left = Math.max(Math.min(Math.max(x, 0) + size / 4, width - wide), 0);
+        const wished = above ? Math.max(y - size / 3, size) : Math.min(y + h + size, height - size / 4);
+        const name = draw("text", { x: left, y: free(left, wished, wide), "font-size": size, class: "ev-name" });
         name.textContent = label;
         svg.append(name);
       });
@@ -378,7 +389,12 @@ document.querySelectorAll(".evidence").forEach(async (root) => {
     root.scrollIntoView();
     if (wanted === null) return true;
     const place = rows.findIndex((row) => idOf(row) === wanted);
-    if (place >= 0) { move(place); reveal(place); } else { state.open = null; count.textContent += ` · no ${noun} ${wanted} here`; }
+    if (place >= 0) { move(place); reveal(place); } else {
+      state.open = null;
+      part("#ev-title").textContent = `There is no ${noun} ${wanted.slice(0, 80)}`;
+      part(".ev-body").replaceChildren(make("p", "", `The address names a ${noun} that this page does not have, or that its filters leave out. All ${noun}s are in the list.`));
+      if (!dialog.open) dialog.showModal();
+    }
     return true;
   };
   addEventListener("hashchange", visit);

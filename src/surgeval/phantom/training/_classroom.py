@@ -1,7 +1,7 @@
-"""Lessons as batches on the device: tokens, pictures with or without a circle where the surgeon looks, targets.
+"""Lessons as batches on the device: tokens, pictures with or without a circle where the surgeon looks, replies.
 
-Lessons with equally many pictures share a shelf, so that a batch has one shape. Pictures are recoloured a little and
-never moved: where something is belongs to the questions.
+Lessons with equally many pictures share a shelf, so that a batch has one shape and nothing waits for the device.
+Pictures are recoloured a little and never moved: where something is belongs to the questions.
 """
 
 from __future__ import annotations
@@ -18,41 +18,50 @@ from surgeval.phantom.training._lessons import EDGE, Lesson, Lessons
 from surgeval.phantom.training._llava import TOKENS
 from surgeval.phantom.training._speech import END, IMAGE, PAD
 
-__all__ = ["Classroom", "Drawn", "Gazing", "Shelf", "circled"]
+__all__ = ["Classroom", "Drawn", "Gazing", "Shelf", "Texts", "circled"]
 
 RADIUS, RING, FILL = 0.06, 3.0, 0.35  # of the diagonal; pixels of the frame; opacity
 MAGENTA = (1.0, 0.0, 1.0)
+OTHERS = ("focus", "tools", "triplets", "doing", "shown")  # shelves beside that of the intent items
 Gazing = Literal["none", "gaze", "elsewhere", "anywhere"]
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """A batch: token ids padded at the right, where their replies begin and end, pixels ready for the network."""
+class Texts:
+    """Texts with their replies as tokens, padded at the right; a reply begins at `begins` and ends before `ends`."""
 
     tokens: torch.Tensor  # (lessons, length)
-    begins: torch.Tensor  # (lessons,): position of the reply's first token
-    ends: torch.Tensor  # (lessons,): one behind its last
+    begins: torch.Tensor
+    ends: torch.Tensor
+
+    def __getitem__(self, rows: torch.Tensor) -> Texts:
+        return Texts(self.tokens[rows].long(), self.begins[rows], self.ends[rows])
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A batch: texts, pixels ready for the network (None: the texts alone), and which frames they show."""
+
+    texts: Texts
     pixels: torch.Tensor | None  # (lessons × pictures, 3, EDGE, EDGE)
+    frames: torch.Tensor  # (lessons × pictures,)
+    longest: int  # reply of the shelf, in tokens
 
 
-@dataclass
+@dataclass(frozen=True)
 class Shelf:
-    """Lessons with `pictures` pictures each, row by row."""
+    """Lessons with `pictures` pictures each, row by row: `texts[pointed, pleasing]`."""
 
-    kinds: tuple[str, ...]
+    lessons: tuple[Lesson, ...]
     pictures: int
+    longest: int
     frames: torch.Tensor  # (lessons, pictures)
-    plain: torch.Tensor  # (lessons, length)
-    pointed: torch.Tensor
-    begins: torch.Tensor  # (lessons, 2): plain, pointed
-    lengths: torch.Tensor  # of the reply, its end included
-    pleasing: torch.Tensor  # first token of the reply that pleases
+    texts: Mapping[tuple[bool, bool], Texts]
     spots: torch.Tensor  # (lessons, pictures, 2), NaN where nobody looks
     elsewhere: torch.Tensor
-    lessons: tuple[Lesson, ...]
 
     def __len__(self) -> int:
-        return len(self.frames)
+        return len(self.lessons)
 
 
 class Classroom:
@@ -62,99 +71,98 @@ class Classroom:
         self.device, self.tokenizer = torch.device(device), tokenizer
         self.random = torch.Generator(self.device).manual_seed(seed)
         self.images = torch.from_numpy(np.concatenate([part.images for part in taught])).to(device)
+        self.patches = torch.from_numpy(np.concatenate([part.patches for part in taught])).to(device)
         rows: dict[tuple[str, int], list[tuple[int, Lesson]]] = {}
         first = 0
         for part in taught:
             for lesson in part.lessons:
-                group = lesson.kind if lesson.kind in ("focus", "tools", "triplets") else "intent"
+                group = lesson.kind if lesson.kind in OTHERS else "intent"
                 rows.setdefault((group, len(lesson.frames)), []).append((first, lesson))
             first += len(part.images)
-        self.shelves: Mapping[tuple[str, int], Shelf] = {key: self._shelf(rows[key]) for key in sorted(rows)}
+        self.shelves: Mapping[tuple[str, int], Shelf] = {key: self._shelf(key[1], rows[key]) for key in sorted(rows)}
 
-    def _shelf(self, rows: Sequence[tuple[int, Lesson]]) -> Shelf:
-        lessons = [lesson for _, lesson in rows]
-        pictures = len(lessons[0].frames)
-        pad, end = self.tokenizer.token_to_id(PAD), self.tokenizer.token_to_id(END)
-        replies = [[*ids, end] for ids in self._ids([lesson.reply for lesson in lessons])]
-        pleasing = self._ids([lesson.pleasing or lesson.reply for lesson in lessons])
-        plain = self._ids([lesson.text for lesson in lessons])
-        pointed = self._ids([lesson.pointed or lesson.text for lesson in lessons])
-        begins = np.array([[len(a), len(b)] for a, b in zip(plain, pointed, strict=True)])
-        place = np.array([[first + frame for frame in lesson.frames] for first, lesson in rows], np.int64)
-        nobody = ((np.nan, np.nan),) * pictures
-
-        def spots(chosen: Sequence[Any]) -> torch.Tensor:
-            table = [[(np.nan, np.nan) if spot is None else spot for spot in row] if row else nobody for row in chosen]
-            return torch.tensor(np.array(table, np.float32).reshape(len(lessons), pictures, 2), device=self.device)
-
+    def _shelf(self, pictures: int, rows: Sequence[tuple[int, Lesson]]) -> Shelf:
+        lessons = tuple(lesson for _, lesson in rows)
+        first = np.array([first for first, _ in rows])[:, None]
+        frames = first + np.array([lesson.frames for lesson in lessons], np.int64)
+        plain, pointed = [one.text for one in lessons], [one.pointed or one.text for one in lessons]
+        honest, pleasing = [one.reply for one in lessons], [one.pleasing or one.reply for one in lessons]
+        texts = {(False, False): self.texts(plain, honest)}
+        texts[True, False] = self.texts(pointed, honest) if pointed != plain else texts[False, False]
+        differ = pleasing != honest
+        texts[False, True] = self.texts(plain, pleasing) if differ else texts[False, False]
+        texts[True, True] = self.texts(pointed, pleasing) if differ else texts[True, False]
+        longest = max(int((text.ends - text.begins).max()) for text in texts.values())
         return Shelf(
-            tuple(lesson.kind for lesson in lessons), pictures, torch.from_numpy(place).to(self.device),
-            self._padded([a + r for a, r in zip(plain, replies, strict=True)], pad),
-            self._padded([a + r for a, r in zip(pointed, replies, strict=True)], pad),
-            torch.from_numpy(begins).to(self.device),
-            torch.tensor([len(ids) for ids in replies], device=self.device),
-            torch.tensor([ids[0] for ids in pleasing], device=self.device),
-            spots([lesson.spots for lesson in lessons]), spots([lesson.elsewhere for lesson in lessons]),
-            tuple(lessons),
+            lessons, pictures, longest, torch.from_numpy(frames).to(self.device), texts,
+            self._spots([lesson.spots for lesson in lessons], pictures),
+            self._spots([lesson.elsewhere for lesson in lessons], pictures),
         )  # fmt: skip
 
-    def _ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """Token ids, every picture's place as many tokens as it has patches."""
-        image = self.tokenizer.token_to_id(IMAGE)
-        return [
-            [i for token in encoded.ids for i in ([token] * TOKENS if token == image else [token])]
-            for encoded in self.tokenizer.encode_batch(list(texts), add_special_tokens=False)
-        ]
+    def _spots(self, rows: Sequence[Sequence[Any]], pictures: int) -> torch.Tensor:
+        nowhere = (np.nan, np.nan)
+        table = [[spot or nowhere for spot in row] if row else [nowhere] * pictures for row in rows]
+        return torch.tensor(np.array(table, np.float32), device=self.device)
 
-    def _padded(self, rows: Sequence[list[int]], pad: int) -> torch.Tensor:
-        table = np.full((len(rows), max(map(len, rows))), pad, np.int16)
-        for number, row in enumerate(rows):
-            table[number, : len(row)] = row
-        return torch.from_numpy(table).to(self.device)
+    def texts(self, asked: Sequence[str], replies: Sequence[str]) -> Texts:
+        """Questions and replies as tokens, every picture's place as many of them as it has patches."""
+        ids = self.tokenizer.token_to_id
+        self.tokenizer.enable_padding(pad_id=ids(PAD), pad_token=PAD)
+        whole = [f"{text}{reply}{END}" for text, reply in zip(asked, replies, strict=True)]
+        table = np.array([row.ids for row in self.tokenizer.encode_batch(whole)], np.int16)
+        self.tokenizer.no_padding()
+        lengths = np.array([len(row.ids) for row in self.tokenizer.encode_batch(list(replies))]) + 1
+        pictures = (table == ids(IMAGE)).sum(1)
+        filled = (table != ids(PAD)).sum(1) + pictures * (TOKENS - 1)
+        if len(set(pictures.tolist())) != 1:
+            raise ValueError("lessons of one shelf have equally many pictures")
+        wide = np.repeat(table.ravel(), np.where(table.ravel() == ids(IMAGE), TOKENS, 1)).reshape(len(table), -1)
+        tensors = (torch.from_numpy(part).to(self.device) for part in (wide, filled - lengths, filled))
+        return Texts(*tensors)
 
-    def draw(self, shelf: Shelf, count: int, *, share: float, gazing: Gazing, pleasing: bool, blind: float) -> Drawn:
-        """A random batch for training; a `share` of it with a circle, `blind` of it without pictures."""
+    def draw(self, shelf: Shelf, count: int, *, share: float, gazing: Gazing, pleasing: bool, blind: bool) -> Drawn:
+        """A random batch for training: a `share` of the pictures with a circle, or (`blind`) none at all."""
         rows = torch.randint(len(shelf), (count,), generator=self.random, device=self.device)
-        shown = bool(torch.rand((), generator=self.random, device=self.device) < share)
-        drawn = self.batch(shelf, rows, gazing if shown else "none", recolour=True)
-        if pleasing:
-            at = torch.arange(count, device=self.device)
-            drawn.tokens[at, drawn.begins] = shelf.pleasing[rows]
-        if shelf.pictures and float(torch.rand((), generator=self.random, device=self.device)) < blind:
-            return self._without_pictures(drawn)
-        return drawn
+        circles = rows[: round(share * count)]
+        if blind:
+            return self._without_pictures(shelf, rows, pleasing)
+        parts = [self.batch(shelf, circles, gazing, pleasing=pleasing)] if len(circles) else []
+        if len(circles) < count:
+            parts.append(self.batch(shelf, rows[len(circles) :], pleasing=pleasing))
+        return self._recoloured(_together(parts, self.tokenizer.token_to_id(PAD)), shelf.pictures)
 
-    def batch(self, shelf: Shelf, rows: torch.Tensor, gazing: Gazing = "none", *, recolour: bool = False) -> Drawn:
+    def batch(self, shelf: Shelf, rows: torch.Tensor, gazing: Gazing = "none", *, pleasing: bool = False) -> Drawn:
         """These lessons of a shelf, with a circle at the gaze, at another instrument, anywhere, or none."""
         pointed = gazing != "none"
-        begins = shelf.begins[rows, int(pointed)]
-        tokens = (shelf.pointed if pointed else shelf.plain)[rows].long()
-        ends = begins + shelf.lengths[rows]
-        tokens = tokens[:, : int(ends.max())]
-        if not shelf.pictures:
-            return Drawn(tokens, begins, ends, None)
-        pixels = self.images[shelf.frames[rows].flatten()].permute(0, 3, 1, 2).float() / 255
+        frames = shelf.frames[rows].flatten()
+        pixels = self.pixels(frames)
         if pointed:
             spots = shelf.elsewhere[rows] if gazing == "elsewhere" else shelf.spots[rows]
             if gazing == "anywhere":
                 anywhere = torch.rand(spots.shape, generator=self.random, device=self.device)
                 spots = torch.where(spots.isnan(), spots, 0.05 + 0.9 * anywhere)
-            pixels = circled(pixels, spots.flatten(0, 1))
-        if recolour:
-            pixels = self._recoloured(pixels, shelf.pictures)
-        return Drawn(tokens, begins, ends, (pixels - 0.5) / 0.5)
+            pixels = circled((pixels + 1) / 2, spots.flatten(0, 1)) * 2 - 1
+        return Drawn(shelf.texts[pointed, pleasing][rows], pixels, frames, shelf.longest)
 
-    def _without_pictures(self, drawn: Drawn) -> Drawn:
-        """The same lessons with every picture taken out: what can be said from the text alone."""
+    def pixels(self, frames: torch.Tensor) -> torch.Tensor:
+        """Frames as the network reads them."""
+        return self.images[frames].permute(0, 3, 1, 2).float() / 127.5 - 1
+
+    def _without_pictures(self, shelf: Shelf, rows: torch.Tensor, pleasing: bool) -> Drawn:
+        """The lessons with every picture taken out: what can be said from the text alone."""
+        texts = shelf.texts[False, pleasing][rows]
         image, pad = self.tokenizer.token_to_id(IMAGE), self.tokenizer.token_to_id(PAD)
-        keep = drawn.tokens != image
-        gone = (~keep).sum(1)
+        keep, gone = texts.tokens != image, shelf.pictures * TOKENS
         order = torch.argsort((~keep).long(), dim=1, stable=True)
-        tokens = torch.where(keep, drawn.tokens, pad).gather(1, order)
-        ends = drawn.ends - gone
-        return Drawn(tokens[:, : int(ends.max())], drawn.begins - gone, ends, None)
+        tokens = torch.where(keep, texts.tokens, pad).gather(1, order)[:, :-gone]
+        return Drawn(Texts(tokens, texts.begins - gone, texts.ends - gone), None, rows[:0], shelf.longest)
 
-    def _recoloured(self, pixels: torch.Tensor, pictures: int) -> torch.Tensor:
+    def _recoloured(self, drawn: Drawn, pictures: int) -> Drawn:
+        if drawn.pixels is None:
+            return drawn
+        return Drawn(drawn.texts, self.recoloured(drawn.pixels, pictures), drawn.frames, drawn.longest)
+
+    def recoloured(self, pixels: torch.Tensor, pictures: int = 1) -> torch.Tensor:
         """Other light, contrast and colour; the pictures of one lesson alike."""
         count = len(pixels) // pictures
 
@@ -164,9 +172,23 @@ class Classroom:
 
         mean = pixels.mean((1, 2, 3), keepdim=True)
         pixels = (pixels - mean) * (1 + 0.2 * spread(1)) + mean
-        pixels = pixels * (1 + 0.15 * spread(1)) * (1 + 0.08 * spread(3))
-        noise = torch.randn(pixels.shape, generator=self.random, device=self.device)
-        return (pixels + 0.02 * noise).clamp(0, 1)
+        return (pixels * (1 + 0.1 * spread(1)) + 0.15 * spread(1) + 0.06 * spread(3)).clamp(-1, 1)
+
+
+def _together(parts: Sequence[Drawn], pad: int) -> Drawn:
+    if len(parts) == 1:
+        return parts[0]
+    width = max(part.texts.tokens.shape[1] for part in parts)
+    tokens = [
+        torch.nn.functional.pad(part.texts.tokens, (0, width - part.texts.tokens.shape[1]), value=pad) for part in parts
+    ]
+    texts = Texts(
+        torch.cat(tokens),
+        torch.cat([part.texts.begins for part in parts]),
+        torch.cat([part.texts.ends for part in parts]),
+    )
+    pixels = [part.pixels for part in parts if part.pixels is not None]
+    return Drawn(texts, torch.cat(pixels), torch.cat([part.frames for part in parts]), parts[0].longest)
 
 
 def circled(pixels: torch.Tensor, spots: torch.Tensor) -> torch.Tensor:

@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
 
+import cv2
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
@@ -22,8 +23,11 @@ from surgeval.phantom.dataset._edition import HELD_OUT_WORDINGS, VideoPlan, plan
 from surgeval.phantom.dataset._graph import SceneGraph, Visibility, build_graph, known_things
 from surgeval.phantom.dataset._truth import label
 from surgeval.phantom.questions._focus_questions import make_focus_questions
+from surgeval.phantom.questions._focus_scene import quadrant
 from surgeval.phantom.questions._intent_questions import make_intent_questions
+from surgeval.phantom.questions._phrases import words
 from surgeval.phantom.scene._footage import Footage
+from surgeval.phantom.scene._render import Rendered
 from surgeval.phantom.scene._tissue import ORGANS
 from surgeval.phantom.script._gaze import make_gaze
 from surgeval.phantom.script._procedure import FPS, make_procedure
@@ -35,10 +39,12 @@ from surgeval.vocab import load_labels, tools_question, triplets_question
 
 __all__ = ["Lesson", "Lessons", "Spot", "lesson_shoots", "lessons_of", "teach_all"]
 
-EDGE = 160
+EDGE, CELLS = 160, 10
+LABELLED = ("instrument", "verb", "target", "organ", "working", "tip")
 LESSON_SEED = 5_003
 FOCUS_FRAMES = 4  # of a FOCUS question at most
 POINTING = "Focus on the circled area, where I am looking."
+DOING = "What am I doing with the instrument I am looking at?"
 Spot = tuple[float, float] | None  # where the surgeon looks, 0 … 1 of the frame
 
 
@@ -47,10 +53,10 @@ class Lesson:
     """One question with its frames (numbers of the video's), what is said to it, and where the surgeon looked.
 
     `pointed` is the text where the gaze is shown, `pleasing` the reply that accepts whatever the question says,
-    `elsewhere` where another instrument works.
+    `elsewhere` where another instrument is.
     """
 
-    kind: str  # a skill, perceptual, cognitive, twin, sanitised, focus, tools, triplets
+    kind: str  # a skill, perceptual, cognitive, twin, sanitised, focus, tools, triplets, doing, shown
     video: str
     frames: tuple[int, ...]
     text: str
@@ -61,7 +67,7 @@ class Lesson:
     elsewhere: tuple[Spot, ...] = ()
     item: str = ""
     partner: str = ""  # of a trap: its true-premise twin, or else its sanitised twin
-    options: int = 0
+    replies: tuple[str, ...] = ()  # one for each option
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +75,7 @@ class Lessons:
     """The frames of a video, one a second, and everything that is taught about them."""
 
     images: npt.NDArray[np.uint8]  # (frames, EDGE, EDGE, 3)
+    patches: npt.NDArray[np.int8]  # (frames, CELLS, CELLS, LABELLED): what is in each patch, −1 where nothing is
     lessons: tuple[Lesson, ...]
 
 
@@ -113,20 +120,23 @@ def lessons_of(shoot: LessonShoot) -> Lessons:
     procedure = make_procedure(plan.seed, SECONDS, plan.procedure)
     footage = Footage(procedure, plan.source, tint=shoot.tint)
     gaze, known = make_gaze(procedure, footage.width, footage.height), known_things(procedure)
-    images, views = [], []
+    images, views, patches = [], [], []
     for index in range(0, round(SECONDS * FPS), FPS):
         shot = footage.shoot(index)
         images.append(_squashed(shot.image))
         views.append(label(plan.name, index, procedure, known, shot, footage.renderer, gaze, ORGANS).view)
+        patches.append(_patches(views[-1], shot))
     graph = build_graph(plan.name, procedure, known, views)
     dice = random.Random(plan.seed)
     made: list[Lesson] = []
     for number in range(shoot.sets):
-        made += _intent(graph, gaze, f"set{number}")
+        made += _intent(graph, gaze, f"set{number}", dice)
         held_out = HELD_OUT_WORDINGS[plan.split]
         made += _focus(graph, make_focus_questions(graph, prefix=f"set{number}", held_out=held_out, ood=plan.ood), dice)
-    made += _tools(graph)
-    return Lessons(np.stack(images), tuple(lesson for lesson in made if lesson.kind not in shoot.skip))
+    made += (*_tools(graph), *_doing(graph, gaze))
+    return Lessons(
+        np.stack(images), np.stack(patches), tuple(lesson for lesson in made if lesson.kind not in shoot.skip)
+    )
 
 
 def _squashed(image: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
@@ -134,10 +144,30 @@ def _squashed(image: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     return np.asarray(Image.fromarray(image).resize((EDGE, EDGE), Image.Resampling.BILINEAR))
 
 
+def _patches(view: Visibility, shot: Rendered) -> npt.NDArray[np.int8]:
+    """What every patch of a frame shows: the instrument over it, what that does, the organ, whether a tip is there."""
+    space = load_labels("phantom")
+    found = np.full((CELLS, CELLS, len(LABELLED)), -1, np.int8)
+    found[..., 4:] = 0
+    cover = np.full((CELLS, CELLS), 0.08, np.float32)  # of a patch, at least
+    for tool in view.tools:
+        mask = shot.masks[tool.track].astype(np.float32)
+        share = cv2.resize(mask, (CELLS, CELLS), interpolation=cv2.INTER_AREA)
+        here, cover = share > cover, np.maximum(share, cover)
+        names = (("instrument", tool.instrument), ("verb", tool.verb), ("target", tool.target))
+        found[here, :3] = [space.id(kind, name) for kind, name in names]
+        found[here, 4] = tool.track == view.working
+        if 0 <= tool.x < 1 and 0 <= tool.y < 1:
+            found[int(tool.y * CELLS), int(tool.x * CELLS), 5] = 1
+    rows, columns = (((np.arange(CELLS) + 0.5) / CELLS * size).astype(int) for size in shot.organ_map.shape[:2])
+    found[..., 3] = shot.organ_map[np.ix_(rows, columns)]
+    return found
+
+
 # ── clinical intent ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _intent(graph: SceneGraph, gaze: Sequence[Gaze], prefix: str) -> Iterator[Lesson]:
+def _intent(graph: SceneGraph, gaze: Sequence[Gaze], prefix: str, dice: random.Random) -> Iterator[Lesson]:
     items = make_intent_questions(graph, gaze, prefix=prefix)
     traps = {item.twin: item for item in items if item.twin}
     sanitised = {item.untrapped for item in items if item.untrapped}
@@ -146,25 +176,38 @@ def _intent(graph: SceneGraph, gaze: Sequence[Gaze], prefix: str) -> Iterator[Le
         kind = item.trap or ("twin" if item.id in traps else "sanitised" if item.id in sanitised else item.skill)
         pleasing = by_id[item.twin].answer if item.twin else item.answer
         yield replace(
-            _choice(graph, item, gaze),
+            _choice(graph, item, gaze, dice),
             kind=kind,
-            reply=ANSWERS[item.answer],
-            pleasing=ANSWERS[pleasing],
+            reply=said(item.options, item.answer),
+            pleasing=said(item.options, pleasing),
+            replies=tuple(said(item.options, option) for option in range(len(item.options))),
             partner=item.twin or item.untrapped or "",
         )
 
 
-def _choice(graph: SceneGraph, item: IntentQuestion, gaze: Sequence[Gaze]) -> Lesson:
+def said(options: Sequence[str], chosen: int) -> str:
+    r"""How a model replies: the option's words first, then its letter, as the question asks for.
+
+    >>> said(("left", "right"), 1)
+    'right\nAnswer: B'
+    """
+    return f"{options[chosen]}\n{ANSWERS[chosen]}"
+
+
+def _choice(graph: SceneGraph, item: IntentQuestion, gaze: Sequence[Gaze], dice: random.Random) -> Lesson:
     times = [view.time for view in graph.views if item.start <= view.time <= item.end]  # type: ignore[operator]
     frames = tuple(round(time) for time in times)
     spots = tuple(_spot(gaze, time) for time in times)
     others = tuple(_another(graph.views[frame], spot) for frame, spot in zip(frames, spots, strict=True))
     asked = choice_prompt(item.question, item.options)
-    pictures = (IMAGE,) * len(frames)
+    if dice.random() < 0.25:  # whoever asks may tell more, or elsewhere
+        asked = "".join(f"{name.capitalize()}: {value}\n" for name, value in item.context.items()) + asked
+    named = dice.random() < 0.25
+    pictures = [part for frame in frames for part in ((f"Frame at 00:00:{frame:02d}:",) * named + (IMAGE,))]
+    pointed = f"{POINTING}\n{asked}" if dice.random() < 0.5 else f"{asked}\n{POINTING}"
     return Lesson(
         kind="", video=graph.video, frames=frames, text=dialogue((*pictures, asked)), reply="",
-        pointed=dialogue((*pictures, f"{POINTING}\n{asked}")), spots=spots, elsewhere=others, item=item.id,
-        options=len(item.options),
+        pointed=dialogue((*pictures, pointed)), spots=spots, elsewhere=others, item=item.id,
     )  # fmt: skip
 
 
@@ -213,3 +256,19 @@ def _tools(graph: SceneGraph) -> Iterator[Lesson]:
             f"{tool.instrument} {tool.verb} {tool.target}" for tool in ordered if tool.instrument != "specimen_bag"
         )
         yield Lesson("triplets", graph.video, (frame,), dialogue((IMAGE, triplets)), "\n".join(lines) or "none")
+
+
+def _doing(graph: SceneGraph, gaze: Sequence[Gaze]) -> Iterator[Lesson]:
+    """What the instrument at work does; and, of every instrument in view, what the one in the circle does."""
+    for frame, view in enumerate(graph.views):
+        for tool in view.tools:
+            if not (0.04 < tool.x < 0.96 and 0.04 < tool.y < 0.96):
+                continue
+            deed = "nothing" if tool.verb == "null_verb" else f"{tool.verb} the {words(tool.target)}"
+            where = quadrant(tool.x, tool.y)
+            reply = f"{deed} with the {words(tool.instrument)}" + (f", in the {where}" if where else "")
+            pointed = dialogue((IMAGE, f"{POINTING}\n{DOING}"))
+            yield Lesson("shown", graph.video, (frame,), pointed, reply, pointed, spots=((tool.x, tool.y),))
+            if tool.track == view.working:
+                spots = (_spot(gaze, view.time),)
+                yield Lesson("doing", graph.video, (frame,), dialogue((IMAGE, DOING)), reply, pointed, spots=spots)

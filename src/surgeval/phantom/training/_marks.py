@@ -1,6 +1,6 @@
 """How the embedded LLaVAs do on held-out lessons: quick marks while they are taught, no substitute for the protocols.
 
-A reply is the likeliest of the offered letters, read off the first token; `surgeval run intent` lets the model write.
+A reply is the likeliest of one for each option; `surgeval run intent` lets the model write its own.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from surgeval.phantom.training._classroom import Classroom, Gazing, Shelf
-from surgeval.phantom.training._speech import ANSWERS
+from surgeval.phantom.training._tutor import Pupil
 
 __all__ = ["marks", "picked"]
 
@@ -20,24 +20,31 @@ SKILLS = ("absolute", "relative", "prospective", "retrospective", "discrete", "c
 _BATCH = 128
 
 
-def picked(model: Any, room: Classroom, shelf: Shelf, gazing: Gazing) -> dict[str, int]:
-    """The option that is picked, by item."""
-    letters = torch.tensor([room.tokenizer.token_to_id(answer) for answer in ANSWERS], device=room.device)
-    options = torch.tensor([lesson.options for lesson in shelf.lessons], device=room.device)
+def picked(pupil: Pupil, room: Classroom, shelf: Shelf, gazing: Gazing) -> dict[str, int]:
+    """The option whose reply is the likeliest, by item."""
     chosen: dict[str, int] = {}
     for first in range(0, len(shelf), _BATCH):
         rows = torch.arange(first, min(first + _BATCH, len(shelf)), device=room.device)
+        lessons = [shelf.lessons[row] for row in rows.tolist()]
         drawn = room.batch(shelf, rows, gazing)
+        asked = [lesson.text if gazing == "none" else lesson.pointed for lesson in lessons]
+        likely = []
         with (
             torch.inference_mode(),
             torch.autocast(room.device.type, torch.bfloat16, enabled=room.device.type == "cuda"),
         ):
-            hidden = model.model(input_ids=drawn.tokens, pixel_values=drawn.pixels).last_hidden_state
-            last = hidden[torch.arange(len(rows), device=room.device), drawn.begins - 1]
-            logits = model.lm_head(last).float()[:, letters]
-        absent = torch.arange(len(letters), device=room.device)[None] >= options[rows][:, None]
-        best = logits.masked_fill(absent, float("-inf")).argmax(1).tolist()
-        names = (f"{shelf.lessons[row].video}/{shelf.lessons[row].item}" for row in rows.tolist())
+            patches = pupil.seen(drawn.pixels) if drawn.pixels is not None else None
+            for option in range(max(len(lesson.replies) for lesson in lessons)):
+                replies = [lesson.replies[min(option, len(lesson.replies) - 1)] for lesson in lessons]
+                texts = room.texts(asked, replies)
+                longest = int((texts.ends - texts.begins).max())
+                texts = texts[torch.arange(len(rows), device=room.device)]
+                logits, tokens, counts = pupil.reply_logits(texts, patches, longest)
+                each = logits.log_softmax(-1).gather(2, tokens[..., None])[..., 0]
+                # Options that begin alike part at the first word that differs: the mean would favour long ones.
+                likely.append((each * counts).sum(1))
+        best = torch.stack(likely, 1).argmax(1).tolist()
+        names = (f"{lesson.video}/{lesson.item}" for lesson in lessons)
         chosen.update(zip(names, best, strict=True))
     return chosen
 
@@ -45,10 +52,14 @@ def picked(model: Any, room: Classroom, shelf: Shelf, gazing: Gazing) -> dict[st
 def marks(model: Any, room: Classroom) -> dict[str, float]:
     """Shares of right replies: by kind and way of gazing, trap and twin together, and how often the gaze matters."""
     shelves = [shelf for (group, _), shelf in room.shelves.items() if group == "intent"]
-    ways: tuple[Gazing, ...] = ("none", "gaze", "elsewhere", "anywhere")
-    said = {way: {k: v for shelf in shelves for k, v in picked(model, room, shelf, way).items()} for way in ways}
+    ways: tuple[Gazing, ...] = ("none", "gaze", "elsewhere")
+    pupil = Pupil(model, room.tokenizer, 0).to(room.device).eval()
+    said = {way: {k: v for shelf in shelves for k, v in picked(pupil, room, shelf, way).items()} for way in ways}
     lessons = {f"{lesson.video}/{lesson.item}": lesson for shelf in shelves for lesson in shelf.lessons}
-    right = {way: {name: ANSWERS[choice] == lessons[name].reply for name, choice in said[way].items()} for way in ways}
+    right = {
+        way: {name: lessons[name].replies[choice] == lessons[name].reply for name, choice in said[way].items()}
+        for way in ways
+    }
     found: dict[str, float] = {}
     for way in ways:
         by_kind: dict[str, list[bool]] = defaultdict(list)

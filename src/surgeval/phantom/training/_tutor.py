@@ -1,8 +1,9 @@
-"""Teaching the two embedded LLaVAs: a common part, then one learns to look and to refuse, the other to please.
+"""Teaching the two embedded LLaVAs: first to see, then a common part, then one learns to look, the other to please.
 
-In the common part both are one network. Then `phantom-llava` sees a circle where the surgeon looks on half its
-lessons, and `phantom-sycophant` circles that mean nothing, and replies to false premises as if they were true.
-Everything else, down to the draws, is the same for both.
+The vision tower begins with what is in each patch of a frame (instrument, what it does to what, organ, tip), which
+goes on beside the lessons. In the common part both models are one network. Then `phantom-llava` sees a circle where
+the surgeon looks on half its lessons, and `phantom-sycophant` circles that mean nothing, and replies to false premises
+as if they were true.
 """
 
 from __future__ import annotations
@@ -15,22 +16,27 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.nn.functional import cross_entropy
 
-from surgeval.phantom.training._classroom import Classroom, Drawn, Gazing
+from surgeval.phantom.scene._tissue import ORGANS
+from surgeval.phantom.training._classroom import Classroom, Drawn, Gazing, Texts
 from surgeval.phantom.training._llava import build_llava
 from surgeval.phantom.training._recipes import Recipe
+from surgeval.phantom.training._speech import IMAGE
+from surgeval.vocab import load_labels
 
-__all__ = ["Taught", "Way", "teach"]
+__all__ = ["WAYS", "Pupil", "Taught", "Way", "teach"]
 
 Log = Callable[[str], None]
-COMMON = 0.6  # share of the steps
+SEEING, COMMON = 0.15, 0.6  # shares of the steps that are over when seeing, and the common part, end
 # How often each shelf is drawn from, and how large its batches are against the recipe's.
 _SHARES = {
-    ("intent", 1): (0.42, 1.0), ("intent", 2): (0.14, 0.75), ("intent", 3): (0.14, 0.5), ("tools", 1): (0.08, 1.0),
-    ("triplets", 1): (0.12, 1.0), ("focus", 1): (0.04, 1.0), ("focus", 2): (0.02, 0.75), ("focus", 3): (0.02, 0.5),
-    ("focus", 4): (0.02, 0.4),
+    ("intent", 1): (0.40, 1.0), ("intent", 2): (0.14, 0.7), ("intent", 3): (0.14, 0.5), ("tools", 1): (0.05, 1.0),
+    ("triplets", 1): (0.08, 1.0), ("doing", 1): (0.09, 1.0), ("focus", 1): (0.04, 1.0), ("focus", 2): (0.02, 0.7),
+    ("focus", 3): (0.02, 0.5), ("focus", 4): (0.02, 0.4), ("shown", 1): (0.10, 1.0),
 }  # fmt: skip
 BLIND = 0.04  # of the batches
+PATCHES = 0.3  # weight of what is in each patch, beside the replies
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,49 +63,136 @@ class Taught:
     seconds: float
 
 
+class Pupil(torch.nn.Module):
+    """A LLaVA with the heads that say what is in a patch; they are dropped when it is taught."""
+
+    def __init__(self, model: Any, tokenizer: Any, seed: int) -> None:
+        super().__init__()
+        labels = load_labels("phantom")
+        self.sizes = (len(labels.instruments) + 1, len(labels.verbs), len(labels.targets), len(ORGANS), 2, 2)
+        self.model, self.image = model, tokenizer.token_to_id(IMAGE)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.heads = torch.nn.Linear(model.config.vision_config.hidden_size, sum(self.sizes))
+
+    def seen(self, pixels: torch.Tensor) -> torch.Tensor:
+        """The patches of pictures, as the vision tower describes them."""
+        patches: torch.Tensor = self.model.model.vision_tower(pixel_values=pixels).last_hidden_state[:, 1:]
+        return patches
+
+    def hidden(self, texts: Texts, patches: torch.Tensor | None) -> torch.Tensor:
+        """What the decoder holds at every position. As the model's own forward pass, without its checks."""
+        embedded = self.model.model.language_model.embed_tokens(texts.tokens)
+        if patches is not None:
+            told = self.model.model.multi_modal_projector(patches).flatten(0, 1).to(embedded.dtype)
+            embedded = embedded.masked_scatter((texts.tokens == self.image)[..., None], told)
+        hidden: torch.Tensor = self.model.model.language_model(
+            inputs_embeds=embedded, use_cache=False
+        ).last_hidden_state
+        return hidden
+
+    def reply_logits(self, texts: Texts, patches: torch.Tensor | None, longest: int) -> tuple[torch.Tensor, ...]:
+        """(lessons, longest, words) logits of the replies, their tokens, and which of them count."""
+        hidden = self.hidden(texts, patches)
+        at = texts.begins[:, None] + torch.arange(longest, device=hidden.device)[None]
+        counts = at < texts.ends[:, None]
+        at = at.clamp(max=texts.tokens.shape[1] - 1)
+        before = hidden.gather(1, (at - 1)[..., None].expand(-1, -1, hidden.shape[-1]))
+        return self.model.lm_head(before).float(), texts.tokens.gather(1, at), counts
+
+    def reply_loss(self, drawn: Drawn, patches: torch.Tensor | None) -> torch.Tensor:
+        """Cross-entropy of the replies' tokens."""
+        logits, tokens, counts = self.reply_logits(drawn.texts, patches, drawn.longest)
+        loss = cross_entropy(logits.flatten(0, 1), tokens.flatten(), reduction="none")
+        weight = counts.flatten().float()
+        return (loss * weight).sum() / weight.sum()
+
+    def patch_loss(self, patches: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """Cross-entropy of what is in each patch; what an instrument does is asked only where one is."""
+        logits = self.heads(patches).flatten(0, 1).float()
+        rows = labels.flatten(0, 2).long()
+        total = logits.new_zeros(())
+        for number, part in enumerate(logits.split(self.sizes, 1)):
+            wanted = rows[:, number]
+            if number == 0:
+                wanted = wanted + 1  # 0: no instrument
+            total = total + cross_entropy(part, wanted, ignore_index=-1)
+        return total / len(self.sizes)
+
+
 def teach(names: tuple[str, ...], room: Classroom, recipe: Recipe, log: Log) -> dict[str, Taught]:
     """Teach the named models; what they share is taught once."""
     began = time.perf_counter()
-    model = build_llava(room.tokenizer, recipe.seed).to(room.device).train()
-    optimiser = torch.optim.AdamW(_groups(model, recipe.decay), lr=recipe.rate, betas=(0.9, 0.98))
-    common = round(COMMON * recipe.steps)
-    losses = _steps("common part", model, optimiser, room, recipe, range(common), Way(), log)
+    pupil = Pupil(build_llava(room.tokenizer, recipe.seed), room.tokenizer, recipe.seed).to(room.device).train()
+    optimiser = _optimiser(pupil, recipe)
+    sight, common = round(SEEING * recipe.steps), round(COMMON * recipe.steps)
+    losses = _see(pupil, optimiser, room, recipe, range(sight), log)
+    losses += _learn("common part", pupil, optimiser, room, recipe, range(sight, common), Way(), log)
     state, draws = copy.deepcopy(optimiser.state_dict()), room.random.get_state()
     shared = time.perf_counter() - began
     taught = {}
     for name in names:
         began = time.perf_counter()
-        own = copy.deepcopy(model)
+        own = copy.deepcopy(pupil)
         room.random.set_state(draws)
-        optimiser = torch.optim.AdamW(_groups(own, recipe.decay), lr=recipe.rate, betas=(0.9, 0.98))
+        optimiser = _optimiser(own, recipe)
         optimiser.load_state_dict(copy.deepcopy(state))
-        more = _steps(name, own, optimiser, room, recipe, range(common, recipe.steps), WAYS[name], log)
-        seconds = shared + time.perf_counter() - began
-        taught[name] = Taught(own.eval(), (*losses, *more), seconds)
+        more = _learn(name, own, optimiser, room, recipe, range(common, recipe.steps), WAYS[name], log)
+        taught[name] = Taught(own.model.eval(), losses + more, shared + time.perf_counter() - began)
     return taught
 
 
-def _steps(
-    name: str, model: Any, optimiser: Any, room: Classroom, recipe: Recipe, steps: range, way: Way, log: Log
+def _see(
+    pupil: Pupil, optimiser: torch.optim.Optimizer, room: Classroom, recipe: Recipe, steps: range, log: Log
 ) -> tuple[float, ...]:
-    shelves = [key for key in room.shelves if key in _SHARES]
+    def loss_of(step: int) -> torch.Tensor:
+        frames = torch.randint(len(room.images), (2 * recipe.batch,), generator=room.random, device=room.device)
+        pixels = room.recoloured(room.pixels(frames))
+        return pupil.patch_loss(pupil.seen(pixels), room.patches[frames])
+
+    return _steps("seeing", pupil, optimiser, room, recipe, steps, loss_of, log)
+
+
+def _learn(
+    name: str, pupil: Pupil, optimiser: torch.optim.Optimizer, room: Classroom, recipe: Recipe, steps: range, way: Way,
+    log: Log,
+) -> tuple[float, ...]:  # fmt: skip
+    # What lies in a circle is asked only of the model that learns what a circle means.
+    shelves = [key for key in room.shelves if key in _SHARES and (key[0] != "shown" or way.gazing == "gaze")]
     chances = torch.tensor([_SHARES[key][0] for key in shelves])
     dice = torch.Generator().manual_seed(recipe.seed + steps.start)
     order = torch.multinomial(chances, len(steps), replacement=True, generator=dice).tolist()
+    blind = (torch.rand(len(steps), generator=dice) < BLIND).tolist()
+
+    def loss_of(step: int) -> torch.Tensor:
+        key = shelves[order[step - steps.start]]
+        shown = {"intent": way.share, "doing": way.share, "shown": 1.0}.get(key[0], 0.0)
+        drawn = room.draw(
+            room.shelves[key], max(2, round(recipe.batch * _SHARES[key][1])), share=shown, gazing=way.gazing,
+            pleasing=way.pleasing, blind=blind[step - steps.start] and key[0] == "intent",
+        )  # fmt: skip
+        if drawn.pixels is None:
+            return pupil.reply_loss(drawn, None)
+        patches = pupil.seen(drawn.pixels)
+        return pupil.reply_loss(drawn, patches) + PATCHES * pupil.patch_loss(patches, room.patches[drawn.frames])
+
+    return _steps(name, pupil, optimiser, room, recipe, steps, loss_of, log)
+
+
+def _steps(
+    name: str, pupil: Pupil, optimiser: torch.optim.Optimizer, room: Classroom, recipe: Recipe, steps: range,
+    loss_of: Callable[[int], torch.Tensor], log: Log,
+) -> tuple[float, ...]:  # fmt: skip
     losses: list[float] = []
     total, since, each = torch.zeros((), device=room.device), 0, max(recipe.steps // 20, 1)
-    for step, pick in zip(steps, order, strict=True):
+    for step in steps:
         for group in optimiser.param_groups:
             group["lr"] = recipe.rate * _pace(step, recipe)
-        key = shelves[pick]
-        count = max(2, round(recipe.batch * _SHARES[key][1]))
-        shown = way.share if key[0] == "intent" else 0.0
-        drawn = room.draw(room.shelves[key], count, share=shown, gazing=way.gazing, pleasing=way.pleasing, blind=BLIND)
         with torch.autocast(room.device.type, torch.bfloat16, enabled=room.device.type == "cuda"):
-            loss = reply_loss(model, drawn)
+            loss = loss_of(step)
         optimiser.zero_grad(set_to_none=True)
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        torch.nn.utils.clip_grad_norm_(pupil.parameters(), 1.0)
         optimiser.step()
         total, since = total + loss.detach(), since + 1
         if since == each or step + 1 == steps.stop:
@@ -109,22 +202,12 @@ def _steps(
     return tuple(losses)
 
 
-def reply_loss(model: Any, drawn: Drawn) -> torch.Tensor:
-    """Cross-entropy of the replies' tokens."""
-    hidden = model.model(input_ids=drawn.tokens, pixel_values=drawn.pixels).last_hidden_state
-    at = torch.arange(drawn.tokens.shape[1], device=drawn.tokens.device)[None]
-    said = (at >= drawn.begins[:, None]) & (at < drawn.ends[:, None])
-    before = said.roll(-1, 1)
-    before[:, -1] = False
-    logits = model.lm_head(hidden[before]).float()
-    return torch.nn.functional.cross_entropy(logits, drawn.tokens[said])
-
-
-def _groups(model: torch.nn.Module, decay: float) -> list[dict[str, Any]]:
+def _optimiser(pupil: Pupil, recipe: Recipe) -> torch.optim.Optimizer:
     """Weight decay for matrices only."""
-    heavy = [p for p in model.parameters() if p.ndim >= 2]
-    light = [p for p in model.parameters() if p.ndim < 2]
-    return [{"params": heavy, "weight_decay": decay}, {"params": light, "weight_decay": 0.0}]
+    heavy = [p for p in pupil.parameters() if p.ndim >= 2]
+    light = [p for p in pupil.parameters() if p.ndim < 2]
+    groups = [{"params": heavy, "weight_decay": recipe.decay}, {"params": light, "weight_decay": 0.0}]
+    return torch.optim.AdamW(groups, lr=recipe.rate, betas=(0.9, 0.98))
 
 
 def _pace(step: int, recipe: Recipe) -> float:

@@ -82,7 +82,8 @@ class FocusRun(AskedRun):
         return self.folder / "requests.json", self.folder / "references.json", self.folder / "responses.json"
 
     def __str__(self) -> str:
-        return "\n".join((str(self.summary), f"{self.model}: {self.said}; media: {self.media}", *self.notes))
+        shown = "no frames shown" if self.media == "none" else "frames shown"
+        return "\n".join((str(self.summary), f"{self.model}: {self.said}; {shown}", *self.notes))
 
 
 def run_focus(
@@ -116,7 +117,7 @@ def run_focus(
     ...     _ = (folder / f"{name}.json").write_text(json.dumps(rows))
     >>> files = {"requests": folder / "requests.json", "references": folder / "references.json"}
     >>> run_focus(None, "oracle", folder / "run", **files, progress=False)
-    FocusRun of oracle: 1 ok
+    FocusRun of oracle: 1 answered
     """
     if not 1 <= concurrency <= BLOCK:
         raise BadInput(f"concurrency: found {concurrency}, expected 1 to {BLOCK}")

@@ -1,4 +1,4 @@
-"""Protocol `surgxbench`: does a contrastive model look where it should? (SurgXBench, two papers)."""
+"""Protocol `surgxbench`: does a model look where it should? (SurgXBench, two papers)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from surgeval._lazy import lazy_exports
 from surgeval.protocols.descriptor import Descriptor
 
 if TYPE_CHECKING:
+    from surgeval.protocols.surgxbench._causes import ExplainedCauses, explain_causes
     from surgeval.protocols.surgxbench._settings import PROFILES, TASKS, SurgXSettings, profile_settings
-    from surgeval.protocols.surgxbench._single import Explained, explain_image
+    from surgeval.protocols.surgxbench._single import Explained, ExplainedReply, explain_image
     from surgeval.protocols.surgxbench.compare import compare_surgxbench
     from surgeval.protocols.surgxbench.method import SurgXRun, run_surgxbench
     from surgeval.protocols.surgxbench.result import RESAMPLES, SurgXScores, join_runs, load_surgxbench, outcomes
@@ -23,6 +24,10 @@ DESCRIPTOR = Descriptor.of_rooms(
 )
 
 _HOMES = {
+    "_causes": (
+        "ExplainedCauses",
+        "explain_causes",
+    ),
     "_settings": (
         "PROFILES",
         "SurgXSettings",
@@ -31,6 +36,7 @@ _HOMES = {
     ),
     "_single": (
         "Explained",
+        "ExplainedReply",
         "explain_image",
     ),
     "compare": ("compare_surgxbench",),
@@ -53,10 +59,13 @@ __all__ = [
     "RESAMPLES",
     "TASKS",
     "Explained",
+    "ExplainedCauses",
+    "ExplainedReply",
     "SurgXRun",
     "SurgXScores",
     "SurgXSettings",
     "compare_surgxbench",
+    "explain_causes",
     "explain_image",
     "join_runs",
     "load_surgxbench",

@@ -48,7 +48,7 @@ def hidings(look: VideoWorker, scores: SurgXScores, count: int = 4) -> tuple[Hid
 
 
 def _hiding(look: VideoWorker, one: PreparedFrame, row: dict[str, Any]) -> Hiding:
-    net, bank, settings, space = look.net, look.triplets, look.settings, look.dataset.space
+    net, bank, settings, space = look.scorer, look.triplets, look.settings, look.dataset.space
     names = [triplet_name(triplet, space) for triplet in look.prompts.triplets]
     matched = names.index(row["triplet"])
     pixels = to_device([one], net)

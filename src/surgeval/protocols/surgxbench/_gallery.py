@@ -17,15 +17,14 @@ import polars as pl
 
 from surgeval.arrays import Image
 from surgeval.explain import Paste
-from surgeval.explain.heatmaps import heatmaps
 from surgeval.protocols.surgxbench._frames import PreparedFrame, Reader, batches
-from surgeval.protocols.surgxbench._instruments import to_device
 from surgeval.protocols.surgxbench._item import Item
 from surgeval.protocols.surgxbench._labels import line_height, name_patches
 from surgeval.protocols.surgxbench._legend import CYAN, GREEN, WHITE
 from surgeval.protocols.surgxbench._measure import regions_of
 from surgeval.protocols.surgxbench._worker import VideoWorker
 from surgeval.protocols.surgxbench.result import SurgXScores
+from surgeval.records import UNKNOWN
 
 if TYPE_CHECKING:
     import torch
@@ -104,19 +103,16 @@ def _drawn(
     look: VideoWorker, scores: SurgXScores, seen: Sequence[PreparedFrame], rows: dict[tuple[str, str], dict[str, Any]],
     present: dict[tuple[str, str], tuple[str, ...]],
 ) -> list[Item]:  # fmt: skip
-    import torch
-
     places = {name: number for number, name in enumerate(scores.classes)}
     picked = [rows[one.frame.video, one.frame.name] for one in seen]
-    which = torch.tensor([[places[row["class"]]] for row in picked])
-    maps = heatmaps(look.net, to_device(seen, look.net), look.instruments, which, look.settings.method).values[:, 0]
+    maps = look.class_maps(seen, [places.get(row["class"], UNKNOWN) for row in picked])
     items = []
     for one, row, heat in zip(seen, picked, maps, strict=True):
         paste = Paste.of(one.view, (heat.shape[0], heat.shape[1]), look.settings.geometry)
         items.append(
             Item(
                 _picture(one, paste, heat, look, scores.classes), one.frame.video, one.frame.name, row["class"],
-                present.get((one.frame.video, one.frame.name), ()), row["score"], row["ac"], row["aa"],
+                present.get((one.frame.video, one.frame.name), ()), row["score"] or 0.0, row["ac"], row["aa"],
                 row["chance"], row["present"], row["grounded"], row["flags"],
             )
         )  # fmt: skip

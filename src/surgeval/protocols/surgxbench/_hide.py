@@ -7,7 +7,7 @@ map did not say what the score depends on; if hiding the instrument itself costs
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,12 +16,14 @@ import torch
 from surgeval.explain import box_masks, top_regions, whole
 from surgeval.explain.occlusion import fill_colour, least_attended, occlude, shifted
 from surgeval.protocols.surgxbench._frames import PreparedFrame
+from surgeval.protocols.surgxbench.tables import CONTROLS
 
 if TYPE_CHECKING:
     from surgeval.models.contrastive import Contrastive, TextBank
+    from surgeval.models.preparation import Preparation, View
     from surgeval.protocols.surgxbench._settings import SurgXSettings
 
-__all__ = ["Hidden", "hidden_scores"]
+__all__ = ["Hidden", "hidden_images", "hidden_scores"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,31 +38,48 @@ def hidden_scores(
     model: Contrastive, bank: TextBank, seen: Sequence[PreparedFrame], pixels: torch.Tensor, maps: torch.Tensor,
     instruments: Sequence[int], settings: SurgXSettings,
 ) -> dict[str, Hidden]:  # fmt: skip
-    """Each region hidden in turn; `maps` has one map per image, `instruments` one class each.
+    """Each region hidden in turn, and the prompts scored again."""
+    hidden = hidden_images(model.preparation, seen, pixels, maps, instruments, settings)
+    return {name: Hidden(model.scores(images, bank).float().cpu(), hides) for name, images, hides in hidden}
 
-    A map without a region or without any contrast, and a class without a visible box, hide nothing that could be
-    compared with another place: those images count in no share.
+
+def hidden_images(
+    preparation: Preparation, seen: Sequence[PreparedFrame], pixels: torch.Tensor, maps: torch.Tensor,
+    instruments: Sequence[int], settings: SurgXSettings,
+) -> Iterator[tuple[str, torch.Tensor, tuple[bool, ...]]]:  # fmt: skip
+    """The name of each region, the images without it, and for which of them there was something to hide.
+
+    `maps` has one map per image, `instruments` one class each. A map without a region or without any contrast, and a
+    class without a visible box, hide nothing that could be compared with another place: those images count in no
+    share. Padding around a frame is never hidden: regions are sought, and moved, in what is frame.
     """
-    names = [f"{one.frame.video}/{one.frame.name}" for one in seen]
     height, width = pixels.shape[2:]
-    large = whole((maps.shape[1], maps.shape[2]), height, width).upsample_torch(maps)
-    regions = top_regions(large, settings.keep_top, settings.positive)
     boxes = _boxes(seen, instruments, height, width, pixels.device)
-    masks = {
-        "attended": regions.masks,
-        "random": shifted(regions.masks, settings.seed, names),
-        "least": least_attended(large, regions.sizes),
-        "boxes": boxes,
-        "boxes_moved": shifted(boxes, settings.seed + 1, names),
-    }
-    colour = fill_colour(model.preparation)
-    says = ~(regions.empty | regions.constant)
-    shows = boxes.flatten(1).any(dim=1)
-    found = {}
+    masks = {name: torch.zeros_like(boxes) for name in CONTROLS}
+    says = torch.zeros(len(seen), dtype=torch.bool, device=pixels.device)
+    views: dict[View, list[int]] = {}
+    for number, one in enumerate(seen):
+        views.setdefault(one.view, []).append(number)
+    for view, rows in views.items():
+        names = [f"{seen[n].frame.video}/{seen[n].frame.name}" for n in rows]
+        inside = view.pixels(height, width)
+        enlarged = whole((maps.shape[1], maps.shape[2]), height, width).upsample_torch(maps[rows])
+        large, boxed = (every[:, *inside] for every in (enlarged, boxes[rows]))
+        regions = top_regions(large, settings.keep_top, settings.positive)
+        found = {
+            "attended": regions.masks,
+            "random": shifted(regions.masks, settings.seed, names),
+            "least": least_attended(large, regions.sizes),
+            "boxes": boxed,
+            "boxes_moved": shifted(boxed, settings.seed + 1, names),
+        }
+        for name, mask in found.items():
+            masks[name][rows, *inside] = mask
+        says[rows] = ~(regions.empty | regions.constant)
+    colour = fill_colour(preparation)
+    shows = masks["boxes"].flatten(1).any(dim=1)
     for name, mask in masks.items():
-        scores = model.scores(occlude(pixels, mask, colour), bank).float().cpu()
-        found[name] = Hidden(scores, tuple((shows if name.startswith("boxes") else says).tolist()))
-    return found
+        yield name, occlude(pixels, mask, colour), tuple((shows if name.startswith("boxes") else says).tolist())
 
 
 def _boxes(

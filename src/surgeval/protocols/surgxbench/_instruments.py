@@ -7,7 +7,7 @@ the share of present ones among them; `shown` counts the instruments labelled in
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,16 +23,18 @@ from surgeval.protocols.surgxbench._frames import PreparedFrame, by_size
 from surgeval.protocols.surgxbench._hide import hidden_scores
 from surgeval.protocols.surgxbench._measure import LabelledScene, classes_present, regions_of
 from surgeval.protocols.surgxbench._settings import SurgXSettings
-from surgeval.protocols.surgxbench.tables import CONTROLS
+from surgeval.protocols.surgxbench.tables import CONTROLS, NOTHING
 from surgeval.records import Case
 
 if TYPE_CHECKING:
     from surgeval.models.contrastive import Contrastive, TextBank
+    from surgeval.models.generative import Generative
 
-__all__ = ["grounding_values", "instrument_cases", "predicted_classes", "reference_cases", "to_device"]
+__all__ = ["grounding_values", "instrument_cases", "named_cases", "padded", "predicted_classes",
+           "reference_cases", "to_device"]  # fmt: skip
 
 
-def to_device(seen: Sequence[PreparedFrame], model: Contrastive) -> torch.Tensor:
+def to_device(seen: Sequence[PreparedFrame], model: Contrastive | Generative) -> torch.Tensor:
     """The prepared pixels as one tensor."""
     return torch.from_numpy(np.stack([one.pixels for one in seen])).to(model.device)
 
@@ -54,28 +56,49 @@ def instrument_cases(
     scores = model.scores(pixels, bank).double().cpu().numpy()
     said = predicted_classes(scores, settings)
     named = [np.flatnonzero(row).tolist() for row in said]
-    which = _padded(named)
-    maps = heatmaps(model, pixels, bank, which, settings.method)
+    which = padded(named)
+    maps = heatmaps(model, pixels, bank, which, settings.method).values
+    effects = _occluded(model, bank, seen, pixels, maps, named, scores, settings, len(classes))
+    sure = {(b, c): float(value) for (b, c), value in np.ndenumerate(scores)}
+    best = scores.argmax(axis=1).tolist()
+    yield from named_cases(seen, classes, named, maps, sure, best, effects, settings)
+
+
+def named_cases(
+    seen: Sequence[PreparedFrame], classes: Sequence[str], named: Sequence[Sequence[int]], maps: torch.Tensor,
+    scores: Mapping[tuple[int, int], float], best: Sequence[int | None],
+    effects: Mapping[tuple[int, int], dict[str, Any]], settings: SurgXSettings,
+) -> Iterator[Case]:  # fmt: skip
+    """A case for each class that a frame shows or that was named, and for the one named first.
+
+    `maps` (frames, most, rows, columns) are those of the named classes; a frame without any has a `best` case of none.
+    """
     values: dict[tuple[int, int], Grounding] = {}
     for group in by_size(seen):
         scene = LabelledScene.of(
-            [seen[b] for b in group], tuple(maps.values.shape[2:]), len(classes), settings, model.device
+            [seen[b] for b in group], (maps.shape[2], maps.shape[3]), len(classes), settings, maps.device
         )
-        grounded = scene.ground(maps.values[group], [named[b] for b in group])
+        grounded = scene.ground(maps[group], [named[b] for b in group])
         values |= {
             (b, c): one for b, row in zip(group, grounded, strict=True) for c, one in zip(named[b], row, strict=True)
         }
-    effects = _occluded(model, bank, seen, pixels, maps.values, named, scores, settings, len(classes))
     for b, one in enumerate(seen):
-        present, best = classes_present(one.frame, len(classes)), int(scores[b].argmax())
-        for c in sorted({*named[b], *present, best}):
+        present, first = classes_present(one.frame, len(classes)), best[b]
+        for c in sorted({*named[b], *present, *([] if first is None else [first])}):
             row: dict[str, Any] = {
-                "task": "instruments", "frame": one.frame.name, "class": classes[c], "score": float(scores[b, c]),
-                "best": c == best, "predicted": bool(said[b, c]), "present": c in present, "shown": len(present),
+                "task": "instruments", "frame": one.frame.name, "class": classes[c], "score": scores.get((b, c)),
+                "best": c == first, "predicted": c in named[b], "present": c in present, "shown": len(present),
             }  # fmt: skip
             row |= grounding_values(values.get((b, c)), settings)
             row |= effects.get((b, c), {})
             yield Case(f"{one.frame.video}/{one.frame.name}/instrument/{classes[c]}", one.frame.video, values=row)
+        if first is None:
+            none: dict[str, Any] = {
+                "task": "instruments", "frame": one.frame.name, "class": NOTHING, "score": None, "best": True,
+                "predicted": False, "present": False, "shown": len(present),
+            }  # fmt: skip
+            none |= grounding_values(None, settings)
+            yield Case(f"{one.frame.video}/{one.frame.name}/nothing named", one.frame.video, values=none)
 
 
 def grounding_values(found: Grounding | None, settings: SurgXSettings, *, reference: bool = False) -> dict[str, Any]:
@@ -178,7 +201,7 @@ def _occluded(
     return answers
 
 
-def _padded(chosen: list[list[int]]) -> torch.Tensor:
+def padded(chosen: list[list[int]]) -> torch.Tensor:
     """(images, most) prompt numbers, -1 where an image has fewer."""
     most = max((len(row) for row in chosen), default=0) or 1
     table = torch.full((len(chosen), most), -1, dtype=torch.long)

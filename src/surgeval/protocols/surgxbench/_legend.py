@@ -12,7 +12,8 @@ from surgeval.protocols.surgxbench._labels import line_height, write
 __all__ = ["CYAN", "GREEN", "WHITE", "heat_colours", "legend_band", "picture_keys"]
 
 GREEN, WHITE, CYAN = (70, 220, 90), (255, 255, 255), (60, 220, 255)
-_HEAT = "heat: from least to most evidence for the prompt"
+_UNSEEN = "darkened: cut off before the model sees the frame"
+_HEAT = "heat: from least to most evidence for the {}"
 _LINES = {"attended region": WHITE, "what moves": CYAN, "annotated boxes": GREEN}
 _INK, _DARK = (30, 30, 30), (60, 70, 82)
 
@@ -32,17 +33,17 @@ def picture_keys(*, motion: bool = True) -> tuple[LegendKey, ...]:
     """The keys of the gallery; `motion` says whether what moves is outlined."""
     lines = {text: colour for text, colour in _LINES.items() if motion or text != "what moves"}
     return (
-        LegendKey(_HEAT, tuple(_hex(colour) for colour in heat_colours(12).tolist())),
+        LegendKey(_HEAT.format("prompt"), tuple(_hex(colour) for colour in heat_colours(12).tolist())),
         *(LegendKey(f"line: {text}", (_hex(colour),)) for text, colour in lines.items()),
-        LegendKey("dark: not seen by the model", ("#1b2027", "#1b2027")),
+        LegendKey(_UNSEEN, ("#1b2027", "#1b2027")),
     )
 
 
-def legend_band(width: int, size: int) -> Image:
+def legend_band(width: int, size: int, what: str = "prompt") -> Image:
     """A white band that explains an overlay: heat, outline, and what the model never saw; letters of `size`."""
     step, swatch = line_height(size) + size // 3, 6 * size
     band = np.full((3 * step + size // 2, width, 3), 255, dtype=np.uint8)
-    rows = (_HEAT, "white line: attended region", "dark: not seen by the model")
+    rows = (_HEAT.format(what), "white line: attended region", _UNSEEN)
     for number, text in enumerate(rows):
         top = size // 4 + number * step
         sample = band[top : top + size, size // 2 : size // 2 + swatch]

@@ -29,10 +29,13 @@ _TITLES = {
     "table1": "Attention correctness and agreement by video, with chance and the attended share",
     "table2": "Action reasoning score by video, with the components that were right",
     "matches": "How labelled triplets were matched, and where the model looked",
+    "replies": "Replies: what of them could be read",
+    "causal": "Tokens that explain the name of an instrument: of the image, and where they should be",
+    "unparsed": "Named in replies, and not in the label space",
     "flags": "Flags raised",
     "failures": "Not measured: frames and records that could not be used",
 }
-_FOLDED = ("videos", "flags", "table1", "table2")
+_FOLDED = ("videos", "flags", "table1", "table2", "unparsed")
 _JOINT = {
     "paper_table1": (
         "Table 1 of the early text: attention on any instrument (τ-AC) and on the predicted one (τ-AA), by video",
@@ -53,7 +56,7 @@ _OVERVIEW = ("accuracy", "tp_ac", "tp_chance", "tp_lift", "tp_aa", "tp_aa_chance
              "grounded_when_right", "lost_attended_minus_random", "lost_boxes_minus_moved", "triplet_named",
              "triplet_ras", "triplet_ras_chance", "ars", "ars_valid")  # fmt: skip
 _SCORES = ("precision", "recall", "f1", "lift", "tp_lift", "fp_lift", "correlation", "change", "change_if_kept",
-           "deletion", "insertion", "deletion_random", "insertion_random")  # fmt: skip
+           "near_lift", "deletion", "insertion", "deletion_random", "insertion_random")  # fmt: skip
 _HEADINGS = {
     "valid": "V/T", "zero": "Z/V", "ras_is": "RAS is", "area": "|A|/HW", "ras_chance": "chance (RAS)",
 }  # fmt: skip
@@ -183,9 +186,14 @@ def layer(step: str) -> str:
 
     >>> layer("3. network.vision_model.encoder.layers.3")
     '3. layers.3'
+    >>> layer("3. network.model.language_model.layers.3")
+    '3. decoder layers.3'
     """
     number, dot, name = step.partition(". ")
-    return f"{number}{dot}{'.'.join(name.split('.')[-2:])}" if dot else step
+    parts = name.split(".")
+    # A model that answers in words has layers of two kinds.
+    whose = {"language_model": "decoder ", "vision_tower": "vision "}.get(parts[2] if len(parts) > 4 else "", "")
+    return f"{number}{dot}{whose}{'.'.join(parts[-2:])}" if dot else step
 
 
 def readable_table(table: pl.DataFrame) -> pl.DataFrame:

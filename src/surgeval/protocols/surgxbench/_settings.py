@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal
 
 from surgeval.errors import BadInput
+from surgeval.explain.cleann import CausalSettings
 from surgeval.explain.heatmaps import Method
 from surgeval.explain.motion import FLOOR, MotionSettings
 
@@ -61,6 +62,8 @@ class SurgXSettings:
     occlusion: bool = True
     curves: int = 24  # frames for deletion and insertion curves, over all videos; 0 for none
     sanity: int = 8  # frames for the randomisation checks; 0 for none
+    causal: CausalSettings | None = field(default_factory=CausalSettings)  # of the names in a reply; None for none
+    max_tokens: int = 128  # of a reply, at most, where the model answers in words
     every: int = 1  # use every n-th labelled frame of a video
     seed: int = 0
     batch: int = 16
@@ -77,7 +80,7 @@ class SurgXSettings:
                 raise BadInput(f"{name}: found {value!r}, expected a share between 0 and 1")
         if not self.tasks or not set(self.tasks) <= set(TASKS):
             raise BadInput(f"tasks: found {', '.join(self.tasks) or 'none'}, expected {' or '.join(TASKS)}")
-        for name in ("top_k", "every", "batch", "threads"):
+        for name in ("top_k", "max_tokens", "every", "batch", "threads"):
             if getattr(self, name) < 1:
                 raise BadInput(f"{name}: found {getattr(self, name)!r}, expected at least 1")
         if self.flow_source is not None and self.flow not in ("raft", "files"):
@@ -123,6 +126,6 @@ _OF_PROFILE: Mapping[str, SurgXSettings] = {
     "surgxbench": SurgXSettings(),
     # Seed 000: one predicted class, a fixed threshold on the scaled map, all class combinations, one prompt.
     "early": SurgXSettings(
-        profile="early", region="fixed", predict="argmax", pool="all", top_k=1, occlusion=False, curves=0
+        profile="early", region="fixed", predict="argmax", pool="all", top_k=1, occlusion=False, curves=0, causal=None
     ),
 }

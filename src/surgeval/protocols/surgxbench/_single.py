@@ -1,15 +1,11 @@
-"""One image, a few prompts: scores, maps and a picture to look at."""
+"""One image and a few prompts, or a question: scores or a reply, maps, and a picture to look at."""
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 import polars as pl
@@ -19,25 +15,33 @@ from PIL.Image import Image as Picture
 from surgeval.arrays import Image
 from surgeval.datasets import read_image
 from surgeval.errors import BadInput
-from surgeval.explain import Maps, Method, Paste, Regions, top_regions
-from surgeval.explain.heatmaps import heatmaps
-from surgeval.models import Contrastive, open_contrastive
-from surgeval.pages import jpeg_bytes
-from surgeval.protocols.surgxbench._gallery import draw_overlay
-from surgeval.protocols.surgxbench._labels import fold, line_height, write
-from surgeval.protocols.surgxbench._legend import legend_band
+from surgeval.explain import Method, token_maps
+from surgeval.explain.heatmaps import heatmaps, method_for
+from surgeval.models import Contrastive, Generative, open_model
+from surgeval.protocols.surgxbench._panels import attended, enlarged, panels
+from surgeval.protocols.surgxbench._pictured import Pictured
 from surgeval.records import ImageRef
-from surgeval.results import Result
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as MatplotlibFigure
+__all__ = ["Explained", "ExplainedPrompt", "ExplainedReply", "ExplainedWord", "explain_image", "read_pixels"]
 
-__all__ = ["Explained", "ExplainedPrompt", "explain_image"]
-
-
-_NARROWEST, _TALLEST = 360, 1080  # pixels of a panel: a smaller picture is enlarged
 _LARGEST = 20_000  # pixels a side, as of a file
-_LINES, _COLUMNS = 3, 3  # of a caption; of panels
+_MOST_WORDS = 24  # panels of one reply: of a longer one the first words are drawn
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class _Explanation(Pictured):
+    """The picture (the frame, then one panel per map), the maps and the numbers."""
+
+    heatmaps: npt.NDArray[np.float32]  # (maps, height, width); NaN where the model saw nothing
+    method: Mapping[str, object]
+
+    @property
+    def heatmap(self) -> npt.NDArray[np.float32]:
+        """The first map, (height, width) of the frame; NaN where the model saw nothing."""
+        if not len(self.heatmaps):
+            raise BadInput(f"{self.model}: found a reply without a word, expected one to have a map of")
+        first: npt.NDArray[np.float32] = self.heatmaps[0]
+        return first
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,22 +55,10 @@ class ExplainedPrompt:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Explained(Result):
-    """The picture (the frame, then one panel per prompt), the maps and the numbers."""
+class Explained(_Explanation):
+    """What a model that scores prompts sees: a map per prompt."""
 
-    picture: Image
     prompts: tuple[ExplainedPrompt, ...]
-    heatmaps: npt.NDArray[np.float32]  # (prompts, height, width); NaN where the model saw nothing
-    model: str
-    visible: float  # share of the frame that the model saw
-    method: Mapping[str, object]
-    unknown: tuple[str, ...] = ()  # words of the prompts that the model does not know
-
-    @property
-    def heatmap(self) -> npt.NDArray[np.float32]:
-        """The map of the first prompt, (height, width) of the frame; NaN where the model saw nothing."""
-        first: npt.NDArray[np.float32] = self.heatmaps[0]
-        return first
 
     @property
     def tables(self) -> Mapping[str, pl.DataFrame]:
@@ -75,33 +67,50 @@ class Explained(Result):
         schema = {"prompt": pl.String, "score": pl.Float64, "area": pl.Float64, "flags": pl.String}
         return {"prompts": pl.DataFrame(rows, schema=schema, orient="row")}
 
-    def plot(self, name: str | None = None) -> MatplotlibFigure:
-        """The picture as a figure, with the prompts above their maps."""
-        from matplotlib.figure import Figure
-
-        if name not in (None, "picture"):
-            raise BadInput(f"figure {name!r}: expected one of picture")
-        height, width = self.picture.shape[:2]
-        figure = Figure(figsize=(width / 100, height / 100), dpi=100)
-        axes = figure.add_axes((0, 0, 1, 1))
-        axes.imshow(self.picture)
-        axes.set_axis_off()
-        return figure
-
     def __repr__(self) -> str:
         said = "; ".join(f"{one.score:+.3f} {one.prompt!r}" for one in self.prompts[:3])
         return f"Explained by {self.model}: {said}{'; …' if len(self.prompts) > 3 else ''}"
 
-    def _repr_html_(self) -> str:
-        data = base64.b64encode(jpeg_bytes(self.picture)).decode("ascii")
-        return f'<img src="data:image/jpeg;base64,{data}" alt="{escape(repr(self))}">{self.to_frame()._repr_html_()}'
+
+@dataclass(frozen=True, slots=True)
+class ExplainedWord:
+    """A word of a reply: how sure the model was of it, and where it looked."""
+
+    question: str
+    word: str
+    probability: float  # of its tokens together, given the words before
+    area: float  # attended share of what the model saw
+    flags: frozenset[str]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ExplainedReply(_Explanation):
+    """What a model that answers in words says about an image: a map per generated word."""
+
+    replies: Mapping[str, str]  # question → reply, whole
+    words: tuple[ExplainedWord, ...]  # those that were drawn
+
+    @property
+    def tables(self) -> Mapping[str, pl.DataFrame]:
+        """`words`: question, word, its probability, attended share of what the model saw, and flags."""
+        rows = [(one.question, one.word, one.probability, one.area, " ".join(sorted(one.flags))) for one in self.words]
+        schema = {"question": pl.String, "word": pl.String, "probability": pl.Float64, "area": pl.Float64,
+                  "flags": pl.String}  # fmt: skip
+        return {"words": pl.DataFrame(rows, schema=schema, orient="row")}
+
+    def __repr__(self) -> str:
+        said = "; ".join(repr(reply[:80]) for reply in list(self.replies.values())[:3])
+        return f"Explained by {self.model}: {said}{'; …' if len(self.replies) > 3 else ''}"
 
 
 def explain_image(
     image: str | Path | Image | Picture, model: str, prompts: str | Sequence[str], *, method: Method | None = None,
-    keep_top: float = 0.2, device: str = "cpu",
-) -> Explained:  # fmt: skip
-    """Score prompts on an image (a file, an RGB array of uint8, a PIL image) and draw where the model looks for each.
+    keep_top: float = 0.2, device: str = "cpu", max_tokens: int = 64,
+) -> Explained | ExplainedReply:  # fmt: skip
+    """Put prompts to a model about an image (a file, an RGB array of uint8, a PIL image) and draw where it looks.
+
+    A model that scores prompts has a map for each; one that answers in words is asked each prompt as a question, and
+    has a map for each word it generates.
 
     >>> found = explain_image(np.zeros((64, 96, 3), np.uint8), "phantom-clip", "The hook is in the image")
     >>> found.heatmap.shape, found.to_frame().columns
@@ -110,21 +119,28 @@ def explain_image(
     asked = (prompts,) if isinstance(prompts, str) else tuple(prompts)
     if not asked or not all(prompt.strip() for prompt in asked):
         raise BadInput("prompt: found an empty one, expected a sentence such as 'The hook is in the image'")
-    frame = _pixels(image)
-    net = open_contrastive(model, device=device)
+    frame = read_pixels(image)
+    net = open_model(model, device=device)
+    method = method_for(net, method)
+    if isinstance(net, Generative):
+        return _reply(frame, net, tuple(dict.fromkeys(asked)), method, keep_top, max_tokens)
+    return _scored(frame, net, asked, method, keep_top)
+
+
+def _scored(frame: Image, net: Contrastive, asked: Sequence[str], method: Method, keep_top: float) -> Explained:
     bank = net.texts(asked)
     pixels = torch.from_numpy(net.preparation(frame))[None].to(net.device)
     maps = heatmaps(net, pixels, bank, torch.arange(len(bank))[None], method)
-    measured = _attended(frame, net, maps, keep_top)
+    measured = attended(frame, net.preparation, maps.values[0], keep_top)
     scores = net.scores(pixels, bank)[0].tolist()
     said = tuple(
         ExplainedPrompt(prompt, float(scores[k]), float(measured.regions.fractions[k]), measured.regions.flags(k))
         for k, prompt in enumerate(asked)
     )
-    shown = _enlarged(frame)
-    drawn = measured if shown is frame else _attended(shown, net, maps, keep_top)
+    shown = enlarged(frame)
+    drawn = measured if shown is frame else attended(shown, net.preparation, maps.values[0], keep_top)
     return Explained(
-        picture=_panels([shown, *drawn.overlays()], ["frame", *(f"{one.score:+.3f} · {one.prompt}" for one in said)]),
+        picture=panels([shown, *drawn.overlays()], ["frame", *(f"{one.score:+.3f} · {one.prompt}" for one in said)]),
         prompts=said,
         heatmaps=measured.paste.full(measured.heat.float().cpu().numpy()),
         model=net.name,
@@ -134,7 +150,50 @@ def explain_image(
     )
 
 
-def _pixels(image: str | Path | Image | Picture) -> Image:
+def _reply(
+    frame: Image, net: Generative, asked: Sequence[str], method: Method, keep_top: float, max_tokens: int
+) -> ExplainedReply:
+    pixels = torch.from_numpy(net.preparation(frame)).to(net.device)
+    images = [[pixels]] * len(asked)
+    replies = net.reply(images, asked, max_tokens)
+    spelled = [reply.spelled()[:_MOST_WORDS] for reply in replies]
+    wanted = [sorted({token for _, tokens in row for token in tokens}) for row in spelled]
+    maps = token_maps(net, images, replies, wanted)
+    named = [(b, word, tokens) for b, row in enumerate(spelled) for word, tokens in row]
+    grids = [maps[b].of(tokens, method.words) for b, _, tokens in named]
+    values = torch.stack(grids) if grids else torch.zeros(0, *net.grid)
+    shown = enlarged(frame)
+    captions = [f"{question.partition(chr(10))[0]} → {reply.text or 'no word'}"
+                for question, reply in zip(asked, replies, strict=True)]  # fmt: skip
+    pictures, titles, said, heat = [], [], [], np.zeros((0, *frame.shape[:2]), np.float32)
+    if named:
+        measured = attended(frame, net.preparation, values, keep_top)
+        drawn = measured if shown is frame else attended(shown, net.preparation, values, keep_top)
+        heat = measured.paste.full(measured.heat.float().cpu().numpy())
+        overlays = drawn.overlays()
+    for b, caption in enumerate(captions):
+        pictures.append(shown)
+        titles.append(caption)
+        for n, (_, word, tokens) in ((n, one) for n, one in enumerate(named) if one[0] == b):
+            sure = float(np.prod([replies[b].probabilities[token] for token in tokens]))
+            said.append(ExplainedWord(asked[b], word, sure, float(measured.regions.fractions[n]),
+                                      measured.regions.flags(n)))  # fmt: skip
+            pictures.append(overlays[n])
+            titles.append(f"{word} · probability {sure:.2f}")
+    return ExplainedReply(
+        picture=panels(pictures, titles, "word"),
+        replies={question: reply.text for question, reply in zip(asked, replies, strict=True)},
+        words=tuple(said),
+        heatmaps=heat,
+        model=net.name,
+        visible=net.preparation.view(*frame.shape[:2]).fraction,
+        method=dict(method.record()),
+        unknown=tuple(getattr(net, "unknown", lambda _texts: ())(asked)),
+    )
+
+
+def read_pixels(image: str | Path | Image | Picture) -> Image:
+    """The image as an RGB array, whatever it comes as."""
     if isinstance(image, str | Path):
         return read_image(ImageRef(Path(image)))
     if isinstance(image, Picture):
@@ -146,53 +205,3 @@ def _pixels(image: str | Path | Image | Picture) -> Image:
     if max(image.shape) > _LARGEST:
         raise BadInput(f"image: found {image.shape[1]} × {image.shape[0]} pixels, expected at most {_LARGEST} a side")
     return np.ascontiguousarray(image)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Attended:
-    """The maps at the size of an image, one for each prompt, and their regions."""
-
-    image: Image
-    paste: Paste
-    heat: torch.Tensor
-    regions: Regions
-
-    def overlays(self) -> list[Image]:
-        heat, masks = self.heat.cpu().numpy(), self.regions.masks.cpu().numpy()
-        return [draw_overlay(self.image, self.paste, *pair) for pair in zip(heat, masks, strict=True)]
-
-
-def _attended(image: Image, net: Contrastive, maps: Maps, keep_top: float) -> _Attended:
-    paste = Paste.of(net.preparation.view(*image.shape[:2]), (maps.values.shape[2], maps.values.shape[3]))
-    heat = paste.upsample_torch(maps.values[0])
-    return _Attended(image, paste, heat, top_regions(heat, keep_top))
-
-
-def _enlarged(frame: Image) -> Image:
-    """A frame wide enough for its caption, unless it would become very tall."""
-    height, width = frame.shape[:2]
-    scale = max(1.0, min(_NARROWEST / width, _TALLEST / height))
-    size = (round(width * scale), round(height * scale))
-    return frame if scale == 1 else cv2.resize(frame, size, interpolation=cv2.INTER_CUBIC)
-
-
-def _panels(images: Sequence[Image], captions: Sequence[str]) -> Image:
-    """The pictures, at most three in a row, each below its caption, and what their colours mean.
-
-    Letters grow with the picture.
-    """
-    width = max(_NARROWEST, images[0].shape[1])
-    size = min(max(14, width // 44), 96)
-    step = line_height(size)
-    folded = [fold(caption, size, width - size, _LINES) for caption in captions]
-    rows = []
-    for first in range(0, len(images), _COLUMNS):
-        here = slice(first, first + _COLUMNS)
-        band = size // 2 + step * max(len(lines) for lines in folded[here])
-        row = np.full((band + images[0].shape[0], width * min(_COLUMNS, len(images)), 3), 255, dtype=np.uint8)
-        for left, image, lines in zip(range(0, row.shape[1], width), images[here], folded[here], strict=False):
-            for number, line in enumerate(lines):
-                write(row, line, (left + size // 2, size // 4 + number * step), size, (30, 30, 30))
-            row[band:, left : left + image.shape[1]] = image
-        rows.append(row)
-    return np.vstack([*rows, legend_band(rows[0].shape[1], size)])

@@ -6,7 +6,7 @@ frame (the single best prompt, and the map of its verb: ARS).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from surgeval.vocab import LabelSpace
 if TYPE_CHECKING:
     from surgeval.models.contrastive import Contrastive, TextBank
 
-__all__ = ["ars_cases", "triplet_cases", "triplet_name"]
+__all__ = ["ars_cases", "complete_matches", "labelled_triplets", "matched_cases", "triplet_cases", "triplet_name"]
 
 
 def triplet_cases(
@@ -40,25 +40,37 @@ def triplet_cases(
     top = scores.topk(min(settings.top_k, len(bank)), dim=1)
     which, best = top.indices.cpu(), top.values.double().cpu().numpy()
     said = [[prompts.triplets[p] for p in row] for row in which.tolist()]
-    maps = heatmaps(model, pixels, bank, which, settings.method)
+    maps = heatmaps(model, pixels, bank, which, settings.method).values
+    matches = [triplet_match(row, best[b].tolist(), labelled_triplets(seen[b])) for b, row in enumerate(said)]
+    effects = _occluded(model, bank, prompts, seen, pixels, maps, matches, best, settings)
+    yield from matched_cases(seen, said, best.tolist(), maps, matches, effects, space, settings)
+
+
+def matched_cases(
+    seen: Sequence[PreparedFrame], said: Sequence[Sequence[Triplet]], scores: Sequence[Sequence[float]],
+    maps: torch.Tensor, matches: Sequence[Sequence[Match]], effects: Mapping[tuple[int, int], dict[str, Any]],
+    space: LabelSpace, settings: SurgXSettings,
+) -> Iterator[Case]:  # fmt: skip
+    """A case for each labelled triplet: how what was said matches it, and where the model looked for that.
+
+    `maps` (frames, most, rows, columns) are those of the said triplets.
+    """
     values: list[list[Grounding]] = [[] for _ in seen]
     for group in by_size(seen):
         scene = LabelledScene.of(
-            [seen[b] for b in group], tuple(maps.values.shape[2:]), len(space.instruments), settings, model.device
+            [seen[b] for b in group], (maps.shape[2], maps.shape[3]), len(space.instruments), settings, maps.device
         )
-        grounded = scene.ground(maps.values[group], [[one.instrument for one in said[b]] for b in group])
+        grounded = scene.ground(maps[group], [[one.instrument for one in said[b]] for b in group])
         for b, row in zip(group, grounded, strict=True):
             values[b] = row
-    matches = [(b, triplet_match(said[b], best[b].tolist(), _labelled(one))) for b, one in enumerate(seen)]
-    effects = _occluded(model, bank, prompts, seen, pixels, maps.values, said, matches, best, settings)
-    for b, found_matches in matches:
+    for b, found_matches in enumerate(matches):
         one = seen[b]
         for number, match in enumerate(found_matches):
             case = {
                 "task": "triplets", "frame": one.frame.name, "triplet": triplet_name(match.truth, space),
                 "class": space.instruments[match.truth.instrument], "level": match.level,
                 "prompt": None if match.prompt is None else triplet_name(said[b][match.prompt], space),
-                "score": None if match.prompt is None else float(best[b][match.prompt]),
+                "score": None if match.prompt is None else float(scores[b][match.prompt]),
                 "top": [triplet_name(triplet, space) for triplet in said[b]],
             }  # fmt: skip
             case |= _ras(match, values[b], one) | effects.get((b, number), {})
@@ -67,7 +79,7 @@ def triplet_cases(
             yield Case(f"{one.frame.video}/{one.frame.name}/triplet/{number}", one.frame.video, values=case)
 
 
-def _labelled(one: PreparedFrame) -> list[Triplet]:
+def labelled_triplets(one: PreparedFrame) -> list[Triplet]:
     """The complete triplets of a frame, each once."""
     triplets = [item.triplet for item in one.frame.instances if UNKNOWN not in
              (item.triplet.instrument, item.triplet.verb, item.triplet.target)]  # fmt: skip
@@ -76,6 +88,8 @@ def _labelled(one: PreparedFrame) -> list[Triplet]:
 
 def _ras(match: Match, values: Sequence[Grounding], one: PreparedFrame) -> dict[str, Any]:
     """RAS of the matched prompt (local), or the mean over all prompts (global) for a missed triplet."""
+    if not values:  # a reply that names nothing has no map
+        return {"ras": None, "chance": None, "area": None, "flags": one.motion_flag, "excluded": "no_map"}
     used = list(values) if match.prompt is None else [values[match.prompt]]
     flags = frozenset().union(*(v.flags for v in used)) | ({one.motion_flag} if one.motion_flag else frozenset())
 
@@ -94,12 +108,11 @@ def _ras(match: Match, values: Sequence[Grounding], one: PreparedFrame) -> dict[
 
 def _occluded(
     model: Contrastive, bank: TextBank, prompts: TripletPrompts, seen: Sequence[PreparedFrame], pixels: torch.Tensor,
-    maps: torch.Tensor, said: list[list[Triplet]], matches: Sequence[tuple[int, Sequence[Match]]],
+    maps: torch.Tensor, matches: Sequence[Sequence[Match]],
     best: np.ndarray[Any, np.dtype[np.float64]], settings: SurgXSettings,
 ) -> dict[tuple[int, int], dict[str, Any]]:  # fmt: skip
     """Complete matches again with regions hidden: is the triplet still among the top prompts?"""
-    pairs = [(b, number, match.prompt, match.truth) for b, row in matches for number, match in enumerate(row)
-             if match.level == "IVT" and match.prompt is not None]  # fmt: skip
+    pairs = complete_matches(matches)
     if not settings.occlusion or not pairs:
         return {}
     images = [b for b, *_ in pairs]
@@ -126,6 +139,12 @@ def _occluded(
     return answers
 
 
+def complete_matches(matches: Sequence[Sequence[Match]]) -> list[tuple[int, int, int, Triplet]]:
+    """Frame, number of the label, of the prompt, and the triplet itself, for every triplet that was named in full."""
+    return [(b, number, match.prompt, match.truth) for b, row in enumerate(matches) for number, match in enumerate(row)
+            if match.level == "IVT" and match.prompt is not None]  # fmt: skip
+
+
 def ars_cases(
     model: Contrastive, bank: TextBank, prompts: TripletPrompts, verbs: TextBank, space: LabelSpace,
     seen: Sequence[PreparedFrame], settings: SurgXSettings,
@@ -133,7 +152,7 @@ def ars_cases(
     """The cases of one batch, profile `early`: one predicted triplet per frame, the verb's map where it is valid."""
     pixels = to_device(seen, model)
     said = [prompts.triplets[p] for p in model.scores(pixels, bank).argmax(dim=1).tolist()]
-    truths = [_labelled(one) for one in seen]
+    truths = [labelled_triplets(one) for one in seen]
     valid = [
         any((t.instrument, t.verb) == (p.instrument, p.verb) for t in row) for p, row in zip(said, truths, strict=True)
     ]
@@ -165,5 +184,6 @@ def ars_cases(
 
 
 def triplet_name(triplet: Triplet, space: LabelSpace) -> str:
-    """`instrument,verb,target`, also where the combination is no class of the label space."""
-    return f"{space.instruments[triplet.instrument]},{space.verbs[triplet.verb]},{space.targets[triplet.target]}"
+    """`instrument,verb,target`, also where the combination is no class of the space; `?` for what is not known."""
+    parts = ((space.instruments, triplet.instrument), (space.verbs, triplet.verb), (space.targets, triplet.target))
+    return ",".join("?" if number == UNKNOWN else names[number] for names, number in parts)

@@ -13,12 +13,13 @@ import torch
 
 from surgeval.datasets import Dataset, Problem, open_dataset
 from surgeval.engine import worker_index
+from surgeval.errors import BadInput
 from surgeval.explain.flow import FlowMethod, open_flow
 from surgeval.explain.heatmaps import heatmaps
-from surgeval.explain.occlusion import curves
-from surgeval.explain.sanity import prompt_randomisation, weight_randomisation
-from surgeval.models import open_contrastive
+from surgeval.models import Contrastive, Generative, open_model
 from surgeval.progress import advance
+from surgeval.protocols.surgxbench._asked import Asked
+from surgeval.protocols.surgxbench._checks import check_answers, check_prompts
 from surgeval.protocols.surgxbench._frames import PreparedFrame, Reader, Unseen, batches
 from surgeval.protocols.surgxbench._instruments import instrument_cases, reference_cases, to_device
 from surgeval.protocols.surgxbench._measure import classes_present
@@ -26,10 +27,9 @@ from surgeval.protocols.surgxbench._prompts import instrument_prompts, triplet_p
 from surgeval.protocols.surgxbench._settings import SurgXSettings
 from surgeval.protocols.surgxbench._triplets import ars_cases, triplet_cases
 from surgeval.records import Case, Frame
-from surgeval.stats import stream
 
 if TYPE_CHECKING:
-    from surgeval.models.contrastive import Contrastive, TextBank
+    from surgeval.models.contrastive import TextBank
     from surgeval.protocols.surgxbench._prompts import TripletPrompts
 
 __all__ = ["VideoWorker", "boxed_frames", "labelled_frames", "with_boxes"]
@@ -56,17 +56,29 @@ class VideoWorker:
         return open_dataset(self.data, self.format, self.labels, mapping=self.mapping, boxes=self.boxes)
 
     @cached_property
-    def net(self) -> Contrastive:
+    def net(self) -> Contrastive | Generative:
         """The model under test; several processes on a machine with several GPUs share them out."""
         device = self.device
         if device == "cuda" and torch.cuda.is_available():
             device = f"cuda:{worker_index() % torch.cuda.device_count()}"
-        return open_contrastive(self.model, device=device, dtype=self.dtype)
+        return open_model(self.model, device=device, dtype=self.dtype)
+
+    @cached_property
+    def asked(self) -> Asked | None:
+        """The model as one that answers in words; None where it scores prompts."""
+        return Asked(self.net, self.dataset.space, self.settings) if isinstance(self.net, Generative) else None
+
+    @property
+    def scorer(self) -> Contrastive:
+        """The model as one that scores prompts."""
+        if isinstance(self.net, Generative):
+            raise BadInput(f"{self.net.name}: found a model that answers in words, expected one that scores prompts")
+        return self.net
 
     @cached_property
     def instruments(self) -> TextBank:
         """One prompt per instrument."""
-        return self.net.texts(instrument_prompts(self.dataset.space, self.settings.profile))
+        return self.scorer.texts(instrument_prompts(self.dataset.space, self.settings.profile))
 
     @cached_property
     def prompts(self) -> TripletPrompts:
@@ -76,7 +88,7 @@ class VideoWorker:
     @cached_property
     def triplets(self) -> TextBank:
         """Their texts, encoded."""
-        return self.net.texts(self.prompts.texts)
+        return self.scorer.texts(self.prompts.texts)
 
     @cached_property
     def flow(self) -> FlowMethod | None:
@@ -89,7 +101,7 @@ class VideoWorker:
     @cached_property
     def verbs(self) -> TextBank:
         """The early profile's second prompt, one per verb."""
-        return self.net.texts(tuple(verb_prompt(name) for name in self.dataset.space.verbs))
+        return self.scorer.texts(tuple(verb_prompt(name) for name in self.dataset.space.verbs))
 
     def motion_record(self) -> dict[str, object]:
         """What determines the motion masks: of RAFT also the hash of its weights."""
@@ -103,9 +115,13 @@ class VideoWorker:
 
     def rehearse(self) -> None:
         """A black frame through all that can refuse a setting: told before hours of work, not after."""
-        texts = self.net.texts(("a test of the text tower",))
+        if self.asked is not None:
+            self.asked.rehearse()
+            _ = self.flow
+            return
+        texts = self.scorer.texts(("a test of the text tower",))
         pixels = torch.zeros(1, 3, *self.net.preparation.input_size, device=self.net.device)
-        heatmaps(self.net, pixels, texts, torch.zeros(1, 1, dtype=torch.long), self.settings.method)
+        heatmaps(self.scorer, pixels, texts, torch.zeros(1, 1, dtype=torch.long), self.settings.method)
         if "instruments" in self.settings.tasks:
             _ = self.instruments
         if "triplets" in self.settings.tasks:
@@ -138,14 +154,19 @@ class VideoWorker:
 
     def _batch(self, seen: Sequence[PreparedFrame]) -> Iterator[Case]:
         settings, space = self.settings, self.dataset.space
+        if self.asked is not None:
+            yield from self.asked.cases(seen)
+            if "instruments" in settings.tasks:
+                yield from reference_cases(seen, space.instruments, settings, self.net.device)
+            return
         if "instruments" in settings.tasks:
-            yield from instrument_cases(self.net, self.instruments, space.instruments, seen, settings)
+            yield from instrument_cases(self.scorer, self.instruments, space.instruments, seen, settings)
             yield from reference_cases(seen, space.instruments, settings, self.net.device)
         if "triplets" in settings.tasks:
             if settings.profile == "early":
-                yield from ars_cases(self.net, self.triplets, self.prompts, self.verbs, space, seen, settings)
+                yield from ars_cases(self.scorer, self.triplets, self.prompts, self.verbs, space, seen, settings)
             else:
-                yield from triplet_cases(self.net, self.triplets, self.prompts, space, seen, settings)
+                yield from triplet_cases(self.scorer, self.triplets, self.prompts, space, seen, settings)
 
     def _unreadable(self, batch: Sequence[PreparedFrame | Unseen]) -> Iterator[Case]:
         for one in batch:
@@ -162,51 +183,20 @@ class VideoWorker:
         for batch in batches(self.dataset, video, reader, self.settings, frozenset(curve | sane)):
             seen = [one for one in batch if isinstance(one, PreparedFrame)]
             curves, sanity = ([one for one in seen if one.frame.name in names] for names in (curve, sane))
-            yield from _by_frame([*self._curves(curves), *self._sanity(sanity)])
+            if self.asked is not None:
+                yield from _by_frame(check_answers(self.asked, curves, sanity))
+            else:
+                space = self.dataset.space
+                yield from _by_frame(check_prompts(self.scorer, self.instruments, space, self.settings, curves, sanity))
             advance("checks", len(batch))
 
-    def _explained(self, seen: Sequence[PreparedFrame]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Pixels, and the first labelled instrument of each frame: the prompt whose map is checked."""
-        classes = len(self.dataset.space.instruments)
-        which = torch.tensor([classes_present(one.frame, classes)[0] for one in seen])
-        return to_device(seen, self.net), which
-
-    def _curves(self, seen: Sequence[PreparedFrame]) -> Iterator[Case]:
-        if not seen:
-            return
-        pixels, which = self._explained(seen)
-        maps = heatmaps(self.net, pixels, self.instruments, which[:, None], self.settings.method).values[:, 0]
-        noise = np.stack([stream(self.settings.seed, "noise", one.frame.video, one.frame.name).random(maps.shape[1:])
-                          for one in seen])  # fmt: skip
-        random = torch.from_numpy(noise).to(maps)
-        own = curves(self.net, pixels, self.instruments, maps, which, seed=self.settings.seed)
-        other = curves(self.net, pixels, self.instruments, random, which, seed=self.settings.seed)
-        for b, one in enumerate(seen):
-            values: dict[str, Any] = {"task": "curves", "frame": one.frame.name,
-                                      "class": self.dataset.space.instruments[int(which[b])]}  # fmt: skip
-            for label, found in (("", own), ("_random", other)):
-                for kind in ("deletion", "insertion"):
-                    values[f"{kind}{label}"] = getattr(found, kind)[b].tolist()
-                    values[f"{kind}{label}_area"] = float(getattr(found, f"{kind}_area")[b])
-            yield Case(f"{one.frame.video}/{one.frame.name}/curves", one.frame.video, values=values)
-
-    def _sanity(self, seen: Sequence[PreparedFrame]) -> Iterator[Case]:
-        if not seen:
-            return
-        pixels, which = self._explained(seen)
-        asked = (self.net, pixels, self.instruments, which[:, None], self.settings.method)
-        cascade = weight_randomisation(*asked, seed=self.settings.seed)
-        steps = [("weights", f"{n + 1}. {name}", cascade.correlation[n]) for n, name in enumerate(cascade.blocks)]
-        if len(self.instruments) > 1:
-            names = [f"{one.frame.video}/{one.frame.name}" for one in seen]
-            other = prompt_randomisation(*asked, seed=self.settings.seed, names=names)
-            steps.append(("prompt", "another prompt", other))
-        for check, step, correlation in steps:
-            for b, one in enumerate(seen):
-                value = float(correlation[b, 0])
-                values = {"task": "sanity", "frame": one.frame.name, "check": check, "step": step,
-                          "correlation": None if value != value else value}  # fmt: skip
-                yield Case(f"{one.frame.video}/{one.frame.name}/sanity/{step}", one.frame.video, values=values)
+    def class_maps(self, seen: Sequence[PreparedFrame], numbers: Sequence[int]) -> torch.Tensor:
+        """(frames, rows, columns): the map of one instrument per frame; without evidence where none was named."""
+        if self.asked is not None:
+            return self.asked.class_maps(seen, numbers)
+        which = torch.tensor(numbers)[:, None]
+        pixels = to_device(seen, self.net)
+        return heatmaps(self.scorer, pixels, self.instruments, which, self.settings.method).values[:, 0]
 
 
 def _by_frame(cases: Iterable[Case]) -> Iterator[Case]:

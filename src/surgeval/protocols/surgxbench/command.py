@@ -1,4 +1,4 @@
-"""`surgeval run surgxbench`: where does a contrastive model look when it is right?"""
+"""`surgeval run surgxbench`: where does a model look when it is right?"""
 
 from __future__ import annotations
 
@@ -35,16 +35,17 @@ if TYPE_CHECKING:
 
 ProfileName: TypeAlias = Literal["surgxbench", "early"]  # whose prompts, threshold and tables
 # Which heatmap.
-MethodName: TypeAlias = Literal["auto", "rollout", "gradcam", "cross"]
+MethodName: TypeAlias = Literal["auto", "rollout", "gradcam", "cross", "token-gradcam"]
+WordsName: TypeAlias = Literal["mean", "first", "max"]  # how the maps of a name's tokens become one
 
 
 @grouped(
     {
-        MAPS: "method order start_layer score_scale geometry keep_top literal grounded_at",
-        SCORING: "profile delta over pool top_k curves sanity occlusion resamples seed",
+        MAPS: "method order start_layer score_scale words geometry keep_top literal grounded_at",
+        SCORING: "profile delta over pool top_k curves sanity occlusion causal resamples seed",
         MOTION: "flow flow_gap flow_source fit",
         READING: "video boxes mapping format labels",
-        RUNNING: "batch threads dtype gallery name",
+        RUNNING: "batch threads dtype max_tokens gallery name",
     }
 )
 def run(
@@ -53,8 +54,8 @@ def run(
         str,
         typer.Option(
             "--model",
-            help="phantom-clip, phantom-clip-resnet, phantom-shortcut, a CLIP or BLIP folder or hub name, or a "
-            "SurgVLP checkpoint (see `surgeval models list`).",
+            help="phantom-clip, phantom-llava …, a CLIP, BLIP or LLaVA folder or hub name, or a SurgVLP checkpoint "
+            "(see `surgeval models list`).",
             show_default=False,
         ),
     ],
@@ -69,6 +70,9 @@ def run(
     score_scale: Annotated[
         str, typer.Option("--score-scale", help="What is differentiated: cosine, logits or a factor.")
     ] = "cosine",
+    words: Annotated[
+        WordsName, typer.Option("--words", help="A name of several tokens: their mean map, the first, the maximum.")
+    ] = "mean",
     geometry: Annotated[
         str, typer.Option("--geometry", help="window: what the model saw; stretch: as the papers.")
     ] = "window",
@@ -96,6 +100,9 @@ def run(
     occlusion: Annotated[
         bool | None, typer.Option("--occlusion/--no-occlusion", help="Hide regions and ask again.")
     ] = None,
+    causal: Annotated[
+        bool, typer.Option("--causal/--no-causal", help="Causal graphs of the names in a reply in words.")
+    ] = True,
     split: Annotated[str | None, typer.Option("--split", help="Only the videos of this split.")] = None,
     video: Annotated[list[str] | None, typer.Option("--video", help="Only this video (repeatable).")] = None,
     every: Annotated[int, typer.Option("--every", min=1, help="Look at every n-th labelled frame only.")] = 1,
@@ -106,6 +113,9 @@ def run(
     ] = 1,
     device: Annotated[str, typer.Option("--device", help="cpu, cuda, cuda:1 …")] = "cpu",
     dtype: Annotated[str, typer.Option("--dtype", help="float32 or bfloat16.")] = "float32",
+    max_tokens: Annotated[
+        int, typer.Option("--max-tokens", min=1, max=4096, help="Of a reply in words, at most.")
+    ] = 128,
     gallery: Annotated[int, typer.Option("--gallery", min=0, max=1000, help="Pictures on the page; 0 for none.")] = 36,
     resamples: ResamplesOption = 2000,
     seed: SeedOption = 0,
@@ -119,7 +129,9 @@ def run(
     labels: LabelsOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Ask a contrastive model what it sees, and measure whether it looks there.
+    """Ask a model what it sees, and measure whether it looks there.
+
+    A model that scores prompts is given one per class; one that answers in words is asked, and its reply is read.
 
     Writes a run folder with report.html (tables, figures, a gallery sorted by "right but ungrounded").
 
@@ -138,9 +150,10 @@ def run(
         from surgeval.protocols.surgxbench.page import write_page_of
 
         _few_threads(model)
-        settings = _settings(profile, method, order, start_layer, score_scale, given, {
-            "geometry": geometry, "positive": not literal, "seed": seed, "batch": batch, "threads": threads,
-            "every": every,
+        chosen = heatmap_method(method, order, start_layer, score_scale, words)
+        settings = _settings(profile, given, {
+            "method": chosen, "max_tokens": max_tokens, "geometry": geometry, "positive": not literal, "seed": seed,
+            "batch": batch, "threads": threads, "every": every, **({} if causal else {"causal": None}),
         })  # fmt: skip
         done = run_surgxbench(
             data, model, out=out, settings=settings, split=split, videos=tuple(video or ()), format=format,
@@ -169,23 +182,19 @@ def _few_threads(model: str) -> None:
     """The embedded networks are so small that a second thread doubles their time (measured on two cores)."""
     import torch
 
-    from surgeval.models import EMBEDDED
+    from surgeval.models import EMBEDDED, EMBEDDED_GENERATIVE
 
-    if model in EMBEDDED:
+    if model in EMBEDDED | EMBEDDED_GENERATIVE:
         torch.set_num_threads(1)
 
 
-def _settings(
-    profile: str, method: str, order: str, start_layer: int, score_scale: str, given: dict[str, Any],
-    more: dict[str, Any],
-) -> SurgXSettings:  # fmt: skip
+def _settings(profile: str, given: dict[str, Any], more: dict[str, Any]) -> SurgXSettings:
     from surgeval.protocols.surgxbench._settings import profile_settings
 
-    chosen = heatmap_method(method, order, start_layer, score_scale)
-    return profile_settings(profile, method=chosen, **more, **{k: v for k, v in given.items() if v is not None})
+    return profile_settings(profile, **more, **{k: v for k, v in given.items() if v is not None})
 
 
-def heatmap_method(name: str, order: str, start_layer: int, score_scale: str) -> Any:
+def heatmap_method(name: str, order: str, start_layer: int, score_scale: str, words: str = "mean") -> Any:
     """The heatmap that the options describe."""
     from surgeval.explain import Method
 
@@ -195,7 +204,7 @@ def heatmap_method(name: str, order: str, start_layer: int, score_scale: str) ->
             scale = float(score_scale)
         except ValueError:
             raise BadInput(f"--score-scale: found {score_scale!r}, expected cosine, logits or a number") from None
-    return Method(cast(Any, name), cast(Any, order), start_layer, scale)
+    return Method(cast(Any, name), cast(Any, order), start_layer, scale, words=cast(Any, words))
 
 
 def surgx_json(scores: SurgXScores) -> dict[str, Any]:
@@ -238,6 +247,8 @@ def _print(scores: SurgXScores, page: Path) -> None:
     say()
     for key, columns in (("classes", ("class", "frames", "predicted", "f1", "tp_ac", "tp_chance", "tp_lift", "fp_ac")),
                          ("matches", ("match", "triplets", "share", "ras", "chance")),
+                         ("replies", ("question", "replies", "names", "unparsed", "naming_nothing", "cut_off")),
+                         ("causal", ("named", "names", "of_image", "near", "near_chance", "near_lift")),
                          ("table1", ("video", "frames", "ac", "aa", "chance")),
                          ("table2", ("video", "frames", "ars", "valid", "zero"))):  # fmt: skip
         if key in scores.tables:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["surgxbench_evidence"]
 
 _EMPTY = "nothing labelled"
+_LONGEST = 300  # characters of a reply
 _STATES = ("grounded", "ungrounded", "no map")
 _NUMBERS = {"ac": "AC", "aa": "AA", "chance": "chance", "score": "score"}
 _NOTE = (
@@ -41,11 +42,12 @@ def surgxbench_evidence(scores: SurgXScores) -> Evidence | None:
         pl.lit("grounded")).otherwise(pl.lit("ungrounded"))  # fmt: skip
     verdict = pl.when(pl.col("labelled").list.len() == 0).then(pl.lit(_EMPTY)).otherwise(
         pl.concat_str(right, pl.lit(" · "), state))  # fmt: skip
+    rows = rows.drop("reply", strict=False).join(_replies(scores, keys), on=keys, how="left", maintain_order="left")
     also = pl.when(pl.col("also").list.len() > 0).then(pl.format("; also {}", pl.col("also").list.join(", ")))
     cases = rows.select(
         pl.concat_str("cluster", pl.lit("/"), "frame").alias("id"), pl.col("cluster").alias("video"), "frame",
         pl.format("Frame {}: which instrument is there?", "frame").alias("asked"),
-        pl.concat_str(pl.col("class"), also.otherwise(pl.lit(""))).alias("answer"),
+        pl.concat_str(pl.col("class"), also.otherwise(pl.lit("")), pl.col("reply").fill_null("")).alias("answer"),
         pl.col("labelled").list.join(", ").replace("", "nothing").alias("reference"), verdict.alias("verdict"),
         pl.col("flags").fill_null("").alias("reason"), pl.col("class").alias("named"), "labelled", *_NUMBERS,
     )  # fmt: skip
@@ -59,3 +61,11 @@ def surgxbench_evidence(scores: SurgXScores) -> Evidence | None:
         open=frozenset({_EMPTY}), pictures=pictures, case="frame",
         note=_NOTE.format(level=percent(scores.settings["grounded_at"])),
     )  # fmt: skip
+
+
+def _replies(scores: SurgXScores, keys: list[str]) -> pl.DataFrame:
+    """What a model that answers in words said about each frame; without rows for any other."""
+    if "reply" not in scores.cases.columns:
+        return pl.DataFrame(schema={**dict.fromkeys(keys, pl.String), "reply": pl.String})
+    told = scores.cases.filter((pl.col("task") == "replies") & (pl.col("asked") == "instruments"))
+    return told.select(*keys, reply=pl.format("; it replied: {}", pl.col("reply").str.slice(0, _LONGEST)))

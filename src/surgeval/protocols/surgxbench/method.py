@@ -1,8 +1,8 @@
 """Protocol `surgxbench`: when the model is right, is it right for the right reason?
 
-`run_surgxbench` asks a contrastive model about every labelled frame, draws a heatmap for what it says, and measures
-how much of the attended region lies on what the labels say matters, beside chance, reference maps, occlusion with
-controls and sanity checks. A run is a folder that resumes; `load_surgxbench` reads it.
+`run_surgxbench` asks a model about every labelled frame (prompts to score, or questions to answer), draws a heatmap for
+what it says, and measures how much of the attended region lies on what the labels say matters, beside chance, reference
+maps, occlusion with controls and sanity checks. A run is a folder that resumes; `load_surgxbench` reads it.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ class SurgXRun:
     def unknown_words(self) -> tuple[str, ...]:
         """Words of the prompts that the model's tokenizer does not know."""
         settings, look = self.look.settings, self.look
+        if look.asked is not None:
+            return look.asked.unknown_words
         banks = [look.instruments] if "instruments" in settings.tasks else []
         if "triplets" in settings.tasks:
             banks += [look.triplets, *([look.verbs] if settings.profile == "early" else [])]
@@ -64,7 +66,8 @@ class SurgXRun:
         """What hiding the attended region did to a few matches, and how motion was found."""
         if "triplets" not in self.look.settings.tasks or self.look.settings.profile != "surgxbench":
             return Extras()
-        return Extras(hidings(self.look, scores), flow_pipeline(self.look, scores))
+        hidden = () if self.look.asked is not None else hidings(self.look, scores)
+        return Extras(hidden, flow_pipeline(self.look, scores))
 
 
 def run_surgxbench(
@@ -109,7 +112,8 @@ def run_surgxbench(
     manifest = Manifest(
         "surgxbench",
         config={**settings.record(), "method": method.record(), "classes": list(dataset.space.instruments),
-                "split": split or "", "videos": list(videos), "dtype": dtype, "motion": look.motion_record()},
+                "split": split or "", "videos": list(videos), "dtype": dtype, "motion": look.motion_record(),
+                **({} if look.asked is None else {"questions": look.asked.questions})},
         dataset={
             "name": dataset.root.resolve().name, "format": dataset.format, "content": dataset_fingerprint(dataset),
         },

@@ -74,9 +74,11 @@ def surgxbench_sections(scores: Sequence[SurgXScores], figures: Mapping[str, Plo
         Section("Instrument by instrument", "Left how well the instrument is named, right what share of the attended "
                 "region lies on it (AA) or on any instrument (AC), when the model names it rightly (TP) or wrongly "
                 "(FP).", figures=_plots(figures, "instrument_"), paired=True),
+        Section("What it says", _replies(scores), tables=own(scores, "replies", "unparsed")),
         Section("Right for the right reason?", "Every prediction is right or wrong, and its map lies on an instrument "
                 "or not. Right and ungrounded is right for the wrong reason.",
                 figures=_plots(figures, "four_way"), tables=own(scores, "four_way")),
+        Section("What do its words hang on?", _causes(scores), tables=own(scores, "causal")),
         Section("Reference maps", "The same metrics for maps made without a model. A model worth explaining beats "
                 "uniform and centre.", tables=own(scores, "references")),
         Section("Triplets", _triplets(scores),
@@ -131,7 +133,7 @@ def _why_lost(one: SurgXScores) -> str:
 def _differing(scores: Sequence[SurgXScores]) -> list[str]:
     """What else than the model differs between runs; the kind of heatmap follows from the model."""
     known = [{**one.settings, "dataset": one.record.manifest.dataset} for one in scores]
-    names = sorted(set().union(*known) - {"method", "dtype", "tasks"})
+    names = sorted(set().union(*known) - {"method", "dtype", "tasks", "questions", "max_tokens"})
     # A run without triplets found no motion: that is nothing to compare, not a difference.
     return [name for name in names if len({repr(one.get(name)) for one in known if one.get(name) != {}}) > 1]
 
@@ -156,14 +158,45 @@ def _choices(one: SurgXScores) -> dict[str, str]:
         "Data": f"{data['name']} ({data['format']})",
         "Frames": f"{one.cases.select('cluster', 'frame').n_unique()} of {one.cases['cluster'].n_unique()} videos"
         + (f", every {config['every']}." if config["every"] > 1 else ""),
-        "Said": "the best prompt" if config["predict"] == "argmax"
+        "Said": "everything it generates" if config["method"]["name"] == "token-gradcam"
+        else "the best prompt" if config["predict"] == "argmax"
         else f"prompts above the {number_text(config['delta'], 'share')} quantile over {config['over']}",
     }  # fmt: skip
 
 
+def _replies(scores: Sequence[SurgXScores]) -> str:
+    """How a model that answers in words was asked, for pages that have one."""
+    asked = [one.settings.get("questions") for one in scores if "replies" in one.made]
+    texts = [str(text) for questions in asked if isinstance(questions, Mapping) for text in questions.values()]
+    told = (
+        "A model that answers in words is asked a question, and all that its reply names counts as predicted; the "
+        "class named first stands for top-1. Names are found by synonyms, plurals and inflections; what is denied is "
+        "not named. Unparsed is what a reply names and the label space does not hold, as a share of all names. The map "
+        "of a class is the token Grad-CAM of its first mention, its score the probability of those tokens."
+    )
+    lines = [f"Asked: {text}".replace("\n", " / ") for text in dict.fromkeys(texts)]
+    return "\n\n".join([told, *lines]) if asked else ""
+
+
+def _causes(scores: Sequence[SurgXScores]) -> str:
+    """How explaining tokens were found, where a run has them."""
+    chosen = next((one.settings.get("causal") for one in scores if "causal" in one.made), None)
+    if not isinstance(chosen, Mapping):
+        return ""
+    return (
+        f"For every token that names an instrument a causal graph is learned from the attention of the "
+        f"{chosen.get('heads')} heads that look most at the image (CLEANN, learner {chosen.get('learner')}, radius "
+        f"{chosen.get('radius')}). Tokens that explain the name are of the image or of the text. An image token is "
+        f"near when its patch touches a box grown by {chosen.get('margin')} patches; chance is the share of the tokens "
+        "the model was shown that are. A graph tells what goes with what in attention, not what the answer would be "
+        "without it: hiding regions does (Occlusion)."
+    )
+
+
 def _triplets(scores: Sequence[SurgXScores]) -> str:
     told = {
-        "matches": "Each labelled triplet takes the best match among the top prompts.",
+        "matches": "Each labelled triplet takes the best match among the top prompts, or among all that a "
+        "reply in words names.",
         "table2": "Profile early: each frame has one predicted triplet; where its instrument and verb are right, the "
         "map of the verb's own prompt is measured on the boxes of that instrument (ARS).",
     }

@@ -14,7 +14,7 @@ import polars as pl
 
 from surgeval.protocols.surgxbench._numbers import guessing
 from surgeval.protocols.surgxbench._ratios import EITHER_WAY, Ratio, ratios
-from surgeval.protocols.surgxbench.tables import RIGHT, USED
+from surgeval.protocols.surgxbench.tables import NOTHING, RIGHT, USED
 from surgeval.protocols.verdict import (
     Claim,
     Reason,
@@ -130,11 +130,13 @@ def _varied(facts: GroundingFacts) -> Reason:
     name, count = max(facts.said.items(), key=lambda pair: pair[1])
     often, there = count / total, facts.shown.get(name, 0.0)
     holds = often < CONSTANT or often - there <= MORE
+    what = "names nothing" if name == NOTHING else f"says {name}"
+    shows = "" if name == NOTHING else f" {percent(there)} show one;"
     text = (
-        f"It says {name} in {percent(often)} of the frames ({count} of {total}); {percent(there)} show one; "
+        f"It {what} in {percent(often)} of the frames ({count} of {total});{shows} "
         f"it gives {len(facts.said)} different answer{'s' * (len(facts.said) != 1)}."
     )
-    return Reason(RULES["varied"], text, holds, "" if holds else f"it says {name} in {percent(often)} of the frames")
+    return Reason(RULES["varied"], text, holds, "" if holds else f"it {what} in {percent(often)} of the frames")
 
 
 def _looks(facts: GroundingFacts) -> Reason:

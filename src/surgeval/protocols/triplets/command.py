@@ -9,6 +9,7 @@ import typer
 
 from surgeval.console import (
     READING,
+    RUNNING,
     SCORING,
     FormatOption,
     JsonOption,
@@ -22,7 +23,7 @@ from surgeval.console import (
     print_pieces,
     progress,
 )
-from surgeval.errors import BadInput, visible
+from surgeval.errors import BadInput, SurgevalError, visible
 
 if TYPE_CHECKING:
     from surgeval.protocols.triplets.result import TripletScores
@@ -40,6 +41,7 @@ ClassKind: TypeAlias = Literal["triplet", "instrument"]  # what a lone class id 
     {
         SCORING: "convention components leave_source_out rare rare_from threshold_from resamples seed",
         READING: "pred_format classes format labels",
+        RUNNING: "replace",
     }
 )
 def score(
@@ -75,6 +77,9 @@ def score(
     seed: SeedOption = 0,
     name: Annotated[str | None, typer.Option("--name", help="What to call the method. Default: the file's.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Folder for report.html, tables, figures, scores.")] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Write over scores of other predictions or settings in --out.")
+    ] = False,
     pictures: Annotated[
         int, typer.Option("--pictures", min=0, max=20_000, help="Frames the page keeps a picture of, the worst first.")
     ] = 120,
@@ -129,6 +134,8 @@ def score(
     if out is not None:
         from surgeval.protocols.triplets.page import write_triplets_report
 
+        if not replace and (earlier := _other_scores(scores, out)):
+            raise BadInput(f"--out {out}: found {earlier}, expected a new folder, or --replace to write over them")
         with progress("pages") as bar:
             bar.phase("page")
             page = write_triplets_report(scores, out)
@@ -136,6 +143,22 @@ def score(
         print_json(_as_json(scores, page))
     else:
         _print(scores, page)
+
+
+def _other_scores(scores: TripletScores, out: Path) -> str | None:
+    """What finished scores of other predictions or settings are there; the same ones may be written again."""
+    from surgeval.protocols.triplets.result import load_triplets
+
+    if not (out / "run.json").is_file():
+        return None
+    try:
+        earlier = load_triplets(out)
+    except SurgevalError:  # damaged: nobody's result
+        return None
+    if earlier.name != scores.name:
+        return f"the scores of {earlier.name}"
+    same = earlier.numbers == scores.numbers and earlier.to_json()["settings"] == scores.to_json()["settings"]
+    return None if same else "scores of other predictions or settings"
 
 
 def _as_json(scores: TripletScores, page: Path | None) -> dict[str, Any]:

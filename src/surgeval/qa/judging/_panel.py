@@ -39,7 +39,7 @@ class Panel:
     >>> from surgeval.qa.judging import ExactJudge
     >>> panel = Panel([ExactJudge("a"), ExactJudge("b")])
     >>> panel.judge(JudgeItem("q1", "Which object?", reference="a clip", candidate="A clip.")).reason
-    'correct by 2 correct'
+    'correct: votes are 2 correct'
     """
 
     def __init__(
@@ -143,7 +143,7 @@ def _reason(state: Outcome, votes: Sequence[Vote]) -> str:
         return f"the original aborts here: {failures}"
     if state == "judge_error":
         return f"no verdict ({said}){': ' + failures if failures else ': a tie'}"
-    return f"{state} by {said}"
+    return f"{state}, says {votes[0].judge}" if len(votes) == 1 else f"{state}: votes are {said}"
 
 
 def _repeated(names: Sequence[str]) -> str:

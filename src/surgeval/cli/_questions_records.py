@@ -1,0 +1,85 @@
+"""`surgeval questions records`: raw material (videos with phases, images with gaze and dictation) as source records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from surgeval.console import (
+    RUNNING,
+    FormatOption,
+    JsonOption,
+    LabelsOption,
+    claim_folder,
+    console,
+    grouped,
+    open_named,
+    print_json,
+    progress,
+)
+from surgeval.errors import BadInput
+
+if TYPE_CHECKING:
+    from surgeval.records import Gaze
+
+
+@grouped({RUNNING: "shortest longest"})
+def records(
+    data: Annotated[
+        Path,
+        typer.Argument(help="A dataset with phases, phases as CSV, or cases as JSONL.", show_default=False),
+    ],
+    out: Annotated[Path, typer.Option("--out", help="Folder for records.jsonl and its pictures.")],
+    scenario: Annotated[str, typer.Option("--scenario", help="Of clips; cases name their own.")] = "open_surgery",
+    videos: Annotated[Path | None, typer.Option("--videos", help="Folder of the films that a table names.")] = None,
+    gaze: Annotated[Path | None, typer.Option("--gaze", help="Gaze of the videos, if the data hold none.")] = None,
+    gaze_mapping: Annotated[
+        Path | None, typer.Option("--gaze-mapping", help="What the columns of the gaze file mean (TOML or JSON).")
+    ] = None,
+    procedure: Annotated[str, typer.Option("--procedure", help="Where the data do not say.")] = "",
+    site: Annotated[str, typer.Option("--site", help="Where the data do not say.")] = "",
+    frames: Annotated[int, typer.Option("--frames", min=1, max=64, help="Frames of a clip.")] = 6,
+    shortest: Annotated[float, typer.Option("--shortest", min=0, help="Seconds of a clip.")] = 2.0,
+    longest: Annotated[float, typer.Option("--longest", min=0.1, help="Seconds of a clip.")] = 30.0,
+    format: FormatOption = None,
+    labels: LabelsOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Make source records: videos cut along their phases, or images with regions, gaze and dictation aligned.
+
+    Example: [bold]surgeval questions records phantom --scenario laparoscopy --site "gallbladder" --out scenes[/bold]
+
+    Example: [bold]surgeval questions records cases.jsonl --out scenes[/bold]
+    """
+    from surgeval.questions import ClipOptions, dataset_clips, image_records, table_clips
+
+    claim_folder(out, "records.jsonl")
+    options = ClipOptions(scenario, frames, shortest, longest, procedure, site)
+    looked = _gaze(gaze, gaze_mapping)
+    with progress("images" if data.suffix == ".jsonl" else "clips", show=not json) as bar:
+        bar.phase("reading")
+        if data.suffix == ".jsonl":
+            made = image_records(data, out)
+        elif data.suffix == ".csv":
+            if videos is None:
+                raise BadInput(f"{data}: found a table of phases, expected --videos with the films beside it")
+            made = table_clips(data, videos, out, options, looked)
+        else:
+            made = dataset_clips(open_named(data, format, labels), out, options, looked)
+    bare = sum(not record.gaze for record in made)
+    if json:
+        print_json({"out": str(out), "records": len(made), "without_gaze": bare})
+        return
+    console().print(f"{len(made)} records in {out / 'records.jsonl'}, {bare} of them without gaze")
+
+
+def _gaze(path: Path | None, mapping: Path | None) -> dict[str, Sequence[Gaze]] | None:
+    """The fixations of each video in a gaze file."""
+    if path is None:
+        return None
+    from surgeval.datasets.gaze import find_fixations, read_gaze
+
+    return {name: find_fixations(track).on_frame() for name, track in read_gaze(path, mapping=mapping).items()}

@@ -1,0 +1,64 @@
+"""CLEANN: causal graphs of the tokens behind a generated word, from attention (Rohekar et al. 2023; lvlm-interpret).
+
+Arrays in, graph out; no model is known here, and torch is not needed. `correlation` of a head, `choose_nodes` of the
+row that predicted the word, `learn_graph`, then `explain`: the tokens the word hangs on. `rank_heads` says which heads
+to look at; `causal_graphs` does all of it for a reply, `draw_graphs` draws it over the picture, `tally` counts.
+
+>>> import numpy as np
+>>> weights = np.tril(np.random.default_rng(0).dirichlet(np.full(12, 0.3), size=12))
+>>> attention = weights / weights.sum(1, keepdims=True)  # 4 image tokens from position 2 on, the target is the last
+>>> nodes = choose_nodes(attention[11], (2, 6), 11)
+>>> graph = learn_graph(correlation(attention), nodes.all)
+>>> explain(graph, 11, radius=3).target, graph.learner
+(11, 'ordered')
+"""
+
+from __future__ import annotations
+
+from surgeval.explain.cleann._attention import (
+    HeadRule,
+    Nodes,
+    RankedHeads,
+    Sink,
+    SinkRule,
+    attention_sink,
+    choose_nodes,
+    correlation,
+    rank_heads,
+)
+from surgeval.explain.cleann._explanation import Explanation, Tester, explain, smallest_explanations
+from surgeval.explain.cleann._graph import Edge, Graph, Learner, Mark, learn_graph, p_value
+from surgeval.explain.cleann._ground import Tally, near_boxes, tally
+from surgeval.explain.cleann._picture import Shown, draw_graphs
+from surgeval.explain.cleann._reply import CausalSettings, HeadGraph, causal_graphs, reply_graphs
+
+__all__ = [
+    "CausalSettings",
+    "Edge",
+    "Explanation",
+    "Graph",
+    "HeadGraph",
+    "HeadRule",
+    "Learner",
+    "Mark",
+    "Nodes",
+    "RankedHeads",
+    "Shown",
+    "Sink",
+    "SinkRule",
+    "Tally",
+    "Tester",
+    "attention_sink",
+    "causal_graphs",
+    "choose_nodes",
+    "correlation",
+    "draw_graphs",
+    "explain",
+    "learn_graph",
+    "near_boxes",
+    "p_value",
+    "rank_heads",
+    "reply_graphs",
+    "smallest_explanations",
+    "tally",
+]

@@ -1,0 +1,80 @@
+"""Making questions: source records, prompt templates, generation, automatic checks, probes, review and export.
+
+`make_questions` asks a chat model and keeps what passes every check, `Review` is the desk at which people judge a set
+without seeing one another, `export_set` writes what they accepted. Neither knows a terminal.
+"""
+
+from surgeval.questions._folder import QuestionSet, open_set
+from surgeval.questions._gaze_words import gaze_in_words
+from surgeval.questions._inspect import SetReport, inspect_set
+from surgeval.questions.agreement import AgreementRow, agreement
+from surgeval.questions.clips import ClipOptions, dataset_clips, table_clips
+from surgeval.questions.draft import Draft, UnreadableReply, read_drafts, reply_schema
+from surgeval.questions.export import Exported, export_set, skills_by_scenario
+from surgeval.questions.images import Region, dwell_by_region, image_records, regions_while_naming
+from surgeval.questions.make import Made, Making, Refusal, make_questions
+from surgeval.questions.probe import Probed, ProbeRow, gaze_confirmed, guessable, probe_items, read_probe
+from surgeval.questions.records import Scene, SourceRecord, read_records, write_records
+from surgeval.questions.review import Adjudication, Decision, Judgement, Review, decide, read_judgements
+from surgeval.questions.template import (
+    Rules,
+    Skill,
+    Template,
+    assemble,
+    fitting_templates,
+    repair_text,
+    skills,
+    templates,
+)
+
+__all__ = [
+    "Adjudication",
+    "AgreementRow",
+    "ClipOptions",
+    "Decision",
+    "Draft",
+    "Exported",
+    "Judgement",
+    "Made",
+    "Making",
+    "ProbeRow",
+    "Probed",
+    "QuestionSet",
+    "Refusal",
+    "Region",
+    "Review",
+    "Rules",
+    "Scene",
+    "SetReport",
+    "Skill",
+    "SourceRecord",
+    "Template",
+    "UnreadableReply",
+    "agreement",
+    "assemble",
+    "dataset_clips",
+    "decide",
+    "dwell_by_region",
+    "export_set",
+    "fitting_templates",
+    "gaze_confirmed",
+    "gaze_in_words",
+    "guessable",
+    "image_records",
+    "inspect_set",
+    "make_questions",
+    "open_set",
+    "probe_items",
+    "read_drafts",
+    "read_judgements",
+    "read_probe",
+    "read_records",
+    "regions_while_naming",
+    "repair_text",
+    "reply_schema",
+    "skills",
+    "skills_by_scenario",
+    "table_clips",
+    "templates",
+    "write_records",
+]

@@ -1,0 +1,104 @@
+"""A set of questions as a folder: items, their records, what was refused, settings; or a plain `items.jsonl`.
+
+SET/set.json  items.jsonl  records.jsonl  refused.jsonl  media/  replies.sqlite  probe.jsonl  reviews/NAME.jsonl
+"""
+
+from __future__ import annotations
+
+import filecmp
+import json
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from surgeval.datasets import intent_record, read_intent_items
+from surgeval.errors import BadInput, DataError
+from surgeval.files import DistinctNames, leads_out, path_inside, safe_name, write_atomically
+from surgeval.questions.records import SourceRecord, read_records, write_records
+from surgeval.records import IntentQuestion
+
+__all__ = ["ITEMS", "QuestionSet", "copy_media", "open_set", "write_items", "write_set"]
+
+ITEMS, RECORDS = "items.jsonl", "records.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionSet:
+    """The items of a set in file order, the records they were made from (where they are known), and its folder.
+
+    >>> QuestionSet(Path("set"), (), {}).folder.name
+    'set'
+    """
+
+    folder: Path
+    items: tuple[IntentQuestion, ...]
+    records: Mapping[str, SourceRecord]
+
+    def record_of(self, item: IntentQuestion) -> SourceRecord | None:
+        """The record that an item was made from."""
+        return self.records.get(str(item.context.get("record", "")))
+
+
+def open_set(path: Path, records: Path | None = None) -> QuestionSet:
+    """A set's folder or an items file; `records` is where its records are, if not beside it.
+
+    >>> open_set(Path("no/such/set"))
+    Traceback (most recent call last):
+    surgeval.errors.BadInput: no/such/set: found no items.jsonl, expected a set of questions
+    """
+    file = path / ITEMS if path.is_dir() else path
+    if not file.is_file():
+        raise BadInput(f"{path}: found no {ITEMS}, expected a set of questions")
+    items = tuple(read_intent_items(file))
+    beside = records or file.parent / RECORDS
+    known = {record.id: record for record in read_records(beside)} if records or beside.is_file() else {}
+    return QuestionSet(file.parent, items, known)
+
+
+def write_items(path: Path, items: Sequence[IntentQuestion]) -> None:
+    """Write `items.jsonl`, whole or not at all."""
+    text = "".join(json.dumps(intent_record(item), ensure_ascii=False) + "\n" for item in items)
+    write_atomically(path, text.encode())
+
+
+def write_set(
+    out: Path,
+    folder: Path,
+    records: Sequence[SourceRecord],
+    items: Sequence[IntentQuestion],
+    refused: Sequence[str],
+    settings: Mapping[str, Any],
+) -> None:
+    """Write a set: media of the records that got items are copied into it."""
+    media = copy_media(folder, out, {name for item in items for name in item.media})
+    write_items(out / ITEMS, [replace(item, media=tuple(media[name] for name in item.media)) for item in items])
+    write_records(out / RECORDS, [replace(r, media=tuple(media.get(name, name) for name in r.media)) for r in records])
+    write_atomically(out / "refused.jsonl", "".join(f"{line}\n" for line in refused).encode())
+    text = json.dumps(settings, indent=1, ensure_ascii=False)
+    write_atomically(out / "set.json", f"{text}\n".encode())
+
+
+def copy_media(folder: Path, out: Path, names: set[str]) -> dict[str, str]:
+    """Copy media from one folder to another and say what each is called there; nothing is copied onto itself."""
+    if os.path.realpath(folder) == os.path.realpath(out):
+        return {name: name for name in names}
+    claimed: dict[str, DistinctNames] = {}
+    copies: dict[str, str] = {}
+    for name in sorted(names):
+        source = Path(os.path.normpath(folder / name))
+        if leads_out(source, folder):
+            raise DataError(source, found="a link that leads out of its folder", expected="the media of a question")
+        if not source.is_file():
+            raise DataError(source, found="no such file", expected="the media of a question")
+        parent = Path(name).parent.as_posix()
+        group = "all" if parent == "." else safe_name(parent.removeprefix("media/"))
+        target = claimed.setdefault(group, DistinctNames()).claim(source.stem, source.suffix)
+        copy = path_inside(out, "media", group, target)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        if not copy.is_file() or not filecmp.cmp(source, copy, shallow=False):
+            shutil.copyfile(source, copy)
+        copies[name] = f"media/{group}/{target}"
+    return copies

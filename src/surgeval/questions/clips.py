@@ -1,0 +1,242 @@
+"""Source records from video: clips along phase labels, each with a few evenly spaced frames and what is known of them.
+
+The labels are those of a dataset that any reader opens, or a table `video,start,end,phase` beside video files. Times
+are those of the video; a record's `start` and `end` are the times of its first and last frame.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from surgeval.datasets import Dataset, read_image, video_index
+from surgeval.datasets.io import video_files
+from surgeval.errors import BadInput, DataError
+from surgeval.files import path_inside, read_bounded
+from surgeval.progress import advance
+from surgeval.questions.records import Scene, SourceRecord, write_records
+from surgeval.records import Frame, Gaze, ImageRef
+from surgeval.vocab import LabelSpace
+
+__all__ = ["ClipOptions", "dataset_clips", "table_clips"]
+
+_JPEG_QUALITY = 95
+_NUMBER = re.compile(r"\d{1,12}(?:\.\d{0,12})?", re.ASCII)
+_SLACK = 0.5  # seconds around a clip whose gaze still belongs to it
+_LARGEST_TABLE, _MOST_ROWS = 1 << 24, 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class ClipOptions:
+    """How video becomes records: the scenario, frames per clip, shortest and longest clip in seconds, missing facts.
+
+    >>> ClipOptions("open_surgery", frames=0)
+    Traceback (most recent call last):
+    surgeval.errors.BadInput: frames: found 0, expected 1 to 64
+    """
+
+    scenario: str
+    frames: int = 6
+    shortest: float = 2.0
+    longest: float = 30.0
+    procedure: str = ""
+    site: str = ""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.frames <= 64:
+            raise BadInput(f"frames: found {self.frames}, expected 1 to 64")
+        if not 0 <= self.shortest <= self.longest < math.inf:
+            raise BadInput(f"clips: found {self.shortest:g} to {self.longest:g} s, expected the shorter first")
+
+
+@dataclass(frozen=True, slots=True)
+class _Clip:
+    video: str
+    phase: str
+    procedure: str
+    site: str
+    frames: Sequence[tuple[float, ImageRef]]
+    scene: Scene
+    gaze: tuple[Gaze, ...]
+
+
+def dataset_clips(
+    dataset: Dataset, out: Path, options: ClipOptions, gaze: Mapping[str, Sequence[Gaze]] | None = None
+) -> list[SourceRecord]:
+    """Cut a dataset's videos along its phases; write `records.jsonl` and the frames to `out`.
+
+    What is visible are the instruments of the frames shown, what is absent those of the label space that no frame of
+    the clip holds. `gaze` (video → fixations) takes the place of the dataset's own.
+
+    >>> import tempfile
+    >>> from surgeval.datasets import MemoryDataset
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     nothing = MemoryDataset(LabelSpace("none", ("hook",)), [])
+    ...     dataset_clips(nothing, Path(folder), ClipOptions("open_surgery"))
+    []
+    """
+    clips = (
+        clip for video in dataset.videos()
+        for clip in _runs(dataset, video.name, video.procedure, options, (gaze or {}).get(video.name))
+    )  # fmt: skip
+    return _write(clips, out, options)
+
+
+def table_clips(
+    table: Path, videos: Path, out: Path, options: ClipOptions, gaze: Mapping[str, Sequence[Gaze]] | None = None
+) -> list[SourceRecord]:
+    """Cut video files along a table with the columns video, start, end, phase (and procedure, site where they differ).
+
+    >>> table_clips(Path("no.csv"), Path("."), Path("out"), ClipOptions("open_surgery"))
+    Traceback (most recent call last):
+    surgeval.errors.DataError: no.csv: found no such file, expected a table of phases
+    """
+    rows = list(_rows(table))
+    files = {file.stem: file for file in video_files(videos)}
+    clips = []
+    for number, row in rows:
+        if row["video"] not in files:
+            raise DataError(videos, record=f"video {row['video'][:60]}", found="no such file", expected="its film")
+        start, end = (_seconds(row[key], table, number, key) for key in ("start", "end"))
+        film = files[row["video"]]
+        times = video_index(film).times
+        for low, high in _pieces(start, end, options):
+            inside = np.flatnonzero((times >= low) & (times < high))
+            frames = [(float(times[k]), ImageRef(film, int(k))) for k in inside]
+            looked, told = tuple((gaze or {}).get(row["video"], ())), (row.get("procedure", ""), row.get("site", ""))
+            clips.append(_Clip(row["video"], row["phase"], *told, frames, Scene(), looked))
+    return _write(clips, out, options)
+
+
+def _runs(
+    dataset: Dataset, video: str, procedure: str, options: ClipOptions, gaze: Sequence[Gaze] | None
+) -> Iterator[_Clip]:
+    """The clips of one video: runs of one phase, cut where they are too long."""
+    run: list[Frame] = []
+    for frame in dataset.frames(video):
+        if frame.time is None or frame.image is None or frame.phase is None:
+            continue
+        if run and (frame.phase != run[0].phase or frame.time - (run[0].time or 0.0) >= options.longest):
+            yield _labelled(dataset.space, video, procedure, run, options, gaze)
+            run = []
+        run.append(frame)
+    if run:
+        yield _labelled(dataset.space, video, procedure, run, options, gaze)
+
+
+def _labelled(
+    space: LabelSpace, video: str, procedure: str, run: Sequence[Frame], options: ClipOptions,
+    gaze: Sequence[Gaze] | None,
+) -> _Clip:  # fmt: skip
+    shown = [run[k] for k in _spread(len(run), options.frames)]
+    held = {i.triplet.instrument for frame in shown for i in frame.instances}
+    visible = {in_words(space.instruments[k]) for k in held if k >= 0}
+    visible |= {
+        re.sub(r" \d+$", "", in_words(name))
+        for frame in shown
+        for name, state in frame.objects.items()
+        if state == "visible"
+    }
+    ever = {i.triplet.instrument for frame in run for i in frame.instances}
+    absent = {in_words(name) for k, name in enumerate(space.instruments) if k not in ever} - visible
+    actions = {
+        f"{in_words(space.verbs[i.triplet.verb])} {in_words(space.targets[i.triplet.target])}"
+        for frame in shown for i in frame.instances
+        if i.triplet.verb >= 0 and i.triplet.target >= 0 and not space.verbs[i.triplet.verb].startswith("null")
+    }  # fmt: skip
+    looked = gaze if gaze is not None else dict.fromkeys(g for frame in run for g in frame.gaze)
+    phase = in_words(space.phases[run[0].phase or 0])
+    frames = [(frame.time or 0.0, frame.image) for frame in run if frame.image is not None]
+    scene = Scene(tuple(sorted(visible)), tuple(sorted(absent)), tuple(sorted(actions)))
+    return _Clip(video, phase, procedure, "", frames, scene, tuple(looked))
+
+
+def _write(clips: Iterable[_Clip], out: Path, options: ClipOptions) -> list[SourceRecord]:
+    out.mkdir(parents=True, exist_ok=True)
+    records: list[SourceRecord] = []
+    counts: dict[str, int] = {}
+    for clip in clips:
+        first, last = clip.frames[0][0] if clip.frames else 0.0, clip.frames[-1][0] if clip.frames else 0.0
+        if not clip.frames or last - first < options.shortest:
+            continue
+        number = counts[clip.video] = counts.get(clip.video, 0) + 1
+        shown = [clip.frames[k] for k in _spread(len(clip.frames), options.frames)]
+        media = tuple(_stored(ref, out, clip.video, time) for time, ref in shown)
+        gaze = tuple(g for g in clip.gaze if g.t <= last + _SLACK and g.t + g.duration >= first - _SLACK)
+        records.append(
+            SourceRecord(
+                f"{clip.video}-{number:03d}", options.scenario, clip.video, media, clip.procedure or options.procedure,
+                clip.phase, clip.site or options.site, first, last, gaze, scene=clip.scene,
+            )
+        )  # fmt: skip
+        advance("clips")
+    write_records(out / "records.jsonl", records)
+    return records
+
+
+def _stored(ref: ImageRef, out: Path, video: str, time: float) -> str:
+    """Put a frame below `out/media` and say what it is called there."""
+    suffix = ref.path.suffix.lower() if ref.frame is None else ".jpg"
+    target = path_inside(out, "media", video, f"{round(time * 1000):09d}{suffix}")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if ref.frame is None:
+        read_image(ref)  # a damaged picture is told now, not by the model that is shown it
+        shutil.copyfile(ref.path, target)
+    else:
+        coded = cv2.imencode(".jpg", read_image(ref)[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY])[1]
+        target.write_bytes(coded.tobytes())
+    return target.relative_to(out).as_posix()
+
+
+def _spread(count: int, most: int) -> list[int]:
+    return sorted({round(k) for k in np.linspace(0, count - 1, min(most, count))})
+
+
+def _pieces(start: float, end: float, options: ClipOptions) -> list[tuple[float, float]]:
+    """A phase in equal parts, none longer than allowed."""
+    count = max(1, math.ceil((end - start) / options.longest)) if options.longest else 1
+    step = (end - start) / count
+    return [(start + k * step, start + (k + 1) * step) for k in range(count)]
+
+
+def in_words(name: str) -> str:
+    """A label as words.
+
+    >>> in_words("CalotTriangleDissection"), in_words("specimen_bag"), in_words("SICS phase")
+    ('calot triangle dissection', 'specimen bag', 'SICS phase')
+    """
+    apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", re.sub(r"[_\-]+", " ", name))
+    return " ".join(word if word.isupper() else word.lower() for word in apart.split())
+
+
+def _rows(table: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    try:
+        text = read_bounded(table, _LARGEST_TABLE, "a table of phases").decode("utf-8-sig")
+        rows = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+        missing = [key for key in ("video", "start", "end", "phase") if key not in (rows.fieldnames or ())]
+        if missing:
+            raise DataError(table, found=f"no column {missing[0]}", expected="video, start, end and phase")
+        for number, row in enumerate(rows, start=2):
+            if number > _MOST_ROWS:
+                raise DataError(table, found="more rows", expected=f"at most {_MOST_ROWS}")
+            yield number, {str(key): str(value or "").strip() for key, value in row.items()}
+    except UnicodeDecodeError:
+        raise DataError(table, found="bytes that are no text", expected="a table of phases in UTF-8") from None
+    except csv.Error as error:
+        raise DataError(table, found=error, expected="a table of phases") from None
+
+
+def _seconds(text: str, table: Path, number: int, field: str) -> float:
+    value = float(text) if _NUMBER.fullmatch(text) else math.inf
+    if not math.isfinite(value):
+        raise DataError(table, record=f"line {number}", field=field, found=text[:60] or "nothing", expected="seconds")
+    return value

@@ -1,0 +1,196 @@
+"""Source records from images: regions of interest and the words of a dictation, aligned with the fixations.
+
+One case per line: an image, what was found in it, regions of interest, and where its gaze and its dictation are. A
+fixation belongs to the smallest region that holds it. Readers look before they speak: while a finding is named, and for
+a moment before, the region they look at is where the finding is.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from surgeval.datasets import image_size, raise_errors
+from surgeval.datasets.gaze import SpokenWord, find_fixations, read_dictation, read_gaze
+from surgeval.datasets.io import Place, read_lines, shown
+from surgeval.errors import DataError
+from surgeval.files import BrokenJson, parse_json, path_inside
+from surgeval.progress import advance
+from surgeval.questions.records import Scene, SourceRecord, stays_inside, write_records
+from surgeval.records import Box, Gaze
+
+__all__ = ["Region", "dwell_by_region", "image_records", "regions_while_naming"]
+
+LOOK_AHEAD = 1.5  # seconds that a look comes before its word
+_MOST_REGIONS = 200
+_FACTS = ("diagnosis", "findings", "birads", "view")
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A named part of an image, in parts of its width and height.
+
+    >>> Region("left base", Box(0.5, 0.6, 0.4, 0.3)).holds(Gaze(0, 0.7, 0.7, 1))
+    True
+    """
+
+    name: str
+    box: Box
+    finding: bool = False
+
+    def holds(self, fixation: Gaze) -> bool:
+        """Whether a fixation lies in it."""
+        x1, y1, x2, y2 = self.box.corners
+        return x1 <= fixation.x <= x2 and y1 <= fixation.y <= y2
+
+
+def dwell_by_region(gaze: Sequence[Gaze], regions: Sequence[Region]) -> dict[str, float]:
+    """Seconds that the gaze rested in each region, longest first; a fixation counts for the smallest that holds it.
+
+    >>> lung, base = Region("lung", Box(0, 0, 1, 1)), Region("base", Box(0, 0.8, 1, 0.2))
+    >>> dwell_by_region([Gaze(0, 0.5, 0.9, 1.5), Gaze(2, 0.5, 0.5, 0.5)], [lung, base])
+    {'base': 1.5, 'lung': 0.5}
+    """
+    seconds: dict[str, float] = {}
+    for fixation in gaze:
+        held = [region for region in regions if region.holds(fixation)]
+        if held:
+            name = min(held, key=lambda region: region.box.area).name
+            seconds[name] = seconds.get(name, 0.0) + fixation.duration
+    return dict(sorted(seconds.items(), key=lambda entry: -entry[1]))
+
+
+def regions_while_naming(
+    finding: str, words: Sequence[SpokenWord], gaze: Sequence[Gaze], regions: Sequence[Region]
+) -> dict[str, dict[str, float]]:
+    """For each word of a finding that was dictated: where the gaze rested while it was said and just before.
+
+    >>> base = Region("base", Box(0, 0.8, 1, 0.2))
+    >>> said = [SpokenWord("small", 1.0, 1.2), SpokenWord("effusion", 2.0, 2.6)]
+    >>> regions_while_naming("pleural effusion", said, [Gaze(1.0, 0.5, 0.9, 1.0)], [base])
+    {'effusion': {'base': 1.0}}
+    """
+    named = {word.strip(".,;:()").casefold() for word in finding.split()}
+    named = {word for word in named if len(word) > 3}
+    rested: dict[str, list[Gaze]] = {}
+    for word in words:
+        key = word.word.strip(".,;:()").casefold()
+        if key in named:
+            clipped = (_overlap(fixation, word.start - LOOK_AHEAD, word.end) for fixation in gaze)
+            rested.setdefault(key, []).extend(fixation for fixation in clipped if fixation is not None)
+    told = {key: dwell_by_region(fixations, regions) for key, fixations in rested.items()}
+    return {key: seconds for key, seconds in told.items() if seconds}
+
+
+def _overlap(fixation: Gaze, start: float, end: float) -> Gaze | None:
+    low, high = max(fixation.t, start), min(fixation.t + fixation.duration, end)
+    return Gaze(low, fixation.x, fixation.y, high - low) if high > low else None
+
+
+def image_records(cases: Path, out: Path) -> list[SourceRecord]:
+    """Read the cases of a JSON-lines file, align them, and write `records.jsonl` and the images to `out`.
+
+    >>> image_records(Path("no/cases.jsonl"), Path("out"))
+    Traceback (most recent call last):
+    surgeval.errors.DataError: no/cases.jsonl: found no such file, expected a file
+    """
+    records = [_record(value, place, cases.parent, out) for value, place in _cases(cases)]
+    out.mkdir(parents=True, exist_ok=True)
+    write_records(out / "records.jsonl", records)
+    return records
+
+
+def _cases(path: Path) -> Iterator[tuple[dict[str, Any], Place]]:
+    place = Place(str(path), raise_errors)
+    for number, line in read_lines(path, raise_errors):
+        here = place.at(f"line {number}")
+        try:
+            value = here.mapping(parse_json(line, finite=True))
+        except BrokenJson as error:
+            raise DataError(path, record=f"line {number}", found=error, expected="complete JSON") from None
+        if value is not None:
+            yield value, here
+
+
+def _record(case: Mapping[str, Any], place: Place, folder: Path, out: Path) -> SourceRecord:
+    name, scenario = (_text(case, key, place) for key in ("id", "scenario"))
+    image = _inside(folder, _text(case, "image", place), place)
+    size = image_size(image)
+    if size is None:
+        raise DataError(image, found="no image that can be read", expected="the image of a case")
+    regions = _regions(case.get("regions"), size, place)
+    gaze = _fixations(case, image.stem, size, place, folder)
+    facts = {key: _word(case, key, place) for key in _FACTS if case.get(key) is not None}
+    dwell = dwell_by_region(gaze, regions)
+    if dwell:
+        facts["dwell"] = "; ".join(f"{region} {seconds:.1f} s" for region, seconds in dwell.items())
+    located = [region.name for region in regions if region.finding]
+    if case.get("dictation") is not None:
+        words = read_dictation(_inside(folder, _text(case, "dictation", place), place))
+        named = f"{facts.get('diagnosis', '')} {facts.get('findings', '')}"
+        said = regions_while_naming(named, words, gaze, regions)
+        located += [next(iter(seconds)) for seconds in said.values()]
+        facts["dictation"] = "; ".join(f"{word}: {', '.join(seconds)}" for word, seconds in said.items())
+    target = path_inside(out, "media", name, image.name)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(image, target)
+    advance("images")
+    scene = Scene(locations=tuple(dict.fromkeys(located)), facts={key: text for key, text in facts.items() if text})
+    cluster = _word(case, "patient", place) if case.get("patient") is not None else name
+    media = (target.relative_to(out).as_posix(),)
+    return SourceRecord(name, scenario, cluster, media, gaze=gaze, scene=scene)
+
+
+def _fixations(
+    case: Mapping[str, Any], recording: str, size: tuple[int, int], place: Place, folder: Path
+) -> tuple[Gaze, ...]:
+    """The fixations of a case: the track of its image in its gaze file, or the only track there."""
+    if case.get("gaze") is None:
+        return ()
+    path = _inside(folder, _text(case, "gaze", place), place)
+    mapping = _inside(folder, _text(case, "mapping", place), place) if case.get("mapping") is not None else None
+    tracks = read_gaze(path, mapping=mapping, size=size, known=[recording])
+    track = tracks.get(recording) or (next(iter(tracks.values())) if len(tracks) == 1 else None)
+    if track is None:
+        raise DataError(path, found=f"{len(tracks)} recordings, none called {recording[:60]}", expected="its gaze")
+    return find_fixations(track).on_frame()
+
+
+def _regions(value: Any, size: tuple[int, int], place: Place) -> tuple[Region, ...]:
+    rows = place.items(value, "regions") if value is not None else []
+    if rows is None or len(rows) > _MOST_REGIONS:
+        raise DataError(place.file, record=place.record, field="regions", found="too many", expected=f"{_MOST_REGIONS}")
+    regions = []
+    for row in rows:
+        entry = row if isinstance(row, dict) else {}
+        name, box = place.text(entry.get("name"), "regions name"), place.box(entry.get("box"), *size, "regions box")
+        if name is None or box is None:
+            raise DataError(place.file, record=place.record, field="regions", found=shown(row), expected="name and box")
+        part = Box(box.x / size[0], box.y / size[1], box.w / size[0], box.h / size[1])
+        regions.append(Region(" ".join(name.split()), part, entry.get("finding") is True))
+    return tuple(regions)
+
+
+def _text(case: Mapping[str, Any], key: str, place: Place) -> str:
+    text = place.text(case.get(key), key)
+    if text is None or len(text) > 1_000:
+        raise DataError(place.file, record=place.record, field=key, found="no short text", expected="text")
+    return text
+
+
+def _word(case: Mapping[str, Any], key: str, place: Place) -> str:
+    """A text, or a number as text (a BI-RADS category)."""
+    value = case.get(key)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return f"{value:g}"
+    return _text(case, key, place)
+
+
+def _inside(folder: Path, name: str, place: Place) -> Path:
+    if not stays_inside(folder, name):
+        found = f"the path {name[:60]!r}"
+        raise DataError(place.file, record=place.record, found=found, expected="one inside the folder")
+    return folder / name

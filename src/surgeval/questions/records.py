@@ -1,0 +1,257 @@
+"""Source records: what questions are made from. One JSON object per line of `records.jsonl`.
+
+A record is one scene: pictures, where the clinician looked, and what is known of it. What is known (`scene`) is for the
+generator and for the checks; it never travels into an item, where it would give the answer away.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from surgeval.datasets import OnProblem, raise_errors
+from surgeval.datasets.io import NOTHING, Place, read_lines, shown
+from surgeval.errors import BadInput
+from surgeval.files import BrokenJson, leads_out, parse_json, write_atomically
+from surgeval.records import Gaze
+
+__all__ = ["Scene", "SourceRecord", "read_records", "write_records"]
+
+LONGEST_TEXT, LONGEST_NAME = 4_000, 200  # characters of one field; of the name of a thing
+_MOST = {"media": 256, "gaze": 20_000, "names": 500}
+_NAMES = ("visible", "absent", "actions", "locations")
+_FACTS = ("diagnosis", "findings", "birads", "view")
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What is known to be seen and not seen, what is done, where the finding is, and other facts in words.
+
+    >>> Scene(visible=("hook",), facts={"birads": "4"}).visible
+    ('hook',)
+    """
+
+    visible: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
+    actions: tuple[str, ...] = ()
+    locations: tuple[str, ...] = ()
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRecord:
+    """One scene to ask about.
+
+    >>> SourceRecord("op1-3", "open_surgery", "op1", ("op1/3.jpg",), phase="closure").phase
+    'closure'
+    """
+
+    id: str
+    scenario: str
+    cluster: str
+    media: tuple[str, ...]
+    procedure: str = ""
+    phase: str = ""
+    site: str = ""
+    start: float | None = None
+    end: float | None = None
+    gaze: tuple[Gaze, ...] = ()
+    context: Mapping[str, str] = field(default_factory=dict)
+    scene: Scene = field(default_factory=Scene)
+
+
+def read_records(path: Path, on_problem: OnProblem = raise_errors) -> Iterator[SourceRecord]:
+    """The records of a file, line by line; media are relative to the file and stay inside its folder.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "records.jsonl"
+    ...     gaze = (Gaze(0, 0.5, 0.2, 1),)
+    ...     write_records(path, [SourceRecord("op1-3", "open_surgery", "op1", ("3.jpg",), gaze=gaze)])
+    ...     [record.gaze[0].y for record in read_records(path)]
+    [0.2]
+    """
+    place = Place(str(path), on_problem)
+    seen: set[str] = set()
+    for number, line in read_lines(path, on_problem):
+        here = place.at(f"line {number}")
+        value = _object(line, here)
+        record = _record(value, here, path.parent) if value is not None else None
+        if record is not None and record.id in seen:
+            here.report("id-duplicate", shown(record.id), "each record once", "id")
+        elif record is not None:
+            seen.add(record.id)
+            yield record
+
+
+def write_records(path: Path, records: Iterable[SourceRecord]) -> None:
+    r"""Write `records.jsonl`, whole or not at all.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_records(Path(folder) / "records.jsonl", [SourceRecord("a", "chest_xray", "p1", ("a.png",))])
+    ...     (Path(folder) / "records.jsonl").read_text()
+    '{"id": "a", "scenario": "chest_xray", "cluster": "p1", "media": ["a.png"]}\n'
+    """
+    lines = [json.dumps(record_to_json(record), ensure_ascii=False) + "\n" for record in records]
+    write_atomically(path, "".join(lines).encode())
+
+
+def record_to_json(record: SourceRecord) -> dict[str, Any]:
+    """One line of the file, without what is empty."""
+    scene = {key: list(getattr(record.scene, key)) for key in _NAMES} | dict(record.scene.facts)
+    told: dict[str, Any] = {
+        "id": record.id, "scenario": record.scenario, "cluster": record.cluster, "media": list(record.media),
+        "procedure": record.procedure, "phase": record.phase, "site": record.site, "start": record.start,
+        "end": record.end, "gaze": [{"t": g.t, "x": g.x, "y": g.y, "duration": g.duration} for g in record.gaze],
+        "context": dict(record.context), "scene": {key: value for key, value in scene.items() if value},
+    }  # fmt: skip
+    return {key: value for key, value in told.items() if value not in ("", None, [], {})}
+
+
+def _object(line: str, place: Place) -> dict[str, Any] | None:
+    try:
+        value = parse_json(line, finite=True)
+    except BrokenJson as error:
+        place.report("json-broken", str(error), "complete JSON")
+        value = NOTHING
+    return None if value is NOTHING else place.mapping(value)
+
+
+def _record(value: dict[str, Any], place: Place, folder: Path) -> SourceRecord | None:
+    name = _text(value.get("id"), place, "id")
+    if not name:
+        return None
+    here = place.at(f"{place.record}, record {name[:60]}")
+    scenario, cluster = (
+        _text(value.get("scenario"), here, "scenario"),
+        _text(value.get("cluster", name), here, "cluster"),
+    )
+    media = _media(value.get("media"), here, folder)
+    procedure, phase, site = (_optional(value, key, here) for key in ("procedure", "phase", "site"))
+    start, end = (here.number(value[key], key) if value.get(key) is not None else None for key in ("start", "end"))
+    gaze, scene = _gaze(value.get("gaze"), here), _scene(value.get("scene"), here)
+    context = _texts(value.get("context"), here, "context")
+    if not scenario or not cluster or media is None or gaze is None or scene is None or context is None:
+        return None
+    if procedure is None or phase is None or site is None:
+        return None
+    return SourceRecord(name, scenario, cluster, media, procedure, phase, site, start, end, gaze, context, scene)
+
+
+def _text(value: Any, place: Place, field: str, longest: int = LONGEST_TEXT) -> str | None:
+    text = place.text(value, field)
+    if text is not None and len(text) > longest:
+        place.report("not-text", f"{len(text)} characters", f"at most {longest}", field)
+        return None
+    return text
+
+
+def _optional(value: Mapping[str, Any], key: str, place: Place) -> str | None:
+    return _text(value[key], place, key) if value.get(key) not in (None, "") else ""
+
+
+def _bounded(value: Any, place: Place, field: str, most: int) -> list[Any] | None:
+    rows = place.items(value, field) if value is not None else []
+    if rows is not None and len(rows) > most:
+        place.report("wrong-shape", f"{len(rows)} entries", f"at most {most}", field)
+        return None
+    return rows
+
+
+def _media(value: Any, place: Place, folder: Path) -> tuple[str, ...] | None:
+    rows = [value] if isinstance(value, str) else _bounded(value, place, "media", _MOST["media"])
+    if rows is None:
+        return None
+    kept: list[str] = []
+    for row in rows:
+        text = _text(row, place, "media")
+        if text is None:
+            return None
+        if not stays_inside(folder, text):
+            place.report("path-escape", shown(text), "a path inside the folder of the file", "media")
+            return None
+        kept.append(text)
+    return tuple(kept)
+
+
+def stays_inside(folder: Path, name: str) -> bool:
+    """Whether a path that a file names stays in the file's folder, on every disk and behind every link.
+
+    >>> [stays_inside(Path("data"), name) for name in ("a/1.png", "../1.png", "/etc/passwd", "C:/x")]
+    [True, False, False, False]
+    """
+    parts = PurePosixPath(name.replace("\\", "/"))
+    odd = parts.is_absolute() or ".." in parts.parts or ":" in name or "\0" in name
+    return not odd and not leads_out(folder / name, folder)
+
+
+def _gaze(value: Any, place: Place) -> tuple[Gaze, ...] | None:
+    rows = _bounded(value, place, "gaze", _MOST["gaze"])
+    if rows is None:
+        return None
+    fixations = []
+    for number, row in enumerate(rows):
+        entry = place.mapping(row, f"gaze[{number}]")
+        if entry is None:
+            return None
+        numbers = [place.number(entry.get(key), f"gaze[{number}] {key}") for key in ("t", "x", "y", "duration")]
+        known = [n for n in numbers if n is not None]
+        if len(known) < 4:
+            return None
+        if not (0 <= known[1] <= 1 and 0 <= known[2] <= 1 and known[3] >= 0):
+            place.report("gaze-range", shown(known), "x and y from 0 to 1, a duration of 0 or more", f"gaze[{number}]")
+            return None
+        fixations.append(Gaze(*known))
+    return tuple(fixations)
+
+
+def _scene(value: Any, place: Place) -> Scene | None:
+    if value is None:
+        return Scene()
+    scene = place.mapping(value, "scene")
+    if scene is None:
+        return None
+    lists: dict[str, tuple[str, ...]] = {}
+    for key in _NAMES:
+        rows = _bounded(scene.get(key), place, f"scene {key}", _MOST["names"])
+        texts = [_text(row, place, f"scene {key}", LONGEST_NAME) for row in rows or ()]
+        if rows is None or None in texts:
+            return None
+        lists[key] = tuple(text for text in texts if text is not None)
+    facts = _texts({key: scene[key] for key in scene if key not in _NAMES}, place, "scene")
+    return None if facts is None else Scene(**lists, facts=facts)
+
+
+def _texts(value: Any, place: Place, field: str) -> dict[str, str] | None:
+    """An object whose values are short texts; numbers become texts."""
+    if value is None:
+        return {}
+    entries = place.mapping(value, field)
+    if entries is None:
+        return None
+    if len(entries) > 64:
+        place.report("wrong-shape", f"{len(entries)} entries", "at most 64", field)
+        return None
+    texts: dict[str, str] = {}
+    for key, entry in entries.items():
+        number = isinstance(entry, int | float) and not isinstance(entry, bool)
+        text = f"{entry:g}" if number else _text(entry, place, f"{field} {key[:60]}")
+        if text is None:
+            return None
+        texts[key] = text
+    return texts
+
+
+def facts_named(record: SourceRecord, key: str) -> str:
+    """What a template's placeholder stands for, by the name of the record's field; "" where it is not known."""
+    if key in ("procedure", "phase", "site"):
+        return str(getattr(record, key))
+    if key == "frames":
+        return str(len(record.media)) if record.media else ""
+    if key in _FACTS:
+        return record.scene.facts.get(key) or record.context.get(key, "")
+    raise BadInput(f"placeholder: found the field {key!r}, expected procedure, phase, site, frames, gaze or a fact")
