@@ -21,7 +21,7 @@ from surgeval.protocols.intent import run_intent
 from surgeval.protocols.intent._conditions import posed
 from surgeval.protocols.intent._gaze import GazeMode, Spot
 from surgeval.protocols.intent._items import OpenedItems, open_items
-from surgeval.protocols.intent._look import Eyes, Seeing
+from surgeval.protocols.intent._look import Eyes, Picture, Seeing
 
 LOCAL = importlib.util.find_spec("transformers") is not None and importlib.util.find_spec("torch") is not None
 FIXATIONS = [{"t": 2.0, "x": 0.2, "y": 0.5, "duration": 1.0}, {"t": 3.5, "x": 0.8, "y": 0.5, "duration": 2.5}]
@@ -41,9 +41,7 @@ def write(folder: Path, **media: dict[str, Any]) -> OpenedItems:
     return open_items(folder)
 
 
-def look(
-    items: OpenedItems, name: str, condition: str, gaze: GazeMode = "mark", **shown: Any
-) -> tuple[ShownFrame, ...]:
+def look(items: OpenedItems, name: str, condition: str, gaze: GazeMode = "mark", **shown: Any) -> tuple[Picture, ...]:
     seeing = Seeing(Shown(**({"longest_edge": 1024, "quality": 90} | shown)), gaze)
     return Eyes(items.dataset, items.items, seeing)(posed(items.by_id[name], condition))
 
