@@ -130,10 +130,6 @@ class Generative(Protocol):
         """The same model elsewhere."""
         ...
 
-    def word(self, token: int) -> str:
-        """What a token of a question or a reply stands for."""
-        ...
-
     def reply(
         self, images: Sequence[Sequence[Picture]], texts: Sequence[str], max_tokens: int = 128
     ) -> list[Generated]:

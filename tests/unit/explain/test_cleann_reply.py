@@ -22,6 +22,7 @@ from surgeval.explain.cleann import (
     tally,
 )
 from surgeval.models import open_generative
+from surgeval.models._llava import Llava
 
 SPAN = (3, 19)
 
@@ -78,6 +79,7 @@ def test_blind_explanations_reach_chance() -> None:
 
 def test_a_model_reply_becomes_graphs_and_a_picture(tmp_path: Path) -> None:
     model = open_generative(str(write_llava(tmp_path)))
+    assert isinstance(model, Llava)
     frame = np.random.default_rng(0).integers(0, 256, (90, 160, 3)).astype(np.uint8)
     (reply,) = model.reply([[frame]], ["What surgical tools do you see?"], max_tokens=3)
     graphs = reply_graphs(model, [frame], reply, CausalSettings(alpha=0.05), tokens=[0, len(reply.tokens) - 1])

@@ -18,6 +18,7 @@ from surgeval.explain import token_maps
 from surgeval.explain.heatmaps import method_for
 from surgeval.metrics.grounding import Match, triplet_match
 from surgeval.models import Generative
+from surgeval.protocols.surgxbench._causal import causal_cases
 from surgeval.protocols.surgxbench._frames import PreparedFrame
 from surgeval.protocols.surgxbench._hide import hidden_images
 from surgeval.protocols.surgxbench._instruments import named_cases, to_device
@@ -145,6 +146,9 @@ class Asked:
         best = [row[0] if row else None for row in named]
         yield from named_cases(seen, self.space.instruments, named, maps, scores, best, effects, self.settings)
         yield from (reply_case(one, self.tools, answer) for one, answer in zip(seen, answers, strict=True))
+        if self.settings.causal is not None:
+            names, batch = self.space.instruments, self.settings.batch
+            yield from causal_cases(self.net, seen, pixels, answers, names, self.settings.causal, batch)
 
     def _triplets(self, seen: Sequence[PreparedFrame], pixels: torch.Tensor) -> Iterator[Case]:
         answers: list[Answer[Triplet]] = self._asked(pixels, self.triplets)

@@ -24,11 +24,12 @@ from surgeval.explain.cleann import (
     tally,
 )
 from surgeval.models import Generated, Generative, open_generative
+from surgeval.protocols.surgxbench._causal import padding_tokens
 from surgeval.protocols.surgxbench._panels import enlarged
 from surgeval.protocols.surgxbench._pictured import Pictured
 from surgeval.protocols.surgxbench._single import read_pixels
 
-__all__ = ["Corners", "ExplainedCauses", "explain_causes", "padding_tokens"]
+__all__ = ["Corners", "ExplainedCauses", "explain_causes"]
 
 Corners = tuple[float, float, float, float]
 _MOST_TOKENS = 10  # rows of a picture: of a longer reply the first are drawn
@@ -99,12 +100,6 @@ def explain_causes(
     )
 
 
-def padding_tokens(reply: Generated, seen: Bools) -> list[int]:
-    """Positions of the image tokens that show nothing of the frame; `seen` is a grid."""
-    first, _ = reply.image_span
-    return (first + np.flatnonzero(~seen)).tolist()
-
-
 def _row(question: str, reply: Generated, graph: HeadGraph, near: Bools, seen: Bools) -> tuple[object, ...]:
     counted: Tally = tally(graph.explanation, graph.nodes, reply.image_span[0], near, seen)
     return (
@@ -119,7 +114,8 @@ def _drawn(
 ) -> Image:
     tokens = (*reply.prompt, *reply.tokens)
     text = {node for row in graphs for graph in row for node in graph.nodes.text}
-    words = {position: net.word(tokens[position]) for position in text}
+    spell = getattr(net, "word", lambda _token: "")  # a model of another package may not tell
+    words = {position: str(spell(tokens[position])) for position in text}
     more = len(reply.tokens) - len(graphs)
     title = f"{question.partition(chr(10))[0]} → {reply.text}" + (f" ({more} more tokens)" if more > 0 else "")
     return draw_graphs(shown, graphs, words, reply.words, title)

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal
 
 from surgeval.errors import BadInput
+from surgeval.explain.cleann import CausalSettings
 from surgeval.explain.heatmaps import Method
 from surgeval.explain.motion import FLOOR, MotionSettings
 
@@ -61,6 +62,7 @@ class SurgXSettings:
     occlusion: bool = True
     curves: int = 24  # frames for deletion and insertion curves, over all videos; 0 for none
     sanity: int = 8  # frames for the randomisation checks; 0 for none
+    causal: CausalSettings | None = field(default_factory=CausalSettings)  # of the names in a reply; None for none
     max_tokens: int = 128  # of a reply, at most, where the model answers in words
     every: int = 1  # use every n-th labelled frame of a video
     seed: int = 0
@@ -124,6 +126,6 @@ _OF_PROFILE: Mapping[str, SurgXSettings] = {
     "surgxbench": SurgXSettings(),
     # Seed 000: one predicted class, a fixed threshold on the scaled map, all class combinations, one prompt.
     "early": SurgXSettings(
-        profile="early", region="fixed", predict="argmax", pool="all", top_k=1, occlusion=False, curves=0
+        profile="early", region="fixed", predict="argmax", pool="all", top_k=1, occlusion=False, curves=0, causal=None
     ),
 }

@@ -42,7 +42,7 @@ WordsName: TypeAlias = Literal["mean", "first", "max"]  # how the maps of a name
 @grouped(
     {
         MAPS: "method order start_layer score_scale words geometry keep_top literal grounded_at",
-        SCORING: "profile delta over pool top_k curves sanity occlusion resamples seed",
+        SCORING: "profile delta over pool top_k curves sanity occlusion causal resamples seed",
         MOTION: "flow flow_gap flow_source fit",
         READING: "video boxes mapping format labels",
         RUNNING: "batch threads dtype max_tokens gallery name",
@@ -100,6 +100,9 @@ def run(
     occlusion: Annotated[
         bool | None, typer.Option("--occlusion/--no-occlusion", help="Hide regions and ask again.")
     ] = None,
+    causal: Annotated[
+        bool, typer.Option("--causal/--no-causal", help="Causal graphs of the names in a reply in words.")
+    ] = True,
     split: Annotated[str | None, typer.Option("--split", help="Only the videos of this split.")] = None,
     video: Annotated[list[str] | None, typer.Option("--video", help="Only this video (repeatable).")] = None,
     every: Annotated[int, typer.Option("--every", min=1, help="Look at every n-th labelled frame only.")] = 1,
@@ -150,7 +153,7 @@ def run(
         chosen = heatmap_method(method, order, start_layer, score_scale, words)
         settings = _settings(profile, given, {
             "method": chosen, "max_tokens": max_tokens, "geometry": geometry, "positive": not literal, "seed": seed,
-            "batch": batch, "threads": threads, "every": every,
+            "batch": batch, "threads": threads, "every": every, **({} if causal else {"causal": None}),
         })  # fmt: skip
         done = run_surgxbench(
             data, model, out=out, settings=settings, split=split, videos=tuple(video or ()), format=format,
@@ -245,6 +248,7 @@ def _print(scores: SurgXScores, page: Path) -> None:
     for key, columns in (("classes", ("class", "frames", "predicted", "f1", "tp_ac", "tp_chance", "tp_lift", "fp_ac")),
                          ("matches", ("match", "triplets", "share", "ras", "chance")),
                          ("replies", ("question", "replies", "names", "unparsed", "naming_nothing", "cut_off")),
+                         ("causal", ("named", "names", "of_image", "near", "near_chance", "near_lift")),
                          ("table1", ("video", "frames", "ac", "aa", "chance")),
                          ("table2", ("video", "frames", "ars", "valid", "zero"))):  # fmt: skip
         if key in scores.tables:

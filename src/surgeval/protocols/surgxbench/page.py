@@ -78,6 +78,7 @@ def surgxbench_sections(scores: Sequence[SurgXScores], figures: Mapping[str, Plo
         Section("Right for the right reason?", "Every prediction is right or wrong, and its map lies on an instrument "
                 "or not. Right and ungrounded is right for the wrong reason.",
                 figures=_plots(figures, "four_way"), tables=own(scores, "four_way")),
+        Section("What do its words hang on?", _causes(scores), tables=own(scores, "causal")),
         Section("Reference maps", "The same metrics for maps made without a model. A model worth explaining beats "
                 "uniform and centre.", tables=own(scores, "references")),
         Section("Triplets", _triplets(scores),
@@ -175,6 +176,21 @@ def _replies(scores: Sequence[SurgXScores]) -> str:
     )
     lines = [f"Asked: {text}".replace("\n", " / ") for text in dict.fromkeys(texts)]
     return "\n\n".join([told, *lines]) if asked else ""
+
+
+def _causes(scores: Sequence[SurgXScores]) -> str:
+    """How explaining tokens were found, where a run has them."""
+    chosen = next((one.settings.get("causal") for one in scores if "causal" in one.made), None)
+    if not isinstance(chosen, Mapping):
+        return ""
+    return (
+        f"For every token that names an instrument a causal graph is learned from the attention of the "
+        f"{chosen.get('heads')} heads that look most at the image (CLEANN, learner {chosen.get('learner')}, radius "
+        f"{chosen.get('radius')}). Tokens that explain the name are of the image or of the text. An image token is "
+        f"near when its patch touches a box grown by {chosen.get('margin')} patches; chance is the share of the tokens "
+        "the model was shown that are. A graph tells what goes with what in attention, not what the answer would be "
+        "without it: hiding regions does (Occlusion)."
+    )
 
 
 def _triplets(scores: Sequence[SurgXScores]) -> str:

@@ -17,6 +17,7 @@ from surgeval.metrics.grounding import FLAGS, prediction_sets
 from surgeval.pages import Evidence
 from surgeval.protocols.contract import Headline, RunResult
 from surgeval.protocols.surgxbench import tables
+from surgeval.protocols.surgxbench._causal_table import CAUSAL_SCHEMA, causal_table
 from surgeval.protocols.surgxbench._item import NO_EXTRAS, Extras, Item
 from surgeval.protocols.surgxbench._numbers import LABELS, headline_numbers, headlines_of
 from surgeval.protocols.surgxbench._stored import load_page
@@ -42,6 +43,7 @@ _SCHEMA: dict[str, pl.DataType] = {
     "asked": pl.String(), "reply": pl.String(), "named": pl.Int64(), "unparsed": pl.Int64(),
     "unparsed_words": pl.String(), "finished": pl.Boolean(), "tokens": pl.Int64(),
     "id": pl.String(), "cluster": pl.String(), "status": pl.String(), "reason": pl.String(),
+    **CAUSAL_SCHEMA,
     **{f"match_{name}": pl.Boolean() for name in ("instrument", "verb", "target", "triplet")},
     **{f"kept_{name}": pl.Boolean() for name in CONTROLS},
     **{f"change_{name}": pl.Float64() for name in CONTROLS},
@@ -259,6 +261,7 @@ def _scores(name: str, record: RunRecord, cases: pl.DataFrame, resamples: int, s
             made["occlusion_triplets"] = tables.occlusion_table(cases, "triplets")
     made["replies"] = tables.reply_table(cases)
     made["unparsed"] = tables.unparsed_table(cases)
+    made["causal"] = causal_table(cases)
     made["flags"] = _flag_table(cases)
     kept = {key: table for key, table in made.items() if not table.is_empty()}
     numbers = headline_numbers(cases)

@@ -18,6 +18,7 @@ __all__ = [
     "CONTROLS", "FOUR", "MOTION_FLAGS", "NOTHING", "REFERENCES", "RIGHT", "USED", "classes_table", "count_of",
     "curves_table", "early_instruments", "early_triplets", "four_way_table", "grounding_ratios", "masked",
     "match_table", "occlusion_table", "reference_table", "reply_table", "sanity_table", "unparsed_table", "video_table",
+    "wide_row",
 ]  # fmt: skip
 
 MOTION_FLAGS = (
@@ -73,7 +74,7 @@ def grounding_ratios(where: pl.Expr) -> dict[str, Ratio]:
     }
 
 
-def _wide(first: Mapping[str, object], found: Mapping[str, Interval]) -> dict[str, object]:
+def wide_row(first: Mapping[str, object], found: Mapping[str, Interval]) -> dict[str, object]:
     """One row: the fields given, then estimate, low and high of each number."""
     row = dict(first)
     for name, interval in found.items():
@@ -95,7 +96,7 @@ def classes_table(cases: pl.DataFrame, classes: tuple[str, ...]) -> pl.DataFrame
             by_class[name] = wanted
         counts = rows.filter(here)
         made.append(
-            _wide(
+            wide_row(
                 {"class": name, "frames": int(counts["present"].sum()), "predicted": int(counts["predicted"].sum()),
                  "excluded": counts.filter(pl.col("predicted") & ~USED).height},
                 ratios(rows, wanted),
@@ -104,7 +105,7 @@ def classes_table(cases: pl.DataFrame, classes: tuple[str, ...]) -> pl.DataFrame
     if by_class:
         macro = {key: [wanted[key] for wanted in by_class.values()] for key in next(iter(by_class.values()))}
         made.append(
-            _wide(
+            wide_row(
                 {"class": "mean", "frames": int(rows["present"].sum()), "predicted": int(rows["predicted"].sum()),
                  "excluded": rows.filter(pl.col("predicted") & ~USED).height},
                 ratios(rows, macro),
@@ -129,7 +130,7 @@ def four_way_table(cases: pl.DataFrame, classes: tuple[str, ...]) -> pl.DataFram
         here = pl.lit(True) if name == "all" else pl.col("class") == name
         wanted = {cell: share_of(pl.col("cell") == cell, here) for cell in FOUR_WAY}
         found = ratios(rows, wanted)
-        made.append(_wide({"class": name, "predictions": rows.filter(here).height}, found))
+        made.append(wide_row({"class": name, "predictions": rows.filter(here).height}, found))
     return pl.DataFrame(made, infer_schema_length=None)
 
 
@@ -151,7 +152,7 @@ def reference_table(cases: pl.DataFrame) -> pl.DataFrame:
         wanted = _with_lift("ac", ("aa", "chance", "ras", "ras_chance", "area"), use)
         found = ratios(rows, wanted)
         counts = {"rows": rows.filter(use).height, "excluded": rows.filter(here & ~USED).height}
-        made.append(_wide({"map": name, **counts}, found))
+        made.append(wide_row({"map": name, **counts}, found))
     return pl.DataFrame(made, infer_schema_length=None)
 
 
@@ -165,7 +166,7 @@ def match_table(cases: pl.DataFrame) -> pl.DataFrame:
         wanted = {"share": share_of(here, pl.lit(True)), **_with_lift("ras", ("chance", "area"), use)}
         found = ratios(rows, wanted)
         made.append(
-            _wide({"match": level, "triplets": matched, "excluded": rows.filter(here & ~USED).height,
+            wide_row({"match": level, "triplets": matched, "excluded": rows.filter(here & ~USED).height,
                    "ras_is": "global, mean of the prompts" if level == "missed" else "local"}, found)
         )  # fmt: skip
     return pl.DataFrame(made, infer_schema_length=None)
@@ -198,7 +199,7 @@ def occlusion_table(cases: pl.DataFrame, task: str) -> pl.DataFrame:
         if name in ("random", "boxes_moved"):
             del wanted["lost_more_than_elsewhere"]  # these are the other places
         found = ratios(rows, wanted)
-        made.append(_wide({"hidden": title, "predictions": rows.filter(there).height}, found))
+        made.append(wide_row({"hidden": title, "predictions": rows.filter(there).height}, found))
     return pl.DataFrame(made, infer_schema_length=None)
 
 
@@ -216,7 +217,7 @@ def reply_table(cases: pl.DataFrame) -> pl.DataFrame:
         }
         own = rows.filter(here)
         counts = {"question": asked, "replies": own.height, "names": int(own["named"].sum())}
-        made.append(_wide(counts, ratios(rows, wanted)))
+        made.append(wide_row(counts, ratios(rows, wanted)))
     return pl.DataFrame(made, infer_schema_length=None)
 
 
@@ -237,7 +238,7 @@ def curves_table(cases: pl.DataFrame) -> pl.DataFrame:
         return pl.DataFrame()
     names = ("deletion", "insertion", "deletion_random", "insertion_random")
     found = ratios(rows, {name: ratio_of_sums(f"{name}_area", pl.lit(True), ANY) for name in names})
-    return pl.DataFrame([_wide({"frames": rows.height}, found)])
+    return pl.DataFrame([wide_row({"frames": rows.height}, found)])
 
 
 def sanity_table(cases: pl.DataFrame) -> pl.DataFrame:
@@ -247,7 +248,7 @@ def sanity_table(cases: pl.DataFrame) -> pl.DataFrame:
     for check, step in rows.select("check", "step").unique(maintain_order=True).iter_rows():
         here = (pl.col("check") == check) & (pl.col("step") == step)
         found = ratios(rows, {"correlation": ratio_of_sums("correlation", here, EITHER_WAY)})
-        made.append(_wide({"check": check, "step": step, "frames": rows.filter(here).height}, found))
+        made.append(wide_row({"check": check, "step": step, "frames": rows.filter(here).height}, found))
     return pl.DataFrame(made, infer_schema_length=None)
 
 
@@ -279,7 +280,7 @@ def early_instruments(cases: pl.DataFrame) -> pl.DataFrame:
             part,
             {name: ratio_of_sums(name, USED) for name in ("ac", "aa", "chance", "area")},
         )  # fmt: skip
-        made.append(_wide({"video": video or "overall", "frames": part.height,
+        made.append(wide_row({"video": video or "overall", "frames": part.height,
                            "excluded": part.filter(~USED).height}, found))  # fmt: skip
     return pl.DataFrame(made, infer_schema_length=None)
 
@@ -302,6 +303,6 @@ def early_triplets(cases: pl.DataFrame) -> pl.DataFrame:
                for name in ("instrument", "verb", "target", "triplet")},
         }  # fmt: skip
         found = ratios(part, wanted)
-        made.append(_wide({"video": video or "overall", "frames": part.height,
+        made.append(wide_row({"video": video or "overall", "frames": part.height,
                            "excluded": part.filter(pl.col("valid") & ~USED).height}, found))  # fmt: skip
     return pl.DataFrame(made, infer_schema_length=None)
