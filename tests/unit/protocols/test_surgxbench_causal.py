@@ -100,7 +100,8 @@ def test_a_wrong_name_is_measured_on_any_instrument_and_nothing_annotated_is_lef
 
 
 def test_the_table_keeps_right_and_wrong_names_apart_and_compares_with_chance() -> None:
-    row = {"task": "causal", "causal_graphs": 5, "causal_stopped": 0, "causal_sink": 0.1}
+    row = {"task": "causal", "causal_graphs": 5, "causal_stopped": 0, "causal_sink": 0.1, "causal_attended": 20,
+           "causal_attended_near": 6}  # fmt: skip
     rows = [
         row | {"cluster": f"v{k}", "present": True, "causal_tokens": 10, "causal_image": 5, "causal_near": 4,
                "causal_expected": 1.0} for k in range(8)
@@ -112,6 +113,7 @@ def test_the_table_keeps_right_and_wrong_names_apart_and_compares_with_chance() 
     right, wrong = table.rows(named=True)
     assert (right["names"], right["graphs"], right["explaining_tokens"]) == (8, 40, 80)
     assert (right["of_image"], right["near"], right["near_chance"], right["near_lift"]) == (0.5, 0.8, 0.2, 4.0)
+    assert right["near_attended"] == 0.3
     assert right["near_above_chance"] == pytest.approx(0.6)
     assert right["near_above_chance_low"] > 0.3
     assert (wrong["of_image"], wrong["near"]) == (0.25, None)
