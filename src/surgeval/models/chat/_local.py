@@ -78,7 +78,7 @@ class LocalChat:
         self._identity = f"hf {_fingerprint(self._path)} max_tokens={max_tokens}"
 
     def _cpu_dtype(self) -> Any:
-        """Half precision as stored is slow and coarse on a CPU: small models are computed in full, large in bfloat16."""
+        """Half precision is slow and coarse on a CPU: small models are computed in full, large ones in bfloat16."""
         if self._model.dtype != self._torch.float16:
             return self._model.dtype
         return self._torch.float32 if self._model.num_parameters() < _SMALL else self._torch.bfloat16
