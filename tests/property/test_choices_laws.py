@@ -99,22 +99,11 @@ def test_scraps_of_answers_never_raise(scraps: list[str], options: list[str]) ->
     assert choice.strict in (None, choice.index)
 
 
-HOSTILE = [
-    *("answer ", "the answer is ", "A", "(", "((((A", "\\boxed{", '{"answer":', '{"a":', " ", "\n", "\t \n", "not "),
-    *("A or ", "option ", "the answer that ", "I cannot ", "hook ", "clip ", "hook, ", "<answer>", "*_", "\u200b"),
-    *("é", "Ⓐ", "A. ", "answer: \n", "if "),
-]
+HOSTILE = ["((((A", "A or ", "the answer is ", "\\boxed{", '{"a":', " \t\n", "hook, not ", "<answer>", "Ⓐ", "I cannot "]
 
 
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_hostile_replies_of_100_kb_take_linear_time(piece: str) -> None:
-    options = list(WORDS)
-
-    def seconds(size: int) -> float:
-        reply = piece * (size // len(piece))
-        start = time.process_time()
-        read_choice(reply, options)
-        return time.process_time() - start
-
-    seconds(1_000)  # warm
-    assert seconds(100_000) < 2.0
+    start = time.process_time()
+    read_choice(piece * (100_000 // len(piece)), WORDS)
+    assert time.process_time() - start < 6.0  # 0.1 to 0.7 s on an idle core; quadratic time would be minutes

@@ -16,7 +16,7 @@ from transformers import LlavaForConditionalGeneration, LlavaProcessor, PreTrain
 from transformers.models.llava.image_processing_pil_llava import LlavaImageProcessorPil
 
 from surgeval.errors import SurgevalError
-from surgeval.models import Generative, open_contrastive, open_generative, open_model
+from surgeval.models import Generative, check_model, open_contrastive, open_generative, open_model
 
 ASKED = ["What surgical tools do you see?", "What tools do you see? Choose from: grasper, hook", "hook"]
 
@@ -194,3 +194,12 @@ def test_words_that_the_tokenizer_does_not_know_are_told_as_they_stand(folder: P
     model: Any = open_generative(folder)
     assert model.unknown(ASKED) == ()  # "see?" is one word here, "see" alone would be none
     assert model.unknown(["a hook or a laser", "a laser"]) == ("or", "laser")
+
+
+def test_check_asks_one_question_and_says_what_is_missing(folder: Path, tmp_path: Path) -> None:
+    found = check_model(folder)
+    assert found.usable and found.family == "llava" and found.explains == "token-gradcam"
+    broken = write_llava(tmp_path / "broken")
+    (broken / "chat_template.jinja").unlink()
+    (problem,) = check_model(broken).problems
+    assert "found no chat template" in problem

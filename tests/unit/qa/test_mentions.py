@@ -217,7 +217,7 @@ def test_any_text_can_be_searched(text: str) -> None:
         assert len(said.spans) == len(said.classes)
 
 
-@pytest.mark.parametrize("piece", ["hook ", "not hook, ", "grasper and ", "no ", "a b c\n", "by the hook ", "bag "])
+@pytest.mark.parametrize("piece", ["hook ", "not hook, ", "grasper and ", "a b c\n", "by the hook "])
 def test_long_texts_take_linear_time(piece: str) -> None:
     text = piece * (30_000 // len(piece))
     start = time.process_time()

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import time
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.unit.questions.sound import BREECH, MAMMOGRAM, OPERATION, SKILLS, XRAY, question, reply
 
-from surgeval.questions import Draft, Rules, SourceRecord, read_drafts, templates
+from surgeval.questions import Draft, Rules, SourceRecord, UnreadableReply, read_drafts, templates
 from surgeval.questions.checks import CHECKS, Facts, check_batch, check_names, check_question, check_set, longest_bias
 
 RECORDS = {"open_surgery": OPERATION, "perceptual_trap": OPERATION, "cognitive_trap": OPERATION, "chest_xray": XRAY,
@@ -49,6 +53,9 @@ FAULTS: list[tuple[str, str, dict[str, object]]] = [
     ("no-coordinates", "open_surgery", {"question": "What do I see at (0.62, 0.41)?"}),
     ("no-coordinates", "open_surgery", {"question": "What do I see at gaze point 3?"}),
     ("no-coordinates", "open_surgery", {"question": "What do I see at fixation two, that is fixation #2?"}),
+    ("no-coordinates", "open_surgery", {"question": "What do I see during fixation 3?"}),
+    ("no-coordinates", "open_surgery", {"question": "What do I see .62 of the width away?"}),
+    ("no-coordinates", "open_surgery", {"question": "What do I see 120 px from here?"}),
     ("no-coordinates", "open_surgery", {"question": "What do I see at ｘ＝０.６２?"}),
     ("no-coordinates", "open_surgery", {"question": "What do I see 62% from the left?"}),
     ("no-coordinates", "open_surgery", {"options": options("at y: 0.4", *FIVE[1:])}),
@@ -225,3 +232,33 @@ def test_rules_without_demands_ask_nothing_special() -> None:
     draft = Draft("relative", "What do I see on the left?", ("the hook", "the clip"), (0,))
     assert check_question(draft, Rules()) == []
     assert len(SKILLS) == 6
+
+
+@pytest.mark.parametrize(
+    "text", ["1" * 4000, "1," * 2000, "x " * 2000, "(" * 4000, "the " * 1000, "no " * 1300, ". " * 2000]
+)
+def test_no_text_makes_a_check_slow(text: str) -> None:
+    draft = Draft(
+        "relative", text, tuple(f"{text}{k}" for k in range(8)), (0,), ("visible",) * 8, (text,) * 8, "perceptual"
+    )
+    started = time.process_time()
+    for template in templates().values():
+        check_question(draft, template.rules, Facts.of(OPERATION))
+    assert time.process_time() - started < 3  # a third of a second on one core; 150 before numbers were bounded
+
+
+VALUES = st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.lists(st.text(max_size=3), max_size=2)
+OPTION = VALUES | st.fixed_dictionaries({}, optional={"text": VALUES, "label": VALUES, "reason": VALUES})
+QUESTION = st.fixed_dictionaries(
+    {"skill": VALUES, "question": VALUES, "options": VALUES | st.lists(OPTION, max_size=3)},
+    optional={"answer": VALUES, "source": OPTION, "habit": VALUES, "gaze_dependent": VALUES},
+)
+
+
+@given(VALUES | QUESTION)
+def test_whatever_a_generator_replies_is_questions_or_a_sentence(value: object) -> None:
+    text = json.dumps({"questions": [value]})
+    for template in (templates()["open_surgery"], templates()["perceptual_trap"]):
+        with contextlib.suppress(UnreadableReply):
+            for draft in read_drafts(text, template):
+                check_question(draft, template.rules, Facts.of(OPERATION), options=5)

@@ -87,8 +87,8 @@ TAG = re.compile(
     re.I,
 )
 SUBJECT = re.compile(
-    rf"(?:\b{_LABEL} ?:? ?{OPEN}[A-Z]|(?<!\w)[(\[\"'][A-Z]"
-    rf"|(?<![\w'’-])[A-Z])(?![\w'’-]\w)(?!\w){CLOSE}"
+    rf"(?:\b{_LABEL} ?:? ?{OPEN}[A-Za-z]|(?<!\w)[{OPENING}][A-Za-z]"
+    rf"|(?<![\w'’-])[A-Za-z])(?![\w'’-]\w)(?!\w){CLOSE}"
 )
 _FILLER = _any(
     "the, clearly, definitely, most likely, likely, probably, indeed, therefore, thus, still, only, one, single, a",

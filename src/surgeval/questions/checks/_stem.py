@@ -15,17 +15,18 @@ _OTHERS = re.compile(
     r"(?:is|was|has|should|must|needs?|will|does|wants?|looks?)\b",
     re.IGNORECASE,
 )
-_NUMBER = r"[+-]?(?:\d+(?:[.,]\d+)?|[.,]\d+)"
-_DIGIT_WORD = r"(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten)"
+_NUMBER = r"(?<![\d.,])[+-]?(?:\d{1,9}(?:[.,]\d{1,9})?|[.,]\d{1,9})"  # bounded: a reply may be one long number
+_DIGIT_WORD = r"(?:\d{1,9}|one|two|three|four|five|six|seven|eight|nine|ten)"
 _PLACE = r"(?:frame|image|picture|screen|view|width|height|left|right|top|bottom|edge)"
 _COORDINATES = re.compile(
     rf"(?<!\d )\b[xy]\s*(?:[=:≈~]|is|at|of|coordinate)?\s*{_NUMBER}(?![\w])"  # x = 0.5, y 0.3
     rf"|[(\[]\s*{_NUMBER}\s*[,;]\s*{_NUMBER}\s*[)\]]"  # (0.4, 0.6)
     rf"|\b(?:gaze |fixation |eye )?points?\s*(?:#|no\.?|number|index)?\s*{_DIGIT_WORD}\b"
-    rf"|\b(?:fixations?|gaze)\s*(?:#|no\.?|number|index|sample)\s*{_DIGIT_WORD}\b|\bfixations?\s+\d+\b"
+    rf"|\b(?:fixations?|gaze)\s*(?:#|no\.?|number|index|sample)\s*{_DIGIT_WORD}\b|\bfixations?\s+\d{{1,9}}\b"
     r"|\bcoordinates?\b|\bnormali[sz]ed (?:position|location)"
     rf"|{_NUMBER}\s*(?:px|pixels?)\b"
-    rf"|(?:{_NUMBER}\s*(?:%|percent)|0?[.,]\d+)\s*(?:of|from|along|across|down)\s+(?:the\s+)?(?:\w+\s+)?{_PLACE}\b",
+    rf"|(?:{_NUMBER}\s*(?:%|percent)|(?<![\d.,])0?[.,]\d{{1,9}})\s*(?:of|from|along|across|down)\s+"
+    rf"(?:the\s+)?(?:\w+\s+)?{_PLACE}\b",
     re.IGNORECASE,
 )
 _WHERE = re.compile(
