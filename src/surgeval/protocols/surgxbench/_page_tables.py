@@ -56,7 +56,7 @@ _OVERVIEW = ("accuracy", "tp_ac", "tp_chance", "tp_lift", "tp_aa", "tp_aa_chance
              "grounded_when_right", "lost_attended_minus_random", "lost_boxes_minus_moved", "triplet_named",
              "triplet_ras", "triplet_ras_chance", "ars", "ars_valid")  # fmt: skip
 _SCORES = ("precision", "recall", "f1", "lift", "tp_lift", "fp_lift", "correlation", "change", "change_if_kept",
-           "near_lift", "deletion", "insertion", "deletion_random", "insertion_random")  # fmt: skip
+           "deletion", "insertion", "deletion_random", "insertion_random")  # fmt: skip
 _HEADINGS = {
     "valid": "V/T", "zero": "Z/V", "ras_is": "RAS is", "area": "|A|/HW", "ras_chance": "chance (RAS)",
 }  # fmt: skip
