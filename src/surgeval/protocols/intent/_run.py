@@ -99,7 +99,7 @@ def run_intent(
     ...         "skill": "absolute", "question": "Where is it?", "options": ["left", "right"], "answer": 1}
     >>> _ = (folder / "items.jsonl").write_text(json.dumps(item))
     >>> run_intent(folder, "oracle", folder / "run", progress=False)
-    IntentRun of oracle: 1 ok
+    IntentRun of oracle: 1 answered
     """
     _check(concurrency, limit, invalid)
     chosen = tuple(name for name in INTERVENTIONS if name in set(interventions))

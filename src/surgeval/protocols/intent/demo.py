@@ -7,6 +7,7 @@ looks at nothing and passes every cognitive trap.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,10 +56,16 @@ def chapter(demo: Demo) -> Chapter:
 
 
 def _embedded() -> tuple[str, ...]:
-    """Those of the models that this installation holds."""
-    from surgeval.models import EMBEDDED
+    """Those of the models whose weights this installation holds."""
+    from surgeval.errors import BadInput
+    from surgeval.models import embedded_folder
 
-    return tuple(name for name in MODELS if name in EMBEDDED)
+    held = []
+    for name in MODELS:
+        with suppress(BadInput):
+            embedded_folder(name)
+            held.append(name)
+    return tuple(held)
 
 
 def _table(scores: Mapping[str, IntentScores]) -> pl.DataFrame:

@@ -248,7 +248,7 @@ def _print(scores: SurgXScores, page: Path) -> None:
     for key, columns in (("classes", ("class", "frames", "predicted", "f1", "tp_ac", "tp_chance", "tp_lift", "fp_ac")),
                          ("matches", ("match", "triplets", "share", "ras", "chance")),
                          ("replies", ("question", "replies", "names", "unparsed", "naming_nothing", "cut_off")),
-                         ("causal", ("named", "names", "of_image", "near", "near_chance", "near_lift")),
+                         ("causal", ("named", "names", "of_image", "near", "near_attended", "near_chance")),
                          ("table1", ("video", "frames", "ac", "aa", "chance")),
                          ("table2", ("video", "frames", "ars", "valid", "zero"))):  # fmt: skip
         if key in scores.tables:

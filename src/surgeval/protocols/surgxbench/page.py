@@ -188,8 +188,9 @@ def _causes(scores: Sequence[SurgXScores]) -> str:
         f"{chosen.get('heads')} heads that look most at the image (CLEANN, learner {chosen.get('learner')}, radius "
         f"{chosen.get('radius')}). Tokens that explain the name are of the image or of the text. An image token is "
         f"near when its patch touches a box grown by {chosen.get('margin')} patches; chance is the share of the tokens "
-        "the model was shown that are. A graph tells what goes with what in attention, not what the answer would be "
-        "without it: hiding regions does (Occlusion)."
+        "the model was shown that are, and near attended is the share of the image tokens in the graphs that are: what "
+        "attention alone gives. A graph tells what goes with what in attention, not what the answer would be without "
+        "it: hiding regions does (Occlusion)."
     )
 
 
