@@ -87,18 +87,14 @@ def _untrained(folder: Path) -> Path:
     return folder
 
 
-def test_an_untrained_model_gets_no_support(
-    looks: dict[tuple[str, str], SurgXScores], once: Once, tmp_path: Path
-) -> None:
-    """The planted verdicts of a run, not of made-up numbers: all three see the same frames."""
-    looked = {model: looks[model, "by_instrument"].verdict() for model in (CLIP, SHORTCUT)}
+@pytest.mark.usefixtures("looks")
+def test_an_untrained_model_gets_no_support(once: Once, tmp_path: Path) -> None:
+    """The verdict of a run, not of made-up numbers: it sees the frames of the two that are trained."""
     data = once("planted", Path.mkdir) / "by_instrument"
     settings = SurgXSettings(tasks=("instruments",), curves=0, sanity=0, occlusion=True)
     run_surgxbench(data, str(_untrained(tmp_path / "clip")), out=tmp_path / "run", settings=settings, progress=False)
     untrained = load_surgxbench(tmp_path / "run", resamples=200).verdict()
     assert untrained is not None and untrained.grade in ("not shown", "contradicted")
-    assert looked[CLIP] is not None and looked[CLIP].grade.startswith("supported")
-    assert looked[SHORTCUT] is not None and not looked[SHORTCUT].grade.startswith("supported")
 
 
 def _pair(looks: dict[tuple[str, str], SurgXScores], number: str) -> tuple[Interval, Interval]:
