@@ -89,9 +89,9 @@ def surgxbench_sections(scores: Sequence[SurgXScores], figures: Mapping[str, Plo
                 figures=_plots(figures, "occlusion", "curve"),
                 tables=own(scores, "occlusion", "occlusion_triplets", "curves"), paired=True),
         Section("Before and after hiding", "Frames with a complete triplet match, whole and with the attended region "
-                "hidden, each with its top prompts. A prompt is marked by the best match that it has with a labelled "
-                "triplet: ✓ IVT all of it, IV instrument and verb, IT instrument and target, I the instrument only, "
-                "none not even that.", cards=hiding_cards(scores)),
+                "hidden, each with its top prompts, or with what was said. Each is marked by its best match with a "
+                "labelled triplet: ✓ IVT all of it, IV instrument and verb, IT instrument and target, I the instrument "
+                "only, none not even that.", cards=hiding_cards(scores)),
         Section("Is the map a property of the model?", "Shuffling the weights from the output down must change the "
                 "map, and so should another prompt. A correlation that stays near 1 says that the map shows the "
                 "image.", figures=_plots(figures, "sanity"), tables=own(scores, "sanity")),
@@ -133,7 +133,7 @@ def _why_lost(one: SurgXScores) -> str:
 def _differing(scores: Sequence[SurgXScores]) -> list[str]:
     """What else than the model differs between runs; the kind of heatmap follows from the model."""
     known = [{**one.settings, "dataset": one.record.manifest.dataset} for one in scores]
-    names = sorted(set().union(*known) - {"method", "dtype", "tasks", "questions", "max_tokens"})
+    names = sorted(set().union(*known) - {"method", "dtype", "tasks", "questions", "max_tokens", "causal"})
     # A run without triplets found no motion: that is nothing to compare, not a difference.
     return [name for name in names if len({repr(one.get(name)) for one in known if one.get(name) != {}}) > 1]
 
