@@ -6,6 +6,8 @@ instrument does, tells them apart. Where the tint is random the shortcut collaps
 
 from __future__ import annotations
 
+import shutil
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -71,6 +73,28 @@ def worded(once: Once, looks: dict[tuple[str, str], SurgXScores]) -> SurgXScores
         torch.set_num_threads(threads)
 
     return load_surgxbench(once("worded", make) / "run", resamples=2000)
+
+
+def _untrained(folder: Path) -> Path:
+    """`phantom-clip` as it was before its training: the same towers, tokens and preparation, random weights."""
+    import torch
+    from transformers import CLIPConfig, CLIPModel
+
+    shutil.copytree(files("surgeval.models") / "weights" / "phantom-clip", folder)  # type: ignore[arg-type]
+    with torch.random.fork_rng():
+        torch.manual_seed(3)
+        CLIPModel(CLIPConfig.from_pretrained(folder)).save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.usefixtures("looks")
+def test_an_untrained_model_gets_no_support(once: Once, tmp_path: Path) -> None:
+    """The verdict of a run, not of made-up numbers: it sees the frames of the two that are trained."""
+    data = once("planted", Path.mkdir) / "by_instrument"
+    settings = SurgXSettings(tasks=("instruments",), curves=0, sanity=0, occlusion=True)
+    run_surgxbench(data, str(_untrained(tmp_path / "clip")), out=tmp_path / "run", settings=settings, progress=False)
+    untrained = load_surgxbench(tmp_path / "run", resamples=200).verdict()
+    assert untrained is not None and untrained.grade in ("not shown", "contradicted")
 
 
 def _pair(looks: dict[tuple[str, str], SurgXScores], number: str) -> tuple[Interval, Interval]:

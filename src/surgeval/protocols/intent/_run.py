@@ -18,7 +18,6 @@ import polars as pl
 from surgeval.asking import BLOCK, Answerer, Asking, Sampling, Shown, open_answerer, question_units
 from surgeval.engine import Manifest, RunSummary, Unit, fingerprint, run
 from surgeval.errors import BadInput, DataError, printable
-from surgeval.models import EMBEDDED, embedded_folder
 from surgeval.models.chat import ChatOptions, open_chat
 from surgeval.protocols.asked import AskedRun
 from surgeval.protocols.contract import refuse_dataset
@@ -155,8 +154,6 @@ def _open(
     kind, _, rest = model.partition(":")
     if kind == "replay" and rest:
         return Responses(rest)
-    if model in EMBEDDED:
-        model = f"hf:{embedded_folder(model)}"
     return open_answerer(
         model, partial(item_messages, gaze=gaze),
         lambda place: (open_items(place, media=False) if place else whole).learnable,

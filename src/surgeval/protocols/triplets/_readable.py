@@ -64,7 +64,8 @@ def readable_scores(scores: TripletScores) -> list[Readable]:
     ]
     tables += [Readable(name, title, _line(scores, scope)) for name, title, scope in lists if name in scores.sheets]
     if "association" in scores.sheets:
-        tables.append(Readable("association", "What became of every box", _association(scores.sheets["association"])))
+        outcomes = _association(scores.sheets["association"])
+        tables.append(Readable("association", "What became of every box, whatever its score", outcomes))
     if "videos" in scores.sheets:
         each = scores.sheets["videos"].sort("without", nulls_last=True)
         tables.append(Readable("videos", "Each video alone, and all the others without it", _rounded(each)))
