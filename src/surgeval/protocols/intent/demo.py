@@ -69,8 +69,8 @@ def ask(data: Path, name: str, out: Path, split: str | None) -> None:
         import torch
 
         torch.set_num_threads(1)
-    # Traps and twins alone tell the three apart; a study of your own deserves the interventions.
-    run_intent(data, name, out, interventions=(), split=split, pictures=PICTURES, progress=False)
+    # Enough to tell the three apart and to see what language alone answers; a study of your own deserves the rest.
+    run_intent(data, name, out, interventions=("text-only",), split=split, pictures=PICTURES, progress=False)
     write_page_of([load_intent(out)], out)
 
 
