@@ -20,7 +20,7 @@ from surgeval.engine import Manifest, RunSummary, Unit, fingerprint, run
 from surgeval.errors import BadInput, DataError, printable
 from surgeval.models import EMBEDDED, embedded_folder
 from surgeval.models.chat import ChatOptions, open_chat
-from surgeval.protocols.asked import AskedRun
+from surgeval.protocols.asked import AskedRun, check_limit
 from surgeval.protocols.contract import refuse_dataset
 from surgeval.protocols.intent._cases import load_intent_cases
 from surgeval.protocols.intent._conditions import (
@@ -46,7 +46,7 @@ from surgeval.protocols.pictures import PICTURES, save_pictures, side_by_side
 from surgeval.qa.chat import public_name
 from surgeval.records import IntentQuestion
 
-__all__ = ["IntentRun", "ask_items", "run_intent"]
+__all__ = ["MAX_TOKENS", "IntentRun", "ask_items", "run_intent"]
 
 _BESIDE = 4  # frames of an item that its kept picture shows
 MAX_TOKENS = 1024  # of a reply: a model may reason before it chooses
@@ -142,8 +142,7 @@ def run_intent(
 def _check(concurrency: int, limit: int | None, invalid: str) -> None:
     if not 1 <= concurrency <= BLOCK:
         raise BadInput(f"concurrency: found {concurrency}, expected 1 to {BLOCK}")
-    if limit is not None and limit < 1:
-        raise BadInput(f"limit: found {limit}, expected at least 1")
+    check_limit(limit)
     if invalid not in ("wrong", "drop"):
         raise BadInput(f"invalid: found {invalid!r}, expected wrong or drop")
 
