@@ -85,7 +85,7 @@ def address() -> Iterator[str]:
 
 
 def test_the_page_can_be_followed(
-    quick: Quick, small_phantom: Path, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    quick: Quick, small_phantom: Path, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, long: bool
 ) -> None:
     shutil.copytree(small_phantom, tmp_path / "phantom")
     (tmp_path / "xrays").mkdir()
@@ -94,6 +94,8 @@ def test_the_page_can_be_followed(
     monkeypatch.setattr("builtins.input", lambda *_: next(keys))
     page = PAGE.read_text(encoding="utf-8")
     assert SERVER in page
+    if not long:  # a run with its page: seconds, and tests of its own
+        page = "\n".join(line for line in page.splitlines() if not line.startswith("$ surgeval run intent"))
     assert follow(page.replace(SERVER, address), tmp_path, quick) >= 10
     made, exported = open_set(tmp_path / "set"), list(read_intent_items(tmp_path / "benchmark" / "items.jsonl"))
     scenes = list(read_records(tmp_path / "scenes" / "records.jsonl"))
@@ -123,7 +125,7 @@ def test_the_examples_of_the_page_run() -> None:
     [
         (("make", "none.jsonl", "--model", MODEL, "--out", "set"), "no such file"),
         (("make", "r.jsonl", "--model", "nobody", "--out", "set"), "expected openai or hf"),
-        (("make", "r.jsonl", "--model", MODEL, "--out", "set", "--template", "x"), "--template 'x'"),
+        (("make", "r.jsonl", "--model", MODEL, "--out", "set", "--template", "x"), "template 'x'"),
         (("make", "r.jsonl", "--model", MODEL, "--out", "set", "--price", "1"), "--price '1'"),
         (("make", "r.jsonl", "--model", MODEL, "--out", "."), "found the folder of the records"),
         (("check", "nowhere"), "found no items.jsonl"),
@@ -167,6 +169,16 @@ def test_a_reviewer_at_the_terminal_corrects_skips_and_stops(
     ]
     monkeypatch.setattr("builtins.input", lambda *_: (_ for _ in ()).throw(EOFError))
     assert "2 judged by Ada, 2 left" in quick("questions", "review", "items.jsonl", "--as", "Ada")[1]
+
+
+def test_templates_are_listed_and_printed(quick: Quick, tmp_path: Path) -> None:
+    code, said, _ = quick("questions", "template")
+    assert code == 0
+    assert said.count("printed") == 6
+    assert "ours" in said
+    _, text, _ = quick("questions", "template", "mammography")
+    (tmp_path / "mine.toml").write_text(text.replace('name = "mammography"', 'name = "mine"'))
+    assert quick("questions", "template", "mine.toml")[1].strip() == (tmp_path / "mine.toml").read_text().strip()
 
 
 def test_check_ends_with_1_and_names_what_failed_in_a_plain_file(quick: Quick, tmp_path: Path) -> None:

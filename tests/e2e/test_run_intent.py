@@ -296,3 +296,11 @@ def test_odd_responses_are_one_sentence(quick: Quick, tmp_path: Path, line: str,
     code, _, err = quick("score", "intent", "--data", items, "--responses", "replies.jsonl", "--out", "run")
     assert code == 2
     assert expected in err
+
+
+def test_a_phantom_is_the_same_by_its_folder_and_by_its_items(small_phantom: Path, tmp_path: Path) -> None:
+    whole, file = (
+        run_intent(data, "prior", tmp_path / name, interventions=(), progress=False)
+        for name, data in (("a", small_phantom), ("b", small_phantom / "questions" / "intent" / "items.jsonl"))
+    )
+    assert whole.answers.equals(file.answers)

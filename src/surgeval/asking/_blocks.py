@@ -134,9 +134,11 @@ class Asking(Generic[Question]):
     def _answers(self, batch: Sequence[_Seen[Question]]) -> Sequence[Answered | Unanswered]:
         if self._batch > 1 and isinstance(self._answerer, Batching):
             try:
-                return self._answerer.answer_all([seen.question for seen in batch], [seen.frames for seen in batch])
+                answers = self._answerer.answer_all([seen.question for seen in batch], [seen.frames for seen in batch])
             except Exception:  # noqa: BLE001 - whose fault it was shows when each is asked alone
-                return [self._answer(seen.question, seen.frames) for seen in batch]
+                answers = ()
+            if len(answers) == len(batch):
+                return answers
         return [self._answer(seen.question, seen.frames) for seen in batch]
 
     def _answer(self, question: Question, frames: Sequence[ShownFrame]) -> Answered | Unanswered:

@@ -13,6 +13,7 @@ from surgeval.asking._chat_answerer import ChatAnswerer, Prompt
 from surgeval.asking._reference_rows import AlwaysAccept, AlwaysReject, Oracle, PriorAnswerer, RandomAnswerer
 from surgeval.asking._replay import Replay
 from surgeval.errors import BadInput
+from surgeval.models import EMBEDDED_GENERATIVE, embedded_folder
 from surgeval.models.chat import ChatOptions, open_chat
 from surgeval.qa.chat import public_name
 from surgeval.records import IntentQuestion, VqaQuestion
@@ -22,8 +23,8 @@ __all__ = ["open_answerer"]
 Kind = TypeVar("Kind", VqaQuestion, IntentQuestion)
 
 _EXPECTED = (
-    "openai:MODEL@URL, hf:PATH, replay:FILE, prior[:TRAIN], random[:SEED], always-reject[:SEED], always-accept[:SEED] "
-    "or oracle"
+    "openai:MODEL@URL, hf:PATH, phantom-llava, phantom-sycophant, replay:FILE, prior[:TRAIN], random[:SEED], "
+    "always-reject[:SEED], always-accept[:SEED] or oracle"
 )
 
 
@@ -40,6 +41,8 @@ def open_answerer(
     >>> open_answerer("random:3", lambda question, pictures: (), lambda place: ()).identity
     'random seed=3'
     """
+    if text in EMBEDDED_GENERATIVE:
+        return ChatAnswerer(open_chat(f"hf:{embedded_folder(text)}", options), prompt)
     kind, colon, rest = text.partition(":")
     if kind in ("openai", "hf", "replay") and colon and not rest:
         raise BadInput(f"model {text!r}: found nothing after the colon, expected {_EXPECTED}")

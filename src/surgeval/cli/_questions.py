@@ -50,6 +50,42 @@ def register(root: typer.Typer) -> None:
 app.command("records")(records)
 
 
+@app.command()
+def template(
+    name: Annotated[
+        str | None, typer.Argument(help="Ours, or a TOML file; without it a list.", show_default=False)
+    ] = None,
+    scenes: Annotated[
+        Path | None, typer.Option("--records", help="Print the prompt for the first of these records instead.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """List the templates, print one (to change a copy of it), or show the prompt it makes of a record.
+
+    Example: [bold]surgeval questions template chest_xray --records records.jsonl[/bold]
+    """
+    from surgeval.questions import assemble, open_template, read_records, templates
+
+    if name is None:
+        rows = [(t.name, t.version, t.origin, ", ".join(t.scenarios), t.trap or "") for t in templates().values()]
+        heads = ("template", "version", "origin", "scenarios", "trap")
+        if json:
+            print_json([dict(zip(heads, row, strict=True)) for row in rows])
+        else:
+            print_table("", heads, rows)
+        return
+    text = open_template(name).text
+    if scenes is not None:
+        first = next(iter(read_records(scenes)), None)
+        if first is None:
+            raise BadInput(f"{scenes}: found no record, expected at least one")
+        text = assemble(open_template(name), first)
+    if json:
+        print_json({"name": name, "text": text})
+    else:
+        console().print(text, soft_wrap=True)
+
+
 @app.command("make")
 @grouped({RUNNING: "repairs frames longest_edge keep_partial workers max_tokens temperature timeout seed"})
 def make_set(
@@ -60,7 +96,9 @@ def make_set(
     out: Annotated[Path, typer.Option("--out", help="Folder of the set; the same command resumes it.")],
     template: Annotated[
         list[str] | None,
-        typer.Option("--template", metavar="NAME", help="Use these templates (repeatable), not those that fit."),
+        typer.Option(
+            "--template", metavar="NAME", help="Templates to use (repeatable), ours or a TOML file; default: what fits."
+        ),
     ] = None,
     traps: Annotated[bool, typer.Option("--traps", help="Both trap templates, beside those that fit.")] = False,
     options: Annotated[int, typer.Option("--options", min=2, max=8, help="Options of a question.")] = 5,
@@ -85,23 +123,21 @@ def make_set(
 
     Example: [bold]surgeval questions make records.jsonl --model openai:vlm@http://localhost:8000/v1 --out set[/bold]
     """
-    from surgeval.questions import Making, make_questions, read_records
+    from surgeval.questions import Making, make_questions, open_template, read_records
 
     cost = _price(price)
     making = Making(options, repairs, frames, longest_edge, keep_partial, seed)
     every = tuple(read_records(scenes))
     if not every:
         raise BadInput(f"{scenes}: found no record, expected at least one")
-    _check_templates(template or [])
+    use = [open_template(name) for name in template or []]
     if out.resolve() == scenes.parent.resolve():
         raise BadInput(f"--out {out}: found the folder of the records, expected one of its own for the set")
     claim_folder(out, "replies.sqlite")  # the first thing that a run makes
     chat = _chat(model, max_tokens, timeout, temperature)
     with progress("batches", show=not json) as bar:
-        bar.phase("asking", len(every) * (len(template or [""]) + 2 * traps))
-        made = make_questions(
-            every, scenes.parent, chat, out, making, names=template or (), traps=traps, workers=workers
-        )
+        bar.phase("asking", len(every) * (max(len(use), 1) + 2 * traps))
+        made = make_questions(every, scenes.parent, chat, out, making, use=use, traps=traps, workers=workers)
     _tell_made(made, out, cost, json)
     return 1 if made.failed else 0
 
@@ -294,14 +330,6 @@ def _chat(model: str, max_tokens: int, timeout: float, temperature: float) -> Sc
     if model.startswith("hf:"):
         require_models("--model hf:…")
     return open_chat(model, ChatOptions(max_tokens=max_tokens, timeout=timeout, temperature=temperature))
-
-
-def _check_templates(names: list[str]) -> None:
-    from surgeval.questions import templates
-
-    for name in names:
-        if name not in templates():
-            raise BadInput(f"--template {name!r}: expected one of {', '.join(templates())}")
 
 
 def _price(text: str | None) -> Price | None:

@@ -1,6 +1,7 @@
 """Can this model be used, and what is missing? The answer to `surgeval models check`.
 
-The model is really loaded, asked for a prompt and shown one grey frame: whatever fails there is what would fail later.
+The model is really loaded, given a prompt or a question and shown one grey frame: whatever fails there is what would
+fail later.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from surgeval.errors import SurgevalError
-from surgeval.models._registry import open_contrastive
+from surgeval.models._registry import open_model
 from surgeval.models.contrastive import AttentionTower, Contrastive, ConvTower, CrossAttention
+from surgeval.models.generative import Generative
 
 __all__ = ["ModelCheck", "check_model"]
 
-PROMPT = "The grasper is in the image"
+PROMPT, QUESTION = "The grasper is in the image", "What surgical tools do you see?"
 FRAME = (1080, 1920)
 
 
@@ -30,7 +32,7 @@ class ModelCheck:
     family: str | None = None
     identity: str | None = None
     tensors: int | None = None
-    explains: str | None = None  # rollout, gradcam or cross, as `--method` calls them
+    explains: str | None = None  # rollout, gradcam, cross or token-gradcam, as `--method` calls them
     input_size: tuple[int, int] | None = None
     visible: float | None = None  # share of a 16:9 frame that the model sees
     problems: tuple[str, ...] = ()
@@ -56,15 +58,17 @@ def check_model(path: str | Path) -> ModelCheck:
     """
     spec = str(path)
     try:
-        model = open_contrastive(spec)
+        model = open_model(spec)
     except SurgevalError as error:
         complaints = getattr(error, "complaints", ())
         return ModelCheck(spec, problems=(str(error), *complaints[1:]))
     network = getattr(model, "network", None)
-    problems, unknown = _tried(model)
+    words = isinstance(model, Generative)
+    problems, unknown = _asked(model) if isinstance(model, Generative) else _tried(model)
     notes = getattr(model, "notes", ())  # other packages' models have none
     if unknown:
-        notes += (f"the prompt {PROMPT!r} was read with unknown words: {', '.join(unknown)}",)
+        said = f"question {QUESTION!r}" if words else f"prompt {PROMPT!r}"
+        notes += (f"the {said} was read with unknown words: {', '.join(unknown)}",)
     return ModelCheck(
         spec,
         loads=True,
@@ -84,6 +88,8 @@ def _explains(model: object) -> str | None:
         return "rollout"
     if isinstance(model, ConvTower):
         return "gradcam"
+    if isinstance(model, Generative):
+        return "token-gradcam"
     return "cross" if isinstance(model, CrossAttention) else None
 
 
@@ -100,4 +106,16 @@ def _tried(model: Contrastive) -> tuple[tuple[str, ...], tuple[str, ...]]:
     score = model.scores(torch.from_numpy(grey)[None], texts)
     if not bool(torch.isfinite(score).all()):
         return (f"model {model.name}: found a score that is not finite for a grey frame, expected a number",), unknown
+    return (), unknown
+
+
+def _asked(model: Generative) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The same with one question."""
+    grey = np.full((*FRAME, 3), 128, np.uint8)
+    try:
+        replies = model.reply([[grey]], [QUESTION], 8)
+        model.replay([[grey]], replies)
+        unknown = tuple(getattr(model, "unknown", lambda _texts: ())([QUESTION]))
+    except SurgevalError as error:
+        return (str(error),), ()
     return (), unknown

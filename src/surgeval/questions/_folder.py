@@ -1,6 +1,6 @@
 """A set of questions as a folder: items, their records, what was refused, settings; or a plain `items.jsonl`.
 
-SET/set.json  items.jsonl  records.jsonl  refused.jsonl  media/  replies.sqlite  probe.jsonl  reviews/NAME.jsonl
+SET/set.json  items.jsonl  records.jsonl  refused.jsonl  media/  templates/  replies.sqlite  probe.jsonl  reviews/
 """
 
 from __future__ import annotations
@@ -10,19 +10,21 @@ import json
 import os
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from surgeval.datasets import intent_record, read_intent_items
 from surgeval.errors import BadInput, DataError
-from surgeval.files import DistinctNames, leads_out, path_inside, safe_name, write_atomically
+from surgeval.files import DistinctNames, leads_out, make_folder, path_inside, safe_name, write_atomically
 from surgeval.questions.records import SourceRecord, read_records, write_records
+from surgeval.questions.template import Template, open_template, templates
 from surgeval.records import IntentQuestion
 
 __all__ = ["ITEMS", "QuestionSet", "copy_media", "open_set", "write_items", "write_set"]
 
-ITEMS, RECORDS = "items.jsonl", "records.jsonl"
+ITEMS, RECORDS, TEMPLATES = "items.jsonl", "records.jsonl", "templates"
+_MOST_TEMPLATES = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,7 @@ class QuestionSet:
     folder: Path
     items: tuple[IntentQuestion, ...]
     records: Mapping[str, SourceRecord]
+    templates: Mapping[str, Template] = field(default_factory=templates)  # ours, and those of its makers
 
     def record_of(self, item: IntentQuestion) -> SourceRecord | None:
         """The record that an item was made from."""
@@ -55,7 +58,8 @@ def open_set(path: Path, records: Path | None = None) -> QuestionSet:
     items = tuple(read_intent_items(file))
     beside = records or file.parent / RECORDS
     known = {record.id: record for record in read_records(beside)} if records or beside.is_file() else {}
-    return QuestionSet(file.parent, items, known)
+    own = [open_template(str(path)) for path in sorted((file.parent / TEMPLATES).glob("*.toml"))[:_MOST_TEMPLATES]]
+    return QuestionSet(file.parent, items, known, {**templates(), **{template.name: template for template in own}})
 
 
 def write_items(path: Path, items: Sequence[IntentQuestion]) -> None:
@@ -70,9 +74,15 @@ def write_set(
     records: Sequence[SourceRecord],
     items: Sequence[IntentQuestion],
     refused: Sequence[str],
+    used: Sequence[Template],
     settings: Mapping[str, Any],
 ) -> None:
-    """Write a set: media of the records that got items are copied into it."""
+    """Write a set: media of the records that got items are copied into it, and templates that are not ours."""
+    for template in used:
+        if template.name not in templates():
+            file = path_inside(out, TEMPLATES, f"{template.name}.toml")
+            make_folder(file.parent)
+            write_atomically(file, template.text.encode())
     media = copy_media(folder, out, {name for item in items for name in item.media})
     write_items(out / ITEMS, [replace(item, media=tuple(media[name] for name in item.media)) for item in items])
     write_records(out / RECORDS, [replace(r, media=tuple(media.get(name, name) for name in r.media)) for r in records])

@@ -22,7 +22,6 @@ from surgeval.questions.checks import (
 )
 from surgeval.questions.draft import LETTERS, Draft
 from surgeval.questions.probe import gaze_confirmed, guessable, read_probe
-from surgeval.questions.template import templates
 from surgeval.records import IntentQuestion
 
 __all__ = ["SetReport", "inspect_set"]
@@ -77,7 +76,9 @@ def inspect_set(questions: QuestionSet, *, options: int | None = None) -> SetRep
     faults: list[Fault] = []
     for item in questions.items:
         facts = facts_of(item, questions.record_of(item))
-        faults += check_question(drafts[item.id], rules_of(item), facts, options=options, where=item.id)
+        faults += check_question(
+            drafts[item.id], rules_of(item, questions.templates), facts, options=options, where=item.id
+        )
     faults += _batch_faults(questions, drafts)
     faults += check_set(drafts)
     faults += _probe_faults(questions)
@@ -93,7 +94,7 @@ def _batches(questions: QuestionSet) -> dict[tuple[str, str], list[IntentQuestio
     batches = defaultdict(list)
     for item in questions.items:
         record, template = (str(item.context.get(key, "")) for key in ("record", "template"))
-        if record and item.review is None and template.partition(" ")[0] in templates():
+        if record and item.review is None and template.partition(" ")[0] in questions.templates:
             batches[record, template.partition(" ")[0]].append(item)
     return batches
 
@@ -101,7 +102,7 @@ def _batches(questions: QuestionSet) -> dict[tuple[str, str], list[IntentQuestio
 def _batch_faults(questions: QuestionSet, drafts: Mapping[str, Draft]) -> list[Fault]:
     faults: list[Fault] = []
     for (record, name), items in _batches(questions).items():
-        faults += check_batch([drafts[item.id] for item in items], templates()[name].rules, f"{record} {name}")
+        faults += check_batch([drafts[item.id] for item in items], questions.templates[name].rules, f"{record} {name}")
     return faults
 
 
@@ -114,7 +115,7 @@ def _probe_faults(questions: QuestionSet) -> list[Fault]:
     }
     confirmed = gaze_confirmed(rows)
     for (record, name), items in _batches(questions).items():
-        wanted = templates()[name].rules.gaze_dependent
+        wanted = questions.templates[name].rules.gaze_dependent
         needing = [item.id for item in items if item.gaze_dependent]
         count = sum(item in confirmed for item in needing)
         if wanted and needing and seen.issuperset(needing) and count < wanted:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal, cast
 
 from surgeval.questions.checks import Facts
+from surgeval.questions.checks._imaging import site_word
 from surgeval.questions.draft import Draft
 from surgeval.questions.records import SourceRecord, facts_named
 from surgeval.questions.template import Rules, Template, fitting_templates, skills, templates
@@ -24,6 +26,9 @@ def item_of(draft: Draft, record: SourceRecord, template: Template, media: tuple
             "diagnosis": facts_named(record, "diagnosis"), "birads": facts_named(record, "birads"),
             "site": "" if template.rules.hides_site else record.site}  # fmt: skip
     context = {**record.context, **{key: text for key, text in told.items() if text}}
+    if template.rules.hides_site:  # "small left effusion" would tell what the question must not
+        facts = Facts.of(record)
+        context = {key: text for key, text in context.items() if key == "view" or not site_word(text, facts)}
     context |= {"record": record.id, "template": f"{template.name} {template.version}"}
     labels = tuple(
         OptionLabel(cast(Literal["visible", "absent", "accepts", "rejects"], label), reason)
@@ -57,9 +62,9 @@ def draft_of(item: IntentQuestion) -> Draft:
     )  # fmt: skip
 
 
-def rules_of(item: IntentQuestion) -> Rules:
+def rules_of(item: IntentQuestion, known: Mapping[str, Template]) -> Rules:
     """The rules of an item's template (or trap, or scenario), as far as an item can show that it keeps them."""
-    template = _template_of(item)
+    template = _template_of(item, known)
     rules = template.rules if template else Rules()
     return replace(
         rules, habit=False,  # who wrote the question said which option it was, and an item does not keep it
@@ -68,10 +73,10 @@ def rules_of(item: IntentQuestion) -> Rules:
     )  # fmt: skip
 
 
-def _template_of(item: IntentQuestion) -> Template | None:
+def _template_of(item: IntentQuestion, known: Mapping[str, Template]) -> Template | None:
     named = str(item.context.get("template", "")).partition(" ")[0]
-    if named in templates():
-        return templates()[named]
+    if named in known:
+        return known[named]
     if item.trap is not None:
         return templates()[f"{item.trap}_trap"]
     alike = SourceRecord(item.id, item.scenario, item.cluster, (), phase=str(item.context.get("phase", "")))

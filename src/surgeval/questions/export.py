@@ -100,7 +100,7 @@ def _why_not(
     if known:
         return "guessable: answered without a picture every time"
     if item.answer != original:  # a corrected answer must keep the rules too: a trap's labels name the right option
-        rules, facts = rules_of(item), facts_of(item, questions.record_of(item))
+        rules, facts = rules_of(item, questions.templates), facts_of(item, questions.record_of(item))
         before = check_question(draft_of(replace(item, answer=original)), rules, facts)
         new = [fault for fault in check_question(draft_of(item), rules, facts) if fault not in before]
         if new:

@@ -96,13 +96,13 @@ def make_questions(
     out: Path,
     making: Making | None = None,
     *,
-    names: Sequence[str] = (),
+    use: Sequence[Template] = (),
     traps: bool = False,
     workers: int = 4,
 ) -> Made:
     """Make questions from records whose media lie in `folder`, and write the set to `out`.
 
-    `names` are the templates to use; without them each record gets the one that fits it. `traps` adds both trap ones.
+    `use` are the templates to use; without them each record gets the one that fits it. `traps` adds both trap ones.
 
     >>> import tempfile
     >>> class Mute:
@@ -118,7 +118,7 @@ def make_questions(
     """
     making = making or Making()
     every = tuple(records)
-    batches = [(record, template) for record in every for template in _templates(record, names, traps)]
+    batches = [(record, template) for record in every for template in _templates(record, use, traps)]
     out.mkdir(parents=True, exist_ok=True)
     asker = Asker(chat, out / "replies.sqlite")
     try:
@@ -136,14 +136,14 @@ def make_questions(
                 "templates": sorted({f"{t.name} {t.version}" for _, t in batches if t}),
                 "records": len(every), "items": len(made.items), "refused": len(made.refused),
                 "failed": list(made.failed)}  # fmt: skip
-    write_set(out, folder, every, made.items, [_line(refusal) for refusal in made.refused], settings)
+    write_set(out, folder, every, made.items, [_line(refusal) for refusal in made.refused], use, settings)
     return made
 
 
-def _templates(record: SourceRecord, names: Sequence[str], traps: bool) -> list[Template | None]:
+def _templates(record: SourceRecord, use: Sequence[Template], traps: bool) -> list[Template | None]:
     """What a record is asked about; None stands for a record that no template fits."""
-    wanted: list[Template | None] = [*fitting_templates(record, names)]
-    more = [template for name, template in templates().items() if traps and template.trap and name not in names]
+    wanted: list[Template | None] = [*(use or fitting_templates(record))]
+    more = [template for template in templates().values() if traps and template.trap and template not in use]
     return [*wanted, *more] or [None]
 
 

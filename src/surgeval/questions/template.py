@@ -8,18 +8,31 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from surgeval.errors import BadInput, printable
+from surgeval.files import read_bounded
 from surgeval.questions._gaze_words import gaze_in_words
 from surgeval.questions.records import SourceRecord, facts_named
 
-__all__ = ["Rules", "Skill", "Template", "assemble", "fitting_templates", "repair_text", "skills", "templates"]
+__all__ = [
+    "Rules",
+    "Skill",
+    "Template",
+    "assemble",
+    "fitting_templates",
+    "open_template",
+    "repair_text",
+    "skills",
+    "templates",
+]
 
+_LARGEST_FILE = 1 << 18
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 _ALIGNED = {"dwell": "How long I looked where (tell nobody)",
             "dictation": "Where I looked while naming a finding (tell nobody)"}  # fmt: skip
@@ -83,6 +96,7 @@ class Template:
     content: tuple[str, ...]
     examples: tuple[str, ...]
     rules: Rules
+    text: str = field(default="", repr=False)  # the file itself: a set keeps the templates that are not ours
 
 
 @cache
@@ -114,14 +128,55 @@ def parse_template(text: str, file: str) -> Template:
         template = Template(
             str(data["name"]), int(data["version"]), str(data.get("origin", "yours")), tuple(data["scenarios"]),
             tuple(data.get("phases", ())), data.get("trap"), dict(data["placeholders"]), str(prompt["role"]).strip(),
-            str(prompt["purpose"]).strip(), tuple(prompt["content"]), tuple(prompt.get("examples", ())), Rules(**rules),
+            str(prompt["purpose"]).strip(), tuple(prompt["content"]), tuple(prompt.get("examples", ())),
+            Rules(**rules), text,
         )  # fmt: skip
     except KeyError as error:
         raise BadInput(f"{file}: found no {error.args[0]}, expected a template of questions") from None
     except (TypeError, ValueError) as error:
         raise BadInput(f"{file}: found a wrong value ({error}), expected a template of questions") from None
+    _check_kinds(template, file)
     _check_placeholders(template, file)
     return template
+
+
+def open_template(name: str) -> Template:
+    """A template of ours by its name, or one of yours by the path of its file (`….toml`).
+
+    >>> open_template("mammography").scenarios
+    ('mammography',)
+    >>> open_template("dentistry")
+    Traceback (most recent call last):
+    surgeval.errors.BadInput: template 'dentistry': expected a TOML file, or open_surgery, breech_waiting, ...
+    """
+    if name in templates():
+        return templates()[name]
+    if not name.endswith(".toml"):
+        raise BadInput(f"template {name!r}: expected a TOML file, or {', '.join(templates())}")
+    data = read_bounded(Path(name), _LARGEST_FILE, "a template of questions")
+    try:
+        template = parse_template(data.decode(), name)
+    except UnicodeDecodeError:
+        raise BadInput(f"{name}: found bytes that are no text, expected a template of questions") from None
+    if not re.fullmatch(r"[a-z][a-z0-9_]{0,39}", template.name) or template.name in templates():
+        raise BadInput(f"{name}: name: found {template.name!r}, expected a new name in small letters")
+    return template
+
+
+def _check_kinds(template: Template, file: str) -> None:
+    """Every value of the kind that its use expects: a set of somebody else may hold templates."""
+    texts: list[object] = [*template.scenarios, *template.phases, *template.content, *template.examples]
+    texts += [*template.placeholders, *template.placeholders.values()]
+    rules = template.rules
+    counts: list[object] = [rules.gaze_dependent, rules.sources, *(rules.years or ()), *(rules.birads or ())]
+    flags: list[object] = [rules.habit, rules.hides_site, rules.where_only, rules.view_words, rules.no_traction]
+    pairs = [pair for pair in (rules.years, rules.birads) if pair is not None]
+    sound = all(isinstance(text, str) for text in texts) and all(type(count) is int for count in counts)
+    sound &= all(isinstance(flag, bool) for flag in (*flags, rules.look_alone)) and all(
+        len(pair) == 2 for pair in pairs
+    )
+    if not sound or set(map(str, rules.stem_names)) - {"procedure", "phase", "site"}:
+        raise BadInput(f"{file}: found a value of another kind, expected texts, counts and flags as in the templates")
 
 
 def _check_placeholders(template: Template, file: str) -> None:
@@ -160,21 +215,14 @@ def skill_named(text: str) -> str:
     return next((skill.name for skill in skills().values() if word in (skill.name, skill.printed.casefold())), "")
 
 
-def fitting_templates(record: SourceRecord, names: Iterable[str] = ()) -> tuple[Template, ...]:
-    """The templates to use for a record: those named, else the one that its scenario and phase call for.
+def fitting_templates(record: SourceRecord) -> tuple[Template, ...]:
+    """The template of ours that a record's scenario and phase call for; none where they call for none.
 
     >>> record = SourceRecord("b1", "breech_delivery", "b", ("1.jpg",), phase="Waiting for active labour")
     >>> [template.name for template in fitting_templates(record)]
     ['breech_waiting']
     """
-    known = templates()
-    wanted = list(names)
-    for name in wanted:
-        if name not in known:
-            raise BadInput(f"template: found {name!r}, expected one of {', '.join(known)}")
-    if wanted:
-        return tuple(known[name] for name in wanted)
-    fitting = [template for template in known.values() if record.scenario in template.scenarios]
+    fitting = [template for template in templates().values() if record.scenario in template.scenarios]
     if len(fitting) > 1:
         phase = record.phase.casefold()
         first = {t.name: min((phase.find(word) for word in t.phases if word in phase), default=-1) for t in fitting}

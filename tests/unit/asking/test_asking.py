@@ -10,7 +10,16 @@ from pathlib import Path
 import pytest
 from tests.unit.models.wire import Wire, reply
 
-from surgeval.asking import Answered, AnswerStore, Asking, ChatAnswerer, Replay, ShownFrame, question_units
+from surgeval.asking import (
+    Answered,
+    AnswerStore,
+    Asking,
+    ChatAnswerer,
+    Replay,
+    ShownFrame,
+    Unanswered,
+    question_units,
+)
 from surgeval.errors import DataError
 from surgeval.qa.chat import Message, Price, Usage
 
@@ -107,3 +116,25 @@ def test_a_count_that_cannot_be_stored_costs_its_question_alone(tmp_path: Path) 
     worker.close()
     assert [case.status for case in cases] == ["ok", "model_error", "ok"]
     assert "expected a whole number" in str(cases[1].reason)
+
+
+class Hasty:
+    """Says that it takes batches, and loses one of each."""
+
+    identity, looks, costly, batches = "hasty", False, True, True
+
+    def answer(self, question: Choice, pictures: Sequence[ShownFrame] = ()) -> Answered:
+        return Answered("alone")
+
+    def answer_all(
+        self, questions: Sequence[Choice], pictures: Sequence[Sequence[ShownFrame]]
+    ) -> Sequence[Answered | Unanswered]:
+        return [Answered("together")] * (len(questions) - 1 if len(questions) == 3 else len(questions))
+
+
+def test_a_batch_that_comes_back_short_is_asked_one_by_one(tmp_path: Path) -> None:
+    worker = Asking(Hasty(), ASKED, tmp_path / "answers.sqlite", concurrency=3)
+    worker.setup()
+    cases = worker(["a", "b", "c", "d"])
+    worker.close()
+    assert [case.values["content"] for case in cases] == ["alone", "alone", "alone", "together"]

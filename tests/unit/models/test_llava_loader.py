@@ -12,11 +12,18 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from tests.unit.models.llava_folder import TEMPLATE, write_llava
-from transformers import LlavaForConditionalGeneration, LlavaProcessor, PreTrainedTokenizerFast
+from transformers import (
+    LlavaForConditionalGeneration,
+    LlavaProcessor,
+    MistralConfig,
+    PreTrainedTokenizerFast,
+    Qwen2Config,
+    SiglipVisionConfig,
+)
 from transformers.models.llava.image_processing_pil_llava import LlavaImageProcessorPil
 
 from surgeval.errors import SurgevalError
-from surgeval.models import Generative, open_contrastive, open_generative, open_model
+from surgeval.models import Generative, check_model, open_contrastive, open_generative, open_model
 
 ASKED = ["What surgical tools do you see?", "What tools do you see? Choose from: grasper, hook", "hook"]
 
@@ -66,6 +73,28 @@ def test_replies_equal_those_of_transformers(pad: bool, frames: Any, tmp_path: P
         torch.testing.assert_close(seen.attention_of(0), read.attentions[-1][0, :, :size, :size], atol=1e-6, rtol=0)
         said = torch.softmax(seen.logits[0], -1).gather(1, torch.tensor(reply.tokens)[:, None])[:, 0]
         np.testing.assert_allclose(said.detach(), reply.probabilities, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["mistral", "qwen2", "siglip"])
+def test_other_decoders_and_towers_reply_as_transformers_does(kind: str, frames: Any, tmp_path: Path) -> None:
+    parts: dict[str, Any] = {
+        "mistral": {"decoder": MistralConfig}, "qwen2": {"decoder": Qwen2Config},
+        "siglip": {"tower": SiglipVisionConfig, "vision_feature_select_strategy": "full"},
+    }[kind]  # fmt: skip
+    folder = write_llava(tmp_path / "llava", **parts)
+    ours = open_generative(folder)
+    theirs = LlavaForConditionalGeneration.from_pretrained(folder, attn_implementation="eager").eval()
+    (reply,) = ours.reply([frames[:1]], ASKED[:1], 8)
+    pixels = torch.from_numpy(ours.preparation(frames[0]))[None]
+    with torch.no_grad():
+        out = theirs.generate(input_ids=torch.tensor([reply.prompt]), pixel_values=pixels, max_new_tokens=8,
+                              do_sample=False)  # fmt: skip
+    assert list(reply.tokens) == [token for token in out[0, reply.prompt_length :].tolist() if token != 3]
+    with torch.no_grad():
+        read = theirs(input_ids=out[:, :-1], pixel_values=pixels, output_attentions=True)
+    size = ours.replay([frames[:1]], [reply]).rows[0]
+    seen = ours.replay([frames[:1]], [reply]).attention_of(0)
+    torch.testing.assert_close(seen, read.attentions[-1][0, :, :size, :size], atol=1e-5, rtol=0)
 
 
 def test_a_reply_does_not_depend_on_the_others_in_its_batch(model: Generative, frames: Any) -> None:
@@ -194,3 +223,12 @@ def test_words_that_the_tokenizer_does_not_know_are_told_as_they_stand(folder: P
     model: Any = open_generative(folder)
     assert model.unknown(ASKED) == ()  # "see?" is one word here, "see" alone would be none
     assert model.unknown(["a hook or a laser", "a laser"]) == ("or", "laser")
+
+
+def test_check_asks_one_question_and_says_what_is_missing(folder: Path, tmp_path: Path) -> None:
+    found = check_model(folder)
+    assert found.usable and found.family == "llava" and found.explains == "token-gradcam"
+    broken = write_llava(tmp_path / "broken")
+    (broken / "chat_template.jinja").unlink()
+    (problem,) = check_model(broken).problems
+    assert "found no chat template" in problem

@@ -83,3 +83,18 @@ def test_evidence_stands_in_one_section() -> None:
     section = Section("s", evidence=(_evidence("net", {"q": "right"}),))
     with pytest.raises(BadInput, match="evidence in two sections"):
         render_page("t", [section, section])
+
+
+def test_filters_list_the_most_frequent_first_and_orders_name_their_model() -> None:
+    verdicts = {"q1": "late", "q2": "wrong", "q3": "right", "q4": "wrong"}
+    (facet,) = _content(_evidence("a", verdicts))["facets"]
+    assert facet["of"] == ["wrong", "late", "right"]  # equally frequent ones by name
+    sorted_by = {"numbers": {"count": "Count"}, "order": "count"}
+    ordered, plain = _evidence("a", verdicts), _evidence("b", verdicts)
+    counted = Evidence(model="a", cases=ordered.cases.with_columns(count=pl.Series([1, 2, 3, 4])), **sorted_by)  # type: ignore[arg-type]
+    assert _content(counted)["order"] == "count"
+    assert _content(counted, plain)["order"] == "count1"
+    assert _content(plain, counted)["order"] == "count2"
+    same = _evidence("a", dict.fromkeys(("q1", "q2", "q3"), "right"))
+    assert _content(same)["facets"] == []  # one value is no choice
+    assert _content(same)["said"][0]["verdict"] == {"of": ["right"], "at": [0, 0, 0]}

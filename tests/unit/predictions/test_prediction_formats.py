@@ -45,6 +45,23 @@ def test_what_is_written_is_read_back(format: str, truth: GroundTruth, found: pl
     }
 
 
+def test_classes_of_a_table_may_be_named(truth: GroundTruth, found: pl.DataFrame, tmp_path: Path) -> None:
+    space = truth.space
+    whole = found.with_columns(pl.Series("triplet", [space.triplet_name(17), " 60", space.triplet_name(17)]))
+    parts = found.drop("triplet").with_columns(
+        pl.Series(part, [names[space.triplets[number][k]] for number in (17, 60, 17)])
+        for k, (part, names) in enumerate(
+            (("instrument", space.instruments), ("verb", space.verbs), ("target", space.targets))
+        )
+    )
+    for name, table in (("whole.csv", whole), ("parts.csv", parts), ("whole.parquet", whole)):
+        (table.write_parquet if name.endswith("parquet") else table.write_csv)(tmp_path / name)
+        assert read_detections(tmp_path / name, truth).table["triplet"].to_list() == [17, 60, 17]
+    whole.with_columns(triplet=pl.lit("hook,grasp,moon")).write_csv(tmp_path / "wrong.csv")
+    with pytest.raises(DataError, match=r"'hook,grasp,moon', expected a class id from 0 to 99, or -1, or its name"):
+        read_detections(tmp_path / "wrong.csv", truth)
+
+
 @pytest.mark.parametrize("format", ["yolo", "cholect50", "rows", "coco"])
 def test_a_frame_in_which_nothing_was_found_survives(
     format: str, truth: GroundTruth, found: pl.DataFrame, tmp_path: Path

@@ -94,7 +94,7 @@ def test_a_loaded_run_tells_shares_and_means(runs: tuple[Path, Path]) -> None:
 
 def test_the_page_is_made_from_the_folder_alone(runs: tuple[Path, Path], tmp_path: Path) -> None:
     page = write_run_pages([runs[1]], tmp_path).read_text("utf-8")
-    assert "frames (" in page and "are unreadable or proposed to drop." in page
+    assert "3 of 16 frames (" in page and "are unreadable or proposed to drop." in page
     assert "000025" in page and "Frames that could not be read" in page
     titles = ("Frames to drop", "Each frame", "Overview", "Measures")
     assert sorted(titles, key=lambda title: page.index(f"<bdi>{title}</bdi></h2>")) == list(

@@ -6,6 +6,8 @@ instrument does, tells them apart. Where the tint is random the shortcut collaps
 
 from __future__ import annotations
 
+import shutil
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -22,7 +24,7 @@ from surgeval.protocols.surgxbench import (
 from surgeval.stats import Interval
 
 pytestmark = pytest.mark.timeout(1800)  # the full count renders and looks at 540 frames
-CLIP, SHORTCUT = "phantom-clip", "phantom-shortcut"
+CLIP, SHORTCUT, WORDED = "phantom-clip", "phantom-shortcut", "phantom-llava"
 
 
 def _asked(long: bool) -> list[tuple[str, str]]:
@@ -52,6 +54,47 @@ def looks(once: Once, long: bool) -> dict[tuple[str, str], SurgXScores]:
 
     runs = once("planted", make)
     return {(model, tint): load_surgxbench(runs / f"{model}-{tint}", resamples=2000) for model, tint in _asked(long)}
+
+
+@pytest.fixture(scope="module")
+def worded(once: Once, looks: dict[tuple[str, str], SurgXScores]) -> SurgXScores:
+    """A model that answers in words, on the frames with the betraying tint."""
+    import torch
+
+    data = looks[CLIP, "by_instrument"]  # the frames are there once these runs are
+    assert data.cases.height
+
+    def make(out: Path) -> None:
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        settings = SurgXSettings(tasks=("instruments",), curves=0, sanity=0, occlusion=False)
+        frames = once("planted", lambda _: None) / "by_instrument"
+        run_surgxbench(frames, WORDED, out=out / "run", settings=settings, progress=False)
+        torch.set_num_threads(threads)
+
+    return load_surgxbench(once("worded", make) / "run", resamples=2000)
+
+
+def _untrained(folder: Path) -> Path:
+    """`phantom-clip` as it was before its training: the same towers, tokens and preparation, random weights."""
+    import torch
+    from transformers import CLIPConfig, CLIPModel
+
+    shutil.copytree(files("surgeval.models") / "weights" / "phantom-clip", folder)  # type: ignore[arg-type]
+    with torch.random.fork_rng():
+        torch.manual_seed(3)
+        CLIPModel(CLIPConfig.from_pretrained(folder)).save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.usefixtures("looks")
+def test_an_untrained_model_gets_no_support(once: Once, tmp_path: Path) -> None:
+    """The verdict of a run, not of made-up numbers: it sees the frames of the two that are trained."""
+    data = once("planted", Path.mkdir) / "by_instrument"
+    settings = SurgXSettings(tasks=("instruments",), curves=0, sanity=0, occlusion=True)
+    run_surgxbench(data, str(_untrained(tmp_path / "clip")), out=tmp_path / "run", settings=settings, progress=False)
+    untrained = load_surgxbench(tmp_path / "run", resamples=200).verdict()
+    assert untrained is not None and untrained.grade in ("not shown", "contradicted")
 
 
 def _pair(looks: dict[tuple[str, str], SurgXScores], number: str) -> tuple[Interval, Interval]:
@@ -141,3 +184,12 @@ def test_the_verdict_believes_the_honest_model_and_not_the_shortcut(
     assert held["right"] is not False  # it is right, and that is not enough
     assert held["looks"] is False
     assert held["depends"] is not True
+
+
+def test_a_model_that_answers_in_words_looks_at_the_instruments_it_names(worded: SurgXScores) -> None:
+    """Token Grad-CAM is weaker than rollout, and still above chance: with its interval, on any and on the named one."""
+    assert worded.numbers["tp_lift"].low > 1
+    assert worded.numbers["tp_aa"].estimate > worded.numbers["tp_aa_chance"].estimate
+    assert float(worded.made["classes"].row(-1, named=True)["f1"]) > 0.6
+    (replies,) = worded.made["replies"].to_dicts()
+    assert replies["unparsed"] == 0.0 and replies["cut_off"] == 0.0

@@ -221,6 +221,16 @@ def test_what_was_not_measured_is_not_shown() -> None:
     assert looked(replace(GOOD, looks=None, maps={})).grade == "not shown"
 
 
+def test_maps_that_miss_what_the_answer_hangs_on_are_bad_witnesses_and_no_contradiction() -> None:
+    blind = {name: (0.4, near(-0.15)) for name in GOOD.maps}
+    found = looked(replace(GOOD, looks=near(0.25), maps=blind))
+    assert found.grade == "not shown"
+    assert "less than" in found.sentence and "though hiding the instrument costs it right answers" in found.sentence
+    (looks,) = [one for one in found.reasons if one.rule.name == "looks"]
+    assert looks.text.endswith("its maps do not tell what it uses.")
+    assert looked(replace(GOOD, maps=blind, instrument_hidden=near(0.0, 0.01))).grade == "contradicted"
+
+
 @given(st.sampled_from(("lead", "instrument_hidden", "region_hidden", "grounded")), st.floats(-0.2, 0.5),
        st.floats(0, 0.5))  # fmt: skip
 def test_surgxbench_grades_are_monotone(field: str, value: float, more: float) -> None:

@@ -236,3 +236,11 @@ def test_the_formats_of_the_challenge_are_all_there() -> None:
 def test_a_limit_that_no_float_holds_is_told_in_compat_mode_too() -> None:
     said = judge_format("multiple_choice", {"max_length": -(10**400)}, "a", "a", compat=ORENA_FOCUS)
     assert said.correct is not True
+
+
+def test_a_percentage_may_miss_its_range_by_the_tolerance_on_both_sides() -> None:
+    options = {"threshold_pp": 5, "range": [10, 60]}
+    for reference, said, state in (
+        ("10", "5", "match"), ("10", "4.9", "invalid"), ("60", "65", "match"), ("60", "65.1", "invalid"),
+    ):  # fmt: skip
+        assert judge_format("percentage", options, reference, said).state == state, said

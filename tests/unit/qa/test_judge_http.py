@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 
 from surgeval.models.chat import ChatOptions, OpenAIChat, open_chat
+from surgeval.models.chat._http import HttpError
 from surgeval.qa.chat import ChatError
 from surgeval.qa.judging import ChatJudge, JudgeItem, Panel, VerdictCache, open_judges, summarise_verdicts
 
@@ -186,7 +187,20 @@ def test_a_dead_server_is_an_error_that_names_it() -> None:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
     vote = ChatJudge("http", OpenAIChat("tiny", url, OPTIONS)).vote(item(1))
-    assert vote.state == "error" and f"tiny at {url}: no connection" in vote.reason and vote.requests == 4
+    assert vote.state == "error" and f"tiny at {url}: no connection" in vote.reason
+    assert vote.requests == 1  # nobody was ever there: waiting would only delay the word
+
+
+def test_a_server_that_was_there_is_waited_for(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(*_: object) -> None:
+        raise HttpError("no connection (refused)", nobody=True)
+
+    server.script = lambda number, count: said("CORRECT")
+    met = judge(server)
+    assert met.vote(item(1)).state == "correct"
+    monkeypatch.setattr("surgeval.models.chat._openai.post", gone)
+    assert met.vote(item(2)).requests == 4
+    assert judge(server).vote(item(3)).requests == 1
 
 
 def test_waits_follow_the_server_and_never_exceed_the_limit(server: Server) -> None:

@@ -16,8 +16,18 @@ from tests.unit.questions.conftest import Loopback, words_of
 from tests.unit.questions.sound import MAMMOGRAM, OPERATION, SKILLS, XRAY, draw_frame, questions, reply
 
 from surgeval.datasets import open_dataset
+from surgeval.errors import BadInput
 from surgeval.models.chat import ChatOptions, open_chat
-from surgeval.questions import Made, Making, SourceRecord, inspect_set, make_questions, open_set
+from surgeval.questions import (
+    Made,
+    Making,
+    SourceRecord,
+    inspect_set,
+    make_questions,
+    open_set,
+    open_template,
+    templates,
+)
 
 PHASE = re.compile(r"Phase: phase (\d+)")
 
@@ -175,6 +185,10 @@ def test_nothing_that_gives_the_answer_away_travels_into_an_item(server: Loopbac
     text = (tmp_path / "items.jsonl").read_text()
     assert "costophrenic" not in text
     assert '"diagnosis": "small pleural effusion"' in text
+    telling = replace(XRAY, scene=replace(XRAY.scene, facts={"diagnosis": "small left pleural effusion"}))
+    items = made(server, tmp_path / "telling", [telling]).items
+    assert "diagnosis: small left" in words_of(server.bodies[-1]["messages"][0]).casefold()  # the generator may know
+    assert "diagnosis" not in items[0].context
 
 
 @pytest.mark.parametrize(
@@ -201,7 +215,7 @@ def test_a_record_that_cannot_be_used_is_listed_and_costs_nothing(
 
 def test_traps_are_made_by_naming_their_templates(server: Loopback, tmp_path: Path) -> None:
     server.script = lambda words, repairs: reply("perceptual_trap" if "usually is there" in words else "cognitive_trap")
-    result = made(server, tmp_path, [OPERATION], names=["perceptual_trap", "cognitive_trap"])
+    result = made(server, tmp_path, [OPERATION], use=[templates()["perceptual_trap"], templates()["cognitive_trap"]])
     assert Counter(item.trap for item in result.items) == {"perceptual": 6, "cognitive": 6}
     visible = [item.labels[item.answer].label for item in result.items]
     assert visible == ["visible"] * 6 + ["rejects"] * 6
@@ -216,3 +230,28 @@ def test_the_server_is_held_to_the_schema_of_the_template(server: Loopback, tmp_
     entry = form["json_schema"]["schema"]["properties"]["questions"]
     assert (entry["minItems"], entry["maxItems"]) == (6, 6)
     assert set(entry["items"]["required"]) >= {"skill", "options", "answer", "gaze_dependent", "source", "habit"}
+
+
+def own_template(folder: Path, name: str = "dentistry") -> Path:
+    text = templates()["chest_xray"].text
+    changed = text.replace('name = "chest_xray"', f'name = "{name}"').replace("chest X-ray", "panoramic X-ray")
+    (folder / "mine.toml").write_text(changed)
+    return folder / "mine.toml"
+
+
+def test_a_template_of_ones_own_is_used_and_kept_with_the_set(server: Loopback, tmp_path: Path) -> None:
+    server.script = lambda words, repairs: reply("chest_xray")
+    mine = open_template(str(own_template(tmp_path)))
+    made(server, tmp_path / "set", [replace(XRAY, scenario="dental")], use=[mine])
+    assert "panoramic X-ray" in words_of(server.bodies[0]["messages"][0])
+    opened = open_set(tmp_path / "set")
+    assert opened.templates["dentistry"] == mine
+    leaking = replace(opened.items[0], question="Where on the left do I look?")
+    faults = inspect_set(replace(opened, items=(leaking, *opened.items[1:]))).faults
+    assert [fault.check for fault in faults] == ["site-hidden"]  # its own rules are applied
+
+
+@pytest.mark.parametrize("name", ["open_surgery", "../evil", "Mine", ""])
+def test_a_template_of_ones_own_needs_a_name_of_its_own(tmp_path: Path, name: str) -> None:
+    with pytest.raises(BadInput, match="expected a new name"):
+        open_template(str(own_template(tmp_path, name)))

@@ -247,6 +247,13 @@ def test_a_brace_in_a_record_is_only_a_brace() -> None:
         ("version = 1", "version = ", "broken TOML"),
         ("gaze_dependent = 4", "gaze_dependant = 4", "a wrong value"),
         ('scenarios = ["chest_xray"]', 'scenarios = ["chest_xray"]\ntrap = "deep"', "trap: found 'deep'"),
+        ('scenarios = ["chest_xray"]', "scenarios = [1]", "a value of another kind"),
+        ('gaze = "gaze"', "gaze = 1", "a value of another kind"),
+        ("gaze_dependent = 4", 'gaze_dependent = "four"', "a value of another kind"),
+        ("hides_site = true", "hides_site = 2", "a value of another kind"),
+        ("hides_site = true", "years = [2023]", "a value of another kind"),
+        ("hides_site = true", 'stem_names = ["__class__"]', "a value of another kind"),
+        ("hides_site = true", "years = 5", "a wrong value"),
     ],
 )
 def test_a_template_with_a_mistake_is_refused(old: str, new: str, why: str) -> None:

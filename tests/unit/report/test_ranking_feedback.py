@@ -122,6 +122,10 @@ def test_a_reason_that_gives_the_reference_away_is_withheld(tmp_path: Path) -> N
     write_feedback(study_ranking(rank(tables, n_boot=100), outer=0, challenges=0, tables=tables), tables, tmp_path)
     page = told(tmp_path / "Pelican" / "feedback.html")
     assert "SECRET" not in page and "no verdict" not in page and "flagged: orders the judge" in page
+    foreign = {team: table.drop("reference") for team, table in tables.items()}  # what to look for is not known
+    study = study_ranking(rank(foreign, n_boot=100), outer=0, challenges=0, tables=foreign)
+    write_feedback(study, foreign, tmp_path / "foreign")
+    assert "SECRET" not in told(tmp_path / "foreign" / "Pelican" / "feedback.html")
 
 
 def test_a_hundred_thousand_answers_are_a_page_of_some_megabytes(tmp_path: Path) -> None:

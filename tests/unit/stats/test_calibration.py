@@ -27,6 +27,7 @@ def calibration() -> Any:
 def test_six_unequal_videos_claim_little_and_hold_the_truth(calibration: Any, number: str) -> None:
     rows = calibration.simulate(number, "lognormal", 6, range(150))
     share = {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}
-    assert share["false new"] <= 0.05 + 0.036 < 0.05 + 0.036 + share["false old"]
+    assert share["false new"] <= 0.05 + 0.036  # two standard errors of 150 challenges
+    assert share["false new"] < share["false old"] - 0.02
     assert share["alone new"] >= 0.93 - 0.06 and share["alone new"] > share["alone old"]
     assert share["difference new"] >= 0.93 - 0.06

@@ -118,9 +118,9 @@ def checked(raw: RawTable, truth: GroundTruth, format: str) -> Detections:
 
 
 def _classes(raw: RawTable, space: LabelSpace) -> tuple[Ints, Ints, Ints, Ints]:
-    triplet = raw.ids("triplet", len(space.triplets), "triplet")
-    counts = (len(space.instruments), len(space.verbs), len(space.targets))
-    given = [raw.ids(part, count, part) for part, count in zip(PARTS, counts, strict=True)]
+    triplet = raw.ids("triplet", space.triplet_names, "triplet")
+    names = (space.instruments, space.verbs, space.targets)
+    given = [raw.ids(part, known, part) for part, known in zip(PARTS, names, strict=True)]
     agreed = agree(space, triplet, given[0], given[1], given[2])
     for part, values, derived, clash in zip(PARTS, given, agreed.parts, agreed.clash, strict=True):
 

@@ -128,16 +128,36 @@ class RawTable:
         self.refuse((series.fill_null("") == "").to_numpy(), "not-text", column, f"the name of a {column}")
         return series.fill_null("")
 
-    def ids(self, column: str, count: int, what: str) -> Ints:
-        """A column of class ids, −1 where unknown (or where the column or the value is absent)."""
+    def ids(self, column: str, names: Sequence[str], what: str) -> Ints:
+        """A column of class ids, −1 where unknown (or where the column or the value is absent); names count as ids."""
         if column not in self.columns:
             return np.full(len(self), -1, dtype=np.int64)
-        values = np.where(absent(self.columns[column]), -1.0, as_floats(self.columns[column]))
+        given, count = self.columns[column], len(names)
+        if isinstance(given, pl.Series) and given.dtype == pl.String:
+            known = pl.Series(list(names), dtype=pl.String)
+            spelt = np.isfinite(as_floats(known))  # a class called "3" is no other way to say 3
+            ids = {name: str(number) for number, name in enumerate(names) if not spelt[number]}
+            given = given.str.strip_chars().replace(ids)
+        values = np.where(absent(given), -1.0, as_floats(given))
         with np.errstate(invalid="ignore"):
             good = np.isfinite(values) & (values >= -1) & (values < count) & (np.floor(values) == values)
-        expected = f"a class id from 0 to {count - 1}, or -1" if count else f"-1: the label space has no {what}s"
+        wanted = f"a class id from 0 to {count - 1}, or -1" if count else f"-1: the label space has no {what}s"
+
+        def expected(row: int) -> str:
+            named = count and _is_word(_item(self.columns[column], row))
+            return f"{wanted}, or its name (such as {names[0]!r:.60})" if named else wanted
+
         self.refuse(~good, "class-unknown", column, expected)
         return np.where(good, values, -1.0).astype(np.int64)
+
+
+def _is_word(value: object) -> bool:
+    """Whether it is text that spells no number."""
+    try:
+        float(value if isinstance(value, str) else 0)
+    except ValueError:
+        return True
+    return False
 
 
 def as_floats(column: Column) -> Floats:

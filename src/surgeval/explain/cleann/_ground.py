@@ -20,11 +20,14 @@ class Tally:
     """Explaining tokens of one word in one head: all, those of the image, those of them near the relevant area.
 
     `chance` is the share of the image tokens the model was shown that are near it: what tokens drawn blindly give.
+    `attended` are the image tokens in the graph, whether they explain or not: what attention alone gives.
     """
 
     nodes: int
     image: int
     near: int
+    attended: int
+    attended_near: int
     chance: float
 
 
@@ -65,14 +68,16 @@ def tally(explanation: Explanation, nodes: Nodes, first_image_token: int, near: 
     >>> from surgeval.explain.cleann import Explanation, Nodes
     >>> near = np.array([[True, False], [False, False]])
     >>> tally(Explanation(7, 3, {2: 1, 3: 1, 6: 2}), Nodes((2, 3), (6,), 7), 2, near, np.ones((2, 2), bool))
-    Tally(nodes=3, image=2, near=1, chance=0.25)
+    Tally(nodes=3, image=2, near=1, attended=2, attended_near=1, chance=0.25)
     """
-    explaining = [token - first_image_token for token in explanation.nodes if token in nodes.image]
-    flat = (near & seen).ravel()
-    shown = int(seen.sum())
+    flat, shown = (near & seen).ravel(), int(seen.sum())
+    attended = np.array(nodes.image, dtype=np.int64) - first_image_token
+    explaining = attended[np.isin(nodes.image, explanation.nodes)]
     return Tally(
-        len(explanation.nodes),
-        len(explaining),
-        int(flat[explaining].sum()) if explaining else 0,
-        float(flat.sum() / shown) if shown else float("nan"),
+        nodes=len(explanation.nodes),
+        image=len(explaining),
+        near=int(flat[explaining].sum()),
+        attended=len(attended),
+        attended_near=int(flat[attended].sum()),
+        chance=float(flat.sum() / shown) if shown else float("nan"),
     )

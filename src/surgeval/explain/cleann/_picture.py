@@ -72,26 +72,26 @@ def draw_graphs(
 
     if not graphs or not all(graphs):
         raise BadInput("graphs: found none, expected a reply of at least one token")
-    columns = max(len(row) for row in graphs)
-    lines = max(len(_lines(graph)) for row in graphs for graph in row)
     x1, y1, x2, y2 = shown.part
     inch = (x2 - x1) / (_WIDE - _GAP)  # in pixels of the frame
-    below = (lines + 1.3) * _LINE * inch
-    high = (y2 - y1 + below) / inch
+    belows = [(max(len(_lines(graph)) for graph in row) + 1.3) * _LINE * inch for row in graphs]
+    highs = [(y2 - y1 + below) / inch for below in belows]
     head = 0.55 if title else 0.3
-    size = (_LEFT + _WIDE * columns, head + _FOOT + (high + 0.2) * len(graphs))
+    size = (_LEFT + _WIDE * max(len(row) for row in graphs), head + _FOOT + sum(highs) + 0.2 * len(graphs))
     figure = Figure(figsize=size, facecolor=_PAPER)
     if title:
-        figure.text(0.1 / size[0], 1 - 0.1 / size[1], _plain(title, 110), va="top", fontsize=9, color=_INK)
-    for line, row in enumerate(graphs):
-        top = size[1] - head - line * (high + 0.2)
-        word = _plain(spoken[row[0].token], 14) if row[0].token < len(spoken) else ""
-        figure.text(0.1 / size[0], (top - high * 0.3) / size[1], word or "␣", fontsize=10, weight="bold", color=_INK)
+        figure.text(0.1 / size[0], 1 - 0.1 / size[1], _plain(title, 130), va="top", fontsize=9, color=_INK)
+    top = size[1] - head
+    for row, high, below in zip(graphs, highs, belows, strict=True):
+        word = _plain(spoken[row[0].token], 13) if row[0].token < len(spoken) else ""
+        figure.text(0.08 / size[0], (top - 0.6) / size[1], word or "␣", fontsize=8.5, weight="bold", color=_INK)
         for column, graph in enumerate(row):
             left = _LEFT + column * _WIDE
             axes = figure.add_axes((left / size[0], (top - high) / size[1], (_WIDE - _GAP) / size[0], high / size[1]))
             _cell(axes, shown, graph, words, word, _LINE * inch, below)
-            axes.set_title(f"head {graph.head} · {graph.score:.2g}", fontsize=7, color=_INK, pad=2)
+            score = f"{graph.score:.0f}" if graph.score >= 10 else f"{graph.score:.2g}"
+            axes.set_title(f"head {graph.head} · {score}", fontsize=7, color=_INK, pad=2)
+        top -= high + 0.2
     _legend(figure, size)
     return _pixels(figure)
 

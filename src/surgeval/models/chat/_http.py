@@ -28,11 +28,11 @@ _SAFE = "/?%!$&'()*+,;=:@~"  # what an address may hold as it is
 
 
 class HttpError(Exception):
-    """No usable reply; `again` says whether it is worth asking again."""
+    """No usable reply; `again` says whether it is worth asking again, `nobody` that no server listens there."""
 
-    def __init__(self, problem: str, *, again: bool = True) -> None:
+    def __init__(self, problem: str, *, again: bool = True, nobody: bool = False) -> None:
         super().__init__(problem)
-        self.again = again
+        self.again, self.nobody = again, nobody
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def post(url: str, body: bytes, headers: Mapping[str, str], timeout: float) -> H
     except ssl.SSLCertVerificationError as error:
         raise HttpError(f"no connection ({error.verify_message})", again=False) from None
     except (OSError, UnicodeError) as error:
-        raise HttpError(f"no connection ({error})") from None
+        raise HttpError(f"no connection ({error})", nobody=isinstance(error, ConnectionRefusedError)) from None
     except (http.client.HTTPException, ValueError) as error:
         raise HttpError(f"a reply that is no HTTP ({type(error).__name__} {error})") from None
     finally:

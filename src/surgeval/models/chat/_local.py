@@ -28,6 +28,7 @@ from surgeval.qa.chat import ChatError, Message, Reply
 __all__ = ["LocalChat"]
 
 _SAMPLE = 1 << 16
+_SMALL = 1_000_000_000  # parameters: 4 GB in full precision
 _FAILURES = (RuntimeError, ValueError, IndexError)  # out of memory, prompt longer than the context, template
 _DATA = "data:image/jpeg;base64,"
 
@@ -70,8 +71,17 @@ class LocalChat:
         if self._tokenizer.pad_token_id is None:
             self._tokenizer.pad_token = self._tokenizer.eos_token
         self._ends = _ids(self._model.generation_config.eos_token_id) | _ids(self._tokenizer.eos_token_id)
-        self._model.eval().to("cuda" if self._torch.cuda.is_available() else "cpu")
+        if self._torch.cuda.is_available():
+            self._model.eval().to("cuda")
+        else:
+            self._model.eval().to(dtype=self._cpu_dtype())
         self._identity = f"hf {_fingerprint(self._path)} max_tokens={max_tokens}"
+
+    def _cpu_dtype(self) -> Any:
+        """Half precision is slow and coarse on a CPU: small models are computed in full, large ones in bfloat16."""
+        if self._model.dtype != self._torch.float16:
+            return self._model.dtype
+        return self._torch.float32 if self._model.num_parameters() < _SMALL else self._torch.bfloat16
 
     @property
     def identity(self) -> str:

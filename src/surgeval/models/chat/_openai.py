@@ -113,7 +113,7 @@ class OpenAIChat:
     ) -> None:
         parse_server(f"openai:{model}@{url}", f"{model}@{url}")  # refuses what is no address
         self._model, self._options, self._sleep = model, options or ChatOptions(), sleep
-        self._name = public_name(url)
+        self._name, self._met = public_name(url), False
         parts, key = urlsplit(url), read_key(url)
         try:
             self._secrets = secrets_of(key, url, proxy_of(parts))
@@ -181,7 +181,9 @@ class OpenAIChat:
         try:
             reply = post(self._endpoint, json.dumps(asked).encode(), self._headers, self._options.timeout)
         except HttpError as error:
-            return FailedReply(str(error), error.again)
+            # A server that was never there is not waited for; one that was may be starting again.
+            return FailedReply(str(error), error.again and (self._met or not error.nobody))
+        self._met = True
         if 200 <= reply.status < 300:
             read = read_reply(reply.body)
             return replace(read, form=form) if isinstance(read, Reply) else read

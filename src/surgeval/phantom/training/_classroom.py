@@ -22,7 +22,7 @@ __all__ = ["Classroom", "Drawn", "Gazing", "Shelf", "Texts", "circled"]
 
 RADIUS, RING, FILL = 0.06, 3.0, 0.35  # of the diagonal; pixels of the frame; opacity
 MAGENTA = (1.0, 0.0, 1.0)
-OTHERS = ("focus", "tools", "triplets", "doing", "shown")  # shelves beside that of the intent items
+OTHERS = ("focus", "tools", "triplets", "shown")  # shelves beside that of the intent items
 Gazing = Literal["none", "gaze", "elsewhere", "anywhere"]
 
 

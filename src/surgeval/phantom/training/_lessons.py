@@ -3,6 +3,9 @@
 Clinical-intent items and FOCUS questions come from the phantom's own makers, under many names, so that a video gives
 hundreds of them; the two SurgXBench questions are asked about every frame. A lesson about a false premise knows two
 replies: the right one, and the one of a model that wants to please.
+
+Every third set of items is about the other hand: the surgeon attends to another instrument at work in the view. Which
+of them is meant cannot be guessed from the picture then; only the gaze tells.
 """
 
 from __future__ import annotations
@@ -40,7 +43,7 @@ from surgeval.vocab import load_labels, tools_question, triplets_question
 __all__ = ["Lesson", "Lessons", "Spot", "lesson_shoots", "lessons_of", "teach_all"]
 
 EDGE, CELLS = 160, 10
-LABELLED = ("instrument", "verb", "target", "organ", "working", "tip")
+LABELLED = ("instrument", "verb", "target", "organ", "tip")
 LESSON_SEED = 5_003
 FOCUS_FRAMES = 4  # of a FOCUS question at most
 POINTING = "Focus on the circled area, where I am looking."
@@ -56,7 +59,7 @@ class Lesson:
     `elsewhere` where another instrument is.
     """
 
-    kind: str  # a skill, perceptual, cognitive, twin, sanitised, focus, tools, triplets, doing, shown
+    kind: str  # a skill, perceptual, cognitive, twin, sanitised, focus, tools, triplets, shown
     video: str
     frames: tuple[int, ...]
     text: str
@@ -130,10 +133,12 @@ def lessons_of(shoot: LessonShoot) -> Lessons:
     dice = random.Random(plan.seed)
     made: list[Lesson] = []
     for number in range(shoot.sets):
-        made += _intent(graph, gaze, f"set{number}", dice)
+        other = number % 3 == 2
+        hand = _other_hand(graph, dice) if other else (graph, gaze)
+        made += _intent(*hand, f"set{number}", dice, timeless=other)
         held_out = HELD_OUT_WORDINGS[plan.split]
         made += _focus(graph, make_focus_questions(graph, prefix=f"set{number}", held_out=held_out, ood=plan.ood), dice)
-    made += (*_tools(graph), *_doing(graph, gaze))
+    made += (*_tools(graph), *_shown(graph))
     return Lessons(
         np.stack(images), np.stack(patches), tuple(lesson for lesson in made if lesson.kind not in shoot.skip)
     )
@@ -148,7 +153,7 @@ def _patches(view: Visibility, shot: Rendered) -> npt.NDArray[np.int8]:
     """What every patch of a frame shows: the instrument over it, what that does, the organ, whether a tip is there."""
     space = load_labels("phantom")
     found = np.full((CELLS, CELLS, len(LABELLED)), -1, np.int8)
-    found[..., 4:] = 0
+    found[..., 4] = 0
     cover = np.full((CELLS, CELLS), 0.08, np.float32)  # of a patch, at least
     for tool in view.tools:
         mask = shot.masks[tool.track].astype(np.float32)
@@ -156,9 +161,8 @@ def _patches(view: Visibility, shot: Rendered) -> npt.NDArray[np.int8]:
         here, cover = share > cover, np.maximum(share, cover)
         names = (("instrument", tool.instrument), ("verb", tool.verb), ("target", tool.target))
         found[here, :3] = [space.id(kind, name) for kind, name in names]
-        found[here, 4] = tool.track == view.working
         if 0 <= tool.x < 1 and 0 <= tool.y < 1:
-            found[int(tool.y * CELLS), int(tool.x * CELLS), 5] = 1
+            found[int(tool.y * CELLS), int(tool.x * CELLS), 4] = 1
     rows, columns = (((np.arange(CELLS) + 0.5) / CELLS * size).astype(int) for size in shot.organ_map.shape[:2])
     found[..., 3] = shot.organ_map[np.ix_(rows, columns)]
     return found
@@ -167,12 +171,34 @@ def _patches(view: Visibility, shot: Rendered) -> npt.NDArray[np.int8]:
 # ── clinical intent ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _intent(graph: SceneGraph, gaze: Sequence[Gaze], prefix: str, dice: random.Random) -> Iterator[Lesson]:
+def _other_hand(graph: SceneGraph, dice: random.Random) -> tuple[SceneGraph, tuple[Gaze, ...]]:
+    """The same video, attended elsewhere: views with another instrument at work, and a gaze that rests on its tip."""
+    views, gaze = [], []
+    for view in graph.views:
+        others = [
+            tool
+            for tool in view.tools
+            if tool.track != view.working and tool.verb != "null_verb" and 0.06 < tool.x < 0.94 and 0.06 < tool.y < 0.94
+        ]
+        other = dice.choice(others) if others else None
+        views.append(replace(view, working=other.track if other else None))
+        if other:
+            x, y = (min(max(at + dice.gauss(0, 0.02), 0.04), 0.96) for at in (other.x, other.y))
+            gaze.append(Gaze(max(view.time - 0.4, 0.0), x, y, 0.8))
+    return replace(graph, views=tuple(views)), tuple(gaze)
+
+
+def _intent(
+    graph: SceneGraph, gaze: Sequence[Gaze], prefix: str, dice: random.Random, *, timeless: bool
+) -> Iterator[Lesson]:
+    """The items of a video; `timeless`: without those about what comes before and after."""
     items = make_intent_questions(graph, gaze, prefix=prefix)
     traps = {item.twin: item for item in items if item.twin}
     sanitised = {item.untrapped for item in items if item.untrapped}
     by_id = {item.id: item for item in items}
     for item in items:
+        if timeless and item.skill in ("prospective", "retrospective") and len(item.media) > 1:
+            continue
         kind = item.trap or ("twin" if item.id in traps else "sanitised" if item.id in sanitised else item.skill)
         pleasing = by_id[item.twin].answer if item.twin else item.answer
         yield replace(
@@ -251,15 +277,14 @@ def _tools(graph: SceneGraph) -> Iterator[Lesson]:
         seen = sorted({tool.instrument for tool in view.tools}, key=space.instruments.index)
         names = ", ".join(name.replace("specimen_bag", "bag") for name in seen)
         yield Lesson("tools", graph.video, (frame,), dialogue((IMAGE, tools)), names or "none")
-        ordered = sorted(view.tools, key=lambda tool: tool.track != view.working)
-        lines = dict.fromkeys(
-            f"{tool.instrument} {tool.verb} {tool.target}" for tool in ordered if tool.instrument != "specimen_bag"
+        lines = sorted(
+            {f"{tool.instrument} {tool.verb} {tool.target}" for tool in view.tools if tool.instrument != "specimen_bag"}
         )
         yield Lesson("triplets", graph.video, (frame,), dialogue((IMAGE, triplets)), "\n".join(lines) or "none")
 
 
-def _doing(graph: SceneGraph, gaze: Sequence[Gaze]) -> Iterator[Lesson]:
-    """What the instrument at work does; and, of every instrument in view, what the one in the circle does."""
+def _shown(graph: SceneGraph) -> Iterator[Lesson]:
+    """Of every instrument in view, what the one in the circle does."""
     for frame, view in enumerate(graph.views):
         for tool in view.tools:
             if not (0.04 < tool.x < 0.96 and 0.04 < tool.y < 0.96):
@@ -269,6 +294,3 @@ def _doing(graph: SceneGraph, gaze: Sequence[Gaze]) -> Iterator[Lesson]:
             reply = f"{deed} with the {words(tool.instrument)}" + (f", in the {where}" if where else "")
             pointed = dialogue((IMAGE, f"{POINTING}\n{DOING}"))
             yield Lesson("shown", graph.video, (frame,), pointed, reply, pointed, spots=((tool.x, tool.y),))
-            if tool.track == view.working:
-                spots = (_spot(gaze, view.time),)
-                yield Lesson("doing", graph.video, (frame,), dialogue((IMAGE, DOING)), reply, pointed, spots=spots)

@@ -31,8 +31,8 @@ Log = Callable[[str], None]
 SEEING, COMMON = 0.15, 0.6  # shares of the steps that are over when seeing, and the common part, end
 # How often each shelf is drawn from, and how large its batches are against the recipe's.
 _SHARES = {
-    ("intent", 1): (0.40, 1.0), ("intent", 2): (0.14, 0.7), ("intent", 3): (0.14, 0.5), ("tools", 1): (0.05, 1.0),
-    ("triplets", 1): (0.08, 1.0), ("doing", 1): (0.09, 1.0), ("focus", 1): (0.04, 1.0), ("focus", 2): (0.02, 0.7),
+    ("intent", 1): (0.40, 1.0), ("intent", 2): (0.14, 0.7), ("intent", 3): (0.14, 0.5), ("tools", 1): (0.06, 1.0),
+    ("triplets", 1): (0.10, 1.0), ("focus", 1): (0.04, 1.0), ("focus", 2): (0.02, 0.7),
     ("focus", 3): (0.02, 0.5), ("focus", 4): (0.02, 0.4), ("shown", 1): (0.10, 1.0),
 }  # fmt: skip
 BLIND = 0.04  # of the batches
@@ -69,7 +69,7 @@ class Pupil(torch.nn.Module):
     def __init__(self, model: Any, tokenizer: Any, seed: int) -> None:
         super().__init__()
         labels = load_labels("phantom")
-        self.sizes = (len(labels.instruments) + 1, len(labels.verbs), len(labels.targets), len(ORGANS), 2, 2)
+        self.sizes = (len(labels.instruments) + 1, len(labels.verbs), len(labels.targets), len(ORGANS), 2)
         self.model, self.image = model, tokenizer.token_to_id(IMAGE)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
@@ -166,7 +166,7 @@ def _learn(
 
     def loss_of(step: int) -> torch.Tensor:
         key = shelves[order[step - steps.start]]
-        shown = {"intent": way.share, "doing": way.share, "shown": 1.0}.get(key[0], 0.0)
+        shown = {"intent": way.share, "shown": 1.0}.get(key[0], 0.0)
         drawn = room.draw(
             room.shelves[key], max(2, round(recipe.batch * _SHARES[key][1])), share=shown, gazing=way.gazing,
             pleasing=way.pleasing, blind=blind[step - steps.start] and key[0] == "intent",

@@ -65,10 +65,7 @@ def open_items(data: str | Path, *, media: bool = True) -> OpenedItems:
 
     With `media` the pictures have to be there.
     """
-    path = Path(data)
-    if path.is_dir() and (path / ITEMS).is_file():
-        path = path / ITEMS  # pictures beside it may look like another dataset
-    dataset = open_dataset(path, "intent") if path.is_file() else open_dataset(path)
+    dataset = _dataset(Path(data))
     items = tuple(question for question in dataset.questions() if isinstance(question, IntentQuestion))
     if not items:
         raise BadInput(f"{data}: found no multiple-choice items, expected the lines of an {ITEMS}")
@@ -76,6 +73,18 @@ def open_items(data: str | Path, *, media: bool = True) -> OpenedItems:
         check_media(dataset, item)
     train = frozenset(video.name for video in dataset.videos() if video.split == "train")
     return OpenedItems(items, train, dataset=dataset)
+
+
+def _dataset(path: Path) -> Dataset:
+    if path.is_dir() and (path / ITEMS).is_file():
+        path = path / ITEMS  # pictures beside it may look like another dataset
+    if not path.is_file():
+        return open_dataset(path)
+    for folder in path.resolve().parents[:3]:
+        own = folder / "questions" / "intent" / ITEMS
+        if (folder / "phantom.json").is_file() and own.is_file() and own.samefile(path):
+            return open_dataset(folder)  # which knows more of its items: scenes, and videos for training
+    return open_dataset(path, "intent")
 
 
 def rejecting_options(items: Sequence[IntentQuestion]) -> dict[str, int]:

@@ -18,7 +18,6 @@ import polars as pl
 from surgeval.asking import BLOCK, Answerer, Asking, Sampling, Shown, open_answerer, question_units
 from surgeval.engine import Manifest, RunSummary, Unit, fingerprint, run
 from surgeval.errors import BadInput, DataError, printable
-from surgeval.models import EMBEDDED, embedded_folder
 from surgeval.models.chat import ChatOptions, open_chat
 from surgeval.protocols.asked import AskedRun, check_limit
 from surgeval.protocols.contract import refuse_dataset
@@ -99,7 +98,7 @@ def run_intent(
     ...         "skill": "absolute", "question": "Where is it?", "options": ["left", "right"], "answer": 1}
     >>> _ = (folder / "items.jsonl").write_text(json.dumps(item))
     >>> run_intent(folder, "oracle", folder / "run", progress=False)
-    IntentRun of oracle: 1 ok
+    IntentRun of oracle: 1 answered
     """
     _check(concurrency, limit, invalid)
     chosen = tuple(name for name in INTERVENTIONS if name in set(interventions))
@@ -154,8 +153,6 @@ def _open(
     kind, _, rest = model.partition(":")
     if kind == "replay" and rest:
         return Responses(rest)
-    if model in EMBEDDED:
-        model = f"hf:{embedded_folder(model)}"
     return open_answerer(
         model, partial(item_messages, gaze=gaze),
         lambda place: (open_items(place, media=False) if place else whole).learnable,

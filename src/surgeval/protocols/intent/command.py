@@ -121,8 +121,8 @@ def run(
     if retry and not (out / "run.json").is_file():
         raise BadInput(f"--retry: {out}: found no run.json, expected the folder of a run")
     chosen = chosen_interventions(interventions)
-    if model.startswith("hf:"):
-        require_models("--model hf:…")
+    if model.startswith(("hf:", "phantom-")):
+        require_models(f"--model {model.partition(':')[0]}")
     with phases(show=not json) as shown:
         shown.phase("reading items")
         from surgeval.models.chat import ChatOptions

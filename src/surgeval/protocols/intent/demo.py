@@ -6,11 +6,17 @@ looks at nothing and passes every cognitive trap.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from surgeval.console import progress, require_models
+from surgeval.errors import BadInput, RunError
 from surgeval.protocols.contract import Chapter, Demo
 
 if TYPE_CHECKING:
@@ -22,43 +28,64 @@ if TYPE_CHECKING:
 MODELS = ("phantom-llava", "phantom-sycophant")
 REFERENCE = "always-reject"
 SPLIT = "test"  # operations that the models have not seen
+LIMIT = 72  # items, evenly from skills and traps: enough to tell the three apart; a study deserves them all
 INTERVENTIONS: tuple[Intervention, ...] = ("gaze", "text-only")
-PICTURES = 40
+PICTURES = 24
 _ROWS = ("overall", "cognitive", "twin", "paired", "over_rejection", "perceptual")
 
 
 def chapter(demo: Demo) -> Chapter:
     """Ask the three the questions of the test operations; a page each, and one on which they stand side by side."""
     require_models("intent")
-    from surgeval.protocols.intent._run import run_intent
     from surgeval.protocols.intent.page import write_page_of
     from surgeval.protocols.intent.result import load_intent
 
     names = (*_embedded(), REFERENCE)
-    scores: dict[str, IntentScores] = {}
-    pages: dict[str, Path] = {}
-    with progress("models") as bar:
-        for name in bar.track(names, "asking", len(names)):
-            run_intent(demo.dataset.root, name, demo.out / name, interventions=INTERVENTIONS, split=SPLIT,
-                       pictures=PICTURES, progress=False)  # fmt: skip
-            scores[name] = load_intent(demo.out / name)
-            pages[name] = write_page_of([scores[name]], demo.out / name)
-    page = write_page_of(list(scores.values()), demo.out)
+    out, data = demo.out, demo.dataset.root
+    # Opening torch twice costs less than the small networks gain from a second thread.
+    workers, context = min(2, os.cpu_count() or 1), get_context("spawn")
+    with progress("models") as bar, ProcessPoolExecutor(workers, mp_context=context) as pool:
+        asked = [pool.submit(ask, data, name, out / name, SPLIT) for name in names]
+        try:
+            for finished in bar.track(as_completed(asked), "asking", len(asked)):
+                finished.result()
+        except BrokenProcessPool as error:
+            raise RunError(f"{out}: a process that asked questions died; the same command does the rest") from error
+    scores = {name: load_intent(out / name) for name in names}
     return Chapter(
         title="can it be fooled? questions with false premises",
-        page=page,
-        runs=tuple(demo.out / name for name in names),
+        page=write_page_of(list(scores.values()), out),
+        runs=tuple(out / name for name in names),
         table=_table(scores),
         sentences=_sentences(scores),
-        pages={f"Questions and traps: {name}": path for name, path in pages.items()},
     )
 
 
-def _embedded() -> tuple[str, ...]:
-    """Those of the models that this installation holds."""
-    from surgeval.models import EMBEDDED
+def ask(data: Path, name: str, out: Path, split: str | None) -> None:
+    """One model's run with its own page; in a process of its own."""
+    import torch
 
-    return tuple(name for name in MODELS if name in EMBEDDED)
+    from surgeval.protocols.intent._run import run_intent
+    from surgeval.protocols.intent.page import write_page_of
+    from surgeval.protocols.intent.result import load_intent
+
+    torch.set_num_threads(1)
+    run_intent(
+        data, name, out, interventions=INTERVENTIONS, split=split, limit=LIMIT, pictures=PICTURES, progress=False
+    )
+    write_page_of([load_intent(out)], out)
+
+
+def _embedded() -> tuple[str, ...]:
+    """Those of the models whose weights this installation holds."""
+    from surgeval.models import embedded_folder
+
+    held = []
+    for name in MODELS:
+        with suppress(BadInput):
+            embedded_folder(name)
+            held.append(name)
+    return tuple(held)
 
 
 def _table(scores: Mapping[str, IntentScores]) -> pl.DataFrame:

@@ -62,6 +62,8 @@ def _case(
         "causal_image": sum(count.image for count in counts),
         "causal_near": sum(count.near for count in counts) if known else None,
         "causal_expected": sum(count.image * count.chance for count in counts) if known else None,
+        "causal_attended": sum(count.attended for count in counts),
+        "causal_attended_near": sum(count.attended_near for count in counts) if known else None,
         "causal_stopped": sum(not graph.graph.complete for graph in graphs),
         "causal_sink": sum(graph.sink.share for graph in graphs) / len(graphs),
     }  # fmt: skip

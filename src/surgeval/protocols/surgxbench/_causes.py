@@ -32,6 +32,7 @@ from surgeval.protocols.surgxbench._single import read_pixels
 __all__ = ["Corners", "ExplainedCauses", "explain_causes"]
 
 Corners = tuple[float, float, float, float]
+_LONGEST_TITLE = 60  # characters of the question above a picture
 _MOST_TOKENS = 10  # rows of a picture: of a longer reply the first are drawn
 _SCHEMA = {"question": pl.String, "token": pl.Int64, "word": pl.String, "head": pl.Int64, "score": pl.Float64,
            "nodes": pl.Int64, "edges": pl.Int64, "explaining": pl.Int64, "image": pl.Int64, "near": pl.Int64,
@@ -117,7 +118,9 @@ def _drawn(
     spell = getattr(net, "word", lambda _token: "")  # a model of another package may not tell
     words = {position: str(spell(tokens[position])) for position in text}
     more = len(reply.tokens) - len(graphs)
-    title = f"{question.partition(chr(10))[0]} → {reply.text}" + (f" ({more} more tokens)" if more > 0 else "")
+    asked = question.partition("\n")[0]
+    asked = asked if len(asked) <= _LONGEST_TITLE else f"{asked[:_LONGEST_TITLE]}…"
+    title = f"{asked} → {reply.text}" + (f" ({more} more tokens)" if more > 0 else "")
     return draw_graphs(shown, graphs, words, reply.words, title)
 
 

@@ -15,9 +15,9 @@ from surgeval.protocols.surgxbench._papers import left_out, paper_table_1, paper
 from surgeval.protocols.surgxbench.result import SurgXScores
 from surgeval.stats import Unit, number_text, with_ends
 
-__all__ = ["facts", "joint", "layer", "overview", "own", "readable_table", "tables_to_save"]
+__all__ = ["TITLES", "facts", "joint", "layer", "overview", "own", "readable_table", "tables_to_save"]
 
-_TITLES = {
+TITLES = {
     "classes": "Each instrument",
     "four_way": "Right or wrong, grounded or not (shares of predictions)",
     "references": "Maps that know nothing, and one that knows everything",
@@ -56,7 +56,7 @@ _OVERVIEW = ("accuracy", "tp_ac", "tp_chance", "tp_lift", "tp_aa", "tp_aa_chance
              "grounded_when_right", "lost_attended_minus_random", "lost_boxes_minus_moved", "triplet_named",
              "triplet_ras", "triplet_ras_chance", "ars", "ars_valid")  # fmt: skip
 _SCORES = ("precision", "recall", "f1", "lift", "tp_lift", "fp_lift", "correlation", "change", "change_if_kept",
-           "near_lift", "deletion", "insertion", "deletion_random", "insertion_random")  # fmt: skip
+           "deletion", "insertion", "deletion_random", "insertion_random")  # fmt: skip
 _HEADINGS = {
     "valid": "V/T", "zero": "Z/V", "ras_is": "RAS is", "area": "|A|/HW", "ras_chance": "chance (RAS)",
 }  # fmt: skip
@@ -167,17 +167,17 @@ def _parted(name: str, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
         moved = [column for column in table.columns if column.startswith("ras")]
         known = bool(moved) and table["ras"].count() > 0  # without task triplets nobody looked for motion
         boxed = [column for column in table.columns if column.startswith(("ac", "aa", "chance", "lift"))]
-        parts = {_TITLES[name]: table.drop(*moved)}
-        return parts | ({f"{_TITLES[name]}: with what moves (RAS)": table.drop(*boxed)} if known else {})
+        parts = {TITLES[name]: table.drop(*moved)}
+        return parts | ({f"{TITLES[name]}: with what moves (RAS)": table.drop(*boxed)} if known else {})
     if name != "classes":
-        return {_TITLES[name]: table}
+        return {TITLES[name]: table}
     frequent_first = table.head(-1).sort("frames", descending=True, maintain_order=True)
     table = pl.concat([frequent_first, table.tail(1)])  # the mean stays last
     looked = [column for column in table.columns if column.startswith(("tp_", "fp_", "area"))]
     told = [column for column in table.columns if column.startswith(("precision", "recall", "f1"))]
     return {
-        _TITLES[name]: table.drop(*looked, "excluded"),
-        f"{_TITLES[name]}: where it looks": table.drop(*told, "frames", "predicted"),
+        TITLES[name]: table.drop(*looked, "excluded"),
+        f"{TITLES[name]}: where it looks": table.drop(*told, "frames", "predicted"),
     }
 
 

@@ -234,7 +234,7 @@ def _plain(value: float) -> float | None:
 
 def _print(scores: SurgXScores, page: Path) -> None:
     from surgeval.protocols.surgxbench._numbers import NUMBERS
-    from surgeval.protocols.surgxbench._page_tables import readable_table
+    from surgeval.protocols.surgxbench._page_tables import TITLES, readable_table
 
     say = console().print
     say(visible(scores.name))
@@ -248,10 +248,10 @@ def _print(scores: SurgXScores, page: Path) -> None:
     for key, columns in (("classes", ("class", "frames", "predicted", "f1", "tp_ac", "tp_chance", "tp_lift", "fp_ac")),
                          ("matches", ("match", "triplets", "share", "ras", "chance")),
                          ("replies", ("question", "replies", "names", "unparsed", "naming_nothing", "cut_off")),
-                         ("causal", ("named", "names", "of_image", "near", "near_chance", "near_lift")),
+                         ("causal", ("named", "names", "of_image", "near", "near_attended", "near_chance")),
                          ("table1", ("video", "frames", "ac", "aa", "chance")),
                          ("table2", ("video", "frames", "ars", "valid", "zero"))):  # fmt: skip
         if key in scores.tables:
-            print_frame("", readable_table(scores.tables[key].select(columns)))
+            print_frame(TITLES[key], readable_table(scores.tables[key].select(columns)))
             say()
     say(f"open {visible(str(page))}")

@@ -183,13 +183,16 @@ def _causes(scores: Sequence[SurgXScores]) -> str:
     chosen = next((one.settings.get("causal") for one in scores if "causal" in one.made), None)
     if not isinstance(chosen, Mapping):
         return ""
+    heads, learner, radius, margin = (chosen.get(key) for key in ("heads", "learner", "radius", "margin"))
     return (
-        f"For every token that names an instrument a causal graph is learned from the attention of the "
-        f"{chosen.get('heads')} heads that look most at the image (CLEANN, learner {chosen.get('learner')}, radius "
-        f"{chosen.get('radius')}). Tokens that explain the name are of the image or of the text. An image token is "
-        f"near when its patch touches a box grown by {chosen.get('margin')} patches; chance is the share of the tokens "
-        "the model was shown that are. A graph tells what goes with what in attention, not what the answer would be "
-        "without it: hiding regions does (Occlusion)."
+        f"For every token that names an instrument a causal graph is learned from the attention of the {heads} heads "
+        f"that look most at the image (CLEANN, learner {learner}, radius {radius}). Tokens that explain the name are "
+        "of the image or of the text. An image token is near when its patch touches a box grown by patches of the grid, "
+        f"{margin} on each side: a box of the named instrument where it is there (named rightly), of any instrument "
+        "where it is not (wrongly). Chance is the share of all tokens the model was shown that are near; near attended "
+        "is that share among the image tokens in the graphs, which is what attention alone gives. A graph whose search "
+        "was too long is counted as stopped. Graphs tell what goes with what in attention, not what the answer would "
+        "be without it: hiding regions does (Occlusion)."
     )
 
 

@@ -47,7 +47,8 @@ RULES = {
              "than the share of frames that show that instrument.", "decides"),
         Rule("looks", "When it is right, more of what it looks at is an instrument than with each of three maps that "
              "know nothing, on the same frames: the intervals of all three differences lie above 0; contradicted "
-             "where one lies below.", "decides"),
+             "where one lies below, unless hiding the instrument costs right answers: then the maps do not tell.",
+             "decides"),
         Rule("depends", "Hiding the instrument costs more right answers than hiding its shape elsewhere: the interval "
              f"lies above 0; contradicted where all of it lies below {100 * LEAST_EFFECT:.0f} points.", "decides"),
         Rule("faithful", "Hiding what it looks at costs more right answers than hiding the same shape elsewhere; where "
@@ -96,7 +97,8 @@ def judge(scores: SurgXScores) -> Verdict | None:
 
 def reasons_of(facts: GroundingFacts) -> tuple[Reason, ...]:
     """Every rule that has its number, in the order of the page."""
-    made = [_right(facts), _varied(facts), _looks(facts), _depends(facts.instrument_hidden)]
+    depends = _depends(facts.instrument_hidden)
+    made = [_right(facts), _varied(facts), _looks(facts, depends.holds is True), depends]
     if facts.region_hidden is not None:
         made.append(_faithful(facts.region_hidden))
     if facts.grounded is not None:
@@ -139,7 +141,8 @@ def _varied(facts: GroundingFacts) -> Reason:
     return Reason(RULES["varied"], text, holds, "" if holds else f"it {what} in {percent(often)} of the frames")
 
 
-def _looks(facts: GroundingFacts) -> Reason:
+def _looks(facts: GroundingFacts, depends: bool) -> Reason:
+    """`depends`: hiding the instrument costs right answers, which no map is needed to know."""
     if facts.looks is None or not facts.maps:
         return Reason(RULES["looks"], "Where it looks when it is right was not measured.", None,
                       "where it looks was not measured")  # fmt: skip
@@ -155,6 +158,9 @@ def _looks(facts: GroundingFacts) -> Reason:
     than = f"chance ({percent(theirs)})" if hardest == "uniform" else than
     word = "more than" if holds else "not surely more than" if holds is None else "less than"
     clause = f"{percent(facts.looks.estimate)} of what it looks at is an instrument, {word} {than}"
+    if holds is False and depends:  # a map that misses what the answer hangs on is a bad witness, not a bad model
+        text += " Hiding the instrument costs it right answers all the same: its maps do not tell what it uses."
+        holds, clause = None, f"{clause}, though hiding the instrument costs it right answers"
     return Reason(RULES["looks"], text, holds, clause)
 
 

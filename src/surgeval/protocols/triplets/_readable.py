@@ -23,6 +23,9 @@ _GROUPS = ("component", "group", "videos", "mAP50", "mAP50:95", "F1", "video-wis
 _CLASSES = ("name", "instances", "AP50", "video-wise AP50", "F1", "AP", "video-wise AP")
 
 
+_WEIGHTS = {"bbox": 0.1, "i": 0.5, "v": 0.2, "t": 0.2}  # what each part adds to the cost-aware F1 at most
+
+
 @dataclass(frozen=True, slots=True)
 class Readable:
     """A table of short texts; `name` is the CSV file with the full numbers."""
@@ -54,14 +57,15 @@ def readable_scores(scores: TripletScores) -> list[Readable]:
         ("rare", f"Rare classes (fewer than {fewer} instances in the {listed})", "rare"),
         (
             "cost_aware",
-            "Cost-aware F1 (box 0.1, instrument 0.5, verb 0.2, target 0.2; macro over true triplets)",
+            "Cost-aware F1, the sum of what each part adds (macro over true triplets)",
             "cost",
         ),
         ("top", "Positives among the highest scores of their frame", "recall"),
     ]
     tables += [Readable(name, title, _line(scores, scope)) for name, title, scope in lists if name in scores.sheets]
     if "association" in scores.sheets:
-        tables.append(Readable("association", "What became of every box", _association(scores.sheets["association"])))
+        outcomes = _association(scores.sheets["association"])
+        tables.append(Readable("association", "What became of every box, whatever its score", outcomes))
     if "videos" in scores.sheets:
         each = scores.sheets["videos"].sort("without", nulls_last=True)
         tables.append(Readable("videos", "Each video alone, and all the others without it", _rounded(each)))
@@ -110,12 +114,16 @@ def _line(scores: TripletScores, scope: str) -> pl.DataFrame:
     for number in scores.numbers:
         if number.key.scope.startswith(scope):
             where = number.key.scope.partition(", ")[2].partition(" ")[0]
-            name = {"cost": NAMES[number.key.component], "recall": number.key.metric}.get(
-                scope, f"{NAMES[number.key.component]} {number.key.metric} ({where})"
+            part = NAMES[number.key.component]
+            name = {"cost": f"{part} (of {_WEIGHTS.get(number.key.component, 1)})", "recall": number.key.metric}.get(
+                scope, f"{part} {number.key.metric} ({where})"
             )
             row[name] = number.interval.cell()
     if scope == "rare":
-        row = {"classes": str(int(scores.sheets[f"classes_{scores.main}"]["rare"].sum())), **row}
+        classes = scores.sheets[f"classes_{scores.main}"]
+        row = {"classes": str(int(classes["rare"].sum())), **row}
+        if not classes.filter(pl.col("instances") > 0, ~pl.col("rare")).height:
+            row = {"classes": f"all {row['classes']}", "numbers": "those of all classes, above"}
     return pl.DataFrame([row])
 
 

@@ -21,8 +21,10 @@ __all__ = ["kept_pictures", "triplet_evidence"]
 _RIGHT = "all right"
 _FILMS = 12  # videos that pictures are taken from: reading a dataset's labels can take longer than scoring it
 _NOTE = {
-    "detection": "Boxes are matched at IoU 0.5 as convention coco does, at the score threshold of P, R and F1. The "
-    "verdict of a frame is the worst that happened in it; the worst frames stand first.",
+    "detection": "Boxes are matched at IoU 0.5 as convention coco does, at the score threshold of P, R and F1; a "
+    "confused box lies on a label of another class. (“Box right, triplet wrong” among the errors counts boxes of any "
+    "score, so there are more of those.) The verdict of a frame is the worst that happened in it; the worst frames "
+    "stand first.",
     "recognition": "Of as many classes as are labelled, those with the highest scores count as said. The verdict of a "
     "frame is the worst that happened in it; the worst frames stand first.",
 }

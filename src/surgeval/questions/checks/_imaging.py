@@ -41,15 +41,19 @@ _SIDES = re.compile(r"\b(?:medial|lateral|inner|outer)(?:ly|most)?\b")
 
 def site_hidden(draft: Draft, rules: Rules, facts: Facts) -> str:
     """An image's question does not say where the finding is."""
-    if not rules.hides_site:
-        return ""
-    stem = plain(draft.question)
-    if given := _SITE.search(stem):
-        return f"{given[0]!r} gives the site away"
+    word = site_word(draft.question, facts) if rules.hides_site else ""
+    return f"{word!r} gives the site away" if word else ""
+
+
+def site_word(text: str, facts: Facts) -> str:
+    """The first word of a text that says where a finding is; "" where none does."""
+    told = plain(text)
+    if given := _SITE.search(told):
+        return given[0]
     for location in (*facts.locations, facts.site):
         words = [word for word in plain(location).split() if word not in _COMMON and len(word) > 3]
-        if given_word := next((word for word in words if re.search(rf"\b{re.escape(word)}\b", stem)), ""):
-            return f"{given_word!r} gives the site away"
+        if known := next((word for word in words if re.search(rf"\b{re.escape(word)}\b", told)), ""):
+            return known
     return ""
 
 

@@ -238,11 +238,11 @@ def _untold(rows: pl.DataFrame) -> list[str | None]:
     How an answer compares, and what is wrong with a reference, quotes it; of a flagged answer a judge may have said
     more than that it is flagged.
     """
-    if "reason" not in rows.columns:
+    if not {"reason", "reference"} <= set(rows.columns):  # nobody knows what a stranger's reasons give away
         return [None] * rows.height
     told: list[str | None] = []
-    truths = rows["reference"].cast(pl.String) if "reference" in rows.columns else [None] * rows.height
-    for status, reason, truth in zip(rows["status "], rows["reason"].cast(pl.String), truths, strict=True):
+    texts = (rows[name].cast(pl.String) for name in ("reason", "reference"))
+    for status, reason, truth in zip(rows["status "], *texts, strict=True):
         if reason is None or (status not in _LOST and status != "flagged"):
             told.append(None)
             continue
