@@ -99,6 +99,7 @@ def test_intent_gets_the_same_prompts_pictures_and_scores_as_a_run(
     code, out, _ = quick("score", "intent", "--data", small_phantom, "--responses", file, "--out", "scored")
     assert code == 0
     assert "a subset: 24 of" in out
+    assert "no picture" not in out
     ours, theirs = load_intent(tmp_path / "run"), load_intent(tmp_path / "scored")
     columns = ["item", "condition", "content", "choice", "strict", "reading"]
     assert ours.answers.select(columns).equals(theirs.answers.select(columns))

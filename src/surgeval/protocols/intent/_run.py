@@ -21,7 +21,7 @@ from surgeval.errors import BadInput, DataError, printable
 from surgeval.models.chat import ChatOptions, open_chat
 from surgeval.protocols.asked import AskedRun, check_limit
 from surgeval.protocols.contract import refuse_dataset
-from surgeval.protocols.intent._cases import load_intent_cases
+from surgeval.protocols.intent._cases import UNKNOWN_MEDIA, load_intent_cases
 from surgeval.protocols.intent._conditions import (
     DEFAULT_INTERVENTIONS,
     INTERVENTIONS,
@@ -119,7 +119,7 @@ def run_intent(
         again = "again" in chosen
     config = {
         "prompt": PROMPT_VERSION if answerer.costly else 0, "interventions": list(chosen), "gaze": gaze,
-        "gaze_style": asdict(seeing.style), "media": eyes.media.identity if answerer.looks else "none",
+        "gaze_style": asdict(seeing.style), "media": _media(answerer, eyes),
         "sampling": sampling, "frames": frames, "longest_edge": longest_edge, "jpeg_quality": quality,
         "temperature": options.temperature, "max_tokens": options.max_tokens, "seed": seed, "subset": subset,
         "split": split, "limit": limit, "invalid": invalid, "reader": reading.identity if reading else "",
@@ -136,6 +136,12 @@ def run_intent(
     finally:
         if reading is not None:
             reading.close()
+
+
+def _media(answerer: Answerer[IntentQuestion], eyes: Eyes) -> str:
+    if isinstance(answerer, Responses):
+        return UNKNOWN_MEDIA
+    return eyes.media.identity if answerer.looks else "none"
 
 
 def _check(concurrency: int, limit: int | None, invalid: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from surgeval.protocols.intent._cases import UNKNOWN_MEDIA
 from surgeval.protocols.intent._items import open_items
 from surgeval.protocols.intent._look import Eyes, Seeing
 from surgeval.protocols.intent._responses import Responses, Source
@@ -52,7 +53,14 @@ def score_intent(
     whole = open_items(data)
     item_set, subset = said.part(whole)
     folder = Path(out)
-    config = {"prompt": 0, "interventions": [], "subset": subset, "limit": None, "invalid": invalid}
+    config = {
+        "prompt": 0,
+        "interventions": [],
+        "media": UNKNOWN_MEDIA,
+        "subset": subset,
+        "limit": None,
+        "invalid": invalid,
+    }
     eyes = Eyes(item_set.dataset, item_set.items, Seeing())
     orphans = said.orphans(whole)
     notes = (f"note: {orphans} responses are to no item of the set and were left out",) if orphans else ()
