@@ -30,7 +30,7 @@ $(VENV)/.kernels: $(VENV)/.base $(wildcard src/surgeval/metrics/*.py)
 
 $(VENV)/.dev: $(VENV)/.base
 	@echo "installing the test tools ..."
-	@$(PIP) --editable '.[models,dev]'
+	@$(PIP) --editable '.[models,inspect,dev]'
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.base

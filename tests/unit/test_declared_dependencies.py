@@ -11,7 +11,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 # Names of distributions that differ from the name that is imported.
-IMPORTED_AS = {"opencv-python-headless": "cv2", "pillow": "PIL", "huggingface-hub": "huggingface_hub"}
+IMPORTED_AS = {"opencv-python-headless": "cv2", "pillow": "PIL", "huggingface-hub": "huggingface_hub",
+               "inspect-ai": "inspect_ai"}  # fmt: skip
 # transformers reads the folders' tokenizer.json with it; which version decides what a damaged file does.
 NOT_IMPORTED = {"tokenizers"}
 

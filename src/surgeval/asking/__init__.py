@@ -8,6 +8,7 @@ from surgeval.asking._answerers import Answered, Answerer, Batching, ShownFrame,
 from surgeval.asking._blocks import BLOCK, Asking, question_units
 from surgeval.asking._chat_answerer import ChatAnswerer, Prompt
 from surgeval.asking._choices import Rejections, say_choice
+from surgeval.asking._eval_log import EvalAnswers, answer_of_output, is_eval_log, read_eval_log
 from surgeval.asking._guess import object_classes, options_of, random_answer
 from surgeval.asking._media import DatasetFrames, ItemFiles, Media, VideoFiles
 from surgeval.asking._model_spec import open_answerer
@@ -32,6 +33,7 @@ __all__ = [
     "ChatAnswerer",
     "DatasetFrames",
     "Decorate",
+    "EvalAnswers",
     "ItemFiles",
     "Media",
     "Moment",
@@ -49,6 +51,8 @@ __all__ = [
     "Timeline",
     "Unanswered",
     "VideoFiles",
+    "answer_of_output",
+    "is_eval_log",
     "moments",
     "object_classes",
     "open_answerer",
@@ -57,6 +61,7 @@ __all__ = [
     "pictures",
     "question_units",
     "random_answer",
+    "read_eval_log",
     "say_choice",
     "shown_record",
 ]

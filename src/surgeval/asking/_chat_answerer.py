@@ -17,7 +17,7 @@ from surgeval.asking._question import Question
 from surgeval.errors import printable
 from surgeval.qa.chat import FILTERED, BatchChat, ChatError, Message, Reply, SeeingChat
 
-__all__ = ["ChatAnswerer", "Prompt"]
+__all__ = ["ChatAnswerer", "Prompt", "final_text"]
 
 Prompt: TypeAlias = Callable[[Question, Sequence[ShownFrame]], Sequence[Message]]
 
@@ -81,7 +81,7 @@ class ChatAnswerer(Generic[Question]):
         if isinstance(reply, ChatError):
             raise Unanswered(str(reply))
         return Answered(
-            printable(_final(reply)), reply.seconds, reply.requests, reply.prompt_tokens, reply.completion_tokens
+            printable(final_text(reply)), reply.seconds, reply.requests, reply.prompt_tokens, reply.completion_tokens
         )
 
     def _count(self, *, failed: bool) -> None:
@@ -96,8 +96,13 @@ def _tried(answer: Callable[..., Answered], *asked: object) -> Answered | Unansw
         return error
 
 
-def _final(reply: Reply) -> str:
-    """The text after any thinking; a reply that has none because it was cut off is a failure, not an empty answer."""
+def final_text(reply: Reply) -> str:
+    """The text after any thinking; a reply that has none because it was cut off is a failure, not an empty answer.
+
+    >>> from surgeval.qa.chat import Reply
+    >>> final_text(Reply("<think>a or b?</think> Answer: B"))
+    'Answer: B'
+    """
     if reply.finish == "content_filter":
         raise Unanswered(FILTERED)
     if reply.text is None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from surgeval.asking._answerers import Answered, ShownFrame, Unanswered
+from surgeval.asking._eval_log import is_eval_log, read_eval_log
 from surgeval.asking._question import Asked
 from surgeval.datasets import raise_errors
 from surgeval.datasets.io import Place, as_float, read_json, shown
@@ -17,7 +18,7 @@ __all__ = ["Replay"]
 
 
 class Replay:
-    """Answers from a responses file: `qID`, `content`, optional `latency`.
+    """Answers from a responses file (`qID`, `content`, optional `latency`) or from a log of Inspect AI (`.eval`).
 
     >>> import tempfile
     >>> from surgeval.records import VqaQuestion
@@ -44,6 +45,9 @@ class Replay:
 
 
 def _responses(path: Path) -> Iterable[tuple[str, Answered]]:
+    if is_eval_log(path):
+        yield from read_eval_log(path).answers.items()
+        return
     place = Place(str(path), raise_errors)
     seen = set[str]()
     for number, row in enumerate(place.items(read_json(path, raise_errors)) or ()):

@@ -9,10 +9,11 @@ from pathlib import Path
 import polars as pl
 
 from surgeval.engine import RunSummary
+from surgeval.errors import BadInput
 from surgeval.qa.chat import Usage
 from surgeval.results import Result
 
-__all__ = ["AskedRun"]
+__all__ = ["AskedRun", "check_limit"]
 
 
 _STATUS = {"ok": "answered", "missing": "without a response"}  # what a count of answers is called
@@ -59,3 +60,14 @@ class AskedRun(Result):
 
     def __str__(self) -> str:
         return "\n".join((str(self.summary), f"{self.model}: {self.said}", *self.notes))
+
+
+def check_limit(limit: int | None) -> None:
+    """Refuse to ask fewer questions than one.
+
+    >>> check_limit(0)
+    Traceback (most recent call last):
+    surgeval.errors.BadInput: limit: found 0, expected at least 1
+    """
+    if limit is not None and limit < 1:
+        raise BadInput(f"limit: found {limit}, expected at least 1")

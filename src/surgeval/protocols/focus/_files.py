@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from surgeval.asking import EvalAnswers, is_eval_log, read_eval_log
 from surgeval.datasets import OnProblem, Problem
 from surgeval.datasets.io import NOTHING, Place, read_json, shown
 from surgeval.errors import BadInput, printable
@@ -28,7 +29,7 @@ from surgeval.protocols.focus._records import (
 from surgeval.qa.formats import check_compat
 from surgeval.records import Answer, VqaQuestion
 
-__all__ = ["FocusFiles", "FocusProblems", "Source", "as_sources", "read_focus"]
+__all__ = ["FocusFiles", "FocusProblems", "Source", "as_sources", "logged_responses", "read_focus"]
 
 Source: TypeAlias = str | Path | Sequence[Mapping[str, Any]]
 _ALL = 3  # responses that must all fail alike before the file is blamed and not the answers
@@ -173,7 +174,10 @@ def _label(source: Source, name: str) -> str:
 def _records(source: Source, name: str, tell: OnProblem, compat: bool) -> list[tuple[Hashable, Record]] | None:
     """The objects of a list by the ids they state, or None when there is no list."""
     place = Place(_label(source, name), tell)
-    if isinstance(source, str | Path):
+    data: Any
+    if isinstance(source, str | Path) and name == "responses" and is_eval_log(source):
+        data = logged_responses(Path(source), read_eval_log(source))
+    elif isinstance(source, str | Path):
         data = read_json(Path(source), tell)
         if data is NOTHING:
             return None
@@ -193,6 +197,15 @@ def _records(source: Source, name: str, tell: OnProblem, compat: bool) -> list[t
         found = f"found no usable id in {len(data)} records"
         raise BadInput(f"{place.file}: qID: {found}, expected records like {example(name, 'q1')}")
     return result
+
+
+def logged_responses(path: Path, log: EvalAnswers) -> list[dict[str, Any]]:
+    """The responses in a log of Inspect AI; where a model failed the log is refused, as that would count as wrong."""
+    if log.failed:
+        first, reason = next(iter(log.failed.items()))
+        found = f"{len(log.failed)} samples without an answer (first {first!r:.60}: {reason})"
+        raise BadInput(f"{path}: found {found}, expected all answered; `inspect eval-retry` asks those again")
+    return as_sources((), (Answer(name, said.content, said.latency) for name, said in log.answers.items()))[2]
 
 
 def _key(place: Place, number: int, value: object, compat: bool) -> Hashable:

@@ -7,7 +7,7 @@ question whose model failed is not in it: until `retry` has asked it again, scor
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -30,7 +30,7 @@ from surgeval.engine import Manifest, fingerprint, load_cases, run
 from surgeval.errors import BadInput, DataError, printable
 from surgeval.files import write_atomically
 from surgeval.models.chat import ChatOptions
-from surgeval.protocols.asked import AskedRun
+from surgeval.protocols.asked import AskedRun, check_limit
 from surgeval.protocols.focus._files import as_sources
 from surgeval.protocols.focus._prompt import PROMPT_VERSION, question_messages
 from surgeval.protocols.focus._rules import latency_limit
@@ -41,7 +41,7 @@ from surgeval.qa.chat import public_name
 from surgeval.qa.formats import formats
 from surgeval.records import Answer, VqaQuestion
 
-__all__ = ["FocusRun", "run_focus"]
+__all__ = ["FocusRun", "open_media", "run_focus"]
 
 _BESIDE = 4  # frames of a question that its kept picture shows
 
@@ -121,8 +121,7 @@ def run_focus(
     """
     if not 1 <= concurrency <= BLOCK:
         raise BadInput(f"concurrency: found {concurrency}, expected 1 to {BLOCK}")
-    if limit is not None and limit < 1:
-        raise BadInput(f"limit: found {limit}, expected at least 1")
+    check_limit(limit)
     latency_limit(track, None)
     shown = Shown(1 if track == "frame" else frames, overlay)
     question_set = open_questions(data, requests, references)
@@ -134,7 +133,8 @@ def run_focus(
         if isinstance(model, str)
         else model
     )
-    eyes = _media(answerer, question_set, questions, Path(media) if media is not None else None)
+    films = Path(media) if media is not None else None
+    eyes = open_media(question_set, questions, films, looks=answerer.looks)
     seen = eyes.identity if eyes else "none"
     config = {
         "media": seen, "limit": limit, "track": track,
@@ -189,14 +189,15 @@ class _Window:
         return side_by_side([frame.jpeg for frame in frames])
 
 
-def _media(
-    answerer: Answerer[VqaQuestion], question_set: QuestionSet, questions: tuple[VqaQuestion, ...], folder: Path | None
+def open_media(
+    question_set: QuestionSet, questions: Sequence[VqaQuestion], folder: Path | None, *, looks: bool
 ) -> Media[VqaQuestion] | None:
+    """What a model looks through: video files of a folder, or the frames of the dataset; None where it does not."""
     videos = {question.video for question in questions}
     if folder is not None:
         films = VideoFiles(folder, videos)  # checked also for a model that does not look: it was named for a reason
-        return films if answerer.looks else None
-    return _frames_of(question_set, videos) if answerer.looks else None
+        return films if looks else None
+    return _frames_of(question_set, videos) if looks else None
 
 
 def _frames_of(question_set: QuestionSet, videos: set[str]) -> Media[VqaQuestion] | None:

@@ -12,12 +12,14 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 
+from surgeval.asking import is_eval_log, read_eval_log
 from surgeval.datasets import Dataset, focus_rows, has_focus_columns, open_dataset, raise_errors, read_focus_pair
 from surgeval.datasets.io import folders, names
 from surgeval.errors import BadInput, DataError
+from surgeval.protocols.focus._files import Source, as_sources, logged_responses
 from surgeval.records import VqaQuestion
 
-__all__ = ["QuestionSet", "open_questions"]
+__all__ = ["QuestionSet", "open_questions", "scored_sources"]
 
 _HUB = re.compile(r"hub:([\w-][\w.-]*/[\w-][\w.-]*)(?::([\w-][\w.-]*))?", re.ASCII)
 
@@ -55,6 +57,29 @@ def open_questions(
     if not found.questions:
         raise BadInput(f"{data or requests}: found no FOCUS questions, expected some")
     return found
+
+
+def scored_sources(
+    data: str | Path | None, requests: str | Path | None, references: str | Path | None, responses: Path
+) -> tuple[Source, Source, Source, str]:
+    """Requests, references and responses to score, and a note where not all questions of `data` are among them.
+
+    A log of Inspect AI knows which questions it asked: of `data` only those are scored. A file of responses does not,
+    and what it leaves out counts as wrong.
+    """
+    if data is None and requests is not None and references is not None:
+        return requests, references, responses, ""
+    questions = open_questions(data, requests, references).questions
+    if not is_eval_log(responses):
+        return *as_sources(questions, ())[:2], responses, ""
+    log = read_eval_log(responses)
+    asked = frozenset(log.asked)
+    kept = [question for question in questions if question.id in asked]
+    if not kept:
+        raise DataError(responses, record=f"sample {log.asked[0]!r:.60}", found="no such question in the data",
+                        expected=f"samples called like {questions[0].id!r:.60}")  # fmt: skip
+    part = f"the log asked {len(kept)} of {len(questions)} questions; the others are not counted"
+    return *as_sources(kept, ())[:2], logged_responses(responses, log), part if len(kept) < len(questions) else ""
 
 
 def _of_dataset(dataset: Dataset) -> QuestionSet:

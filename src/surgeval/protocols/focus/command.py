@@ -68,10 +68,15 @@ JudgeOption = Annotated[
     }
 )
 def score(
-    requests: Annotated[Path, typer.Option("--requests", help="The questions (JSON list).", show_default=False)],
-    references: Annotated[Path, typer.Option("--references", help="Their references.", show_default=False)],
-    responses: Annotated[Path, typer.Option("--responses", help="The answers to score.", show_default=False)],
+    responses: Annotated[
+        Path, typer.Option("--responses", help="The answers: JSON, or a .eval log of Inspect AI.", show_default=False)
+    ],
     out: Annotated[Path, typer.Option("--out", help="Folder for report.html, tables, scores.", show_default=False)],
+    requests: Annotated[Path | None, typer.Option("--requests", help="The questions (JSON list).")] = None,
+    references: Annotated[Path | None, typer.Option("--references", help="Their references.")] = None,
+    data: Annotated[
+        str | None, typer.Option("--data", help="In place of these two: a dataset, as for run.")
+    ] = None,
     judge: JudgeOption = None,
     track: Annotated[Track | None, typer.Option("--track", help="Sets the latency limit: 5, 15 or 30 s.")] = None,
     max_latency: Annotated[float | None, typer.Option("--max-latency", help="A latency limit in seconds.")] = None,
@@ -118,7 +123,10 @@ def score(
 
     Example: [bold]surgeval score focus --requests requests.json --references references.json --responses answers.json
     --judge openai:judge-7b@http://localhost:8000/v1 --track segment --out runs/net[/bold]
+
+    Example: [bold]surgeval score focus --data phantom --responses logs/focus.eval --out runs/net[/bold]
     """
+    from surgeval.protocols.focus._sources import scored_sources
     from surgeval.protocols.focus.method import score_focus
     from surgeval.protocols.focus.page import write_focus_report
     from surgeval.protocols.focus.result import check_scores_folder
@@ -135,13 +143,16 @@ def score(
         prices = _prices(price or [], [one.name for one in panel.judges] if panel else [])
         bar = stack.enter_context(progress("answers", show=not _interactive(panel)))  # a person needs the screen
         bar.phase("reading")
+        *sources, part = scored_sources(data, requests, references, responses)
         scores = score_focus(
-            requests, references, responses, judge=panel, track=track,
+            *sources, judge=panel, track=track,
             max_latency=max_latency, compat=compat, strict=strict,
             flags=None if flags == "off" else FlagPolicy(flags), max_judge_errors=max_judge_errors,
             scheme=scheme, resamples=resamples, seed=seed, workers=workers,
             progress=bar.reach, name=name or _name(out),
         )  # fmt: skip
+    if part:
+        scores = replace(scores, notes=(*scores.notes, part))
     if (out / "parts").is_dir():  # what the model was shown, from when it was asked in this folder
         scores = replace(scores, pictures=load_pictures(out)[0])
     scores = replace(scores, human=people, prices=prices, admission=_admission(scores, baseline or []))

@@ -24,7 +24,7 @@ from surgeval.protocols.focus.result import FocusScores
 from surgeval.qa.formats import check_compat
 from surgeval.qa.screening import FlagPolicy
 
-__all__ = ["RESAMPLES", "score_focus"]
+__all__ = ["RESAMPLES", "results_table", "score_focus"]
 
 RESAMPLES = 2000
 _LONGEST = 2000  # characters of an answer that a run keeps beside its score
@@ -74,7 +74,7 @@ def score_focus(
     questions = [question for question, _ in files.questions]
     outcomes = [outcome(question, response, limit, compat) for question, response in files.questions]
     judged = ask_judges(questions, outcomes, judge, policy=flags, compat=compat, workers=workers, progress=progress)
-    results = _results(questions, judged.outcomes)
+    results = results_table(questions, judged.outcomes)
     drawn = scheme or ("cluster" if compat is None else "two_level")
     made = focus_numbers(
         results, limit=limit, scheme=drawn, drop_videoless=compat is not None, resamples=resamples, seed=seed
@@ -103,7 +103,8 @@ def _fingerprint(questions: list[FocusQuestion]) -> str:
     return digest.hexdigest()[:32]
 
 
-def _results(questions: list[FocusQuestion], outcomes: tuple[Outcome, ...]) -> pl.DataFrame:
+def results_table(questions: Sequence[FocusQuestion], outcomes: Sequence[Outcome]) -> pl.DataFrame:
+    """A row per question: what it is about, its status, whether it is right, and why."""
     rows = [
         (question.id, question.video, question.group or "unknown", question.primary or "unknown", question.ood,
          question.clinical, printable(question.format) if isinstance(question.format, str) else "unknown",

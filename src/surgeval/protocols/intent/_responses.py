@@ -1,23 +1,25 @@
 """Replies that were made elsewhere: a file with a line per reply stands for a model.
 
 A line has `id` (of the item), `content`, and optionally `condition` (default `plain`) and `latency`. Letters in a reply
-mean the options in the order in which that condition shows them.
+mean the options in the order in which that condition shows them. A log of Inspect AI (`.eval`) is such a file too: its
+samples are called `ITEM@CONDITION`, or as the item is.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from surgeval.asking import Answered, ShownFrame, Unanswered
+from surgeval.asking import Answered, EvalAnswers, ShownFrame, Unanswered, is_eval_log, read_eval_log
 from surgeval.datasets import raise_errors
 from surgeval.datasets.io import NOTHING, Place, as_float, read_json, read_lines, shown, told_json
 from surgeval.errors import DataError
 from surgeval.protocols.intent._cases import CONDITIONS, case_id, is_condition, split_id
 from surgeval.protocols.intent._conditions import posed
-from surgeval.protocols.intent._items import ItemSet
+from surgeval.protocols.intent._items import ItemSet, OpenedItems
 from surgeval.records import IntentQuestion
 
 __all__ = ["Responses", "Source"]
@@ -39,7 +41,8 @@ class Responses:
 
     def __init__(self, source: Source) -> None:
         self._name = Path(source).name if isinstance(source, str | Path) else "the responses"
-        self._answers = dict(_checked(source, self._name))
+        self._log = read_eval_log(source) if isinstance(source, str | Path) and is_eval_log(source) else None
+        self._answers = dict(_checked(_logged(self._log) if self._log is not None else source, self._name))
         digest = hashlib.sha256(repr(sorted(self._answers.items())).encode(errors="backslashreplace"))
         self.identity = f"responses {digest.hexdigest()[:16]}"
 
@@ -57,6 +60,21 @@ class Responses:
             for condition in ("plain", *sorted(more.get(item.id, ()), key=lambda name: (order.get(name, 9), name)))
         )
 
+    def part(self, item_set: OpenedItems) -> tuple[OpenedItems, str]:
+        """The items that were asked, and a label where these are not all: a log says so, a file of replies does not."""
+        if self._log is None:
+            return item_set, ""
+        asked = {_item_and_condition(name)[0] for name in self._log.asked}
+        kept = tuple(item for item in item_set.items if item.id in asked)
+        if not kept:
+            raise DataError(
+                self._name, record=f"sample {self._log.asked[0]!r:.60}", found="no such item in the data",
+                expected=f"samples called like {case_id(item_set.items[0].id, 'plain')!r:.60}",
+            )  # fmt: skip
+        if len(kept) == len(item_set.items):
+            return item_set, ""
+        return replace(item_set, items=kept), f"{len(kept)} of {len(item_set.items)} items, those in {self._name}"
+
     def orphans(self, item_set: ItemSet) -> int:
         """How many replies are to no item of the set."""
         return sum(split_id(name)[0] not in item_set.by_id for name in self._answers)
@@ -66,6 +84,20 @@ class Responses:
         if question.id not in self._answers:
             raise Unanswered(f"{self._name} has no response to it", "missing")
         return self._answers[question.id]
+
+
+def _item_and_condition(sample: str) -> tuple[str, str]:
+    item, condition = split_id(sample)
+    return (item, condition) if item and is_condition(condition) else (sample, "plain")
+
+
+def _logged(log: EvalAnswers) -> list[dict[str, Any]]:
+    """The answers of a log as the lines of a file."""
+    rows = []
+    for name, answer in log.answers.items():
+        item, condition = _item_and_condition(name)
+        rows.append({"id": item, "condition": condition, "content": answer.content, "latency": answer.latency})
+    return rows
 
 
 def _checked(source: Source, name: str) -> Iterator[tuple[str, Answered]]:

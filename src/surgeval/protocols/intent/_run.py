@@ -19,9 +19,9 @@ from surgeval.asking import BLOCK, Answerer, Asking, Sampling, Shown, open_answe
 from surgeval.engine import Manifest, RunSummary, Unit, fingerprint, run
 from surgeval.errors import BadInput, DataError, printable
 from surgeval.models.chat import ChatOptions, open_chat
-from surgeval.protocols.asked import AskedRun
+from surgeval.protocols.asked import AskedRun, check_limit
 from surgeval.protocols.contract import refuse_dataset
-from surgeval.protocols.intent._cases import load_intent_cases
+from surgeval.protocols.intent._cases import UNKNOWN_MEDIA, load_intent_cases
 from surgeval.protocols.intent._conditions import (
     DEFAULT_INTERVENTIONS,
     INTERVENTIONS,
@@ -45,7 +45,7 @@ from surgeval.protocols.pictures import PICTURES, save_pictures, side_by_side
 from surgeval.qa.chat import public_name
 from surgeval.records import IntentQuestion
 
-__all__ = ["IntentRun", "ask_items", "run_intent"]
+__all__ = ["MAX_TOKENS", "IntentRun", "ask_items", "run_intent"]
 
 _BESIDE = 4  # frames of an item that its kept picture shows
 MAX_TOKENS = 1024  # of a reply: a model may reason before it chooses
@@ -119,7 +119,7 @@ def run_intent(
         again = "again" in chosen
     config = {
         "prompt": PROMPT_VERSION if answerer.costly else 0, "interventions": list(chosen), "gaze": gaze,
-        "gaze_style": asdict(seeing.style), "media": eyes.media.identity if answerer.looks else "none",
+        "gaze_style": asdict(seeing.style), "media": _media(answerer, eyes),
         "sampling": sampling, "frames": frames, "longest_edge": longest_edge, "jpeg_quality": quality,
         "temperature": options.temperature, "max_tokens": options.max_tokens, "seed": seed, "subset": subset,
         "split": split, "limit": limit, "invalid": invalid, "reader": reading.identity if reading else "",
@@ -138,11 +138,16 @@ def run_intent(
             reading.close()
 
 
+def _media(answerer: Answerer[IntentQuestion], eyes: Eyes) -> str:
+    if isinstance(answerer, Responses):
+        return UNKNOWN_MEDIA
+    return eyes.media.identity if answerer.looks else "none"
+
+
 def _check(concurrency: int, limit: int | None, invalid: str) -> None:
     if not 1 <= concurrency <= BLOCK:
         raise BadInput(f"concurrency: found {concurrency}, expected 1 to {BLOCK}")
-    if limit is not None and limit < 1:
-        raise BadInput(f"limit: found {limit}, expected at least 1")
+    check_limit(limit)
     if invalid not in ("wrong", "drop"):
         raise BadInput(f"invalid: found {invalid!r}, expected wrong or drop")
 

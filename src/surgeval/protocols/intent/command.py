@@ -154,7 +154,7 @@ def score(
         Path,
         typer.Option(
             "--responses", show_default=False,
-            help="The replies: JSON lines with id, content and, where it is not plain, condition.",
+            help="The replies: JSON lines with id, content and, where it is not plain, condition; or a .eval log.",
         ),
     ],
     out: Annotated[Path, typer.Option("--out", help="Folder for report.html, tables, cases.", show_default=False)],

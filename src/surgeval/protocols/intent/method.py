@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from surgeval.protocols.intent._cases import UNKNOWN_MEDIA
 from surgeval.protocols.intent._items import open_items
 from surgeval.protocols.intent._look import Eyes, Seeing
 from surgeval.protocols.intent._responses import Responses, Source
@@ -33,7 +34,8 @@ def score_intent(
 ) -> IntentScores:
     """Score replies to the items of `data`: a file of JSON lines, or the objects (`id`, `content`, `condition`).
 
-    An item without a reply is `missing`, and in no number. `name` is what the model is called.
+    A log of Inspect AI (`.eval`) is scored on the items that it asked. An item without a reply is `missing`, and in no
+    number. `name` is what the model is called.
 
     >>> import json
     >>> from tempfile import mkdtemp
@@ -47,15 +49,23 @@ def score_intent(
     """
     from surgeval.protocols.intent.result import load_intent
 
-    item_set = open_items(data)
     said = Responses(responses)
+    whole = open_items(data)
+    item_set, subset = said.part(whole)
     folder = Path(out)
-    config = {"prompt": 0, "interventions": [], "subset": "", "limit": None, "invalid": invalid}
+    config = {
+        "prompt": 0,
+        "interventions": [],
+        "media": UNKNOWN_MEDIA,
+        "subset": subset,
+        "limit": None,
+        "invalid": invalid,
+    }
     eyes = Eyes(item_set.dataset, item_set.items, Seeing())
-    orphans = said.orphans(item_set)
+    orphans = said.orphans(whole)
     notes = (f"note: {orphans} responses are to no item of the set and were left out",) if orphans else ()
     ask_items(
         item_set, said, folder, first=said.asked(item_set), again=False, config=config,
-        name=name or folder.resolve().name, eyes=eyes, pictures=pictures, progress=progress, notes=notes,
+        name=name or folder.resolve().name, subset=subset, eyes=eyes, pictures=pictures, progress=progress, notes=notes,
     )  # fmt: skip
     return load_intent(folder)

@@ -15,6 +15,7 @@ from surgeval.errors import BadInput, DataError, printable
 from surgeval.figures import Figure
 from surgeval.pages import Evidence
 from surgeval.protocols.contract import Headline, RunResult
+from surgeval.protocols.intent._cases import UNKNOWN_MEDIA
 from surgeval.protocols.intent._estimates import chance_of, estimate_of
 from surgeval.protocols.intent._interventions import (
     Moved,
@@ -136,8 +137,10 @@ class IntentScores(RunResult):
 
     @property
     def pictured(self) -> bool:
-        """Whether it was shown any picture."""
-        return bool((~self.answers["shown"].fill_null("[]").is_in(["", "[]"])).any())
+        """Whether it was shown any picture; of replies that were made elsewhere nobody knows, and it is assumed."""
+        return self.settings.get("media", UNKNOWN_MEDIA) == UNKNOWN_MEDIA or bool(
+            (~self.answers["shown"].fill_null("[]").is_in(["", "[]"])).any()
+        )
 
     @property
     def has_twins(self) -> bool:

@@ -89,9 +89,9 @@ def surgxbench_sections(scores: Sequence[SurgXScores], figures: Mapping[str, Plo
                 figures=_plots(figures, "occlusion", "curve"),
                 tables=own(scores, "occlusion", "occlusion_triplets", "curves"), paired=True),
         Section("Before and after hiding", "Frames with a complete triplet match, whole and with the attended region "
-                "hidden, each with its top prompts, or with what was said. Each is marked by its best match with a "
-                "labelled triplet: ✓ IVT all of it, IV instrument and verb, IT instrument and target, I the instrument "
-                "only, none not even that.", cards=hiding_cards(scores)),
+                "hidden, each with its top prompts. A prompt is marked by the best match that it has with a labelled "
+                "triplet: ✓ IVT all of it, IV instrument and verb, IT instrument and target, I the instrument only, "
+                "none not even that.", cards=hiding_cards(scores)),
         Section("Is the map a property of the model?", "Shuffling the weights from the output down must change the "
                 "map, and so should another prompt. A correlation that stays near 1 says that the map shows the "
                 "image.", figures=_plots(figures, "sanity"), tables=own(scores, "sanity")),
@@ -133,7 +133,7 @@ def _why_lost(one: SurgXScores) -> str:
 def _differing(scores: Sequence[SurgXScores]) -> list[str]:
     """What else than the model differs between runs; the kind of heatmap follows from the model."""
     known = [{**one.settings, "dataset": one.record.manifest.dataset} for one in scores]
-    names = sorted(set().union(*known) - {"method", "dtype", "tasks", "questions", "max_tokens", "causal"})
+    names = sorted(set().union(*known) - {"method", "dtype", "tasks", "questions", "max_tokens"})
     # A run without triplets found no motion: that is nothing to compare, not a difference.
     return [name for name in names if len({repr(one.get(name)) for one in known if one.get(name) != {}}) > 1]
 
@@ -190,9 +190,9 @@ def _causes(scores: Sequence[SurgXScores]) -> str:
         "of the image or of the text. An image token is near when its patch touches a box grown by patches of the "
         f"grid, {margin} on each side: a box of the named instrument where it is there (named rightly), of any "
         "instrument where it is not (wrongly). Chance is the share of all tokens the model was shown that are near; "
-        "near attended is that share among the image tokens in the graphs, which is what attention alone gives. A "
-        "graph whose search was too long is counted as stopped. Graphs tell what goes with what in attention, not "
-        "what the answer would be without it: hiding regions does (Occlusion)."
+        "near attended is that share among the image tokens in the graphs: what attention alone gives. A graph "
+        "whose search was too long is counted as stopped. Graphs tell what goes with what in attention, not what the "
+        "answer would be without it: hiding regions does (Occlusion)."
     )
 
 
