@@ -61,7 +61,13 @@ def make_phantom(
         raise BadInput(f"--edition {edition} fixes all of it: found {given[0]} as well, expected one or the other")
     count = 3 if videos is None else videos
     width, height = _size(size or "448x256")
-    with rendering(phantom.edition(edition).videos if edition else count) as show:
+    fixed = phantom.edition(edition) if edition else None
+    plans = (
+        phantom.plan_videos(fixed.seed, fixed.videos)
+        if fixed
+        else phantom.plan_videos(1 if seed is None else seed, count)
+    )
+    with rendering(sum(split in (None, plan.split) for plan in plans)) as show:
         if edition is not None:
             place = phantom.write_edition(
                 edition, out, tint=tint, split=split, processes=processes, progress=show, mp4=mp4
