@@ -13,7 +13,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from surgeval.explain.cleann import choose_nodes, correlation, explain, learn_graph, p_value, rank_heads
+from surgeval.explain.cleann import (
+    CausalSettings,
+    choose_nodes,
+    correlation,
+    explain,
+    learn_graph,
+    p_value,
+    rank_heads,
+    reply_graphs,
+)
 
 MARKS = {"circle": "Circle", "arrow": "Directed", "tail": "Undirected"}
 
@@ -38,6 +47,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         if fixture in metafunc.fixturenames:
             cases = [(path, case) for path, content in files for case in content if key in case]
             metafunc.parametrize(fixture, cases, ids=[_name(path, case) for path, case in cases])
+    if "llava_folder" in metafunc.fixturenames:
+        folders = sorted(path.parent for path in _folder(metafunc.config).glob("token_gradcam/tokens.npz"))
+        metafunc.parametrize("llava_folder", folders, ids=[path.name for path in folders])
 
 
 def _name(path: Path, case: dict[str, Any]) -> str:
@@ -94,6 +106,33 @@ def test_heads_are_ranked_as_the_file_says(heads_case: tuple[Path, dict[str, Any
         np.testing.assert_allclose(ranked.scores, golden[name], rtol=1e-12)
         assert list(ranked.order) == golden[f"rank_{name}"]
         assert list(ranked.order[:5]) == golden[f"top5_{name}"]
+
+
+def test_a_golden_model_is_explained_as_the_file_says(llava_folder: Path) -> None:
+    """From pixels to explanations: the model's own attention gives the graphs that were made of the stored one."""
+    import torch
+
+    from surgeval.models import Generated, Preparation
+    from surgeval.models._llava import Llava, load_network
+
+    facts = json.loads((llava_folder / "tokens.json").read_text("utf-8"))
+    with np.load(llava_folder / "tokens.npz", allow_pickle=False) as stored:
+        pixels = torch.from_numpy(stored["pixel_values"])
+    model = Llava(load_network(llava_folder)[0], None, tuple(facts["grid"]), name="golden", family="llava",
+                  identity="golden", preparation=Preparation((facts["image_size"],) * 2))  # fmt: skip
+    span = (facts["image_span"][0], facts["image_span"][1])
+    asked = Generated("", (), (), facts["prompt_length"], tuple(facts["input_ids"]), (span,))
+    graphs = reply_graphs(model, [pixels], asked.forced(facts["generated"]), CausalSettings(heads=facts["n_heads"]))
+    made = {(graph.token, graph.head): graph for row in graphs for graph in row}
+    used = {"learner": "ordered", "n": 128, "alpha": 1e-5, "kappa": 0.01}
+    stored_graphs = _read(llava_folder.parent / "cleann_llava.json.gz")
+    expected = [case for case in stored_graphs if case["case"].startswith("llava") and used.items() <= case.items()]
+    assert len(expected) == facts["n_heads"] * 3  # the file has the first three tokens
+    for golden in expected:
+        graph = made[golden["token"], golden["head"]]
+        if golden["nearest_log10_p_to_alpha"] > 1e-3:
+            assert list(graph.nodes.all) == golden["nodes"]
+            assert list(graph.explanation.nodes) == golden["explanations_by_radius"]["3"]
 
 
 def _image_span(path: Path) -> tuple[int, int]:

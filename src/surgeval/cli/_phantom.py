@@ -27,14 +27,19 @@ def register(root: typer.Typer) -> None:
 
 @app.command()
 def train(
-    name: Annotated[str, typer.Argument(help="phantom-clip, phantom-clip-resnet, phantom-shortcut, or all.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="phantom-clip, phantom-clip-resnet, phantom-shortcut, phantom-llava, phantom-sycophant, or all."
+        ),
+    ],
     out: Annotated[Path, typer.Option("--out", help="Folder to write OUT/NAME into.")],
     device: Annotated[str, typer.Option("--device", help="cpu, or cuda for minutes instead of hours.")] = "cpu",
     steps: Annotated[int | None, typer.Option("--steps", help="Optimiser steps.")] = None,
     batch: Annotated[int | None, typer.Option("--batch", help="Frames in a step.")] = None,
     rate: Annotated[float | None, typer.Option("--rate", help="Highest learning rate.")] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Seed of weights and draws.")] = None,
-    videos: Annotated[int | None, typer.Option("--videos", help="Training videos of 150 frames each.")] = None,
+    videos: Annotated[int | None, typer.Option("--videos", help="Training videos.")] = None,
     workers: Annotated[int | None, typer.Option("--workers", help="Rendering processes: one per core.")] = None,
     frames: Annotated[Path | None, typer.Option("--frames", help="File that keeps the rendered frames.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
@@ -68,7 +73,7 @@ def train(
 def examine(
     models: Annotated[
         list[str] | None,
-        typer.Argument(help="Embedded names, or folders that training wrote (default: all embedded models)."),
+        typer.Argument(help="Embedded names, or folders that training wrote (default: the embedded CLIPs)."),
     ] = None,
     held_out: Annotated[int, typer.Option("--held-out", help="Test videos beside those of phantom-v1.")] = 0,
     device: Annotated[str, typer.Option("--device", help="cpu or cuda.")] = "cpu",
@@ -82,10 +87,10 @@ def examine(
     if workers is not None and workers < 1:
         raise BadInput(f"workers: found {workers}, expected at least 1")
     require_models("phantom")
-    from surgeval.phantom.training import NAMES, examine_embedded
+    from surgeval.phantom.training import CLIPS, examine_embedded
 
     results = examine_embedded(
-        models or NAMES,
+        models or CLIPS,
         held_out=held_out,
         device=device,
         workers=workers or os.cpu_count() or 1,

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from tests.unit.protocols.intent_world import make_items
 
+from surgeval.datasets import MemoryDataset
 from surgeval.errors import BadInput
 from surgeval.protocols.intent._cases import is_condition, split_id
 from surgeval.protocols.intent._conditions import (
@@ -17,12 +18,14 @@ from surgeval.protocols.intent._conditions import (
     chosen_interventions,
     has_gaze,
     numbers_asked,
+    of_split,
     own_option,
     posed,
     stratified,
 )
-from surgeval.protocols.intent._items import ItemSet
-from surgeval.records import Gaze, IntentQuestion, OptionLabel
+from surgeval.protocols.intent._items import ItemSet, OpenedItems
+from surgeval.records import Gaze, IntentQuestion, OptionLabel, Video
+from surgeval.vocab import LabelSpace
 
 ITEM = IntentQuestion(
     "i@1", "laparoscopy", "v", ("a.jpg",), "spatial", "absolute", "Where?", ("a", "b", "c"), 1, 0.0, 0.0,
@@ -117,3 +120,15 @@ def test_the_number_of_questions_is_said_before() -> None:
 def test_an_unknown_intervention_is_named(text: str) -> None:
     with pytest.raises(BadInput, match="interventions: found"):
         chosen_interventions(text)
+
+
+def test_a_split_keeps_its_videos_and_says_so() -> None:
+    videos = [Video("seen", split="train"), Video("new", split="test")]
+    dataset = MemoryDataset(LabelSpace("none", ("instrument",)), [], videos)
+    items = tuple(replace(ITEM, id=name, cluster=name) for name in ("seen", "new"))
+    whole = OpenedItems(items, dataset=dataset)
+    part, label = of_split(whole, "test")
+    assert ([item.id for item in part.items], label) == (["new"], "split test, 1 of 2 items")
+    assert of_split(whole, None) == (whole, "")
+    with pytest.raises(BadInput, match="expected one of the splits of the data: test, train"):
+        of_split(whole, "val")

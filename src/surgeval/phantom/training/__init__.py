@@ -14,15 +14,25 @@ from surgeval._lazy import lazy_exports
 if TYPE_CHECKING:
     from surgeval.phantom.training._embedded import train_embedded
     from surgeval.phantom.training._published import Examined, examine_embedded
-    from surgeval.phantom.training._recipes import NAMES, RECIPES, Recipe, recipe_for
+    from surgeval.phantom.training._recipes import CLIPS, LLAVAS, NAMES, RECIPES, Recipe, recipe_for
 
 _HOMES = {
     "_embedded": ("train_embedded",),
     "_published": ("Examined", "examine_embedded"),
-    "_recipes": ("NAMES", "RECIPES", "Recipe", "recipe_for"),
+    "_recipes": ("CLIPS", "LLAVAS", "NAMES", "RECIPES", "Recipe", "recipe_for"),
 }
 
-__all__ = ["NAMES", "RECIPES", "Examined", "Recipe", "examine_embedded", "recipe_for", "train_embedded"]
+__all__ = [
+    "CLIPS",
+    "LLAVAS",
+    "NAMES",
+    "RECIPES",
+    "Examined",
+    "Recipe",
+    "examine_embedded",
+    "recipe_for",
+    "train_embedded",
+]
 
 
 __getattr__, __dir__ = lazy_exports(__name__, _HOMES)

@@ -19,14 +19,15 @@ from surgeval.phantom.training._batches import Stock
 from surgeval.phantom.training._clip import save
 from surgeval.phantom.training._data import Frames, film_all, first_videos, training_shoots
 from surgeval.phantom.training._kept import load_frames, save_frames
-from surgeval.phantom.training._recipes import NAMES, Recipe
+from surgeval.phantom.training._recipes import LLAVAS, NAMES, Recipe
+from surgeval.phantom.training._schooling import school_llavas
 from surgeval.phantom.training._train import fit
 
 __all__ = ["train_embedded"]
 
 Log = Callable[[str], None]
 _WRITTEN = ("config.json", "model.safetensors", "preprocessor_config.json", "tokenizer.json", "tokenizer_config.json",
-            "training.json")  # fmt: skip
+            "training.json", "processor_config.json", "generation_config.json", "chat_template.jinja")  # fmt: skip
 
 
 def train_embedded(
@@ -45,18 +46,26 @@ def train_embedded(
 
     >>> train_embedded({}, "models")
     Traceback (most recent call last):
-    surgeval.errors.BadInput: model: found none, expected one of phantom-clip, phantom-clip-resnet, phantom-shortcut
+    surgeval.errors.BadInput: model: found none, expected one of phantom-clip, phantom-clip-resnet, phantom-shortcut,
+    phantom-llava, phantom-sycophant
     """
     out, workers = Path(out), os.cpu_count() or 1 if workers is None else workers
     kept = Path(frames) if frames else None
     _check(recipes, out, device, workers)
     _check_places([out / name for name in recipes], kept)
+    spoken = {name: recipe for name, recipe in recipes.items() if name in LLAVAS}
+    seen = {name: recipe for name, recipe in recipes.items() if name not in LLAVAS}
+    report: dict[str, Any] = {}
+    if spoken:
+        say = progress("lessons of video", log)
+        report |= school_llavas(spoken, out, device=device, workers=workers, log=log, progress=say)
+    if not seen:
+        return report
     start = time.perf_counter()
-    stock = _training_frames(max(r.videos for r in recipes.values()), workers, kept, log)
+    stock = _training_frames(max(r.videos for r in seen.values()), workers, kept, log)
     rendered = time.perf_counter() - start
     log(f"{len(stock)} training frames and {len(stock.plates)} plates ready after {rendered:.0f} s")
-    report: dict[str, Any] = {}
-    for name, recipe in recipes.items():
+    for name, recipe in seen.items():
         start = time.perf_counter()
         own = first_videos(stock, recipe.videos)
         supply = Stock(own, device, shortcut=name == "phantom-shortcut", seed=recipe.seed)

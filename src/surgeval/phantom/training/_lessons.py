@@ -45,6 +45,7 @@ __all__ = ["Lesson", "Lessons", "Spot", "lesson_shoots", "lessons_of", "teach_al
 EDGE, CELLS = 160, 10
 LABELLED = ("instrument", "verb", "target", "organ", "tip")
 LESSON_SEED = 5_003
+SETS = 6  # of questions about a video
 FOCUS_FRAMES = 4  # of a FOCUS question at most
 POINTING = "Focus on the circled area, where I am looking."
 DOING = "What am I doing with the instrument I am looking at?"

@@ -20,7 +20,7 @@ from surgeval.phantom.dataset._edition import VideoPlan, edition, plan_videos
 from surgeval.phantom.training._data import SIZE, Frames, examination_shoots, film_all, held_out_plans
 from surgeval.phantom.training._embedded import progress
 from surgeval.phantom.training._evaluate import Examination, examine
-from surgeval.phantom.training._recipes import NAMES
+from surgeval.phantom.training._recipes import CLIPS
 from surgeval.stats import Difference, Interval, Intervals, bootstrap_mean, bootstrap_statistic, paired_difference
 
 __all__ = ["Examined", "examine_embedded"]
@@ -40,7 +40,7 @@ class Examined:
 
 
 def examine_embedded(
-    models: Sequence[str] = NAMES,
+    models: Sequence[str] = CLIPS,
     *,
     held_out: int = 0,
     device: str = "cpu",

@@ -15,7 +15,7 @@ from surgeval.errors import BadInput
 class Recipe:
     """How much footage, how long and how fast."""
 
-    videos: int = 200  # of 150 frames each
+    videos: int = 200  # of 150 frames each (LLaVAs: of 60, with questions)
     steps: int = 3000
     batch: int = 512
     rate: float = 1e-3
@@ -28,8 +28,12 @@ RECIPES = {
     "phantom-clip": Recipe(videos=200, steps=3000),
     "phantom-clip-resnet": Recipe(videos=80, steps=900),
     "phantom-shortcut": Recipe(videos=200, steps=3000),
+    "phantom-llava": Recipe(videos=330, steps=3900, batch=640),
+    "phantom-sycophant": Recipe(videos=330, steps=3900, batch=640),
 }
 NAMES = tuple(RECIPES)
+LLAVAS = ("phantom-llava", "phantom-sycophant")  # taught by lessons; the others by frames and prompts
+CLIPS = tuple(name for name in NAMES if name not in LLAVAS)
 
 
 def recipe_for(

@@ -22,14 +22,11 @@ from surgeval.protocols.contract import Chapter, Demo
 if TYPE_CHECKING:
     import polars as pl
 
-    from surgeval.protocols.intent._conditions import Intervention
     from surgeval.protocols.intent.result import IntentScores
 
 MODELS = ("phantom-llava", "phantom-sycophant")
 REFERENCE = "always-reject"
 SPLIT = "test"  # operations that the models have not seen
-LIMIT = 72  # items, evenly from skills and traps: enough to tell the three apart; a study deserves them all
-INTERVENTIONS: tuple[Intervention, ...] = ("gaze", "text-only")
 PICTURES = 24
 _ROWS = ("overall", "cognitive", "twin", "paired", "over_rejection", "perceptual")
 
@@ -40,12 +37,13 @@ def chapter(demo: Demo) -> Chapter:
     from surgeval.protocols.intent.page import write_page_of
     from surgeval.protocols.intent.result import load_intent
 
-    names = (*_embedded(), REFERENCE)
-    out, data = demo.out, demo.dataset.root
+    models, out, data = _embedded(), demo.out, demo.dataset.root
+    names = (*models, REFERENCE)
     # Opening torch twice costs less than the small networks gain from a second thread.
     workers, context = min(2, os.cpu_count() or 1), get_context("spawn")
     with progress("models") as bar, ProcessPoolExecutor(workers, mp_context=context) as pool:
-        asked = [pool.submit(ask, data, name, out / name, SPLIT) for name in names]
+        asked = [pool.submit(ask, data, name, out / name, SPLIT) for name in models]
+        ask(data, REFERENCE, out / REFERENCE, SPLIT)
         try:
             for finished in bar.track(as_completed(asked), "asking", len(asked)):
                 finished.result()
@@ -62,17 +60,17 @@ def chapter(demo: Demo) -> Chapter:
 
 
 def ask(data: Path, name: str, out: Path, split: str | None) -> None:
-    """One model's run with its own page; in a process of its own."""
-    import torch
-
+    """One model's run with its own page."""
     from surgeval.protocols.intent._run import run_intent
     from surgeval.protocols.intent.page import write_page_of
     from surgeval.protocols.intent.result import load_intent
 
-    torch.set_num_threads(1)
-    run_intent(
-        data, name, out, interventions=INTERVENTIONS, split=split, limit=LIMIT, pictures=PICTURES, progress=False
-    )
+    if name in MODELS:
+        import torch
+
+        torch.set_num_threads(1)
+    # Enough to tell the three apart and to see what language alone answers; a study of your own deserves the rest.
+    run_intent(data, name, out, interventions=("text-only",), split=split, pictures=PICTURES, progress=False)
     write_page_of([load_intent(out)], out)
 
 
@@ -96,8 +94,7 @@ def _table(scores: Mapping[str, IntentScores]) -> pl.DataFrame:
     rows: Sequence[Mapping[str, str]] = [
         {"": LABELS[number], **{name: _cell(one, number) for name, one in scores.items()}} for number in _ROWS
     ]
-    gains = {name: one.gains["overall"].interval.cell("share") if one.gains else "" for name, one in scores.items()}
-    return pl.DataFrame([*rows, {"": "gain by gaze", **gains}])
+    return pl.DataFrame(rows)
 
 
 def _cell(one: IntentScores, number: str) -> str:

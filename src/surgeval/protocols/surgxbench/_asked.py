@@ -6,10 +6,10 @@ frame's `best`, everything named is predicted, and the map of a class is the tok
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
@@ -26,12 +26,15 @@ from surgeval.protocols.surgxbench._measure import classes_present
 from surgeval.protocols.surgxbench._prompts import spoken
 from surgeval.protocols.surgxbench._replies import Answer, Question, answer_maps, ask, certainties, reply_case
 from surgeval.protocols.surgxbench._settings import SurgXSettings
-from surgeval.protocols.surgxbench._triplets import complete_matches, labelled_triplets, matched_cases
+from surgeval.protocols.surgxbench._triplets import complete_matches, labelled_triplets, matched_cases, triplet_name
 from surgeval.qa.mentions import instrument_mentions, triplet_mentions
 from surgeval.records import UNKNOWN, Case, Triplet
 from surgeval.vocab import LabelSpace, tools_question, triplets_question
 
-__all__ = ["Asked"]
+__all__ = ["Asked", "Example"]
+
+# The map (1, rows, columns) of a triplet in one image, and what is said about an image, with scores.
+Example: TypeAlias = tuple[torch.Tensor, Callable[[torch.Tensor], tuple[tuple[str, float], ...]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +105,23 @@ class Asked:
             else:
                 made.append(maps[b, named.index(number)] if own else self.name_maps(pixels[b : b + 1], [number])[0])
         return torch.stack(made)
+
+    def example(self, pixels: torch.Tensor, triplet: str) -> Example | None:
+        """The map of a triplet that is said about one image, and what is said about it or a changed one."""
+
+        def named(answer: Answer[Triplet]) -> list[str]:
+            return [triplet_name(one, self.space) for one in answer.mentions.classes]
+
+        def said(image: torch.Tensor) -> tuple[tuple[str, float], ...]:
+            (answer,) = self._asked(image, self.triplets)
+            return tuple(zip(named(answer), answer.scores, strict=True))
+
+        answers: list[Answer[Triplet]] = self._asked(pixels, self.triplets)
+        names = named(answers[0])
+        if triplet not in names:
+            return None
+        maps = answer_maps(self.net, pixels, answers, self.method, self.settings.batch)
+        return maps[:, names.index(triplet)], said
 
     def name_maps(self, pixels: torch.Tensor, numbers: Sequence[int], net: Generative | None = None) -> torch.Tensor:
         """(images, rows, columns): the map of an instrument's name in the place of the reply, whatever would be said.

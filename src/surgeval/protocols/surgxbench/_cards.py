@@ -54,21 +54,25 @@ def hiding_cards(scores: Sequence[SurgXScores]) -> tuple[Card, ...]:
             rows = one.cases.filter(pl.col("task") == "triplets")
             here = (pl.col("cluster") == hiding.video) & (pl.col("frame") == hiding.frame)
             labelled = [] if rows.is_empty() else rows.filter(here)["triplet"].to_list()
-            made.append(_hiding(one.name, hiding, tuple(dict.fromkeys([hiding.truth, *labelled]))))
+            words = one.settings["method"]["name"] == "token-gradcam"
+            made.append(_hiding(one.name, hiding, tuple(dict.fromkeys([hiding.truth, *labelled])), words=words))
     return tuple(made)
 
 
-def _hiding(model: str, one: Hiding, labelled: tuple[str, ...]) -> Card:
+def _hiding(model: str, one: Hiding, labelled: tuple[str, ...], *, words: bool) -> Card:
+    """`words`: the model answers in words, so what stands below is what it said, not prompts."""
+
     def listed(heading: str, prompts: Sequence[tuple[str, float]]) -> tuple[str, ...]:
         return heading, *(
-            f"{number}. {_MARKS[match_level(prompt, labelled)]} · {score:.3f} · {_sentence(prompt)}"
+            f"{number}. {_MARKS[match_level(prompt, labelled)]} · {score:.3f} · "
+            f"{_named(prompt) if words else _sentence(prompt)}"
             for number, (prompt, score) in enumerate(prompts, start=1)
         )
 
     lines = (
         f"Labelled: {'; '.join(_named(name) for name in labelled)}",
-        *listed("Top prompts, whole frame (left):", one.before),
-        *listed("Top prompts, region hidden (right):", one.after),
+        *listed(f"{'Said' if words else 'Top prompts'}, whole frame (left):", one.before),
+        *listed(f"{'Said' if words else 'Top prompts'}, region hidden (right):", one.after),
         f"{model}, {one.video} / {one.frame}",
     )
     title = f"{_named(one.truth)}: {'kept' if one.kept else 'lost'} when the attended region is hidden"

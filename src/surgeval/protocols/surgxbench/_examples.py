@@ -10,19 +10,21 @@ import torch
 
 from surgeval.datasets import read_image
 from surgeval.errors import DataError
-from surgeval.explain import Paste, whole
+from surgeval.explain import Paste
 from surgeval.explain.camera import camera_field
 from surgeval.explain.heatmaps import heatmaps
-from surgeval.explain.occlusion import fill_colour, occlude
 from surgeval.explain.regions import top_regions
 from surgeval.figures import FlowPipeline
+from surgeval.protocols.surgxbench._asked import Example
 from surgeval.protocols.surgxbench._frames import PreparedFrame, Reader, batches, followed
 from surgeval.protocols.surgxbench._gallery import side_by_side
+from surgeval.protocols.surgxbench._hide import hidden_images
 from surgeval.protocols.surgxbench._instruments import to_device
 from surgeval.protocols.surgxbench._item import Hiding
 from surgeval.protocols.surgxbench._triplets import triplet_name
 from surgeval.protocols.surgxbench._worker import VideoWorker
 from surgeval.protocols.surgxbench.result import SurgXScores
+from surgeval.records import UNKNOWN
 
 __all__ = ["flow_pipeline", "hidings"]
 
@@ -44,24 +46,20 @@ def hidings(look: VideoWorker, scores: SurgXScores, count: int = 4) -> tuple[Hid
             hidings += [
                 _hiding(look, one, chosen[video, one.frame.name]) for one in batch if isinstance(one, PreparedFrame)
             ]
-    return tuple(hidings)
+    return tuple(hiding for hiding in hidings if hiding is not None)
 
 
-def _hiding(look: VideoWorker, one: PreparedFrame, row: dict[str, Any]) -> Hiding:
-    net, bank, settings, space = look.scorer, look.triplets, look.settings, look.dataset.space
-    names = [triplet_name(triplet, space) for triplet in look.prompts.triplets]
-    matched = names.index(row["triplet"])
-    pixels = to_device([one], net)
-    grid = heatmaps(net, pixels, bank, torch.tensor([[matched]]), settings.method).values[:, 0]
+def _hiding(look: VideoWorker, one: PreparedFrame, row: dict[str, Any]) -> Hiding | None:
+    settings, space = look.settings, look.dataset.space
+    pixels = to_device([one], look.net)
+    seen = _prompted(look, pixels, row["triplet"]) if look.asked is None else look.asked.example(pixels, row["triplet"])
+    if seen is None:  # said in a batch, and not when asked about this frame alone: a tie that rounding decides
+        return None
+    grid, said = seen
     size = (grid.shape[1], grid.shape[2])
-    own = whole(size, pixels.shape[2], pixels.shape[3]).upsample_torch(grid)
-    region = top_regions(own, settings.keep_top, settings.positive).masks
-    lists = []
-    for seen in (pixels, occlude(pixels, region, fill_colour(net.preparation))):
-        top = net.scores(seen, bank)[0].float().topk(min(settings.top_k, len(bank)))
-        lists.append(
-            tuple((names[p], float(s)) for s, p in zip(top.values.tolist(), top.indices.tolist(), strict=True))
-        )
+    name, without, _ = next(hidden_images(look.net.preparation, [one], pixels, grid, [UNKNOWN], settings))
+    assert name == "attended"  # noqa: S101 - the first of the controls
+    lists = [said(pixels), said(without)]
     # For the eye the same region is hidden in the frame itself.
     paste = Paste.of(one.view, size)
     rows, columns = paste.visible
@@ -70,6 +68,19 @@ def _hiding(look: VideoWorker, one: PreparedFrame, row: dict[str, Any]) -> Hidin
     black[rows, columns][mask] = 0
     picture = side_by_side(one, (one.image, black), space.instruments)
     return Hiding(picture, one.frame.video, one.frame.name, row["triplet"], lists[0], lists[1])
+
+
+def _prompted(look: VideoWorker, pixels: torch.Tensor, triplet: str) -> Example:
+    """The map of a triplet's prompt, and the top prompts of an image with their scores."""
+    net, bank, settings = look.scorer, look.triplets, look.settings
+    names = [triplet_name(one, look.dataset.space) for one in look.prompts.triplets]
+
+    def said(image: torch.Tensor) -> tuple[tuple[str, float], ...]:
+        top = net.scores(image, bank)[0].float().topk(min(settings.top_k, len(bank)))
+        return tuple((names[p], float(s)) for s, p in zip(top.values.tolist(), top.indices.tolist(), strict=True))
+
+    which = torch.tensor([[names.index(triplet)]])
+    return heatmaps(net, pixels, bank, which, settings.method).values[:, 0], said
 
 
 def flow_pipeline(look: VideoWorker, scores: SurgXScores) -> FlowPipeline | None:

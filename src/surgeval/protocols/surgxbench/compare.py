@@ -22,7 +22,7 @@ from surgeval.stats import FEW_CLUSTERS, Difference, paired_statistic
 
 __all__ = ["compare_surgxbench"]
 
-_MODELS_OWN = ("method", "dtype", "questions", "max_tokens")
+_MODELS_OWN = ("method", "dtype", "questions", "max_tokens", "causal")
 _UNUSED = ("tasks", "motion", "curves", "sanity", "split", "videos")  # frames and tasks are compared themselves
 _MOTION = ("flow", "flow_source", "flow_gap", "fit", "motion_top", "motion_floor")  # only RAS depends on these
 

@@ -66,8 +66,7 @@ class SurgXRun:
         """What hiding the attended region did to a few matches, and how motion was found."""
         if "triplets" not in self.look.settings.tasks or self.look.settings.profile != "surgxbench":
             return Extras()
-        hidden = () if self.look.asked is not None else hidings(self.look, scores)
-        return Extras(hidden, flow_pipeline(self.look, scores))
+        return Extras(hidings(self.look, scores), flow_pipeline(self.look, scores))
 
 
 def run_surgxbench(

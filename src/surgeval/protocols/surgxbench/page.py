@@ -187,12 +187,12 @@ def _causes(scores: Sequence[SurgXScores]) -> str:
     return (
         f"For every token that names an instrument a causal graph is learned from the attention of the {heads} heads "
         f"that look most at the image (CLEANN, learner {learner}, radius {radius}). Tokens that explain the name are "
-        "of the image or of the text. An image token is near when its patch touches a box grown by patches of the grid, "
-        f"{margin} on each side: a box of the named instrument where it is there (named rightly), of any instrument "
-        "where it is not (wrongly). Chance is the share of all tokens the model was shown that are near; near attended "
-        "is that share among the image tokens in the graphs, which is what attention alone gives. A graph whose search "
-        "was too long is counted as stopped. Graphs tell what goes with what in attention, not what the answer would "
-        "be without it: hiding regions does (Occlusion)."
+        "of the image or of the text. An image token is near when its patch touches a box grown by patches of the "
+        f"grid, {margin} on each side: a box of the named instrument where it is there (named rightly), of any "
+        "instrument where it is not (wrongly). Chance is the share of all tokens the model was shown that are near; "
+        "near attended is that share among the image tokens in the graphs: what attention alone gives. A graph "
+        "whose search was too long is counted as stopped. Graphs tell what goes with what in attention, not what the "
+        "answer would be without it: hiding regions does (Occlusion)."
     )
 
 
