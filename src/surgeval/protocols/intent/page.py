@@ -63,8 +63,10 @@ _READING = (
 )
 _METHOD = (
     "Intervals (95 %) leave out each video or patient in turn (Student's t at the effective number of them); those of "
-    "single shares are Wilson's with that uncertainty. Differences are paired item by item; their p exchanges the two "
-    "sides video by video. Guessing is one over the number of options, of a pair the product for both."
+    "single shares are Wilson's with that uncertainty. A mean that is the same without any one video gets its interval "
+    "from those of its parts. Differences are paired item by item; their p exchanges the two sides video by video; an "
+    "interval without width says that every video has the same difference. Guessing is one over the number of "
+    "options, of a pair the product for both."
 )
 _METRIC = (
     "What reliability as the paper defines it can and cannot show: a low value shows that a model is led astray, or "
