@@ -77,8 +77,8 @@ class Review:
 
     def __init__(self, questions: QuestionSet, reviewer: str, *, each: int | None = None) -> None:
         name = " ".join(printable(reviewer).split())
-        if not name or len(name) > _LONGEST_NAME:
-            raise BadInput(f"reviewer: found {reviewer[:60]!r}, expected a name of 1 to {_LONGEST_NAME} characters")
+        if not any(map(str.isalnum, name)) or len(name) > _LONGEST_NAME:
+            raise BadInput(f"reviewer: found {reviewer[:60]!r}, expected a name with letters, at most {_LONGEST_NAME}")
         self.questions, self.reviewer, self._each = questions, name, each
         self._items = {item.id: item for item in questions.items}
         self.path = path_inside(questions.folder, self.folder_name, f"{name}.jsonl")
@@ -205,7 +205,16 @@ def read_judgements(questions: QuestionSet, *, adjudicated: bool = False) -> lis
     if not folder.is_dir():
         return []
     files = sorted(path for path in folder.iterdir() if path.suffix == ".jsonl" and not path.name.startswith("."))
-    every = [judgement for path in files for judgement in _read(path, questions)]
+    every: list[Judgement] = []
+    owners: dict[str, Path] = {}
+    for path in files:
+        own = _read(path, questions)
+        for name in {judgement.reviewer for judgement in own}:
+            if name in owners:  # a copy would count as a second person
+                raise DataError(path, found=f"{name[:60]!r}, whose judgements are in {owners[name].name} too",
+                                expected="one file for each reviewer")  # fmt: skip
+            owners[name] = path
+        every += own
     return sorted(every, key=lambda judgement: judgement.when) if adjudicated else every
 
 
@@ -237,7 +246,7 @@ def _lines(path: Path) -> list[str]:
     """The whole lines of a file: what stands after the last line break is half a line."""
     data = read_bounded(path, _LARGEST, "a file of judgements")
     try:
-        return data[: data.rfind(b"\n") + 1].decode().splitlines()
+        return data[: data.rfind(b"\n") + 1].decode().split("\n")[:-1]  # comments may hold other ends of lines
     except UnicodeDecodeError:
         raise DataError(path, found="bytes that are no text", expected="a file of judgements") from None
 

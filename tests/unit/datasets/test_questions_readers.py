@@ -8,7 +8,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from surgeval.datasets import MemoryDataset, check, convert, media_paths, open_dataset
+from surgeval.datasets import MemoryDataset, check, convert, media_paths, open_dataset, read_intent_items
+from surgeval.errors import DataError
 from surgeval.records import IntentQuestion, OptionLabel, VqaQuestion
 from surgeval.vocab import load_labels
 
@@ -200,3 +201,14 @@ def test_a_broken_line_does_not_hide_the_others(tmp_path: Path) -> None:
     assert report.questions == 2
     assert dict(report.counts) == {"json-broken": 1, "text-broken": 1}
     assert "line 1" in str(report.problems[0])
+
+
+def test_an_option_of_megabytes_is_refused(tmp_path: Path) -> None:
+    line = {"id": "i1", "scenario": "chest_xray", "cluster": "P1", "media": [], "dimension": "spatial",
+            "skill": "absolute", "question": "Where?", "options": ["left", "r" * 10_001], "answer": 0}  # fmt: skip
+    path = tmp_path / "items.jsonl"
+    path.write_text(json.dumps(line))
+    with pytest.raises(DataError, match="options: found 10001 characters, expected at most 10000 in each"):
+        list(read_intent_items(path))
+    path.write_text(json.dumps(line | {"options": ["left", "r" * 10_000]}))
+    assert len(list(read_intent_items(path))) == 1

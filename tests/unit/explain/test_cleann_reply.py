@@ -103,6 +103,14 @@ def test_a_model_reply_becomes_graphs_and_a_picture(tmp_path: Path) -> None:
     assert green > 50  # the box, and tokens near it
 
 
+def test_words_of_any_script_are_drawn_without_a_warning(recwarn: pytest.WarningsRecorder) -> None:
+    graphs = causal_graphs(_attention(), [25], SPAN, CausalSettings(alpha=0.2, heads=1))
+    shown = Shown(np.zeros((40, 40, 3), np.uint8), (0, 0, 40, 40), 3, np.zeros((4, 4), bool))
+    words = dict.fromkeys(range(26), "手术\x1b[31m$x$\n" * 40)
+    assert draw_graphs(shown, graphs, words, ["<b>钩"], "$\\foo{$ \U0001f600").ndim == 3
+    assert not recwarn.list
+
+
 def test_nothing_to_draw_is_said() -> None:
     shown = Shown(np.zeros((4, 4, 3), np.uint8), (0, 0, 4, 4), 3, np.zeros((4, 4), bool))
     with pytest.raises(BadInput, match="found none"):

@@ -180,6 +180,14 @@ REFUSED = {
     "no template": (_without("chat_template.jinja"), "found no chat template"),
     "a broken template": (_written("chat_template.jinja", "{% for %}"), "expected a chat template"),
     "a template without pictures": (_written("chat_template.jinja", "hook"), "found 0 image tokens for 1 pictures"),
+    "a template that never ends": (
+        _written("chat_template.jinja", "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}"),
+        "found files that cannot be used (more than 200000 steps)",
+    ),
+    "a template that floods": (
+        _written("chat_template.jinja", "{{ 'hook ' * 400000 }}"),
+        "(a question of 2000000 characters)",
+    ),
     "code in a template": (_written("chat_template.jinja", "{{ ''.__class__.__mro__ }}"), "chat template"),
 }
 

@@ -61,6 +61,17 @@ def test_the_page_is_written_with_tables_and_figures(runs: dict[str, Path], tmp_
     assert figures == {"scatter", "skills", "reliability", "gaze", "text_only", "scenarios", "set"}
 
 
+def test_a_run_that_got_no_answer_has_a_page_that_says_so(
+    items: list[IntentQuestion], runs: dict[str, Path], tmp_path: Path
+) -> None:
+    mute = scores_of(items, ANSWERERS["sycophant"])
+    mute = replace(mute, name="mute", answers=mute.answers.with_columns(status=pl.lit("failed")))
+    assert "scenarios" not in mute.figures
+    assert write_page_of([mute], tmp_path / "alone").is_file()
+    both = write_page_of([mute, load_intent(runs["sycophant"])], tmp_path / "both")
+    assert (both.parent / "figures" / "scenarios.svg").is_file()
+
+
 def test_published_rows_are_marked_as_other_data(runs: dict[str, Path]) -> None:
     sections = intent_sections([load_intent(runs["discriminating"])], {})
     layouts = [table for section in sections for table in section.tables if "paper's Table" in table.title]

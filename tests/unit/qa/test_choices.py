@@ -40,3 +40,11 @@ def test_the_prompt_shows_every_option_on_a_line_of_its_own() -> None:
     lines = choice_prompt("Which? ", ["a\nb", "c"]).split("\n")
     assert lines[:3] == ["Which?", "A. a b", "B. c"]
     assert len(lines) == 4
+
+
+@pytest.mark.parametrize(("filling", "end", "letter"), [("A\n", "Answer: C", 2), ("x" * 100, "\nB", 1)])
+def test_of_a_reply_without_end_the_last_part_is_read(filling: str, end: str, letter: int) -> None:
+    short, endless = (read_choice(filling * (size // len(filling)) + end, OPTIONS) for size in (20_000, 4_000_000))
+    assert endless == short
+    assert endless.index == letter
+    assert endless.strict is None

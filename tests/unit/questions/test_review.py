@@ -163,7 +163,7 @@ def test_a_judgement_that_means_nothing_is_refused(
         Review(twelve, "Ada").judge(name, verdict, answer=answer)
 
 
-@pytest.mark.parametrize("name", ["", "   ", "x" * 200])
+@pytest.mark.parametrize("name", ["", "..", "   ", "x" * 200])
 def test_a_reviewer_has_a_name(twelve: QuestionSet, name: str) -> None:
     with pytest.raises(BadInput, match="reviewer"):
         Review(twelve, name)
@@ -200,6 +200,23 @@ def test_three_people_also_get_fleiss_kappa(twelve: QuestionSet) -> None:
     observed = (9 * 1 + 2 * (1 / 3) + 1) / 12  # q1 and q3: one of three pairs agrees; q2: all say wrong
     chance = p**2 + (1 - p) ** 2
     assert everybody[0].kappa.value == pytest.approx((observed - chance) / (1 - chance))
+
+
+def test_a_copied_file_is_not_a_second_reviewer(twelve: QuestionSet) -> None:
+    Review(twelve, "Ada").judge("q0", "correct")
+    folder = twelve.folder / "reviews"
+    (folder / "Bob.jsonl").write_bytes((folder / "Ada.jsonl").read_bytes())
+    with pytest.raises(DataError, match=r"Bob\.jsonl: found 'Ada', whose judgements are in Ada\.jsonl too"):
+        decide(twelve)
+
+
+def test_a_comment_may_hold_any_end_of_line(twelve: QuestionSet) -> None:
+    comment = "pasted\u2028from\x85a\x0cdocument\nof two lines"
+    Review(twelve, "Ada").judge("q0", "unclear", comment=comment)
+    Review(twelve, "Ada").judge("q1", "correct")
+    said = {judgement.item: judgement for judgement in read_judgements(twelve)}
+    assert set(said) == {"q0", "q1"}
+    assert said["q0"].comment.split() == comment.split()
 
 
 def test_only_accepted_items_go_out_with_their_trail(twelve: QuestionSet, tmp_path: Path) -> None:

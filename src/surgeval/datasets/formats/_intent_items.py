@@ -16,6 +16,7 @@ from surgeval.records import Gaze, IntentQuestion, OptionLabel
 SKILLS = {"spatial": ("absolute", "relative"), "temporal": ("prospective", "retrospective"),
           "standard": ("discrete", "continuous")}  # fmt: skip
 LINKS = ("untrapped", "twin")
+_LONGEST_OPTION = 10_000  # characters: replies are searched for each option's text
 _LABELS = ("visible", "absent", "accepts", "rejects")
 
 
@@ -152,6 +153,10 @@ def _options(value: Any, place: Place) -> tuple[str, ...] | None:
     texts = [place.text(item, "options") for item in rows or ()]
     known = tuple(text for text in texts if text is not None)
     if rows is None or len(known) < len(texts):
+        return None
+    longest = max(map(len, known), default=0)
+    if longest > _LONGEST_OPTION:
+        place.report("options", f"{longest} characters", f"at most {_LONGEST_OPTION} in each", "options")
         return None
     if not 2 <= len(known) <= 8 or len(set(known)) < len(known):
         place.report(

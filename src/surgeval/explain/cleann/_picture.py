@@ -7,6 +7,7 @@ relevant area, orange elsewhere), text tokens in white boxes below, the predicte
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from surgeval.explain.cleann._reply import HeadGraph
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["Shown", "draw_graphs"]
 
@@ -68,10 +70,19 @@ def draw_graphs(
     >>> draw_graphs(shown, graphs, {7: "tool"}, ["hook"]).ndim
     3
     """
-    from matplotlib.figure import Figure
+    import matplotlib
 
     if not graphs or not all(graphs):
         raise BadInput("graphs: found none, expected a reply of at least one token")
+    with matplotlib.rc_context(_STYLE):  # texts read it when they are made
+        return _pixels(_drawn(shown, graphs, words, spoken, title))
+
+
+def _drawn(
+    shown: Shown, graphs: Sequence[Sequence[HeadGraph]], words: Mapping[int, str], spoken: Sequence[str], title: str
+) -> Figure:
+    from matplotlib.figure import Figure
+
     x1, y1, x2, y2 = shown.part
     inch = (x2 - x1) / (_WIDE - _GAP)  # in pixels of the frame
     belows = [(max(len(_lines(graph)) for graph in row) + 1.3) * _LINE * inch for row in graphs]
@@ -93,7 +104,7 @@ def draw_graphs(
             axes.set_title(f"head {graph.head} · {score}", fontsize=7, color=_INK, pad=2)
         top -= high + 0.2
     _legend(figure, size)
-    return _pixels(figure)
+    return figure
 
 
 def _cell(
@@ -172,7 +183,7 @@ def _box(axes: Axes, x: float, y: float, text: str, colour: str) -> None:
     axes.text(x, y, text, fontsize=_LETTERS, ha="center", va="center", color=_INK, zorder=7, bbox=frame)
 
 
-def _legend(figure: Any, size: tuple[float, float]) -> None:
+def _legend(figure: Figure, size: tuple[float, float]) -> None:
     from matplotlib.lines import Line2D
 
     keys = [
@@ -196,14 +207,12 @@ def _plain(text: str, longest: int) -> str:
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
 
-def _pixels(figure: Any) -> Image:
-    import matplotlib
+def _pixels(figure: Figure) -> Image:
     from PIL import Image as Pillow
 
     stored = io.BytesIO()
-    with matplotlib.rc_context(
-        {"font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans"], "text.parse_math": False}
-    ):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)  # a stranger's letters become boxes
         figure.savefig(stored, format="png", dpi=150, metadata={"Software": None})
     stored.seek(0)
     return np.asarray(Pillow.open(stored).convert("RGB"))

@@ -58,21 +58,31 @@ def _named(results: Sequence[IntentScores], one: IntentScores, title: str) -> st
     return f"{title}: {one.name}" if len(results) > 1 else title
 
 
-def _with_intervals(one: IntentScores, numbers: Sequence[str], title: str) -> Table:
-    rows = [
-        (LABELS[number], _cell(one.numbers[number]), number_text(one.chances.get(number), "share"),
-         number_text(one.strict[number].estimate if number in one.strict else None, "share"),
-         one.numbers[number].clusters)
-        for number in numbers if number in one.numbers
-    ]  # fmt: skip
-    heads = ("number", "accuracy", "guessing", "strict reading", "videos")
-    return _table(title, heads, rows, file="tables/numbers.csv", explained=True)
+def _with_intervals(results: Sequence[IntentScores], numbers: Sequence[str], title: str) -> tuple[Table, ...]:
+    """Numbers with their intervals: of one model with the strict reading beside, of several a column each."""
+    known = [number for number in numbers if any(number in one.numbers for one in results)]
+    rows: list[tuple[Any, ...]]
+    if len(results) == 1:
+        (one,) = results
+        heads: tuple[str, ...] = ("number", "accuracy", "guessing", "strict reading", "videos")
+        rows = [
+            (LABELS[number], _cell(one.numbers[number]), number_text(one.chances.get(number), "share"),
+             number_text(one.strict[number].estimate if number in one.strict else None, "share"),
+             one.numbers[number].clusters) for number in known
+        ]  # fmt: skip
+    else:
+        heads = ("number", *(one.name for one in results), "guessing")
+        rows = [
+            (LABELS[number], *(_cell(one.numbers.get(number)) for one in results),
+             number_text(next((one.chances[number] for one in results if number in one.chances), None), "share"))
+            for number in known
+        ]  # fmt: skip
+    return (_table(title, heads, rows, file="tables/numbers.csv", explained=True),) if rows else ()
 
 
 def competency_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
     """Every number with its interval, and Table 3."""
-    own = [_with_intervals(one, ("overall", *DIMENSIONS, *SKILLS, "asymmetry"), _named(results, one, "Competency"))
-           for one in results if "overall" in one.numbers]  # fmt: skip
+    own = _with_intervals(results, ("overall", *DIMENSIONS, *SKILLS, "asymmetry"), "Competency")
     rows = [(one.name, OWN, *(_bare(_value(one, number)) for number in _LEVEL_1)) for one in results]
     rows += [(model.name, OTHER, *(_printed(model.numbers[number]) for number in _LEVEL_1)) for model in published()]
     title = "In the layout of the paper's Table 3, per cent"
@@ -85,8 +95,7 @@ def _value(one: IntentScores, number: str) -> float | None:
 
 def reliability_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
     """Traps and twins with intervals, and Table 4 with the reference rows."""
-    own = [_with_intervals(one, _LEVEL_2, _named(results, one, "Reliability")) for one in results
-           if "reliability" in one.numbers]  # fmt: skip
+    own = _with_intervals(results, _LEVEL_2, "Reliability")
     rows: list[tuple[str, ...]] = [
         (one.name, OWN, *(_bare(_value(one, number)) for number in _LEVEL_2)) for one in results
     ]

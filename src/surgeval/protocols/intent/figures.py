@@ -110,11 +110,11 @@ def _text_only(results: Sequence[IntentScores]) -> EstimateBars | None:
 
 def _scenarios(results: Sequence[IntentScores]) -> EstimateBars | None:
     """The forest: a row per scenario and number."""
-    tables = {one.name: scenario_table(one) for one in results}
-    known_rows = [table.select("scenario", "number") for table in tables.values() if not table.is_empty()]
-    if not known_rows:
-        return None  # nothing was answered
-    rows = pl.concat(known_rows).unique(maintain_order=True)
+    every = {one.name: scenario_table(one) for one in results}
+    tables = {name: table for name, table in every.items() if table.height}
+    if not tables:
+        return None
+    rows = pl.concat([table.select("scenario", "number") for table in tables.values()]).unique(maintain_order=True)
     groups = []
     for name, table in tables.items():
         known = {(row["scenario"], row["number"]): row for row in table.iter_rows(named=True)}

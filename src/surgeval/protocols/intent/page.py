@@ -175,11 +175,10 @@ def _facts(one: IntentScores) -> tuple[Fact, ...]:
 
 
 def _warnings(results: Sequence[IntentScores]) -> list[str]:
-    said = []
+    subsets = {one.subset for one in results}
+    said = [f"A subset of the items, not the set: {text}." for text in subsets if text and len(results) > 1]
     for one in results:
         own = f"{one.name}: " if len(results) > 1 else ""
-        if one.subset and own:  # of one run its verdict says it
-            said.append(f"{own}A subset of the items, not the set: {one.subset}.")
         if one.failed:
             said.append(f"{own}{one.failed} requests failed and are in no number; a retry asks only these.")
         if one.invalid == "drop":

@@ -34,6 +34,7 @@ _TAIL = re.compile(r"[\s.,;:!)\]}>\"'”’_|]{0,12}(?:</(?:final_)?answer> ?)?[
 _BULLET = re.compile(r"(?:[^\w\s\"'“‘«(\[{<【「『《〈|_.,:;!?…]{1,2} ?){1,3}(?!\d)")
 _AFTER_LINE_CHOICE = re.compile(r"$|\n| ?[.:,;!?)\]}]| ?[-–—] |->|→| (?:because|since|as|due)\b")
 _TRAILING = re.compile(r"(?:[.:!?…>=\n]|(?<![A-Z]),)[ \n]?([(\[{\"']{0,3}[A-Z][)\]}\"']{0,3}[.!]?)$")
+_LONGEST = 100_000  # characters that are read, from the end of a reply: reading takes some 10 µs for each
 _NEXT_QUESTION = re.compile(r"\n(?:Question|Q|User|Human)(?: ?\d+)? ?:")
 
 
@@ -58,7 +59,7 @@ def read_choice(reply: str, options: Sequence[str]) -> Choice:
     ['empty', 'refused', 'ambiguous', 'out_of_range', 'unreadable']
     """
     known = Options(options)
-    text = spelled(after_reasoning(reply))
+    text = spelled(after_reasoning(reply))[-_LONGEST:]
     if not any(character.isalnum() for character in text):
         return Choice(None, "empty", None)
     strict = _whole(text, known)
