@@ -47,6 +47,7 @@ class LocalChat:
             raise BadInput(
                 f"hf:{path}: found no {error.name} package, expected `pip install surgeval[models]`"
             ) from None
+        transformers.utils.logging.disable_progress_bar()  # a run shows its own
         local: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
         try:
             config = transformers.AutoConfig.from_pretrained(self._path, **local)
