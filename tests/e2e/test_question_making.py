@@ -126,6 +126,7 @@ def test_the_examples_of_the_page_run() -> None:
         (("make", "none.jsonl", "--model", MODEL, "--out", "set"), "no such file"),
         (("make", "r.jsonl", "--model", "nobody", "--out", "set"), "expected openai or hf"),
         (("make", "r.jsonl", "--model", MODEL, "--out", "set", "--template", "x"), "template 'x'"),
+        (("make", "keyhole.jsonl", "--model", MODEL, "--out", "set"), "no template for the scenario 'laparoscopy'"),
         (("make", "r.jsonl", "--model", MODEL, "--out", "set", "--price", "1"), "--price '1'"),
         (("make", "r.jsonl", "--model", MODEL, "--out", "."), "found the folder of the records"),
         (("check", "nowhere"), "found no items.jsonl"),
@@ -139,6 +140,7 @@ def test_what_cannot_be_used_is_one_sentence(
 ) -> None:
     record = {"id": "a", "scenario": "open_surgery", "cluster": "v", "media": []}
     (tmp_path / "r.jsonl").write_text(json.dumps(record) + "\n")
+    (tmp_path / "keyhole.jsonl").write_text(json.dumps({**record, "scenario": "laparoscopy"}) + "\n")
     (tmp_path / "phases.csv").write_text("video,start,end,phase\n")
     item = {"id": "q", "scenario": "s", "cluster": "c", "media": [], "dimension": "spatial", "skill": "absolute",
             "question": "Where do I look?", "options": ["a", "b"], "answer": 0, "trap": None}  # fmt: skip
@@ -156,19 +158,20 @@ def test_a_reviewer_at_the_terminal_corrects_skips_and_stops(
             "question": "Where do I look\u001b[2J?", "options": ["a", "b", "c"], "answer": 0, "trap": None}  # fmt: skip
     rows = [{**item, "id": f"q{n}"} for n in range(4)]
     (tmp_path / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    keys = iter(["x", "w", "A", "w", "c", "the third is right", "s", "u", "", "", "q"])  # A is the item's own answer
+    keys = iter(["x", "w", "A", "w", "c", "the third is right", "s", "u", "", "", "c"])  # A is the item's own answer
     monkeypatch.setattr("builtins.input", lambda *_: next(keys))
     code, said, _ = quick("questions", "review", "items.jsonl", "--as", "Ada")
     assert code == 0
-    assert "2 judged by Ada, 2 left" in said
+    assert "3 judged by Ada, 1 left" in said
     assert "\x1b[2J" not in said
     lines = [json.loads(line) for line in (tmp_path / "reviews" / "Ada.jsonl").read_text().splitlines()]
     assert [(line["verdict"], line["answer"], line["comment"]) for line in lines] == [
         ("wrong", 2, "the third is right"),
         ("unclear", None, ""),
+        ("correct", None, ""),
     ]
     monkeypatch.setattr("builtins.input", lambda *_: (_ for _ in ()).throw(EOFError))
-    assert "2 judged by Ada, 2 left" in quick("questions", "review", "items.jsonl", "--as", "Ada")[1]
+    assert "3 judged by Ada, 1 left" in quick("questions", "review", "items.jsonl", "--as", "Ada")[1]
 
 
 def test_templates_are_listed_and_printed(quick: Quick, tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def read_eval_log(path: Path | str) -> EvalAnswers:
             raise DataError(file, record=f"sample {name!r:.60}", found=found, expected="each sample once")
         try:
             if sample.error is not None:
-                raise Unanswered(str(sample.error.message))
+                raise Unanswered(" ".join(str(sample.error.message).replace("\\n", " ").split())[:100])
             answers[name] = answer_of_output(sample.output)
         except Unanswered as error:
             failed[name] = printable(_first_line(error))

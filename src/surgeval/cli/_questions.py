@@ -123,7 +123,7 @@ def make_set(
 
     Example: [bold]surgeval questions make records.jsonl --model openai:vlm@http://localhost:8000/v1 --out set[/bold]
     """
-    from surgeval.questions import Making, make_questions, open_template, read_records
+    from surgeval.questions import Making, fitting_templates, make_questions, open_template, read_records
 
     cost = _price(price)
     making = Making(options, repairs, frames, longest_edge, keep_partial, seed)
@@ -131,6 +131,10 @@ def make_set(
     if not every:
         raise BadInput(f"{scenes}: found no record, expected at least one")
     use = [open_template(name) for name in template or []]
+    if not (use or traps or any(fitting_templates(record) for record in every)):
+        known = ", ".join(sorted({repr(record.scenario) for record in every}))
+        raise BadInput(f"{scenes}: found no template for the scenario {known}, expected --template NAME "
+                       "(surgeval questions template lists them)")  # fmt: skip
     if out.resolve() == scenes.parent.resolve():
         raise BadInput(f"--out {out}: found the folder of the records, expected one of its own for the set")
     claim_folder(out, "replies.sqlite")  # the first thing that a run makes

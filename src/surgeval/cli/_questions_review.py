@@ -88,14 +88,14 @@ def _judged(desk: Review, item: IntentQuestion) -> bool:
                 return False
             if key not in _VERDICTS:
                 continue
-            answer = None
+            answer, comment = None, ""
             if key != "c":
                 letter = _ask("Which option is right? A letter, or nothing: ").upper()
                 if letter and (letter not in tuple(_LETTERS[: len(item.options)]) or letter == _LETTERS[item.answer]):
                     console().print("that is none of the other options")
                     continue
                 answer = _LETTERS.index(letter) if letter else None
-            comment = _ask("Comment, or nothing: ", keep=True)
+                comment = _ask("Comment, or nothing: ", keep=True)
         except EOFError:
             return False
         desk.judge(item.id, _VERDICTS[key], answer=answer, comment=comment[:4_000])

@@ -44,12 +44,14 @@ def run(
     time_limit: float | None = None,
     retry: bool = False,
     progress: bool = True,
+    continued: bool = False,
 ) -> RunSummary:
     """Run the worker over the units, in a folder that can be resumed.
 
     `executor` is `"serial"` (this process), `"processes"` (`processes` of them, default one per core) or any
     `Executor`. `time_limit` is seconds per unit; a unit can only be stopped from outside, so `"serial"` with a limit
-    runs the units one by one in a child process. `retry` does the units with failed cases again. Raises
+    runs the units one by one in a child process. `retry` does the units with failed cases again. `continued` is
+    for the later call of a run made in several: nobody is told that what came before was found finished. Raises
     `RunInterrupted` after Ctrl-C and `RunError` when the folder cannot be used or written.
 
     >>> import tempfile
@@ -74,7 +76,7 @@ def run(
             _Record(folder, manifest, tally) as record,
             phases(show=progress, eager=True) as shown,
         ):
-            _compute(jobs, worker, execute, folder, tally, retry, shown, stop)
+            _compute(jobs, worker, execute, folder, tally, retry, shown, stop, continued)
             if tally.finished < tally.units:
                 raise RunInterrupted(_rest(folder, "interrupted", tally))
             compact(folder, jobs)
@@ -98,6 +100,7 @@ def _compute(
     retry: bool,
     shown: Display,
     stop: Stop,
+    continued: bool,
 ) -> None:
     """Check the parts that are there, then do the rest, or as much of it as can be done before being asked to stop."""
     schema, todo = RunSchema(), []
@@ -107,7 +110,7 @@ def _compute(
             todo.append(job)
         else:
             tally.add(info, resumed=True)
-    kinds = show_steps(shown, folder.name, todo, resumed=tally.resumed)
+    kinds = show_steps(shown, folder.name, todo, resumed=0 if continued else tally.resumed)
     if not todo:
         return
     with closing(execute(worker, todo, stop)) as finished:

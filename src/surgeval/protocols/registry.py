@@ -25,7 +25,7 @@ def descriptors() -> dict[str, Descriptor]:
     """Every installed protocol by name, in the order of the demo.
 
     >>> list(descriptors())[:3]
-    ['triplets', 'focus', 'surgxbench']
+    ['triplets', 'focus', 'intent']
     """
     return _installed()[0]
 

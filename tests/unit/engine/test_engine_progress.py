@@ -46,6 +46,12 @@ def test_workers_report_frames_wherever_they_run(tmp_path: Path, executor: str) 
         assert set(shown.times) == {"frames"}
 
 
+def test_the_second_half_of_a_run_is_no_resumed_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run([Unit("u")], worker, folder=tmp_path / "demo", manifest=Manifest("demo"))
+    run([Unit("u"), Unit("v")], worker, folder=tmp_path / "demo", manifest=Manifest("demo"), continued=True)
+    assert capsys.readouterr().err == "units 0/1\nunits 0/1\n"
+
+
 def test_steps_do_not_change_the_name_of_a_unit() -> None:
     assert unit_name(Manifest("demo"), Unit("u", 1)) == unit_name(Manifest("demo"), Unit("u", 1, steps={"frames": 9}))
 

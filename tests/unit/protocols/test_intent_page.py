@@ -16,6 +16,7 @@ from surgeval.errors import BadInput, DataError
 from surgeval.protocols.contract import by_key
 from surgeval.protocols.intent._ceiling import gaze_ceiling
 from surgeval.protocols.intent.compare import compare_intent
+from surgeval.protocols.intent.evidence import intent_evidence
 from surgeval.protocols.intent.page import _details, _lead, _tables, intent_sections, write_page_of
 from surgeval.protocols.intent.result import IntentScores, load_intent
 from surgeval.records import Gaze, IntentQuestion
@@ -239,3 +240,30 @@ def test_settings_of_strangers_are_checked(runs: dict[str, Path], tmp_path: Path
     (folder / "run.json").write_text(json.dumps(record))
     with pytest.raises(DataError, match=f"config.{key}"):
         load_intent(folder)
+
+
+def test_a_run_that_nobody_answered_still_gets_its_page(items: list[IntentQuestion], tmp_path: Path) -> None:
+    asked = make_cases(items, ANSWERERS["oracle"], ["plain", "text-only"])
+    silence = {"choice": None, "content": ""}
+    dead = [replace(case, status="model_error", reason="refused", values={**case.values, **silence}) for case in asked]
+    scores = load_intent(write_run(tmp_path / "run", items, dead, "dead"))
+    assert scores.verdict() is None
+    assert {row["answer"] for row in intent_evidence(scores).cases.to_dicts()} == {"no answer"}  # type: ignore[union-attr]
+    page = write_page_of([scores], tmp_path / "page")
+    assert f"{len(dead)} requests failed" in page.read_text()
+
+
+def test_what_was_asked_without_pictures_is_shown_without(runs: dict[str, Path]) -> None:
+    evidence = intent_evidence(load_intent(runs["sycophant"]))
+    assert evidence is not None
+    assert evidence.pictures
+    assert not [name for name in evidence.pictures if name.endswith("@text-only")]
+
+
+def test_an_unreadable_reply_and_missing_gaze_are_said_in_words(items: list[IntentQuestion], tmp_path: Path) -> None:
+    blind = [replace(item, gaze=()) for item in items]
+    mute = make_cases(blind, lambda item, role, condition: None, ["plain"])
+    scores = load_intent(write_run(tmp_path / "run", blind, mute, "mute"))
+    section = next(section for section in intent_sections([scores], {}) if section.title == "Failed traps")
+    assert section.text == "What it chose and what is right."
+    assert section.cards[0].lines[1] == "✗ chosen: no choice can be read"

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from tests.unit.protocols.intent_world import ANSWERERS, CONDITIONS, make_items, oracle, scores_of
 
+from surgeval.protocols.intent._estimates import difference_of
 from surgeval.protocols.intent._interventions import trap_removal
 from surgeval.protocols.intent._scores import roles_of, scored_cells
 from surgeval.protocols.intent._weights import SKILLS
@@ -72,6 +73,34 @@ def test_always_rejecting_wins_the_papers_metric_and_no_pair(planted: dict[str, 
 def test_always_accepting_passes_no_trap(planted: dict[str, IntentScores]) -> None:
     accepting = planted["always-accept"]
     assert (value(accepting, "cognitive"), value(accepting, "over_rejection"), value(accepting, "paired")) == (0, 0, 0)
+
+
+def test_a_mean_that_no_video_changes_is_no_surer_than_its_parts() -> None:
+    def sycophant(item: IntentQuestion, role: str, condition: str) -> int:
+        return (item.answer + (item.trap == "cognitive")) % 4
+
+    numbers = scores_of(make_items(3), sycophant, ["plain"]).numbers
+    perceptual, cognitive, average = (numbers[name] for name in ("perceptual", "cognitive", "reliability"))
+    assert (perceptual.estimate, cognitive.estimate, average.estimate) == (1, 0, 0.5)
+    assert average.low == pytest.approx(0.5 - (1 - perceptual.low) / 2)
+    assert average.high == pytest.approx(0.5 + cognitive.high / 2)
+    assert numbers["overall"].estimate == numbers["overall"].high == 1
+    assert max(numbers[skill].low for skill in SKILLS) < numbers["overall"].low < 1
+    assert numbers["asymmetry"].low < 0 < numbers["asymmetry"].high
+
+
+def test_two_differences_of_shares_differ_by_at_most_two() -> None:
+    items = make_items(3)
+
+    def turned(item: IntentQuestion, role: str, condition: str) -> int:
+        forward = (item.skill == "prospective") == (item.cluster == "V00")
+        return item.answer if forward else (item.answer + 1) % 4
+
+    gap = difference_of(
+        scores_of(items, turned, ["plain"]).plain, scores_of(items, oracle, ["plain"]).plain, "asymmetry"
+    )
+    assert gap is not None
+    assert (gap.interval.low, gap.interval.high) == (-2, 2)
 
 
 def test_reference_rows_need_no_run(items: list[IntentQuestion]) -> None:

@@ -47,6 +47,7 @@ class LocalChat:
             raise BadInput(
                 f"hf:{path}: found no {error.name} package, expected `pip install surgeval[models]`"
             ) from None
+        transformers.utils.logging.disable_progress_bar()  # a run shows its own
         local: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
         try:
             config = transformers.AutoConfig.from_pretrained(self._path, **local)
@@ -141,7 +142,7 @@ class LocalChat:
     def _reply(self, asked: int, row: list[int]) -> Reply:
         """A row up to its end token: what follows is padding to the longest of the batch."""
         end = next((place + 1 for place, token in enumerate(row) if token in self._ends), len(row))
-        text = self._tokenizer.decode(row[:end], skip_special_tokens=True)
+        text = self._tokenizer.decode(row[:end], skip_special_tokens=True).strip()
         return Reply(text, asked, end, 1, "length" if end >= self._max_tokens else "")
 
     def _inputs(self, turns: Sequence[_Turn]) -> Any:

@@ -28,6 +28,7 @@ from surgeval.stats import (
 __all__ = ["chance_of", "difference_of", "estimate_of", "gap_of", "weighted_interval"]
 
 RESAMPLES = 2000
+_NO_WIDTH = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,9 +86,29 @@ def weighted_interval(cells: pl.DataFrame, weights: Weights, name: str, value: s
     clusters = sorted(rows["cluster"].unique())
     sums = _Sums.of(rows, weights, value, clusters)
     least = -1.0 if any(weight < 0 for weight in weights.values()) else 0.0
-    return bootstrap_statistic(
+    made = bootstrap_statistic(
         sums.number, clusters, batched=True, sizes=sums.totals.sum(axis=1), bounds=(least, 1.0), name=name
     )
+    return _from_parts(made, rows, weights, value, least) if made.width < _NO_WIDTH else made
+
+
+def _from_parts(made: Interval, rows: pl.DataFrame, weights: Weights, value: str, least: float) -> Interval:
+    """The interval of a mean that comes out the same whichever video is left out: from those of its parts.
+
+    All traps failed in three videos is 0 % in each part, with an interval of its own (a share); the mean is no surer.
+    The parts are taken as independent: squared distances to their ends add up (the method of variance estimates
+    recovery).
+    """
+    below = above = 0.0
+    for cell, weight in weights.items():
+        part = rows.filter(pl.col("cell") == cell)
+        share = bootstrap_mean(part[value].to_numpy(), part["cluster"].to_list(), name=f"{made.name}, {cell}")
+        to_low, to_high = share.estimate - share.low, share.high - share.estimate
+        down, up = (to_low, to_high) if weight > 0 else (to_high, to_low)
+        below += (float(weight) * down) ** 2
+        above += (float(weight) * up) ** 2
+    low, high = max(least, made.estimate - math.sqrt(below)), min(1.0, made.estimate + math.sqrt(above))
+    return replace(made, low=low, high=high, note="the same without any one video: from the intervals of its parts")
 
 
 def difference_of(a: pl.DataFrame, b: pl.DataFrame, number: str, *, seed: int = 0) -> Difference | None:
@@ -109,16 +130,15 @@ def gap_of(both: pl.DataFrame, weights: Weights, name: str, *, seed: int = 0) ->
         sums[0].beside(sums[1]).number, clusters, batched=True, sizes=sums[0].totals.sum(axis=1), resamples=RESAMPLES,
         seed=seed, name=name,
     )  # fmt: skip
-    return (
-        found if any(weight < 0 for weight in weights.values()) else replace(found, interval=_of_shares(found.interval))
-    )
+    furthest = float(sum(abs(weight) for weight in weights.values()))
+    return replace(found, interval=_within(found.interval, furthest))
 
 
-def _of_shares(interval: Interval) -> Interval:
-    """Two shares differ by at most 1."""
+def _within(interval: Interval, furthest: float) -> Interval:
+    """Two shares differ by at most 1, two differences of shares by at most 2."""
     if math.isnan(interval.low):
         return interval
-    return replace(interval, low=max(interval.low, -1.0), high=min(interval.high, 1.0))
+    return replace(interval, low=max(interval.low, -furthest), high=min(interval.high, furthest))
 
 
 def chance_of(cells: pl.DataFrame, number: str) -> float | None:

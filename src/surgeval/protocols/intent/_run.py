@@ -194,9 +194,10 @@ def ask_items(
     asking = Asking(answerer, posable, out / "answers.sqlite", look=looking, concurrency=concurrency)
     worker = ReadingWorker(asking, posable, item_set.by_id, looking, reader)
 
-    def do(units: Sequence[Unit], retry: bool) -> RunSummary:
+    def do(units: Sequence[Unit], retry: bool, *, continued: bool = False) -> RunSummary:
         try:
-            return run(units, worker, folder=out, manifest=manifest, retry=retry, progress=progress)
+            return run(units, worker, folder=out, manifest=manifest, retry=retry, progress=progress,
+                       continued=continued)  # fmt: skip
         finally:
             asking.close()
 
@@ -205,7 +206,8 @@ def ask_items(
     failed = asked_again(item_set, _choices(load_intent_cases(out))) if again else ()
     if failed:
         more = [replace(unit, key=f"again, {unit.key}") for unit in question_units(failed)]
-        whole = do([*units, *more], retry and not summary.failed)  # what has just failed is not asked a third time
+        once_more = retry and not summary.failed  # what has just failed is not asked a third time
+        whole = do([*units, *more], once_more, continued=True)
         summary = replace(
             whole, done=summary.done + whole.done, resumed=whole.units - summary.done - whole.done,
             damaged=summary.damaged + whole.damaged, seconds=summary.seconds + whole.seconds,

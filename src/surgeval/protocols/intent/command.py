@@ -220,12 +220,16 @@ def _say(run: IntentRun, scores: IntentScores, page: Path) -> None:
 
 
 def _print(scores: IntentScores, page: Path) -> None:
+    from surgeval.protocols.intent._weights import LABELS
+    from surgeval.results import percent
+
     say = console().print
     for line in str(scores).splitlines():
         say(visible(line))
-    rows = [(name, interval.cell("share"), f"{scores.chances[name]:.0%}" if name in scores.chances else "")
+    rows = [(LABELS[name], interval.cell("share"), percent(scores.chances[name]) if name in scores.chances else "")
             for name, interval in scores.numbers.items()]  # fmt: skip
-    print_table("accuracy", ["number", "share", "chance"], rows)
+    if rows:
+        print_table("accuracy", ["number", "share", "guessing"], rows)
     for note in scores.notes:
         say(f"note: {visible(note)}")
     say(f"open {page}")

@@ -27,13 +27,13 @@ _LETTERS = "ABCDEFGH"
 
 
 def lettered(item: IntentQuestion, choice: int | None) -> str:
-    """An option with its letter; a dash where none was chosen.
+    """An option with its letter, or that none could be read.
 
     >>> common = dict(scenario="s", cluster="v", media=(), dimension="spatial", skill="absolute", question="?")
     >>> lettered(IntentQuestion("1", options=("to cut", "to see"), answer=1, **common), 1)
     'B. to see'
     """
-    return "–" if choice is None else f"{_LETTERS[choice]}. {item.options[choice]}"
+    return "no choice can be read" if choice is None else f"{_LETTERS[choice]}. {item.options[choice]}"
 
 
 def intent_evidence(scores: IntentScores) -> Evidence | None:
@@ -42,7 +42,7 @@ def intent_evidence(scores: IntentScores) -> Evidence | None:
         return None
     items = {item.id: item for item in scores.items}
     rows = [_row(items[row["item"]], row) for row in scores.answers.iter_rows(named=True)]
-    names = scores.answers.select("id", "item").iter_rows()
+    names = scores.answers.filter(pl.col("condition") != "text-only").select("id", "item").iter_rows()
     pictures = {name: scores.pictures[item] for name, item in names if item in scores.pictures}
     return Evidence(
         model=scores.name, cases=pl.DataFrame(rows, infer_schema_length=None), facets=_FACETS,
@@ -55,7 +55,7 @@ def _row(item: IntentQuestion, row: dict[str, object]) -> dict[str, object]:
     ok, choice = row["status"] == "ok", row["choice"]
     options = " ".join(f"{letter}. {text}" for letter, text in zip(_LETTERS, item.options, strict=False))
     said = str(row["content"])[:_LONGEST]
-    picked = lettered(item, choice if isinstance(choice, int) else None)
+    picked = lettered(item, choice if isinstance(choice, int) else None) if ok else "no answer"
     verdict = "failed" if not ok else "unreadable" if choice is None else "right" if row["right"] else "wrong"
     return {
         "id": row["id"], "video": item.cluster, "frame": "" if item.end is None else f"{item.end:g} s",

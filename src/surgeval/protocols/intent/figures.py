@@ -27,13 +27,17 @@ def intent_figures(results: Sequence[IntentScores]) -> dict[str, Figure]:
     made: dict[str, Figure | None] = {
         "scatter": _scatter(results),
         "skills": _bars(results, "Competency by skill", SKILLS, "% right"),
-        "reliability": _bars(results, "Traps, their twins, and both together", _LEVEL_2, "%"),
+        "reliability": _bars(results, _traps_title(results), _LEVEL_2, "%"),
         "gaze": _gaze(results),
         "text_only": _text_only(results),
         "scenarios": _scenarios(results),
         "set": _set(results[0]),
     }
     return {name: figure for name, figure in made.items() if figure is not None}
+
+
+def _traps_title(results: Sequence[IntentScores]) -> str:
+    return "Traps, their twins, and both together" if any(one.has_twins for one in results) else "Traps"
 
 
 def _per_cent(found: Interval | None) -> Estimate:

@@ -63,9 +63,12 @@ _READING = (
 )
 _METHOD = (
     "Intervals (95 %) leave out each video or patient in turn (Student's t at the effective number of them); those of "
-    "single shares are Wilson's with that uncertainty. Differences are paired item by item; their p exchanges the two "
-    "sides video by video. Guessing is one over the number of options, of a pair the product for both."
+    "single shares are Wilson's with that uncertainty. A mean that is the same without any one video gets its interval "
+    "from those of its parts. Differences are paired item by item; their p exchanges the two sides video by video; an "
+    "interval without width says that every video has the same difference. Guessing is one over the number of "
+    "options, of a pair the product for both."
 )
+_CIRCLE = "; the circle is where the surgeon looked"
 _METRIC = (
     "What reliability as the paper defines it can and cannot show: a low value shows that a model is led astray, or "
     "that it cannot read. A high value shows that it rejects, or avoids what is not there; it does not show that it "
@@ -135,7 +138,8 @@ def intent_sections(results: Sequence[IntentScores], plots: Mapping[str, Plot]) 
         Section("Scenarios", "", figures=plot("scenarios", "set"), tables=readable.scenario_tables(results)),
         *same_question_sections(results),
         *(Section(f"Failed traps: {one.name}" if several else "Failed traps",
-                  "What it chose and what is right; the circle is where the surgeon looked.", cards=cards)
+                  f"What it chose and what is right{_CIRCLE if any(item.gaze for item in one.items) else ''}.",
+                  cards=cards)
           for one in results if (cards := failed_traps(one))),
         Section("Reading the replies", _READING, tables=readable.reading_tables(results)),
         Section("Each answer", "", evidence=evidence_of(results)),
@@ -162,9 +166,12 @@ def _facts(one: IntentScores) -> tuple[Fact, ...]:
                                                    else f"; guessing {number_text(number.chance, 'share')}"))
         for number in one.headlines()
     ]  # fmt: skip
-    asked = f"{one.answers['item'].n_unique()} items of {one.clusters} videos"
-    return (*facts, Fact("unreadable replies", number_text(one.unreadable, "share"), f"{one.answers.height} replies, "
-                         f"{asked}"))  # fmt: skip
+    if one.failed == one.answers.height:
+        return tuple(facts)
+    asked = (
+        f"{one.answers.height - one.failed} replies, {one.answers['item'].n_unique()} items of {one.clusters} videos"
+    )
+    return (*facts, Fact("unreadable replies", number_text(one.unreadable, "share"), asked))
 
 
 def _warnings(results: Sequence[IntentScores]) -> list[str]:
@@ -173,7 +180,7 @@ def _warnings(results: Sequence[IntentScores]) -> list[str]:
     for one in results:
         own = f"{one.name}: " if len(results) > 1 else ""
         if one.failed:
-            said.append(f"{own}{one.failed} requests failed and are in no number; run again to ask only these.")
+            said.append(f"{own}{one.failed} requests failed and are in no number; a retry asks only these.")
         if one.invalid == "drop":
             lost = percent(one.unreadable)
             said.append(f"{own}Unreadable replies are left out ({lost} of all); by default they count as wrong.")
