@@ -58,7 +58,7 @@ def test_thousands_of_recordings_are_told_apart_in_time_order(tmp_path: Path) ->
 def test_a_number_of_hundreds_of_digits_is_not_cut_to_a_smaller_one(tmp_path: Path) -> None:
     path = tmp_path / "gaze.jsonl"
     path.write_text('{"t": 1' + "0" * 400 + ', "x": 0.5, "y": 0.5}\n')
-    with pytest.raises(DataError, match="line 1: t: found .* expected a finite number"):
+    with pytest.raises(DataError, match=r"line 1: t: found .1000.* expected a finite number"):
         read_gaze(path)
 
 
