@@ -46,6 +46,8 @@ class Decoder:
                 out = self._model(inputs_embeds=state, attention_mask=mask, position_ids=places, past_key_values=cache,
                                   use_cache=True)  # fmt: skip
                 logits = self._network.lm_head(out.last_hidden_state[:, -1]).float()
+            if not bool(logits.isfinite().all()):
+                raise RuntimeError("scores of words that are not finite")
             best = logits.argmax(-1)
             chances.append(functional.softmax(logits, -1).gather(1, best[:, None])[:, 0])
             tokens.append(best)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import copy
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ import numpy as np
 import torch
 
 from surgeval.errors import BadInput, DataError
+from surgeval.models._checkpoint import first_line
 from surgeval.models._clip import fitting_size, read_preparation
 from surgeval.models._decoder import Decoder
 from surgeval.models._dialogue import Dialogue
@@ -70,7 +72,8 @@ class Llava(Placed):
             return []
         longest = max(len(question.prompt) for question in questions) + max_tokens
         self._fits(longest)
-        tokens, probabilities = self._decoder.greedy(self._features(images), questions, max_tokens, self._ends)
+        with self._computing():
+            tokens, probabilities = self._decoder.greedy(self._features(images), questions, max_tokens, self._ends)
         return [
             self._worded(question, ids[:size], chances[:size], size < len(ids) or len(ids) < max_tokens)
             for question, ids, chances in zip(questions, tokens, probabilities, strict=True)
@@ -94,7 +97,8 @@ class Llava(Placed):
                 raise BadInput(f"reply: found {len(pictures)} pictures and {len(reply.spans)} places for them in "
                                f"{len(reply.prompt)} tokens, expected a reply of this model")  # fmt: skip
         self._fits(max((reply.prompt_length + len(reply.tokens) for reply in replies), default=0))
-        return self._decoder.replay(self._features(images), replies)
+        with self._computing():
+            return self._decoder.replay(self._features(images), replies)
 
     @property
     def _asked(self) -> Dialogue:
@@ -115,6 +119,15 @@ class Llava(Placed):
         most = self.network.config.text_config.max_position_embeddings
         if tokens > most:
             raise BadInput(f"{self.name}: found a question and reply of {tokens} tokens, expected at most {most}")
+
+    @contextmanager
+    def _computing(self) -> Iterator[None]:
+        """What torch says of a configuration that cannot be computed with, or of too little memory, as one sentence."""
+        try:
+            yield
+        except (RuntimeError, ValueError, LookupError, ArithmeticError) as error:
+            raise BadInput(f"{self.name}: found that it cannot compute ({first_line(error)}), expected a configuration "
+                           "and memory for this question") from error  # fmt: skip
 
     def _features(self, images: Sequence[Sequence[Picture]]) -> torch.Tensor:
         """The tokens of all pictures, in order: (pictures, patches, width)."""
@@ -229,4 +242,5 @@ def _ends(folder: Path, config: Any, dialogue: Dialogue) -> tuple[int, ...]:
     given: list[object] = []
     for some in (told, config.text_config.eos_token_id, dialogue.last):
         given += some if isinstance(some, list) else [some]
-    return tuple(sorted({one for one in given if isinstance(one, int) and not isinstance(one, bool)}))
+    words = range(config.text_config.vocab_size)
+    return tuple(sorted({one for one in given if isinstance(one, int) and not isinstance(one, bool) and one in words}))

@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from surgeval.errors import BadInput, DataError
+from surgeval.errors import BadInput, DataError, SurgevalError
 from surgeval.files import read_bounded
 from surgeval.models._checkpoint import first_line
 
@@ -55,6 +55,8 @@ def tokenizing(place: Path, expected: str) -> Iterator[None]:
     """
     try:
         yield
+    except SurgevalError:
+        raise
     except BaseException as error:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise

@@ -253,3 +253,13 @@ def test_a_wish_to_wait_is_seconds_or_nothing(value: str) -> None:
 
 def test_dates_beyond_the_calendar_are_no_wish() -> None:
     assert retry_after({"retry-after": "Wed, 21 Oct 99999999999 07:28:00 GMT"}) is None
+
+
+def test_a_message_of_megabytes_is_no_reply() -> None:
+    def told(size: int) -> bytes:
+        return json.dumps({"choices": [{"message": {"content": "x" * size}}]}).encode()
+
+    assert isinstance(read_reply(told(4_000_000)), Reply)
+    failed = read_reply(told(4_000_001))
+    assert isinstance(failed, FailedReply)
+    assert not failed.transient

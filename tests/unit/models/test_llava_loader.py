@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -155,8 +156,9 @@ def _without(name: str) -> Callable[[Path], None]:
     return lambda folder: (folder / name).unlink()
 
 
-def _written(name: str, text: str) -> Callable[[Path], None]:
+def _written(name: str, text: str, instead: str = "") -> Callable[[Path], None]:
     def change(folder: Path) -> None:
+        (folder / (instead or name)).unlink(missing_ok=True)
         (folder / name).write_text(text)
 
     return change
@@ -188,6 +190,15 @@ REFUSED = {
         _written("chat_template.jinja", "{{ 'hook ' * 400000 }}"),
         "(a question of 2000000 characters)",
     ),
+    "another kind of template": (
+        _written("chat_template.json", '{"chat_template": 5}', "chat_template.jinja"),
+        "llava: found no chat template",
+    ),
+    "no frequencies": (
+        _config(text_config__rope_parameters={"rope_type": "linear", "factor": 0, "rope_theta": 10000.0}),
+        "llava: found that it cannot compute (scores of words that are not finite)",
+    ),
+    "a window of nothing": (_config(text_config__sliding_window=0), "llava: found that it cannot compute"),
     "code in a template": (_written("chat_template.jinja", "{{ ''.__class__.__mro__ }}"), "chat template"),
 }
 
@@ -240,3 +251,11 @@ def test_check_asks_one_question_and_says_what_is_missing(folder: Path, tmp_path
     (broken / "chat_template.jinja").unlink()
     (problem,) = check_model(broken).problems
     assert "found no chat template" in problem
+
+
+def test_an_end_that_is_no_word_ends_nothing(folder: Path, frames: Any, tmp_path: Path) -> None:
+    other = tmp_path / "llava"
+    shutil.copytree(folder, other)
+    (other / "generation_config.json").write_text(json.dumps({"eos_token_id": [10**30, -1, 3]}))
+    said = [open_generative(place).reply([frames[:1]], ASKED[:1], 4) for place in (folder, other)]
+    assert said[0] == said[1]

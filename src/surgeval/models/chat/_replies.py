@@ -13,6 +13,7 @@ from surgeval.qa.chat import Reply
 
 __all__ = ["FailedReply", "error_of", "read_reply", "retry_after"]
 
+_LONGEST = 4_000_000  # characters of a message: a hundred times the longest reply that anybody asks for
 _MOST_TOKENS = 10**9  # more is no count, and sums of a run must stay numbers that tables can hold
 _SHOWN = 1 << 16  # characters of an unreadable body that are looked at
 
@@ -56,6 +57,8 @@ def read_reply(body: bytes) -> Reply | FailedReply:
     content = message.get("content")
     if content is not None and not isinstance(content, str):
         return FailedReply("a message whose content is no text")
+    if content is not None and len(content) > _LONGEST:
+        return FailedReply(f"a message of {len(content)} characters, more than {_LONGEST}", transient=False)
     usage = data.get("usage")
     return Reply(
         content,
