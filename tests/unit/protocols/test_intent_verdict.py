@@ -122,3 +122,53 @@ def test_a_higher_pair_share_never_makes_it_worse() -> None:
     order = [False, None, True]
     ranks = [order.index(holds(share / 100)) for share in range(0, 90, 2)]
     assert ranks == sorted(ranks)
+
+
+def _told(guessing: float = 0.0625, **shares: float) -> dict[str, tuple[bool | None, str]]:
+    """What the rules make of these shares (each ± 2 points), of 20 videos and four options."""
+    numbers = {name: Interval(share, max(share - 0.02, 0.0), min(share + 0.02, 1.0), clusters=20)
+               for name, share in ({"overall": 0.5} | shares).items()}  # fmt: skip
+    chances = dict.fromkeys(numbers, 0.25) | {"paired": guessing}
+    reasons = reasons_of(IntentFacts(videos=20, numbers=numbers, chances=chances))
+    return {reason.rule.name: (reason.holds, reason.text) for reason in reasons}
+
+
+@pytest.mark.parametrize(
+    ("cognitive", "over_rejection", "words"),
+    [
+        (0.80, 0.80, "it rejects whatever is said"), (0.95, 0.79, ""), (0.79, 0.95, ""),
+        (0.10, 0.10, "It accepts whatever is said"), (0.05, 0.11, ""), (0.11, 0.05, ""),
+    ],
+)  # fmt: skip
+def test_rejecting_or_accepting_whatever_is_said_takes_both(
+    cognitive: float, over_rejection: float, words: str
+) -> None:
+    _, text = _told(cognitive=cognitive, over_rejection=over_rejection, paired=0.1, twin=0.4)["discriminates"]
+    assert [phrase for phrase in ("it rejects whatever is said", "It accepts whatever is said") if phrase in text] == [
+        phrase for phrase in (words,) if phrase
+    ]
+
+
+@pytest.mark.parametrize(
+    ("paired", "guessing", "holds"),
+    [(0.23, 0.0625, True), (0.21, 0.0625, True), (0.17, 0.0625, False), (0.03, 0.0625, False), (0.2, 0.25, False),
+     (0.24, 0.25, None), (0.28, 0.25, True)],
+)  # fmt: skip
+def test_pairs_are_held_against_guessing_both_and_a_fifth(paired: float, guessing: float, holds: bool | None) -> None:
+    """Wholly below a fifth is refuted, also where it is above guessing; of two options guessing is a quarter."""
+    told = _told(cognitive=0.5, over_rejection=0.3, paired=paired, twin=0.4, guessing=guessing)["discriminates"][0]
+    assert told is holds
+
+
+@pytest.mark.parametrize(("unreadable", "holds"), [(0.0, True), (0.2, True), (0.21, False)])
+def test_a_fifth_of_the_replies_may_be_unreadable(unreadable: float, holds: bool) -> None:
+    facts = IntentFacts(videos=20, numbers={"overall": Interval(0.5, 0.4, 0.6)}, chances={"overall": 0.25},
+                        unreadable=unreadable)  # fmt: skip
+    assert {reason.rule.name: reason.holds for reason in reasons_of(facts)}["readable"] is holds
+
+
+@pytest.mark.parametrize(("overall", "holds"), [(0.94, False), (0.95, None), (1.0, None)])
+def test_from_95_per_cent_on_nothing_is_left_to_gain(overall: float, holds: bool | None) -> None:
+    facts = IntentFacts(videos=20, numbers={"overall": Interval(overall, overall, overall)}, chances={"overall": 0.25},
+                        gaze_gain=Interval(0.0, -0.01, 0.01))  # fmt: skip
+    assert {reason.rule.name: reason.holds for reason in reasons_of(facts)}["gaze"] is holds

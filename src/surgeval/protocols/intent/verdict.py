@@ -34,7 +34,8 @@ RULES = {
              f"paired difference lies above 0; contradicted where all of it lies below {percent(NEGLIGIBLE)}. Not told "
              "where the pictures were never taken away, contradicted where none was shown.", "decides"),
         Rule("discriminates", "It is right on a false premise and on its true twin together more often than by "
-             f"guessing both: the interval lies above; contradicted where all of it lies below {percent(FEW_PAIRS)}. "
+             f"guessing both: the interval lies above; contradicted where all of it lies below {percent(FEW_PAIRS)} or "
+             "below guessing. "
              "Without twins rejecting and discriminating cannot be told apart.", "decides"),
         Rule("perceptual", "On perceptual traps it is right more often than by guessing; fails where the whole "
              "interval lies below.", "limits"),
@@ -150,7 +151,7 @@ def _discriminates(facts: IntentFacts) -> Reason:
         f"On a false premise and its true twin together it is right in {share(paired)}; guessing both reaches "
         f"{percent(chance)}. Alone: {percent(rejected)} of the false premises, {percent(twin)} of the true ones."
     )
-    holds = above(paired, chance, margin=FEW_PAIRS - chance)
+    holds = above(paired, chance, margin=max(FEW_PAIRS - chance, 0.0))
     clause = f"trap and twin both right in {percent(paired.estimate)}"
     if over.estimate >= MOSTLY and rejected >= MOSTLY:
         text += (
