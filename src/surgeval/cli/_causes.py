@@ -67,7 +67,7 @@ def show_causes(
     for question, reply in shown.replies.items():
         say(visible(f"{question}: {reply or 'no word'}"))
     heads = {"word": "token", "head": "head", "nodes": "nodes", "edges": "edges", "explaining": "explain it",
-             "image": "of the image", "near": "near the box"}  # fmt: skip
+             "image": "of the image", **({"near": "near the box"} if boxes else {})}  # fmt: skip
     print_table("", list(heads.values()), [[str(row[column]) for column in heads] for row in table.to_dicts()])
     say(_summary(table, bool(boxes)))
     say(f"open {visible(str(out))}")

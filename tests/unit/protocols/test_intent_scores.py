@@ -106,7 +106,8 @@ def test_two_differences_of_shares_differ_by_at_most_two() -> None:
 def test_reference_rows_need_no_run(items: list[IntentQuestion]) -> None:
     rows = {row["answerer"]: row for row in reference_rows(items).iter_rows(named=True)}
     assert rows["always-reject"] == {
-        "answerer": "always-reject", "cognitive": 1.0, "twin": 0.0, "paired": 0.0, "over_rejection": 1.0,
+        "answerer": "always-reject", "perceptual": 0.25, "cognitive": 1.0, "reliability": 0.625, "twin": 0.0,
+        "paired": 0.0, "over_rejection": 1.0,
     }  # fmt: skip
     assert rows["always-accept"]["twin"] == pytest.approx(1 / 3)
     assert rows["guessing"]["paired"] == pytest.approx(1 / 16)

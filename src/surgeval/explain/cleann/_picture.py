@@ -103,7 +103,7 @@ def _drawn(
             score = f"{graph.score:.0f}" if graph.score >= 10 else f"{graph.score:.2g}"
             axes.set_title(f"head {graph.head} · {score}", fontsize=7, color=_INK, pad=2)
         top -= high + 0.2
-    _legend(figure, size)
+    _legend(figure, size, relevant=bool(shown.near.any()))
     return figure
 
 
@@ -183,19 +183,21 @@ def _box(axes: Axes, x: float, y: float, text: str, colour: str) -> None:
     axes.text(x, y, text, fontsize=_LETTERS, ha="center", va="center", color=_INK, zorder=7, bbox=frame)
 
 
-def _legend(figure: Figure, size: tuple[float, float]) -> None:
+def _legend(figure: Figure, size: tuple[float, float], *, relevant: bool) -> None:
     from matplotlib.lines import Line2D
 
+    near = Line2D([], [], marker="o", linestyle="", markerfacecolor=_GREEN, markeredgecolor=_INK,
+                  label="image token in or close to the relevant area")  # fmt: skip
     keys = [
-        Line2D([], [], marker="o", linestyle="", markerfacecolor=_GREEN, markeredgecolor=_INK,
-               label="image token in or close to the relevant area"),
+        *([near] if relevant else []),
         Line2D([], [], marker="o", linestyle="", markerfacecolor=_ORANGE, markeredgecolor=_INK,
-               label="image token elsewhere"),
+               label="image token elsewhere" if relevant else "image token"),
         Line2D([], [], marker="o", linestyle="", markersize=3, markerfacecolor=_PAPER, markeredgecolor=_INK,
                label="attended image token that does not explain"),
         Line2D([], [], marker="s", linestyle="", markerfacecolor=_PAPER, markeredgecolor=_INK, label="text token"),
         Line2D([], [], marker="s", linestyle="", markerfacecolor=_INTO_TARGET, markeredgecolor=_INK,
                label="predicted token"),
+        Line2D([], [], linestyle="", label="above a cell: head · its score for looking at the image"),
     ]  # fmt: skip
     figure.legend(handles=keys, loc="lower left", bbox_to_anchor=(0.05 / size[0], 0.02 / size[1]), ncols=3,
                   fontsize=7, frameon=False, handletextpad=0.2, columnspacing=1.2)  # fmt: skip

@@ -69,22 +69,27 @@ def pass_empty(marks: AnyArray, C: Floats, limits: Floats) -> int:
 
 
 @kernel
+def _separate(marks: AnyArray, apart: Bools, C: Floats, limits: Floats, x: int, y: int, near: Bools) -> int:
+    """Delete the edge of x and y at the first node of `near` that separates them; the number of tests."""
+    tests, Z = 0, np.empty(1, np.int64)
+    for z in range(len(near)):
+        if near[z] and z != x and z != y:
+            Z[0] = z
+            tests += 1
+            if _independent(C, x, y, Z, limits):
+                _delete(marks, apart, x, y, Z)
+                break
+    return tests
+
+
+@kernel
 def pass_ordered_single(marks: AnyArray, apart: Bools, C: Floats, limits: Floats) -> int:
     """One conditioning node, a neighbour of the later end that comes before it; the number of tests."""
-    n, tests = len(marks), 0
-    Z = np.empty(1, np.int64)
-    for later in range(2, n):
+    tests = 0
+    for later in range(2, len(marks)):
         for earlier in range(later):
-            if marks[earlier, later] == NONE:
-                continue
-            for z in range(later):
-                if z == earlier or marks[z, later] == NONE:
-                    continue
-                Z[0] = z
-                tests += 1
-                if _independent(C, earlier, later, Z, limits):
-                    _delete(marks, apart, earlier, later, Z)
-                    break
+            if marks[earlier, later] != NONE:
+                tests += _separate(marks, apart, C, limits, earlier, later, marks[later, :later] != NONE)
     return tests
 
 
@@ -92,22 +97,14 @@ def pass_ordered_single(marks: AnyArray, apart: Bools, C: Floats, limits: Floats
 def pass_icd_single(marks: AnyArray, apart: Bools, C: Floats, limits: Floats) -> int:
     """One conditioning node, a neighbour of either end: first those of the first; the number of tests."""
     n, tests = len(marks), 0
-    Z = np.empty(1, np.int64)
     for x in range(n):
         for y in range(x + 1, n):
             if marks[x, y] == NONE:
                 continue
             near_x, near_y = marks[x] != NONE, marks[y] != NONE
-            for k in range(2 * n):
-                z = k % n
-                mine = near_x[z] if k < n else near_y[z] and not near_x[z]
-                if not mine or z in (x, y):
-                    continue
-                Z[0] = z
-                tests += 1
-                if _independent(C, x, y, Z, limits):
-                    _delete(marks, apart, x, y, Z)
-                    break
+            tests += _separate(marks, apart, C, limits, x, y, near_x)
+            if marks[x, y] != NONE:
+                tests += _separate(marks, apart, C, limits, x, y, near_y & ~near_x)
     return tests
 
 
@@ -197,6 +194,26 @@ def next_subset(pick: Ints, among: int) -> bool:
 
 
 @kernel
+def _before_first(size: int) -> Ints:
+    """What `next_subset` makes the first subset of."""
+    pick = np.arange(size)
+    pick[-1] -= 1
+    return pick
+
+
+@kernel
+def _next_at(far: int, pick: Ints, pool: Ints, tree: tuple[Ints, Ints, Ints], least: Ints, effort: Ints) -> bool:
+    """Change `pick` to the next subset of the pool at distance `far`; False after the last, or once effort is spent."""
+    while next_subset(pick, len(pool)):
+        effort[0] -= 1
+        if effort[0] < 0:
+            return False
+        if distance(tree, least, pool[pick]) == far:
+            return True
+    return False
+
+
+@kernel
 def _forebears(marks: AnyArray, of: int, into: Bools) -> None:
     """Add to `into` the nodes from which a possibly directed path leads to `of`."""
     n = len(marks)
@@ -244,20 +261,16 @@ def pass_ordered(
                 continue
             apart_now = False
             for far in range(size, size * size + 1):
-                pick = np.arange(size)
-                more = True
-                while more and not apart_now:
-                    effort[0] -= 1
-                    if effort[0] < 0:
-                        return tests
+                pick = _before_first(size)
+                while not apart_now and _next_at(far, pick, pool, tree, least, effort):
                     Z = pool[pick]
-                    if distance(tree, least, Z) == far:
-                        tests += 1
-                        done[later, earlier] = False
-                        if _independent(C, earlier, later, Z, limits):
-                            _delete(marks, apart, earlier, later, Z)
-                            done[later, earlier] = apart_now = True
-                    more = next_subset(pick, len(pool))
+                    tests += 1
+                    done[later, earlier] = False
+                    if _independent(C, earlier, later, Z, limits):
+                        _delete(marks, apart, earlier, later, Z)
+                        done[later, earlier] = apart_now = True
+                if effort[0] < 0:
+                    return tests
                 if apart_now:
                     break
     return tests
@@ -283,22 +296,18 @@ def pass_icd(marks: AnyArray, apart: Bools, C: Floats, limits: Floats, size: int
                 pool = pools[side]
                 if len(pool) < size:
                     continue
-                pick = np.arange(size)
-                more = True
-                while more and not apart_now:
-                    effort[0] -= 1
-                    if effort[0] < 0:
-                        return tests
+                pick = _before_first(size)
+                while not apart_now and _next_at(far, pick, pool, trees[side], least[side], effort):
                     Z = pool[pick]
-                    if distance(trees[side], least[side], Z) == far:
-                        other = distance(trees[1 - side], least[1 - side], Z)
-                        again = 0 < other < far or (side == 1 and other == far)  # has been tested for the other end
-                        if not again:
-                            tests += 1
-                            if _independent(C, x, y, Z, limits):
-                                _delete(marks, apart, x, y, Z)
-                                apart_now = True
-                    more = next_subset(pick, len(pool))
+                    other = distance(trees[1 - side], least[1 - side], Z)
+                    again = 0 < other < far or (side == 1 and other == far)  # has been tested for the other end
+                    if not again:
+                        tests += 1
+                        if _independent(C, x, y, Z, limits):
+                            _delete(marks, apart, x, y, Z)
+                            apart_now = True
+                if effort[0] < 0:
+                    return tests
                 if apart_now:
                     break
     return tests

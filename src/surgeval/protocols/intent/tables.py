@@ -125,9 +125,10 @@ def scenario_table(scores: IntentScores) -> pl.DataFrame:
 
 
 def reference_rows(items: Sequence[IntentQuestion]) -> pl.DataFrame:
-    """What always rejecting, always accepting and guessing reach on the cognitive traps of these items, on average.
+    """What always rejecting, always accepting and guessing reach on the traps of these items, on average.
 
-    Nobody is asked: in a cognitive trap the right option is the one that rejects, and in its twin it is not.
+    Nobody is asked: in a cognitive trap the right option is the one that rejects, and in its twin it is not. A
+    perceptual trap has no such option: all three guess it.
     """
     by_id = {item.id: item for item in items}
     traps = [item for item in items if item.trap == "cognitive"]
@@ -139,11 +140,15 @@ def reference_rows(items: Sequence[IntentQuestion]) -> pl.DataFrame:
     accept = [1 / (len(twin.options) - 1) for _, twin in twins]
     pair = [1 / (len(trap.options) * len(twin.options)) for trap, twin in twins]
 
-    def row(name: str, trap: float, twin: float | None, both: float | None, over: float | None) -> dict[str, Any]:
-        return {"answerer": name, "cognitive": trap, "twin": twin, "paired": both, "over_rejection": over}
-
     def mean(values: list[float]) -> float | None:
         return sum(values) / len(values) if values else None
+
+    seen = mean([1 / len(item.options) for item in items if item.trap == "perceptual"])
+
+    def row(name: str, trap: float, twin: float | None, both: float | None, over: float | None) -> dict[str, Any]:
+        average = trap if seen is None else (seen + trap) / 2
+        return {"answerer": name, "perceptual": seen, "cognitive": trap, "reliability": average, "twin": twin,
+                "paired": both, "over_rejection": over}  # fmt: skip
 
     known = bool(twins)
     rows = [

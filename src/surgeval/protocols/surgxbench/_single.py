@@ -179,7 +179,8 @@ def _reply(
             said.append(ExplainedWord(asked[b], word, sure, float(measured.regions.fractions[n]),
                                       measured.regions.flags(n)))  # fmt: skip
             pictures.append(overlays[n])
-            titles.append(f"{word} · probability {sure:.2f}")
+            nothing = " · no evidence: the map is empty" if "empty_region" in said[-1].flags else ""
+            titles.append(f"{word} · probability {sure:.2f}{nothing}")
     return ExplainedReply(
         picture=panels(pictures, titles, "word"),
         replies={question: reply.text for question, reply in zip(asked, replies, strict=True)},
