@@ -263,3 +263,10 @@ def test_an_hour_at_120_hz_takes_under_a_second() -> None:
     start = time.process_time()
     assert len(find_fixations(track)) > 1000
     assert time.process_time() - start < 1.0
+
+
+@pytest.mark.parametrize(("samples", "fixations"), [(9, 0), (10, 1)])
+def test_a_fixation_of_exactly_the_least_duration_counts(samples: int, fixations: int) -> None:
+    t = np.arange(samples) / 100
+    track = GazeTrack("v", "samples", t, np.full(samples, 0.5), np.full(samples, 0.5), np.zeros(samples))
+    assert len(find_fixations(track, minimum=0.1).t) == fixations
