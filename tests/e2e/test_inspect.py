@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,10 +72,16 @@ def mock(asked: Any, *_: object) -> Any:
     return made
 
 
+def inspected(*arguments: Any, **settings: Any) -> Any:
+    """`inspect_ai.eval` in a thread of its own: a browser test of the same process leaves an event loop behind."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(inspect_ai.eval, *arguments, **settings).result()
+
+
 def evaluate(task: str, out: Path, outputs: Any = mock, **arguments: object) -> tuple[Path, Any]:
     """Run a task by its name, as `inspect eval` does; the log's file and the log."""
     model = get_model("mockllm/model", custom_outputs=outputs, memoize=False)
-    (log,) = inspect_ai.eval(task, model=model, task_args=arguments, log_dir=str(out), display="none")
+    (log,) = inspected(task, model=model, task_args=arguments, log_dir=str(out), display="none")
     return Path(log.location.removeprefix("file://")), log
 
 
@@ -172,11 +179,11 @@ def test_a_part_of_the_items_under_inspects_own_limit_and_two_epochs(small_phant
     model = get_model("mockllm/model", custom_outputs=mock, memoize=False)
     settings = {"model": model, "log_dir": str(tmp_path), "display": "none"}
     arguments = {"data": str(small_phantom), "conditions": "plain", "frames": 1}
-    (part,) = inspect_ai.eval("surgeval/intent", task_args=arguments, limit=16, **settings)
+    (part,) = inspected("surgeval/intent", task_args=arguments, limit=16, **settings)
     scores = score_intent(small_phantom, part.location.removeprefix("file://"), tmp_path / "scored")
     assert scores.answers.height == 16
     assert scores.failed == 0
-    (twice,) = inspect_ai.eval("surgeval/intent", task_args=arguments, limit=2, epochs=2, **settings)
+    (twice,) = inspected("surgeval/intent", task_args=arguments, limit=2, epochs=2, **settings)
     with pytest.raises(Exception, match="found it in epoch 2, expected each sample once"):
         read_eval_log(twice.location.removeprefix("file://"))
 
