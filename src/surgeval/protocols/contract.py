@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from surgeval.pages import Evidence, Section
 
 __all__ = ["Chapter", "Compared", "Comparison", "Demo", "Headline", "RunResult", "by_key", "few_video_notes",
-           "refuse_dataset"]  # fmt: skip
+           "names_on_page", "refuse_dataset"]  # fmt: skip
 
 Part = TypeVar("Part")
 _MOST_BARS = 24
@@ -106,6 +106,22 @@ class RunResult(Result):
         said = "; ".join(f"{one.label} {one.cell}" for one in self.headlines()[:3])
         verdict = self.verdict()
         return f"{type(self).__name__} {self.name!r}: {f'{verdict.grade}; ' if verdict else ''}{said or 'no number'}"
+
+
+def names_on_page(results: Sequence[RunResult]) -> list[str]:
+    """The names of the runs of one page, which must tell them apart; a page without runs is refused.
+
+    >>> names_on_page([])
+    Traceback (most recent call last):
+    surgeval.errors.BadInput: report: found no runs, expected at least one
+    """
+    if not results:
+        raise BadInput("report: found no runs, expected at least one")
+    names = [run.name for run in results]
+    if len(set(names)) != len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise BadInput(f"report: found two runs named {twice!r}, expected different names")
+    return names
 
 
 @dataclass(frozen=True, slots=True)

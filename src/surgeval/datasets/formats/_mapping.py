@@ -74,10 +74,7 @@ class BoxMap:
     @classmethod
     def from_json(cls, data: Mapping[str, Any], file: str = "mapping") -> BoxMap:
         """From parsed TOML or JSON, every key checked."""
-        place = Place(file, raise_errors)
-        unknown = sorted(str(key) for key in data.keys() - _KEYS)
-        if unknown:
-            place.report("key-unknown", shown(unknown[0]), f"one of {', '.join(sorted(_KEYS))}")
+        place = place_of_mapping(data, _KEYS, file)
         texts: dict[str, str] = {}
         for key in _TEXTS:
             needed = key in ("video", "frame", "class")
@@ -101,9 +98,9 @@ class BoxMap:
             place.text(value, f"classes.{key}", empty=True)
         return cls(
             **texts, box=box, normalised=normalised, fps=rate, classes=dict(classes),
-            layout=_one_of(data.get("layout", "xywh"), LAYOUTS, "layout", place),
-            unlisted=_one_of(data.get("unlisted", "skip"), UNLISTED, "unlisted", place),
-            image=_texts(data.get("image", []), "image", place), size=_size(data.get("size"), place),
+            layout=one_of(data.get("layout", "xywh"), LAYOUTS, "layout", place),
+            unlisted=one_of(data.get("unlisted", "skip"), UNLISTED, "unlisted", place),
+            image=_texts(data.get("image", []), "image", place), size=frame_size(data.get("size"), place),
             first=place.whole(data.get("first", 0), "first", 0, 10**9) or 0,
         )  # fmt: skip
 
@@ -166,7 +163,17 @@ def _why(path: Path, text: str) -> str:
     return "no table"
 
 
-def _one_of(value: Any, allowed: tuple[str, ...], key: str, place: Place) -> str:
+def place_of_mapping(data: Mapping[str, Any], keys: frozenset[str], file: str) -> Place:
+    """Where a mapping's values are checked from; a key that is none of `keys` is refused."""
+    place = Place(file, raise_errors)
+    unknown = sorted(str(key) for key in data.keys() - keys)
+    if unknown:
+        place.report("key-unknown", shown(unknown[0]), f"one of {', '.join(sorted(keys))}")
+    return place
+
+
+def one_of(value: Any, allowed: tuple[str, ...], key: str, place: Place) -> str:
+    """The value of a key that allows only these."""
     if value not in allowed:
         place.report("wrong-value", shown(value), f"one of {', '.join(allowed)}", key)
     return str(value)
@@ -178,7 +185,8 @@ def _texts(value: Any, key: str, place: Place) -> tuple[str, ...]:
     return tuple(place.text(item, key) or "" for item in items)
 
 
-def _size(value: Any, place: Place) -> tuple[int, int] | None:
+def frame_size(value: Any, place: Place) -> tuple[int, int] | None:
+    """Width and height of the frames, where the mapping says them."""
     if value is None:
         return None
     if not isinstance(value, list) or len(value) != 2:

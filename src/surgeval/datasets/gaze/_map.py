@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from surgeval.datasets._base import raise_errors
-from surgeval.datasets.formats._mapping import _one_of, _size, mapping_table
-from surgeval.datasets.io._values import Place, as_float, shown
+from surgeval.datasets.formats._mapping import frame_size, mapping_table, one_of, place_of_mapping
+from surgeval.datasets.io._values import as_float, shown
 
 __all__ = ["EGO_EXO", "EYE_GAZE_FIXATIONS", "EYE_GAZE_SAMPLES", "NEUTRAL", "REFLACX", "GazeMap"]
 
@@ -72,10 +71,7 @@ class GazeMap:
     @classmethod
     def from_json(cls, data: Mapping[str, Any], file: str = "mapping") -> GazeMap:
         """From parsed TOML or JSON, every key checked."""
-        place = Place(file, raise_errors)
-        unknown = sorted(str(key) for key in data.keys() - _KEYS)
-        if unknown:
-            place.report("key-unknown", shown(unknown[0]), f"one of {', '.join(sorted(_KEYS))}")
+        place = place_of_mapping(data, _KEYS, file)
         texts = {key: place.text(data.get(key, ""), key, empty=key not in ("x", "y")) or "" for key in _COLUMNS}
         separator = place.text(data.get("separator", ""), "separator", empty=True) or ""
         if len(separator.encode()) > 1:
@@ -90,9 +86,9 @@ class GazeMap:
             )
         result = cls(
             **texts, separator=separator, rate=per_second, first=place.number(data.get("first", 0), "first") or 0.0,
-            time_unit=_one_of(data.get("time_unit", "s"), tuple(SECONDS), "time_unit", place),
-            unit=_one_of(data.get("unit", "share"), UNITS, "unit", place), size=_size(data.get("size"), place),
-            origin=_one_of(data.get("origin", "top"), ORIGINS, "origin", place),
+            time_unit=one_of(data.get("time_unit", "s"), tuple(SECONDS), "time_unit", place),
+            unit=one_of(data.get("unit", "share"), UNITS, "unit", place), size=frame_size(data.get("size"), place),
+            origin=one_of(data.get("origin", "top"), ORIGINS, "origin", place),
         )  # fmt: skip
         if result.end and result.duration:
             place.report("wrong-value", "both end and duration", "one of the two", "end")

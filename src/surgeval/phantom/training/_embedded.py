@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
-
-import torch
 
 from surgeval.errors import BadInput, DataError
 from surgeval.models import usable_device
@@ -19,6 +15,7 @@ from surgeval.phantom.training._batches import Stock
 from surgeval.phantom.training._clip import save
 from surgeval.phantom.training._data import Frames, film_all, first_videos, training_shoots
 from surgeval.phantom.training._kept import load_frames, save_frames
+from surgeval.phantom.training._log import write_training_log
 from surgeval.phantom.training._recipes import LLAVAS, NAMES, Recipe
 from surgeval.phantom.training._schooling import school_llavas
 from surgeval.phantom.training._train import fit
@@ -73,19 +70,10 @@ def train_embedded(
         seconds = time.perf_counter() - start
         del supply
         save(trained.model, out / name)
-        report[name] = {
-            "recipe": asdict(recipe),
-            "frames": len(own),
-            "device": torch.cuda.get_device_name(device) if device.startswith("cuda") else device,
-            "torch": str(torch.__version__),
-            "seconds_rendering": round(rendered, 1),
-            "seconds_training": round(seconds, 1),
-            "parameters": sum(p.numel() for p in trained.model.parameters()),
-            "bytes": (out / name / "model.safetensors").stat().st_size,
-            "losses": [round(loss, 4) for loss in trained.losses],
-        }
-        text = json.dumps(report[name], indent=1)
-        (out / name / "training.json").write_text(f"{text}\n", encoding="utf-8")
+        report[name] = write_training_log(
+            out / name, recipe, trained.model, trained.losses, counts={"frames": len(own)}, device=device,
+            rendering=rendered, training=seconds,
+        )  # fmt: skip
     return report
 
 

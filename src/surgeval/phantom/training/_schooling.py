@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
-
-import torch
 
 from surgeval.phantom.training._classroom import Classroom
 from surgeval.phantom.training._lessons import SETS, lesson_shoots, teach_all
 from surgeval.phantom.training._llava import save_llava
+from surgeval.phantom.training._log import write_training_log
 from surgeval.phantom.training._recipes import Recipe
 from surgeval.phantom.training._speech import make_tokenizer
 from surgeval.phantom.training._tutor import teach
@@ -45,18 +42,9 @@ def school_llavas(
         log(f"{lessons} lessons of {len(taught)} videos ready after {ready:.0f} s; {words.get_vocab_size()} words")
         for name, pupil in teach(names, room, recipe, log).items():
             save_llava(pupil.model, words, out / name)
-            report[name] = {
-                "recipe": asdict(recipe),
-                "lessons": lessons,
-                "words": words.get_vocab_size(),
-                "device": torch.cuda.get_device_name(device) if device.startswith("cuda") else device,
-                "torch": str(torch.__version__),
-                "seconds_rendering": round(ready, 1),
-                "seconds_training": round(pupil.seconds, 1),
-                "parameters": sum(p.numel() for p in pupil.model.parameters()),
-                "bytes": (out / name / "model.safetensors").stat().st_size,
-                "losses": [round(loss, 4) for loss in pupil.losses],
-            }
-            text = json.dumps(report[name], indent=1)
-            (out / name / "training.json").write_text(f"{text}\n", encoding="utf-8")
+            report[name] = write_training_log(
+                out / name, recipe, pupil.model, pupil.losses,
+                counts={"lessons": lessons, "words": words.get_vocab_size()}, device=device, rendering=ready,
+                training=pupil.seconds,
+            )  # fmt: skip
     return report

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import polars as pl
 
-from surgeval.errors import BadInput
 from surgeval.pages import Fact, Plot, Section, save_figures, save_tables, write_page
+from surgeval.protocols.contract import names_on_page
 from surgeval.protocols.evidence_page import evidence_of
 from surgeval.protocols.intent import _page_tables as readable
 from surgeval.protocols.intent._ceiling import gaze_ceiling
@@ -83,12 +83,7 @@ def write_page_of(results: Sequence[IntentScores], out: Path) -> Path:
     Traceback (most recent call last):
     surgeval.errors.BadInput: report: found no runs, expected at least one
     """
-    if not results:
-        raise BadInput("report: found no runs, expected at least one")
-    names = [one.name for one in results]
-    if len(set(names)) != len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise BadInput(f"report: found two runs named {twice!r}, expected different names")
+    names = names_on_page(results)
     save_tables(_tables(results), out / "tables")
     plots = save_figures(intent_figures(results), out, notes=_NOTES)
     title = names[0] if len(names) == 1 else "The same questions"

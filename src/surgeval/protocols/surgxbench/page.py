@@ -11,6 +11,7 @@ from pathlib import Path
 
 from surgeval.errors import BadInput
 from surgeval.pages import Plot, Section, save_figures, save_tables, write_page
+from surgeval.protocols.contract import names_on_page
 from surgeval.protocols.evidence_page import evidence_of
 from surgeval.protocols.surgxbench._cards import gallery_cards, hiding_cards
 from surgeval.protocols.surgxbench._legend import picture_keys
@@ -46,12 +47,7 @@ def write_page_of(results: Sequence[SurgXScores], out: Path) -> Path:
     Traceback (most recent call last):
     surgeval.errors.BadInput: report: found no runs, expected at least one
     """
-    if not results:
-        raise BadInput("report: found no runs, expected at least one")
-    names = [one.name for one in results]
-    if len(set(names)) != len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise BadInput(f"report: found two runs named {twice!r}, expected different names")
+    names = names_on_page(results)
     if any(one.classes != results[0].classes for one in results):
         raise BadInput("report: found runs with different instruments, expected the same ones; write a page for each")
     save_tables(tables_to_save(results), out / "tables")
