@@ -39,6 +39,15 @@ def test_maps_in_a_batch_are_those_of_each_reply_alone(model: Generative) -> Non
         torch.testing.assert_close(maps.logits, alone.logits[list(tokens)], atol=1e-4, rtol=1e-4)
 
 
+def test_each_token_is_explained_by_the_score_with_which_it_was_said(model: Generative) -> None:
+    """A greedy reply said its most likely words: their logits are the largest of the rows that predicted them."""
+    frames = _frames(1)
+    replies = model.reply(frames, [ASKED], 4)
+    (maps,) = token_maps(model, frames, replies)
+    best = model.replay(frames, replies).logits[0].amax(dim=-1)
+    torch.testing.assert_close(maps.logits, best.detach(), atol=1e-4, rtol=1e-4)
+
+
 def test_the_gradient_reaches_every_position_before_the_last_layer_and_one_behind_it(model: Generative) -> None:
     """Why the map is read at the layer's input: behind it all image tokens would be exactly zero."""
     frames = _frames(1)
