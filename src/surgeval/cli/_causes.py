@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -91,8 +92,8 @@ def _box(text: str) -> tuple[float, float, float, float]:
         x1, y1, x2, y2 = (float(part) for part in text.split(","))
     except ValueError:
         raise BadInput(f"--box {visible(text)}: expected four numbers x1,y1,x2,y2") from None
-    if not (x1 < x2 and y1 < y2):
-        raise BadInput(f"--box {visible(text)}: found an empty box, expected x1 < x2 and y1 < y2")
+    if not (-math.inf < x1 < x2 < math.inf and -math.inf < y1 < y2 < math.inf):
+        raise BadInput(f"--box {visible(text)}: found no area, expected finite numbers with x1 < x2 and y1 < y2")
     return x1, y1, x2, y2
 
 

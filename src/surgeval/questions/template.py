@@ -120,6 +120,8 @@ def parse_template(text: str, file: str) -> Template:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadInput(f"{file}: found broken TOML ({error}), expected a template of questions") from None
+    except RecursionError:
+        raise BadInput(f"{file}: found nesting too deep, expected a template of questions") from None
     try:
         prompt, rules = data["prompt"], dict(data.get("rules", {}))
         for key in ("years", "birads", "stem_names"):
@@ -133,7 +135,7 @@ def parse_template(text: str, file: str) -> Template:
         )  # fmt: skip
     except KeyError as error:
         raise BadInput(f"{file}: found no {error.args[0]}, expected a template of questions") from None
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise BadInput(f"{file}: found a wrong value ({error}), expected a template of questions") from None
     _check_kinds(template, file)
     _check_placeholders(template, file)

@@ -42,6 +42,26 @@ def test_neutral_samples_of_two_recordings_stay_apart_and_lost_gaze_is_kept_as_s
     assert len(tracks["a"].on_frame()) == 2
 
 
+def test_thousands_of_recordings_are_told_apart_in_time_order(tmp_path: Path) -> None:
+    rows = [f"r{number},{second},0.{second}5,0.5\n" for second in (1, 0) for number in range(20_000)]
+    path = tmp_path / "gaze.csv"
+    path.write_text("recording,t,x,y\n" + "".join(rows))
+    began = time.perf_counter()
+    tracks = read_gaze(path)
+    assert time.perf_counter() - began < 10  # by comparing all rows with each name: minutes
+    assert list(tracks) == [f"r{number}" for number in range(20_000)]
+    assert (tracks["r7"].t.tolist(), tracks["r7"].x.tolist()) == ([0.0, 1.0], [0.05, 0.15])
+    path.write_text("recording,t,x,y\n")
+    assert read_gaze(path) == {}
+
+
+def test_a_number_of_hundreds_of_digits_is_not_cut_to_a_smaller_one(tmp_path: Path) -> None:
+    path = tmp_path / "gaze.jsonl"
+    path.write_text('{"t": 1' + "0" * 400 + ', "x": 0.5, "y": 0.5}\n')
+    with pytest.raises(DataError, match=r"line 1: t: found .1000.* expected a finite number"):
+        read_gaze(path)
+
+
 def test_a_mapping_file_says_what_the_columns_of_a_tracker_mean(tmp_path: Path) -> None:
     mapping = _file(
         tmp_path, "gaze.toml",
@@ -243,3 +263,10 @@ def test_an_hour_at_120_hz_takes_under_a_second() -> None:
     start = time.process_time()
     assert len(find_fixations(track)) > 1000
     assert time.process_time() - start < 1.0
+
+
+@pytest.mark.parametrize(("samples", "fixations"), [(9, 0), (10, 1)])
+def test_a_fixation_of_exactly_the_least_duration_counts(samples: int, fixations: int) -> None:
+    t = np.arange(samples) / 100
+    track = GazeTrack("v", "samples", t, np.full(samples, 0.5), np.full(samples, 0.5), np.zeros(samples))
+    assert len(find_fixations(track, minimum=0.1).t) == fixations

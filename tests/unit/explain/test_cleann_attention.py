@@ -80,3 +80,9 @@ def test_padding_does_not_make_a_head_look_at_the_image() -> None:
 def test_bad_input_is_said_in_one_sentence(call: object, words: str) -> None:
     with pytest.raises(BadInput, match=words):
         call()  # type: ignore[operator]
+
+
+def test_a_weight_of_exactly_kappa_is_not_above_it() -> None:
+    row = np.array([0.25, 0.125, 0.125, 0.25, 0.25])  # exact in binary
+    assert choose_nodes(row, (1, 3), 4, kappa=0.25).text == ()
+    assert choose_nodes(row, (1, 3), 4, kappa=0.2499).text == (3,)

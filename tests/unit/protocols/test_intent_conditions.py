@@ -132,3 +132,12 @@ def test_a_split_keeps_its_videos_and_says_so() -> None:
     assert of_split(whole, None) == (whole, "")
     with pytest.raises(BadInput, match="expected one of the splits of the data: test, train"):
         of_split(whole, "val")
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3])
+def test_a_limit_is_used_up(limit: int) -> None:
+    items = tuple(IntentQuestion(f"i{number}", "s", "v", (), "spatial", "absolute", "?", ("a", "b"), 0)
+                  for number in range(4))  # fmt: skip
+    kept, label = stratified(ItemSet(items), limit)
+    assert len(kept.items) == limit
+    assert label.startswith(f"{limit} of 4 items")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import cv2
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from surgeval.errors import BadInput
+from surgeval.protocols.intent._conditions import posed
 from surgeval.protocols.intent._gaze import (
     APART,
     GazeStyle,
@@ -23,6 +25,7 @@ from surgeval.protocols.intent._gaze import (
     separation,
     spot_at,
 )
+from surgeval.protocols.intent._reading import ReadingWorker
 from surgeval.protocols.intent._scene import Moved, Tip, distractor_option, moved_gaze
 from surgeval.records import Gaze, IntentQuestion
 from surgeval.vocab import load_labels
@@ -163,3 +166,20 @@ def test_magenta_survives_jpeg() -> None:
     back = decoded[..., ::-1].astype(int)
     ring = back[128, round(448 / 2 + 0.06 * math.hypot(256, 448)) - 2 :][:4]
     assert (ring[:, 0] - ring[:, 1]).max() > 120
+
+
+def test_all_frames_of_a_wrong_gaze_point_at_what_is_nearest_in_the_last() -> None:
+    """Far from the gaze in both frames: the clipper is nearer in the first, the grasper in the last."""
+    gaze = Spot(0.1, 0.5)
+    frames = [[Tip("clipper", "1", Spot(0.5, 0.5)), Tip("grasper", "2", Spot(0.9, 0.5))],
+              [Tip("clipper", "1", Spot(0.8, 0.5)), Tip("grasper", "2", Spot(0.6, 0.5))]]  # fmt: skip
+    moved = moved_gaze([gaze, gaze], frames, [(400, 300)] * 2)
+    assert moved == [Moved(Spot(0.9, 0.5), "grasper"), Moved(Spot(0.6, 0.5), "grasper")]
+
+
+def test_the_distractor_is_what_the_last_picture_points_at() -> None:
+    asked = item("in the upper left", "in the upper right", "in the lower left", "in the lower right")
+    places = [Moved(Spot(0.9, 0.1)), Moved(Spot(0.9, 0.9)), None]
+    eyes = SimpleNamespace(gaze=lambda _: places, scene=SimpleNamespace(space=load_labels("cholec80")))
+    worker = ReadingWorker(SimpleNamespace(), {}, {asked.id: asked}, eyes)  # type: ignore[arg-type]
+    assert worker._distractor(posed(asked, "wrong-gaze")) == 3

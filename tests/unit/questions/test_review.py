@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -291,8 +292,8 @@ def test_a_trap_and_its_twin_lose_the_same_option(tmp_path: Path) -> None:
     questions = open_set(tmp_path)
     judge_all(questions, "Ada")
     judge_all(questions, "Bo")
-    for options in (4, 3, 2):
-        made = export_set(questions, tmp_path / f"out{options}", options=options).items
+    for options, seed in product((4, 3, 2), range(3)):
+        made = export_set(questions, tmp_path / f"out{options}-{seed}", options=options, seed=seed).items
         assert set(made[0].options) == set(made[1].options)
         assert len(made[0].options) == options
         assert made[1].options[made[1].answer] == trap.options[4]

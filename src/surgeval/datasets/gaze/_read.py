@@ -117,9 +117,11 @@ def _tracks(table: GazeTable, columns: GazeMap, names: np.ndarray, size: Sizes |
     t = (t - columns.first) * columns.seconds
     duration = _durations(table, columns, t)
     tracks = {}
-    for name in dict.fromkeys(names.tolist()):
-        rows = np.flatnonzero(names == name)
-        rows = rows[np.argsort(t[rows], kind="stable")]
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(names.tolist()))}
+    owner = np.array([numbers[name] for name in names.tolist()], dtype=np.int64)
+    by_time = np.lexsort((t, owner))
+    parts = np.split(by_time, np.cumsum(np.bincount(owner)))  # and the empty rest
+    for name, rows in zip(numbers, parts, strict=False):
         if columns.kind == "fixations":
             rows = rows[~absent[rows]]
         across, down = _shares(x[rows], y[rows], columns, _size_of(name, columns, size, table.file))

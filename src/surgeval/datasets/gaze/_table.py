@@ -111,4 +111,6 @@ def _text(value: Any) -> str | None:
     """A JSON value as the CSV file would hold it."""
     if value is None or isinstance(value, str):
         return value
-    return str(value).lower() if isinstance(value, bool) else repr(value)[:60]
+    if isinstance(value, bool):
+        return str(value).lower()
+    return repr(value) if isinstance(value, int | float) else repr(value)[:60]
