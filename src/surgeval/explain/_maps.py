@@ -17,7 +17,7 @@ from surgeval.errors import BadInput
 if TYPE_CHECKING:
     from surgeval.models.contrastive import Contrastive, TextBank
 
-__all__ = ["WORDS", "Maps", "Method", "MethodRecord", "Words", "factor", "in_chunks", "vectors"]
+__all__ = ["WORDS", "Maps", "Method", "MethodRecord", "Words", "cosines", "factor", "in_chunks"]
 
 MethodRecord: TypeAlias = dict[str, str | int | float]
 Words: TypeAlias = Literal["mean", "first", "max"]  # of a name's tokens: all of them, the first, the largest value
@@ -132,8 +132,9 @@ def factor(model: Contrastive, scale: str | float) -> float:
     return float(model.logit_scale if scale == "logits" else scale)
 
 
-def vectors(model: Contrastive, texts: TextBank) -> torch.Tensor:
-    """The prompts' unit vectors."""
+def cosines(model: Contrastive, embedded: torch.Tensor, texts: TextBank, prompts: torch.Tensor) -> torch.Tensor:
+    """(images, chosen): each embedded image against its own prompts only; what -1 gives means nothing."""
     if texts.vectors is None:
         raise BadInput(f"{model.name}: found prompts without vectors, expected a model that embeds them")
-    return texts.vectors.to(model.device)
+    own = texts.vectors.to(model.device)[prompts.clamp(min=0)]
+    return torch.einsum("bd,bkd->bk", embedded, own.to(embedded.dtype))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import torch
 
-from surgeval.explain._maps import Maps, Method, factor, in_chunks, vectors
+from surgeval.explain._maps import Maps, Method, cosines, factor, in_chunks
 from surgeval.models.contrastive import ConvTower
 
 if TYPE_CHECKING:
@@ -58,8 +58,7 @@ def _batch(model: Contrastive, pixels: torch.Tensor, texts: TextBank, prompts: t
     known = prompts >= 0
     with torch.enable_grad():
         features = features.detach().requires_grad_()
-        found = model.head(features)
-        cosine = torch.einsum("bd,bkd->bk", found, vectors(model, texts)[prompts.clamp(min=0)].to(found.dtype))
+        cosine = cosines(model, model.head(features), texts, prompts)
         for column in range(count):
             score = (cosine[:, column] * known[:, column]).sum() * times
             (gradient,) = torch.autograd.grad(score, [features], retain_graph=column < count - 1)

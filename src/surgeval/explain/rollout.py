@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 
 from surgeval.errors import BadInput
-from surgeval.explain._maps import ORDERS, Maps, Method, factor, in_chunks, vectors
+from surgeval.explain._maps import ORDERS, Maps, Method, cosines, factor, in_chunks
 from surgeval.models.contrastive import AttentionTower
 
 if TYPE_CHECKING:
@@ -105,13 +105,12 @@ def _batch(model: Contrastive, pixels: torch.Tensor, texts: TextBank, prompts: t
     images, count = prompts.shape
     values = torch.zeros(images, count, rows, columns, device=pixels.device)
     with torch.enable_grad():
-        found, attentions = model.attend(pixels)
+        embedded, attentions = model.attend(pixels)
         start = first_block(method.start_layer, len(attentions))
         wanted = list(attentions[start:])
         _check_tower(model, wanted, rows * columns + 1)
         known = prompts >= 0
-        # (images, chosen): each image against its own prompts only
-        cosine = torch.einsum("bd,bkd->bk", found, vectors(model, texts)[prompts.clamp(min=0)].to(found.dtype))
+        cosine = cosines(model, embedded, texts, prompts)
         for column in range(count):
             score = (cosine[:, column] * known[:, column]).sum() * times
             gradients = torch.autograd.grad(score, wanted, retain_graph=column < count - 1)

@@ -100,28 +100,17 @@ class RunResult(Result):
 
     def verdict(self) -> Verdict | None:
         """What the numbers say together, by the rules of docs/verdicts.md; None where a protocol judges nothing."""
+        return self._verdict
+
+    @property
+    def _verdict(self) -> Verdict | None:
+        """What a protocol that judges overrides, cached: page, index and `repr` all ask for it."""
         return None
 
     def __repr__(self) -> str:
         said = "; ".join(f"{one.label} {one.cell}" for one in self.headlines()[:3])
         verdict = self.verdict()
         return f"{type(self).__name__} {self.name!r}: {f'{verdict.grade}; ' if verdict else ''}{said or 'no number'}"
-
-
-def names_on_page(results: Sequence[RunResult]) -> list[str]:
-    """The names of the runs of one page, which must tell them apart; a page without runs is refused.
-
-    >>> names_on_page([])
-    Traceback (most recent call last):
-    surgeval.errors.BadInput: report: found no runs, expected at least one
-    """
-    if not results:
-        raise BadInput("report: found no runs, expected at least one")
-    names = [run.name for run in results]
-    if len(set(names)) != len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise BadInput(f"report: found two runs named {twice!r}, expected different names")
-    return names
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,3 +242,19 @@ def by_key(items: Sequence[Part], key: str) -> Part:
             return item
     known = ", ".join(str(getattr(item, "key", item)) for item in items)
     raise BadInput(f"number {key!r}: expected one of {known or 'none'}")
+
+
+def names_on_page(results: Sequence[RunResult]) -> list[str]:
+    """The names of the runs of one page, which must tell them apart; a page without runs is refused.
+
+    >>> names_on_page([])
+    Traceback (most recent call last):
+    surgeval.errors.BadInput: report: found no runs, expected at least one
+    """
+    if not results:
+        raise BadInput("report: found no runs, expected at least one")
+    names = [run.name for run in results]
+    if len(set(names)) != len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise BadInput(f"report: found two runs named {twice!r}, expected different names")
+    return names

@@ -147,12 +147,9 @@ class FocusScores(RunResult):
             if interval is not None
         )
 
-    def verdict(self) -> Verdict | None:
-        """Does it answer better than one who never looked? None where nothing could be scored."""
-        return self._verdict
-
     @cached_property
     def _verdict(self) -> Verdict | None:
+        """Does it answer better than one who never looked? None where nothing could be scored."""
         return judge(self)
 
     def evidence(self) -> Evidence | None:

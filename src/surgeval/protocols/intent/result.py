@@ -159,12 +159,9 @@ class IntentScores(RunResult):
             made.append(Headline("gaze_gain", "gain by gaze", gain, chance=0.0, unit="share"))
         return tuple(made)
 
-    def verdict(self) -> Verdict | None:
-        """Does it understand, and can it be fooled? None where nothing was answered."""
-        return self._verdict
-
     @cached_property
     def _verdict(self) -> Verdict | None:
+        """Does it understand, and can it be fooled? None where nothing was answered."""
         from surgeval.protocols.intent.verdict import judge  # which reads results
 
         return judge(self)

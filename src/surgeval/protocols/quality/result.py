@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -77,7 +78,8 @@ class QualityScores(RunResult):
         """A row per frame with its grades."""
         return quality_evidence(self)
 
-    def verdict(self) -> Verdict | None:
+    @cached_property
+    def _verdict(self) -> Verdict | None:
         """Can the frames be used? None without frames."""
         return judge(self)
 

@@ -106,12 +106,9 @@ class SurgXScores(RunResult):
         """Right, and right for the right reason, each with what chance reaches."""
         return headlines_of(self.numbers, self.cases, len(self.classes))
 
-    def verdict(self) -> Verdict | None:
-        """Does it name instruments by looking at them? None for a run that did not name any."""
-        return self._verdict
-
     @cached_property
     def _verdict(self) -> Verdict | None:
+        """Does it name instruments by looking at them? None for a run that did not name any."""
         return judge(self)
 
     def __str__(self) -> str:

@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -112,7 +113,8 @@ class TripletScores(RunResult):
             if not math.isnan(intervals[key].estimate)
         )
 
-    def verdict(self) -> Verdict | None:
+    @cached_property
+    def _verdict(self) -> Verdict | None:
         """Does it find more than the same answer in every frame would? None where its number is not defined."""
         return judge(self)
 
