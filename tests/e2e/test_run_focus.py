@@ -316,7 +316,7 @@ def rows(folder: Path, name: str, numbers: range) -> bytes:
 
 
 def test_published_rows_come_from_a_folder_or_from_the_hub(
-    quick: Quick, surgeval: Surgeval, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    quick: Quick, installed: Surgeval, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("huggingface_hub")
     files = {
@@ -336,11 +336,12 @@ def test_published_rows_come_from_a_folder_or_from_the_hub(
         monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{hub.server_address[1]}")
         monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
         monkeypatch.setenv("HF_HUB_DISABLE_XET", "1")
+        # A process of its own: the hub client reads its address when it is imported.
         command = ("run", "focus", "--model", "oracle", "--json")
-        done = surgeval(*command, "--data", "hub:owner/focus:segment", "--out", "hub-run")
+        done = installed(*command, "--data", "hub:owner/focus:segment", "--out", "hub-run")
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["counts"] == {"ok": 5}
-        absent = surgeval(*command, "--data", "hub:owner/absent", "--out", "no-run")
+        absent = installed(*command, "--data", "hub:owner/absent", "--out", "no-run")
         hub.shutdown()
     assert absent.returncode == 2
     assert "hub:owner/absent: found no way to fetch it" in absent.stderr

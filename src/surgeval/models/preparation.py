@@ -78,7 +78,7 @@ class View:
         """Rows and columns of a model's input over the window whose centres lie in the frame: all but the padding.
 
         >>> View((1080, 1920), (0.0, -420.0, 1920.0, 1500.0)).pixels(336, 336)
-        (slice(74, 263, None), slice(0, 336, None))
+        (slice(73, 262, None), slice(0, 336, None))
         """
         down, across = self._parts()
         return _centres(rows, *down), _centres(columns, *across)

@@ -130,14 +130,14 @@ def test_runs_are_rows_chance_is_the_last_and_the_rest_is_folded() -> None:
 
 
 def test_runs_that_cannot_be_read_do_not_hide_the_others(tmp_path: Path) -> None:
-    save_scored(tmp_path / "alien", Manifest("intent", model="net"), cases=1)
+    save_scored(tmp_path / "alien", Manifest("alien", model="net"), cases=1)
     (tmp_path / "cut").mkdir()
     (tmp_path / "cut" / "run.json").write_text("{")
     save_scored(tmp_path / "deep" / "lost", Manifest("triplets", model="net"), cases=1)
     (tmp_path / "linked").symlink_to(tmp_path / "deep" / "lost")
     assert [run.name for run in runs_in(tmp_path)] == ["alien", "cut", "linked", "lost"]
     page = write_index(str(tmp_path)).read_text(encoding="utf-8")
-    for said in ("found intent, expected one of", "cut off at line 1", "found no scores.json"):
+    for said in ("found alien, expected one of", "cut off at line 1", "found no scores.json"):
         assert said in page, said
 
 
