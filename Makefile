@@ -30,7 +30,7 @@ $(VENV)/.kernels: $(VENV)/.base $(wildcard src/surgeval/metrics/*.py)
 
 $(VENV)/.dev: $(VENV)/.base
 	@echo "installing the test tools ..."
-	@$(PIP) --editable '.[models,inspect,dev]'
+	@$(PIP) --editable '.[models,onnx,inspect,dev]'
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.base
