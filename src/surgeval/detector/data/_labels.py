@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -116,10 +115,10 @@ def head_labels(main: Bools, classes: Classes) -> dict[str, Bools]:
     labels = {classes.main: main}
     for head, names in classes.heads.items():
         if head != classes.main:
-            labels[head] = (main @ _membership(classes.parts[:, _COLUMN[head]], len(names))) > 0
+            labels[head] = main @ _membership(classes.parts[:, _COLUMN[head]], len(names))
     return {head: labels[head] for head in classes.heads}
 
 
-def _membership(column: Ints | Sequence[int], count: int) -> Bools:
+def _membership(column: Ints, count: int) -> Bools:
     """(main classes, count): which class of a head each main class belongs to; none where that is not known."""
-    return np.asarray(column)[:, None] == np.arange(count)[None]
+    return np.equal(column[:, None], np.arange(count)[None])
