@@ -48,12 +48,15 @@ def frequent_triplets(dataset: Dataset, videos: Sequence[str] | None = None) -> 
     return best
 
 
-def majority_triplets(
-    boxes: Detections | pl.DataFrame, frequent: Mapping[int, int], space: LabelSpace
-) -> pl.DataFrame:
-    """Every box with the triplet that `frequent` has for its instrument; boxes, scores and tracks stay.
+def majority_triplets(boxes: Detections | pl.DataFrame, frequent: Mapping[int, int], space: LabelSpace) -> pl.DataFrame:
+    """Every box with the triplet that `frequent` has for its instrument; places, scores and tracks stay.
 
-    A box whose instrument has none keeps its instrument only.
+    A box whose instrument has none is left out: there is no triplet to say.
+
+    >>> from surgeval.vocab import load_labels
+    >>> held = pl.DataFrame({"instrument": [0, 6], "score": [0.9, 0.8]})
+    >>> majority_triplets(held, {0: 17}, load_labels("phantom")).row(0, named=True)
+    {'instrument': 0, 'score': 0.9, 'triplet': 17, 'verb': 1, 'target': 0}
     """
     table = boxes.table if isinstance(boxes, Detections) else boxes
     if "instrument" not in table.columns:
@@ -62,11 +65,11 @@ def majority_triplets(
         if not 0 <= triplet < len(space.triplets) or space.triplets[triplet][0] != instrument:
             raise BadInput(f"frequent triplets: found triplet {triplet} for instrument {instrument}, expected one of "
                            f"that instrument in {space.name}")  # fmt: skip
-    instruments = table["instrument"].to_list()
-    numbers = [frequent.get(one, -1) for one in instruments]
-    parts = [space.triplets[n] if n >= 0 else (one, -1, -1) for n, one in zip(numbers, instruments, strict=True)]
-    columns = {"triplet": numbers, **{name: [row[k] for row in parts] for k, name in enumerate(("instrument", "verb", "target"))}}
-    return table.with_columns(pl.Series(name, values, dtype=pl.Int32) for name, values in columns.items())
+    known = table.filter(pl.col("instrument").is_in(list(frequent)))
+    numbers = [frequent[one] for one in known["instrument"]]
+    ids = {"triplet": numbers, "verb": [space.triplets[n][1] for n in numbers],
+           "target": [space.triplets[n][2] for n in numbers]}  # fmt: skip
+    return known.with_columns(pl.Series(name, values, dtype=pl.Int32) for name, values in ids.items())
 
 
 def truth_boxes(dataset: Dataset, videos: Sequence[str] | None = None) -> pl.DataFrame:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RTDetrLossOf", "Targets", "targets_of"]
 
-_PARTS = {"loss_vfl": "cls", "loss_bbox": "l1", "loss_giou": "giou"}
+_BOXES = {"l1": "loss_bbox", "giou": "loss_giou"}
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class RTDetrLossOf:
             said = self.criterion(_outputs(out, main), targets.labels)
             parts = {
                 name: torch.stack([value for key, value in said.items() if key.startswith(kind)]).sum()
-                for kind, name in _PARTS.items()
+                for name, kind in {**_BOXES, main: "loss_vfl"}.items()
             }
             parts |= self._part_losses(out, truth, targets, main)
         positives = torch.tensor(targets.count, device=images.device)
@@ -102,8 +102,10 @@ class RTDetrLossOf:
             logits = torch.cat([values[query] for values, (query, _) in zip(out.logits[head], matched, strict=True)])
             wanted = [labels[owner[target.to(owner.device)]] for labels, owner, (_, target) in
                       zip(truth.labels[head], targets.owners, matched, strict=True)]  # fmt: skip
-            loss = binary_cross_entropy_with_logits(logits, torch.cat(wanted).to(logits.dtype), reduction="sum")
-            losses[head] = self.aux * loss / max(targets.count, 1)
+            marks = torch.cat(wanted).to(logits.dtype)
+            entropy = binary_cross_entropy_with_logits(logits, marks, reduction="none")
+            known = marks.any(dim=1, keepdim=True)  # a box whose verb nobody labelled does not train that head
+            losses[head] = self.aux * (entropy * known).sum() / max(targets.count, 1)
         return losses
 
 
