@@ -20,7 +20,7 @@ def hub_folder(name: str, files: Sequence[str], *, text: str = "", others: Seque
 
     >>> hub_folder("no-such-folder", ["*.safetensors"])
     Traceback (most recent call last):
-    surgeval.errors.BadInput: model 'no-such-folder': found no such file or folder, expected one or a hub name OWNER/NAME
+    surgeval.errors.BadInput: model 'no-such-folder': found no such file or folder, expected one or a hub name ...
     """
     text = text or name
     if not _HUB_NAME.fullmatch(name):

@@ -84,7 +84,16 @@ def truth_boxes(dataset: Dataset, videos: Sequence[str] | None = None) -> pl.Dat
     (2, 1.0, 10.0, 20.0, 30.0, 40.0)
     """
     rows = [
-        (frame.video, frame.name, -1, instance.triplet.instrument, -1, -1, 1.0, *map(float, (box.x, box.y, box.w, box.h)))
+        (
+            frame.video,
+            frame.name,
+            -1,
+            instance.triplet.instrument,
+            -1,
+            -1,
+            1.0,
+            *map(float, (box.x, box.y, box.w, box.h)),
+        )
         for video in (videos if videos is not None else [one.name for one in dataset.videos()])
         for frame in dataset.frames(video)
         for instance in frame.instances

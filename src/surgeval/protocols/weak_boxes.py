@@ -1,8 +1,8 @@
 """Boxes from heatmaps: what a model that was never shown a box would detect, in the style of Tripnet-Det and RDV-Det.
 
 A prompt's map is cut at a share of its range, every connected piece becomes a box, boxes of one class that overlap are
-thinned out. A box scores the probability of its class times the mean heat inside the piece. The table is scored like any
-detector's.
+thinned out. A box scores the probability of its class times the mean heat of its piece. The table is scored like that
+of any detector.
 """
 
 from __future__ import annotations
@@ -99,7 +99,9 @@ def hot_boxes(heat: AnyArray, *, threshold: float = 0.5, least: float = 0.002, m
     """
     values = np.asarray(heat, dtype=np.float64)
     if values.ndim != 2 or not values.size or not np.isfinite(values).all():
-        raise BadInput(f"heatmap: found {values.dtype} of shape {values.shape}, expected rows and columns of finite numbers")
+        raise BadInput(
+            f"heatmap: found {values.dtype} of shape {values.shape}, expected rows and columns of finite numbers"
+        )
     low, high = float(values.min()), float(values.max())
     if high - low <= _FLAT * max(abs(low), abs(high)):
         return []
@@ -108,7 +110,8 @@ def hot_boxes(heat: AnyArray, *, threshold: float = 0.5, least: float = 0.002, m
     heats = np.bincount(pieces.ravel(), weights=scaled.ravel(), minlength=count) / stats[:, cv2.CC_STAT_AREA].clip(1)
     large = [n for n in range(1, count) if stats[n, cv2.CC_STAT_AREA] >= least * values.size]
     hottest = sorted(large, key=lambda n: (-heats[n], n))[:most]
-    return [HotBox(*(int(value) for value in stats[n, :4]), float(heats[n])) for n in hottest]
+    places = {n: [int(value) for value in stats[n]] for n in hottest}
+    return [HotBox(x, y, w, h, float(heats[n])) for n, (x, y, w, h, _) in places.items()]
 
 
 @dataclass(frozen=True)
@@ -149,7 +152,7 @@ def weak_boxes(
         for frame, found in zip((one.frame for one in seen), asked.look(net, seen, use), strict=True):
             rows.extend((frame.video, frame.name, *row) for row in found)
         count += len(seen)
-        advance(len(frames))
+        advance("frames", len(frames))
     schema = {name: pl.String if name in ("video", "frame") else pl.Int32 if name in _IDS else pl.Float64
               for name in COLUMNS}  # fmt: skip
     return WeakBoxes(pl.DataFrame(rows, schema=schema, orient="row"), count, net.name, tuple(unread))

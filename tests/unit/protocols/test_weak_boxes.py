@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -27,10 +29,12 @@ def test_planted_blobs_come_back_as_their_exact_boxes_hottest_first() -> None:
     heat[10:20, 5:25] = 0.8
     heat[40:55, 60:70] = 1.0
     heat[0:2, 40:42] = 0.4  # below half of the range
-    assert hot_boxes(heat) == [HotBox(60, 40, 10, 15, 1.0), HotBox(5, 10, 20, 10, pytest.approx(0.8))]
+    first, second = hot_boxes(heat)
+    assert first == HotBox(60, 40, 10, 15, 1.0)
+    assert (second.x, second.y, second.w, second.h) == (5, 10, 20, 10) and second.heat == pytest.approx(0.8)
     assert hot_boxes(heat, most=1) == [HotBox(60, 40, 10, 15, 1.0)]
     assert [box.w * box.h for box in hot_boxes(heat, threshold=0.3, least=0)] == [150, 200, 4]
-    assert hot_boxes(heat + 5) == pytest.approx(hot_boxes(heat)) or len(hot_boxes(heat + 5)) == 2
+    assert [(box.x, box.y) for box in hot_boxes(heat + 5)] == [(60, 40), (5, 10)]  # only the range counts
 
 
 def test_pieces_that_touch_at_a_corner_are_one_and_specks_are_none() -> None:
@@ -57,10 +61,10 @@ class Looker:
     preparation = Preparation(resize=(32, 64), resample="bilinear", mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0))
     device = torch.device("cpu")
 
-    def to(self, device: str) -> Looker:
+    def to(self, device: str) -> Contrastive:
         return self
 
-    def texts(self, prompts: list[str]) -> TextBank:
+    def texts(self, prompts: Sequence[str]) -> TextBank:
         vectors = [[1.0, 0.0] if "hook" in prompt else [0.0, 1.0] for prompt in prompts]
         return TextBank(tuple(prompts), torch.tensor(vectors))
 
@@ -72,7 +76,7 @@ class Looker:
         return pixels[:, :2]
 
     def head(self, features: torch.Tensor) -> torch.Tensor:
-        return torch.nn.functional.normalize(features.mean(dim=(2, 3)) + 1e-6, dim=1)
+        return features.mean(dim=(2, 3))
 
 
 def test_a_red_tool_in_a_frame_is_found_where_it_is(tmp_path: Path) -> None:
@@ -97,8 +101,9 @@ def test_a_red_tool_in_a_frame_is_found_where_it_is(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("field", "value"), [("prompts", "words"), ("top", 0), ("threshold", 0.0), ("iou", 1.2)])
 def test_settings_that_cannot_be_used_are_named(field: str, value: object) -> None:
+    made: Any = {field: value}
     with pytest.raises(BadInput, match=f"weak boxes: {field}: found"):
-        WeakSettings(**{field: value})
+        WeakSettings(**made)
 
 
 def test_an_embedded_model_becomes_a_detector_that_can_be_scored(once: Once, tmp_path: Path) -> None:
@@ -112,8 +117,8 @@ def test_an_embedded_model_becomes_a_detector_that_can_be_scored(once: Once, tmp
     assert found.frames == 6 and not found.unread
     write_detections(found.table, tmp_path / "weak.parquet", dataset=data)
     assert len(read_detections(tmp_path / "weak.parquet", data)) == len(found.table) > 0
-    scores = score_triplets(data, tmp_path / "weak.parquet", resamples=0)
-    assert scores.detection is not None
+    scores = score_triplets(data, tmp_path / "weak.parquet", resamples=20)
+    assert scores.task == "detection"
 
 
 def test_every_box_gets_its_instruments_most_frequent_triplet() -> None:
@@ -124,7 +129,10 @@ def test_every_box_gets_its_instruments_most_frequent_triplet() -> None:
     assert frequent_triplets(equal) == {0: 0}
     test = MemoryDataset(SPACE, [moment("v3", 1, 0, 2)])
     guessed = majority_triplets(truth_boxes(test), frequent_triplets(train), SPACE)
-    assert guessed.select("triplet", "instrument", "verb", "target", "x").rows() == [(1, 0, 0, 1, 10.0), (2, 1, 1, 1, 60.0)]
+    assert guessed.select("triplet", "instrument", "verb", "target", "x").rows() == [
+        (1, 0, 0, 1, 10.0),
+        (2, 1, 1, 1, 60.0),
+    ]
     alone = majority_triplets(truth_boxes(test), frequent_triplets(train, ["v2"]), SPACE)
     assert alone["triplet"].to_list() == [2]
 
@@ -133,10 +141,11 @@ def test_the_majority_baseline_knows_instruments_and_guesses_triplets() -> None:
     train = MemoryDataset(SPACE, [moment("v1", 1, 1), moment("v1", 2, 2)])
     test = MemoryDataset(SPACE, [moment("v3", n, 0, 2) for n in range(1, 4)] + [moment("v4", 1, 1, 2)])
     guessed = majority_triplets(truth_boxes(test), frequent_triplets(train), SPACE)
-    numbers = score_triplets(test, guessed, resamples=0).tables["overall"]
-    by_component = dict(numbers.filter(pl.col("metric") == "mAP50").select("component", "value").iter_rows())
-    assert by_component["i"] == pytest.approx(1.0)
-    assert by_component["ivt"] < 0.9
+    scores = score_triplets(test, guessed, resamples=20)
+    found = [one for one in scores.numbers if one.key.metric == "mAP50" and one.key.scope == "global"]
+    mean = {one.key.component: one.interval.estimate for one in found}
+    assert mean["i"] == pytest.approx(1.0)
+    assert mean["ivt"] < 0.9
 
 
 @pytest.mark.parametrize("frequent", [{0: 2}, {0: 99}])

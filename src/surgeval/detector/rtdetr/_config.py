@@ -41,8 +41,9 @@ _WHOLE: dict[str, tuple[int, int]] = {
 }  # fmt: skip
 _NUMBER: dict[str, tuple[float, float]] = {
     "hidden_expansion": (0.1, 4), "label_noise_ratio": (0, 1), "box_noise_scale": (0, 4), "dropout": (0, 1),
-    "activation_dropout": (0, 1), "attention_dropout": (0, 1), "layer_norm_eps": (1e-12, 1), "batch_norm_eps": (1e-12, 1),
-    "positional_encoding_temperature": (1, 1e6), "matcher_alpha": (0, 1), "matcher_gamma": (0, 10),
+    "activation_dropout": (0, 1), "attention_dropout": (0, 1), "layer_norm_eps": (1e-12, 1),
+    "batch_norm_eps": (1e-12, 1), "positional_encoding_temperature": (1, 1e6),
+    "matcher_alpha": (0, 1), "matcher_gamma": (0, 10),
     "matcher_class_cost": (0, 100), "matcher_bbox_cost": (0, 100), "matcher_giou_cost": (0, 100),
     "focal_loss_alpha": (0, 1), "focal_loss_gamma": (0, 10), "weight_loss_vfl": (0, 100),
     "weight_loss_bbox": (0, 100), "weight_loss_giou": (0, 100),
@@ -94,7 +95,7 @@ def read_architecture(found: Mapping[str, Any], path: Path) -> dict[str, Any]:
     for name, wanted in _FIXED.items():
         if found.get(name) is not None and list(_items(found, name, path)) != wanted:
             raise DataError(path, field=name, found=repr(found[name])[:80], expected=repr(wanted))
-    net = {name: _whole(found, name, path, *_WHOLE[name]) for name in _WHOLE if name in found}
+    net: dict[str, Any] = {name: _whole(found, name, path, *_WHOLE[name]) for name in _WHOLE if name in found}
     net |= {name: _number(found, name, path) for name in _NUMBER if name in found}
     net |= {name: _choice(found, name, path, _CHOICE[name]) for name in _CHOICE if name in found}
     made = _complete(net, _read_backbone(found, path), _labels(found, path))
@@ -114,7 +115,9 @@ def _read_backbone(found: Mapping[str, Any], path: Path) -> dict[str, Any]:
     if stages is not None and stages != ["stage2", "stage3", "stage4"]:
         raise DataError(path, field="backbone_config.out_features", found=repr(stages)[:80],
                         expected="stages 2, 3 and 4")  # fmt: skip
-    made: dict[str, Any] = {"embedding_size": _whole(part, "embedding_size", path, 2, 1024) if "embedding_size" in part else 64}
+    made: dict[str, Any] = {
+        "embedding_size": _whole(part, "embedding_size", path, 2, 1024) if "embedding_size" in part else 64
+    }
     for name, most, default in (("hidden_sizes", 8192, [256, 512, 1024, 2048]), ("depths", 64, [3, 4, 6, 3])):
         made[name] = _items(part, name, path) if name in part else default
         if len(made[name]) != 4 or not all(_is_whole(one) and 1 <= one <= most for one in made[name]):

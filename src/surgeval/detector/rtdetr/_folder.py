@@ -38,7 +38,9 @@ _RENAMED = (  # transformers renamed these inside the network; files on the hub 
 )
 
 
-def save_rtdetr(folder: str | Path, network: RTDetr, *, extra: Mapping[str, Any] | None = None, half: bool = False) -> None:
+def save_rtdetr(
+    folder: str | Path, network: RTDetr, *, extra: Mapping[str, Any] | None = None, half: bool = False
+) -> None:
     """Write a network as a folder; `half` stores the weights in float16 (statistics of norms stay float32).
 
     >>> import tempfile
@@ -97,29 +99,34 @@ def load_rtdetr(folder: str | Path, *, aux: bool = True) -> RTDetr:
         raise DataError(path, field="kind", found=f"{ours.get('kind')!r} {ours.get('version')!r}"[:80],
                         expected=f"{_KIND!r} {_VERSION}")  # fmt: skip
     classes = Classes.from_json(ours.get("classes"), path)
-    side, fill, heads = ours.get("image_size"), ours.get("fill"), ours.get("aux")
-    for field, value, fits, expected in (
-        ("image_size", side, isinstance(side, int) and not isinstance(side, bool), "a whole number"),
-        ("fill", fill, isinstance(fill, int) and not isinstance(fill, bool) and 0 <= fill <= 255, "0 to 255"),
-        ("aux", heads, isinstance(heads, bool), "true or false"),
-    ):
-        if not fits:
-            raise DataError(path, field=field, found=repr(value)[:80], expected=expected)
+    for field, least, most in (("image_size", 32, 4096), ("fill", 0, 255)):
+        value = ours.get(field)
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+            raise DataError(
+                path, field=field, found=repr(value)[:80], expected=f"a whole number from {least} to {most}"
+            )
+    if not isinstance(ours.get("aux"), bool):
+        raise DataError(path, field="aux", found=repr(ours.get("aux"))[:80], expected="true or false")
     net, made, parts = _read_net(place)
     if made["num_labels"] != len(classes.heads[classes.main]):
         raise DataError(place / CONFIG, field="id2label", found=f"{made['num_labels']} classes",
                         expected=f"the {len(classes.heads[classes.main])} of {OURS}")  # fmt: skip
     size = str(ours.get("size", ""))[:20]
     try:
-        network = RTDetr(net, made, classes, image_size=int(side), fill=int(fill), aux=bool(heads), size=size)
+        network = RTDetr(
+            net, made, classes, image_size=ours["image_size"], fill=ours["fill"], aux=ours["aux"], size=size
+        )
     except BadInput as error:
-        raise DataError(path, field="image_size", found=side, expected=f"one that fits ({error})") from None
+        raise DataError(
+            path, field="image_size", found=ours["image_size"], expected=f"one that fits ({error})"
+        ) from None
     build(lambda: _Parts(network.parts), parts, place / WEIGHTS)  # compares; a part head of a wrong shape is named
     network.parts.load_state_dict(parts)
     if not aux:
         network.parts = nn.ModuleDict()
     network.name = place.name or network.name
-    return network.eval().requires_grad_(False)
+    network.eval().requires_grad_(False)
+    return network
 
 
 class _Parts(nn.ModuleDict):
@@ -130,7 +137,7 @@ class _Parts(nn.ModuleDict):
 
 
 def _read_net(folder: Path) -> tuple[nn.Module, dict[str, Any], dict[str, torch.Tensor]]:
-    """transformers' network, its configuration, and the tensors of part heads."""
+    """The network of transformers, its configuration, and the tensors of part heads."""
     from transformers import RTDetrForObjectDetection
 
     path, weights = folder / CONFIG, folder / WEIGHTS
@@ -165,10 +172,12 @@ def pretrained_rtdetr(
         if known.classes == classes and known.aux == aux:
             again = RTDetr(known.net, known.made, classes, image_size=image_size, fill=fill, aux=aux, size=known.size)
             again.parts.load_state_dict(known.parts.state_dict())
-            return again.requires_grad_(True)
+            again.requires_grad_(True)
+            return again
     net, made, _ = _read_net(folder)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         made = new_heads(net, made, len(classes.heads[classes.main]))
         network = RTDetr(net, made, classes, image_size=image_size, fill=fill, aux=aux)
-    return network.requires_grad_(True)
+    network.requires_grad_(True)
+    return network

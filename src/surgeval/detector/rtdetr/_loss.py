@@ -2,7 +2,7 @@
 
 transformers builds the same sum inside its model class, but its versions differ (before 5.22 the last layer's
 denoising queries were matched too) and the matching is not handed out; so the loss is put together here from its
-published pieces: varifocal, L1 and GIoU of every decoder layer, of the encoder's proposals and of the denoising queries.
+published pieces: varifocal, L1 and GIoU of every decoder layer, of the encoder's proposals and of denoising queries.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class RTDetrLossOf:
 
     @cached_property
     def criterion(self) -> Any:
-        """transformers' sum of losses, with its matcher."""
+        """The sum of losses of transformers, with its matcher."""
         from transformers.loss.loss_rt_detr import RTDetrLoss
 
         return RTDetrLoss(self.network.net.config)

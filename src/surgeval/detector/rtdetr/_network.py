@@ -83,10 +83,10 @@ class RTDetr(nn.Module):
             logits |= {head: layer(queries) for head, layer in self.parts.items()}
         return Output(said.intermediate_reference_points[:, -1, -kept:], logits, said)
 
-    @torch.no_grad()
     def raw(self, images: torch.Tensor) -> Raw:
         """Every query's box in input pixels with its probabilities, from bytes (batch, 3, side, side)."""
-        with torch.autocast(images.device.type, torch.float16, enabled=self.half_features and images.is_cuda):
+        half = self.half_features and images.is_cuda
+        with torch.no_grad(), torch.autocast(images.device.type, torch.float16, enabled=half):
             out = self(images.to(torch.float32) / 255)
         boxes = corners(out.boxes) * self.image_size
         return Raw(boxes, {head: values.sigmoid() for head, values in out.logits.items()})
@@ -139,13 +139,15 @@ def _check_side(side: int, made: Mapping[str, Any]) -> None:
 def _start(net: nn.Module) -> None:
     """Random weights that can learn.
 
-    transformers draws them for networks that get trained ones at once: norm weights of about 0.01 in a row of ten
-    layers let hardly any picture through to the decoder.
+    transformers draws them for networks that get trained ones at once: with convolutions and norms of about 0.01, ten
+    in a row, no picture gets through to the decoder.
     """
     own = ("sampling_offsets", "attention_weights", "class_embed", "bbox_embed", "score_head", "denoising")
     for name, module in net.named_modules():
         if isinstance(module, nn.BatchNorm2d):
             nn.init.ones_(module.weight)
+        elif isinstance(module, nn.Conv2d):
+            nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
         elif isinstance(module, nn.Linear) and not any(part in name for part in own):
             nn.init.xavier_uniform_(module.weight)
     for head in (*net.model.decoder.bbox_embed, net.model.enc_bbox_head):
