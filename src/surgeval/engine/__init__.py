@@ -9,7 +9,6 @@ from surgeval.engine._canonical import canonical_json, fingerprint
 from surgeval.engine._evaluate import Worker
 from surgeval.engine._executors import Executor, worker_index
 from surgeval.engine._folder import load_cases, load_units
-from surgeval.engine._lock import folder_lock
 from surgeval.engine._manifest import COMPLETE, Manifest, RunRecord, library_versions, load_record, save_scored
 from surgeval.engine._run import run
 from surgeval.engine._summary import FailureGroup, RunInterrupted, RunSummary
@@ -28,7 +27,6 @@ __all__ = [
     "Worker",
     "canonical_json",
     "fingerprint",
-    "folder_lock",
     "library_versions",
     "load_cases",
     "load_record",
