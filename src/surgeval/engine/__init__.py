@@ -13,6 +13,7 @@ from surgeval.engine._manifest import COMPLETE, Manifest, RunRecord, library_ver
 from surgeval.engine._run import run
 from surgeval.engine._summary import FailureGroup, RunInterrupted, RunSummary
 from surgeval.engine._units import Job, Unit, unit_name
+from surgeval.files import folder_lock
 
 __all__ = [
     "COMPLETE",
@@ -27,6 +28,7 @@ __all__ = [
     "Worker",
     "canonical_json",
     "fingerprint",
+    "folder_lock",
     "library_versions",
     "load_cases",
     "load_record",

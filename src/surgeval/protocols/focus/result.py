@@ -17,10 +17,10 @@ from typing import Any
 import polars as pl
 
 from surgeval.datasets import Problem
-from surgeval.engine import COMPLETE, Manifest, load_record, save_scored
+from surgeval.engine import COMPLETE, Manifest, folder_lock, load_record, save_scored
 from surgeval.errors import BadInput, DataError, RunError
 from surgeval.figures import Figure
-from surgeval.files import folder_lock, make_folder
+from surgeval.files import make_folder
 from surgeval.pages import Evidence
 from surgeval.protocols.contract import Headline, RunResult, refuse_dataset
 from surgeval.protocols.focus._admission import Admission, admission_gate
