@@ -66,7 +66,7 @@ def batches(
     if batch < 1 or workers < 0:
         raise BadInput(f"batches: found batch {batch} and {workers} workers, expected at least 1 and 0")
     wanted = np.arange(len(data)) if order is None else np.asarray(order, dtype=np.int64)
-    if len(wanted) and not (0 <= wanted.min() and wanted.max() < len(data)):
+    if len(wanted) and not (wanted.min() >= 0 and wanted.max() < len(data)):
         raise BadInput(f"batches: found frame {wanted.min()} to {wanted.max()}, expected 0 to {len(data) - 1}")
     return _batches(data, _Plan(batch, epoch, seed, augment, pin, drop_last), wanted, workers)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from surgeval.arrays import Bools, Floats, Image, Ints, Singles
-from surgeval.detector.data._augment import MOSAIC, PLAIN, Augment, Sampling, Tile, compose, draw
+from surgeval.detector.data._augment import PLAIN, Augment, Sampling, Tile, compose, draw
 from surgeval.detector.data._labels import Reading, Rows, head_labels
 from surgeval.detector.data._pictures import CACHE_BYTES, Pictures, Read, decode_all, frame_pictures, read_frame
 from surgeval.detector.data._problems import OWN, Problems, Tally
@@ -24,7 +24,6 @@ from surgeval.detector.data._sampling import repeat_factors
 from surgeval.detector.geometry import Fit
 from surgeval.errors import BadInput, DataError
 from surgeval.records import Frame
-from surgeval.vocab import LabelSpace
 
 if TYPE_CHECKING:
     from surgeval.datasets import Dataset, Problem

@@ -1,9 +1,8 @@
-"""Where and in which precision a training computes, and how batches get there without being waited for."""
+"""Where and in which precision a training computes, and how batches get there."""
 
 from __future__ import annotations
 
-import queue
-import threading
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -14,9 +13,9 @@ from surgeval.detector.assign import Truth
 from surgeval.detector.data import Batch
 from surgeval.models import usable_device
 
-__all__ = ["Compute", "Ready", "open_compute", "ready_batches"]
+__all__ = ["Compute", "Ready", "open_compute", "ready_batches", "thread_count"]
 
-_AHEAD = 2  # batches that wait in pinned memory
+_MOST_THREADS = 24
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ class Compute:
     @property
     def cuda(self) -> bool:
         """Whether it is a GPU with queues: nothing should be read back without need."""
-        return self.device.type == "cuda"
+        return str(self.device.type) == "cuda"
 
     def autocast(self) -> AbstractContextManager[object]:
         """Inside, convolutions and attention use the smaller type."""
@@ -78,60 +77,23 @@ class Ready:
         size = -(-len(self) // pieces)
         rows = slice(number * size, (number + 1) * size)
         labels = {head: values[rows] for head, values in self.truth.labels.items()}
-        truth = Truth(self.truth.boxes[rows], labels, self.truth.mask[rows])
+        truth = Truth(self.truth.boxes[rows], labels, self.truth.mask[rows], self.truth.labels_per_box)
         return Ready(self.images[rows], truth, self.frames[rows])
 
 
-def ready_batches(batches: Iterable[Batch], compute: Compute) -> Iterator[Ready]:
-    """The batches on the device; on a GPU they are pinned by a thread and copied while it computes."""
-    source = _pinned(batches) if compute.cuda else iter(batches)
+def ready_batches(source: Iterable[Batch], compute: Compute) -> Iterator[Ready]:
+    """The batches on the device; copies out of pinned memory are not waited for."""
     for batch in source:
-        truth = batch.truth
-        move = {"device": compute.device, "non_blocking": compute.cuda}
-        yield Ready(
-            batch.images.to(**move),
-            Truth(
-                truth.boxes.to(**move),
-                {head: values.to(**move) for head, values in truth.labels.items()},
-                truth.mask.to(**move),
-            ),
-            batch.frames,
-        )
+        images = batch.images.to(compute.device, non_blocking=compute.cuda)
+        yield Ready(images, batch.truth.to(compute.device, non_blocking=compute.cuda), batch.frames)
 
 
-def _pinned(batches: Iterable[Batch]) -> Iterator[Batch]:
-    waiting: queue.Queue[Batch | BaseException | None] = queue.Queue(_AHEAD)
-    over = threading.Event()
+def thread_count(wanted: int | None, compute: Compute) -> int:
+    """Threads that prepare batches: as many as there are cores beside a GPU, one beside a CPU that computes itself.
 
-    def put(item: Batch | BaseException | None) -> bool:
-        while not over.is_set():
-            try:
-                waiting.put(item, timeout=0.1)
-            except queue.Full:
-                continue
-            return True
-        return False
-
-    def work() -> None:
-        try:
-            for batch in batches:
-                truth = batch.truth
-                labels = {head: values.pin_memory() for head, values in truth.labels.items()}
-                pinned = Truth(truth.boxes.pin_memory(), labels, truth.mask.pin_memory())
-                if not put(Batch(batch.images.pin_memory(), pinned, batch.frames)):
-                    return
-        except BaseException as error:  # noqa: BLE001 - told to the thread that trains
-            put(error)
-        else:
-            put(None)
-
-    thread = threading.Thread(target=work, daemon=True, name="pinning")
-    thread.start()
-    try:
-        while (item := waiting.get()) is not None:
-            if isinstance(item, BaseException):
-                raise item
-            yield item
-    finally:
-        over.set()
-        thread.join(timeout=10)
+    >>> thread_count(None, open_compute("cpu")), thread_count(0, open_compute("cpu"))
+    (1, 0)
+    """
+    if wanted is not None:
+        return wanted
+    return min(_MOST_THREADS, os.cpu_count() or 1) if compute.cuda else 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -67,13 +67,10 @@ def trim_curves(path: Path, epochs: int) -> list[dict[str, Any]]:
 
 
 def _line(row: Mapping[str, Any]) -> bytes:
-    plain = {name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in row.items()}
-    return f"{json.dumps(_rounded(plain), allow_nan=False)}\n".encode()
+    return f"{json.dumps({name: _plain(value) for name, value in row.items()}, allow_nan=False)}\n".encode()
 
 
-def _rounded(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     if isinstance(value, float):
-        return float(f"{value:.6g}")
-    if isinstance(value, Mapping):
-        return {key: _rounded(inner) for key, inner in value.items()}
-    return [_rounded(inner) for inner in value] if isinstance(value, Sequence) and not isinstance(value, str) else value
+        return float(f"{value:.6g}") if math.isfinite(value) else None
+    return value

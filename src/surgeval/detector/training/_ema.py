@@ -27,10 +27,9 @@ class Ema:
     def __init__(self, network: nn.Module) -> None:
         self.network = copy.deepcopy(network).eval().requires_grad_(False)
 
-    @torch.no_grad()
     def update(self, network: nn.Module, updates: int) -> None:
         """Follow the network after its update with this number, counted from 1."""
-        mine, theirs = self.network.state_dict(), network.state_dict()
+        mine, theirs = self.network.state_dict(), network.state_dict()  # both without gradients
         floats = [name for name, value in mine.items() if value.is_floating_point()]
         share = 1 - DECAY * (1 - math.exp(-updates / RISE))
         torch._foreach_lerp_([mine[name] for name in floats], [theirs[name] for name in floats], share)

@@ -1,11 +1,11 @@
 """A training is a folder: train.json says what it is and how far it is, and another process can go on with it.
 
-    RUN/train.json             settings, classes, data, versions, status, result
-        curves.jsonl           a line per epoch, readable while it runs
-        last.safetensors       where the training is: network, moving average, momentum, counters
-        best.safetensors       the best moving average so far, a detector
-        student/               the same files of the distilled stage
-        detector.safetensors   the detector that the training made
+RUN/train.json             settings, classes, data, versions, status, result
+curves.jsonl           a line per epoch, readable while it runs
+last.safetensors       where the training is: network, moving average, momentum, counters
+best.safetensors       the best moving average so far, a detector
+student/               the same files of the distilled stage
+detector.safetensors   the detector that the training made
 """
 
 from __future__ import annotations

@@ -6,9 +6,8 @@ compared name by name and shape by shape with what it is loaded into.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -64,9 +63,8 @@ def take_place(path: Path, network: nn.Module, average: nn.Module) -> tuple[Coun
     return counters, momentum
 
 
-@torch.no_grad()
 def _fill(path: Path, network: nn.Module, tensors: Mapping[str, torch.Tensor], prefix: str) -> None:
-    wanted = network.state_dict()
+    wanted = network.state_dict()  # shares the memory, and takes no gradients
     given = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
     for name in sorted({*wanted, *given}):
         found = f"shape {tuple(given[name].shape)}" if name in given else "nothing"
@@ -82,12 +80,12 @@ def _counters(path: Path, found: Mapping[str, Any]) -> Counters:
     if found.get("kind") != _KIND:
         raise DataError(path, field="kind", found=repr(found.get("kind"))[:60], expected=_EXPECTED)
     values: dict[str, Any] = {}
-    for field in fields(Counters):
-        kind, value = type(field.default), found.get(field.name)
-        fits = type(value) is kind or (kind is float and type(value) is int)
-        if not fits or not math.isfinite(value) or (kind is int and value < 0):  # type: ignore[arg-type]
-            raise DataError(path, field=field.name, found=repr(value)[:60], expected=f"a value of type {kind.__name__}")
-        values[field.name] = kind(value)
-    if values["pieces"] < 1:
-        raise DataError(path, field="pieces", found=values["pieces"], expected="at least 1")
+    for name, start in asdict(Counters()).items():
+        kind, value = type(start), found.get(name)
+        whole = type(value) is int and (kind is float or (kind is int and value >= 0))
+        if not whole and not (type(value) is kind and kind is not int):
+            raise DataError(path, field=name, found=repr(value)[:60], expected=f"a value of type {kind.__name__}")
+        values[name] = kind(value)
+    if not values["pieces"]:
+        raise DataError(path, field="pieces", found=0, expected="at least 1")
     return Counters(**values)

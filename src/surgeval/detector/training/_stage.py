@@ -10,7 +10,7 @@ import copy
 import gc
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from surgeval.detector.assign import Truth
 from surgeval.detector.data import Augment, TrainingSet, batches, epoch_order
 from surgeval.detector.evaluation import Evaluated
 from surgeval.detector.losses import Losses
-from surgeval.detector.training._compute import Compute, Ready, ready_batches
+from surgeval.detector.training._compute import Compute, Ready, ready_batches, thread_count
 from surgeval.detector.training._curves import CURVES, append_curve, trim_curves
 from surgeval.detector.training._ema import Ema
 from surgeval.detector.training._optimiser import DECAY, Optimiser
@@ -163,15 +163,12 @@ class _Run:
         return row
 
     def _steps(self, order: Ints, augment: Augment, schedule: Schedule, tally: LossTally) -> float:
-        """Every batch of an epoch; gradients that have gathered at its end are used at once, so none is carried over."""
-        counters, settings = self.counters, self.settings
-        source = batches(
-            self.data, batch=settings.batch, epoch=counters.epoch, seed=settings.seed, augment=augment, order=order,
-            workers=settings.workers,
-        )  # fmt: skip
+        """Every batch of an epoch; gradients that have gathered at its end are used at once: none is carried over."""
+        counters = self.counters
+        source = self._batches(order, counters.epoch, augment)
         gathered, rate = 0, 0.0
         last = schedule.steps - 1
-        for number, ready in enumerate(ready_batches(source, self.compute)):
+        for number, ready in enumerate(source):
             moment = schedule.at(counters.epoch, counters.step)
             parts, dropped = self._gradients(ready)
             gathered = 1 if dropped else gathered + 1
@@ -257,6 +254,14 @@ class _Run:
             self.stage.folder / LAST, self.network, self.average.network, self.optimiser.tensors(), self.counters
         )
 
+    def _batches(self, order: Ints, epoch: int, augment: Augment) -> Iterator[Ready]:
+        settings = self.settings
+        source = batches(
+            self.data, batch=settings.batch, epoch=epoch, seed=settings.seed, augment=augment, order=order,
+            workers=thread_count(settings.workers, self.compute), pin=self.compute.cuda,
+        )  # fmt: skip
+        return ready_batches(source, self.compute)
+
     def _schedule(self, epochs: int, steps: int) -> Schedule:
         settings, stage = self.settings, self.stage
         return Schedule(stage.rate, epochs, steps, settings.batch, settings.cosine, stage.bias_rate)
@@ -270,13 +275,10 @@ class _Run:
         warm, timed = (3, 5) if self.compute.cuda else (1, 2)
         wanted = epoch_order(self.data, epoch=0, seed=settings.seed, sampling=settings.sampling)
         order = np.resize(wanted, (warm + timed) * settings.batch)
-        source = batches(
-            self.data, batch=settings.batch, epoch=0, seed=settings.seed, augment=self.augment, order=order,
-            workers=settings.workers,
-        )  # fmt: skip
+        source = self._batches(order, 0, self.augment)
         twin = copy.deepcopy(self.network).train()
         began = time.perf_counter()
-        for number, ready in enumerate(ready_batches(source, self.compute)):
+        for number, ready in enumerate(source):
             if number == warm:
                 self._settle()
                 began = time.perf_counter()
@@ -298,9 +300,8 @@ class _Run:
 
 def _line(stage: str, row: Mapping[str, Any], counters: Counters) -> str:
     """An epoch in one line."""
-    scores = [
-        f"{name} {row[name]:.3f}" for name in ("mAP50", "mAP50:95") if row.get(name) is not None and row[name] == row[name]
-    ]
+    known = [(name, row.get(name)) for name in ("mAP50", "mAP50:95")]
+    scores = [f"{name} {value:.3f}" for name, value in known if value is not None and value == value]
     mark = " (best)" if counters.best_epoch == row["epoch"] and scores else ""
     told = [
         f"{stage} {row['epoch']}/{counters.epochs}", f"loss {row['loss']:.4g}", " ".join(scores) + mark,

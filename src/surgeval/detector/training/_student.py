@@ -62,19 +62,19 @@ def distilling(
     return loss
 
 
-@torch.inference_mode()
 def background(
-    teacher: TDNet, student: TDNet, data: TrainingSet, rule: Rule, compute: Compute, *, batch: int, workers: int | None
+    teacher: TDNet, student: TDNet, data: TrainingSet, rule: Rule, compute: Compute, *, batch: int, workers: int
 ) -> Background:
     """What both say at the background of some frames, taken evenly from the set and shown as they are."""
     order = np.unique(np.linspace(0, len(data) - 1, min(FRAMES, len(data))).astype(np.int64))
     source = batches(data, batch=batch, epoch=0, seed=0, augment=PLAIN, order=order, workers=workers)
     sums = torch.zeros(3, dtype=torch.float64, device=compute.device)
-    for ready in ready_batches(source, compute):
-        features = teacher.features(compute.images(ready.images))
-        both = [network.head(features) for network in (teacher, student)]
-        free = assign_output(both[0], ready.truth, teacher.main, rule).owner < 0
-        means = [output.logits[teacher.main].float().sigmoid().mean(-1) for output in both]
-        sums += torch.stack([(mean * free).sum().double() for mean in means] + [free.sum().double()])
+    with torch.inference_mode():
+        for ready in ready_batches(source, compute):
+            features = teacher.features(compute.images(ready.images))
+            both = [network.head(features) for network in (teacher, student)]
+            free = assign_output(both[0], ready.truth, teacher.main, rule).owner < 0
+            means = [output.logits[teacher.main].float().sigmoid().mean(-1) for output in both]
+            sums = sums + torch.stack([*((mean * free).sum().double() for mean in means), free.sum().double()])
     of_teacher, of_student, points = sums.tolist()
     return Background(of_teacher / max(points, 1.0), of_student / max(points, 1.0))

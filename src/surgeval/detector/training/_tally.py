@@ -28,7 +28,9 @@ class LossTally:
         self._images = 0
         self._steps = 0
 
-    def add(self, losses: Mapping[str, torch.Tensor], frames: tuple[str, ...], extra: torch.Tensor | None = None) -> None:
+    def add(
+        self, losses: Mapping[str, torch.Tensor], frames: tuple[str, ...], extra: torch.Tensor | None = None
+    ) -> None:
         """One step: the parts of its loss, its frames, and a number that must be finite too (the gradient's norm)."""
         self._names = tuple(losses)
         row = torch.stack([value.detach().float().reshape(()) for value in losses.values()])

@@ -18,7 +18,7 @@ from surgeval.detector.data import Augment, TrainingSet
 from surgeval.detector.evaluation import Look, evaluate
 from surgeval.detector.inference import Raw
 from surgeval.detector.losses import Losses, teacher_loss
-from surgeval.detector.training._compute import Compute, open_compute
+from surgeval.detector.training._compute import Compute, open_compute, thread_count
 from surgeval.detector.training._curves import CURVES, read_curves
 from surgeval.detector.training._folder import DETECTOR, STUDENT, TrainFolder, TrainRecord, current_versions
 from surgeval.detector.training._plan import STUDENT_SHARE
@@ -84,11 +84,16 @@ def train_tdnet(
     frames the last epoch counts as the best.
 
     >>> import tempfile
-    >>> from surgeval.detector.data.examples import coloured_frames
+    >>> import numpy as np
+    >>> from surgeval.records import Box, Frame, Instance, Triplet
+    >>> from surgeval.vocab import load_labels
+    >>> classes = Classes.of(load_labels("cholec80"))
+    >>> hook = Instance(Triplet(2), Box(32, 24, 64, 48))
+    >>> frames = [Frame("V1", str(k), k, None, None, 128, 96, (hook,)) for k in range(4)]
+    >>> data = TrainingSet.of(frames, classes, image_size=64, read=lambda frame: np.zeros((96, 128, 3), np.uint8))
+    >>> short = TrainSettings(size="p", epochs=1, batch=4, image_size=64, student_epochs=0)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     data = coloured_frames(Path(folder) / "frames", frames=4)
-    ...     made = train_tdnet(data, None, data.classes, Path(folder) / "run",
-    ...                        TrainSettings(size="p", epochs=1, batch=4, image_size=data.image_size, student_epochs=0))
+    ...     made = train_tdnet(data, None, classes, folder, short)
     ...     made.detector.name, made.result["teacher"]["epoch"]
     ('detector.safetensors', 1)
     """
@@ -236,6 +241,7 @@ class _Training:
     def _measure(self, teacher: TDNet | None = None) -> Callable[[nn.Module], Measured]:
         """Scores on the validation frames; of a student also what it says at the background."""
         settings = self.settings
+        workers = thread_count(settings.workers, self.compute)
 
         def measure(network: nn.Module) -> Measured:
             more = {}
@@ -243,13 +249,13 @@ class _Training:
                 shown = self.validation if self.validation is not None else self.train
                 more = background(
                     teacher, network, shown, settings.loss.rule, self.compute, batch=settings.batch,
-                    workers=settings.workers,
+                    workers=workers,
                 ).row()  # fmt: skip
             if self.validation is None:
                 return Measured(more, 0.0)
             found = evaluate(
                 look_with(network, self.compute), self.validation, self.classes, device=self.compute.device,
-                batch=settings.batch, workers=settings.workers,
+                batch=settings.batch, workers=workers,
             )  # fmt: skip
             return Measured.of(found, **more)
 
