@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Reading", "Rows", "head_labels"]
 
-SLACK = 0.01  # pixels past the edge that no one counts: what six decimals of a normalised coordinate can lose
+SLACK = 0.01  # pixels: what six decimals of a normalised coordinate can lose; no box is narrower
 _COLUMN = {"i": 0, "v": 1, "t": 2}
 
 
@@ -103,12 +102,13 @@ def _box(instance: Instance) -> Box | None:
 
 def _inside(box: Box | None, frame: Frame, tally: Tally, name: str) -> tuple[float, ...] | None:
     """Corners cut at the frame's edge; None where no area is left."""
-    if box is None or not box.finite or not box.clipped(frame.width, frame.height).area:
+    cut = box.clipped(frame.width, frame.height) if box is not None and box.finite else None
+    if box is None or cut is None or min(cut.w, cut.h) < SLACK:
         tally.add("box-degenerate", name)
         return None
     if not box.inside(frame.width, frame.height, SLACK):
         tally.add("box-outside", name)
-    return box.clipped(frame.width, frame.height).corners
+    return cut.corners
 
 
 def head_labels(main: Bools, classes: Classes) -> dict[str, Bools]:
@@ -116,10 +116,10 @@ def head_labels(main: Bools, classes: Classes) -> dict[str, Bools]:
     labels = {classes.main: main}
     for head, names in classes.heads.items():
         if head != classes.main:
-            labels[head] = (main @ _membership(classes.parts[:, _COLUMN[head]], len(names))) > 0
+            labels[head] = main @ _membership(classes.parts[:, _COLUMN[head]], len(names))
     return {head: labels[head] for head in classes.heads}
 
 
-def _membership(column: Ints | Sequence[int], count: int) -> Bools:
+def _membership(column: Ints, count: int) -> Bools:
     """(main classes, count): which class of a head each main class belongs to; none where that is not known."""
-    return np.asarray(column)[:, None] == np.arange(count)[None]
+    return np.equal(column[:, None], np.arange(count)[None])

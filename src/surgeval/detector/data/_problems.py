@@ -20,7 +20,6 @@ _LONGEST = 160  # characters of one example: names come from files
 WORDS = {
     "frame-unlabelled": "frames without labels were left out",
     "frame-unboxed": "frames with an instrument that has no box were left out: it would be taught as background",
-    "frame-broken": "frames whose labels could not be read were left out",
     "image-missing": "frames without an image were left out",
     "image-broken": "frames whose image could not be read were left out",
     "image-size": "frames whose image has another size than their labels say were left out",
@@ -58,7 +57,7 @@ class Problems:
         """One sentence for each kind, in the order of `WORDS`, then what only the reader names."""
         for kind in (*WORDS, *sorted(set(self.counts) - set(WORDS))):
             if self[kind]:
-                words = WORDS.get(kind, f"times the reader said {kind}")
+                words = WORDS.get(kind, f"problems that the reader calls {kind}")
                 names = self.examples.get(kind, ())
                 more = ", …" if self[kind] > len(names) else ""
                 yield f"{self[kind]} {words}" + (f" ({', '.join(names)}{more})" if names else "")

@@ -50,7 +50,7 @@ def repeat_factors(present: Bools, sampling: Sampling = "all", *, threshold: flo
         return factors
     if sampling == "repeat-factor":
         factor = np.maximum(1.0, np.sqrt(threshold * len(present) / frames[met]))
-        return np.maximum(1.0, (present[:, met] * factor).max(axis=1))
+        return np.asarray((present[:, met] * factor).max(axis=1).clip(1.0), dtype=np.float64)
     weights = (present[:, met] / frames[met]).sum(axis=1)
     some = weights > 0
     factors[some] = some.sum() * weights[some] / weights.sum()

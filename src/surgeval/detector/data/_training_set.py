@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -17,16 +17,17 @@ import numpy as np
 
 from surgeval.arrays import Bools, Floats, Image, Ints, Singles
 from surgeval.detector.data._augment import PLAIN, Augment, Sampling, Tile, compose, draw
-from surgeval.detector.data._labels import Reading, Rows, head_labels
+from surgeval.detector.data._labels import Rows, head_labels
 from surgeval.detector.data._pictures import CACHE_BYTES, Pictures, Read, decode_all, frame_pictures, read_frame
-from surgeval.detector.data._problems import OWN, Problems, Tally
+from surgeval.detector.data._problems import Problems
 from surgeval.detector.data._sampling import repeat_factors
+from surgeval.detector.data._source import read_labels
 from surgeval.detector.geometry import Fit
-from surgeval.errors import BadInput, DataError
+from surgeval.errors import BadInput
 from surgeval.records import Frame
 
 if TYPE_CHECKING:
-    from surgeval.datasets import Dataset, Problem
+    from surgeval.datasets import Dataset
     from surgeval.detector._classes import Classes
 
 __all__ = ["TOLERANCE", "Sample", "TrainingSet"]
@@ -95,43 +96,34 @@ class TrainingSet:
         pictures stay in memory. More than `tolerance` unreadable frames, or no box at all, is an error.
         """
         check_size(image_size)
-        space = source.space if is_dataset(source) else classes.space  # type: ignore[union-attr]
-        tally = Tally()
-        errors: list[str] = []
-        frames, rows = _labelled(source, Reading(classes, space), videos, tally, errors)
-        grey = fill if fill is not None else BLACK if space.name == "prostatd" else GREY
-        fits = [Fit.of(frame.height, frame.width, image_size) for frame in frames]
-        pictures = frame_pictures(frames, fits, read or read_frame)
+        found = read_labels(source, classes, videos)
+        fits = [Fit.of(frame.height, frame.width, image_size) for frame in found.frames]
+        pictures = frame_pictures(found.frames, fits, read or read_frame)
         broken = set()
         for number, error in decode_all(pictures, fits, cache_bytes, workers):
-            tally.add("image-size" if error.field == "size" else "image-broken", _name(frames[number]))
-            errors.append(str(error))
+            found.left_out(number, error)
             broken.add(number)
-        good = [number for number in range(len(frames)) if number not in broken]
-        _refuse(errors, len(good), tolerance)
+        good = [number for number in range(len(fits)) if number not in broken]
+        found.refuse_broken(len(good), tolerance)
         data = cls(
-            classes,
-            image_size,
-            grey,
-            tuple(frames[number].video for number in good),
-            tuple(frames[number].name for number in good),
-            tuple(fits[number] for number in good),
-            np.cumsum([0, *(len(rows[number].boxes) for number in good)]),
-            _placed([(rows[number], fits[number]) for number in good], image_size),
-            np.concatenate([np.zeros((0, len(classes.heads[classes.main])), bool), *(rows[n].main for n in good)]),
-            np.array(good, dtype=np.int64),
-            pictures,
+            classes=classes,
+            image_size=image_size,
+            fill=fill if fill is not None else BLACK if found.space.name == "prostatd" else GREY,
+            videos=tuple(found.frames[number].video for number in good),
+            names=tuple(found.frames[number].name for number in good),
+            fits=tuple(fits[number] for number in good),
+            offsets=np.cumsum([0, *(len(found.rows[number].boxes) for number in good)]),
+            boxes=_placed([(found.rows[number], fits[number]) for number in good], image_size),
+            main=np.concatenate([_no_rows(classes), *(found.rows[number].main for number in good)]),
+            numbers=np.array(good, dtype=np.int64),
+            pictures=pictures,
         )
+        if not len(data.boxes):
+            found.refuse_boxless(len(good), classes)
         for name, count in zip(classes.heads[classes.main], data.counts, strict=True):
             if not count:
-                tally.add("class-absent", name)
-        if not len(data.boxes):
-            raise DataError(
-                getattr(source, "root", "frames"),
-                found=f"no box with {_wanted(classes)} in {len(data)} frames ({_reasons(tally)})",
-                expected="labelled boxes to learn from",
-            )
-        return replace(data, problems=tally.problems())
+                found.tally.add("class-absent", name)
+        return replace(data, problems=found.tally.problems())
 
     def __len__(self) -> int:
         return len(self.names)
@@ -139,19 +131,26 @@ class TrainingSet:
     @cached_property
     def counts(self) -> Ints:
         """Boxes of each main class."""
-        return self.main.sum(axis=0).astype(np.int64)
+        return np.asarray(self.main.sum(axis=0), dtype=np.int64)
 
     @cached_property
     def present(self) -> Bools:
         """(frames, main classes): which classes a frame shows."""
         frame = np.repeat(np.arange(len(self)), np.diff(self.offsets))
+        rows, classes = np.nonzero(self.main)
         shown = np.zeros((len(self), self.main.shape[1]), dtype=bool)
-        np.logical_or.at(shown, frame, self.main)
+        shown[frame[rows], classes] = True
         return shown
 
     @cached_property
+    def labels_per_box(self) -> int:
+        """The most classes that one head marks on one box."""
+        marks = head_labels(self.main, self.classes).values()
+        return max((int(rows.sum(axis=1).max(initial=1)) for rows in marks), default=1)
+
+    @cached_property
     def fingerprint(self) -> str:
-        """A hash of what is learned: frames, boxes, classes and geometry; pictures by name and size."""
+        """A hash of what is learned: frames, boxes, classes and geometry; of the pictures only name and size."""
         digest = hashlib.sha256(json.dumps([self.classes.to_json(), self.image_size, self.fill]).encode())
         for video, name, fit in zip(self.videos, self.names, self.fits, strict=True):
             digest.update(f"{video}\0{name}\0{fit}\n".encode("utf-8", "surrogatepass"))
@@ -217,60 +216,10 @@ class TrainingSet:
         return {}
 
 
-def is_dataset(source: object) -> bool:
-    """Whether this is a dataset rather than frames."""
-    return hasattr(source, "videos") and hasattr(source, "space")
-
-
 def check_size(image_size: int) -> None:
     """The network halves its input five times."""
     if not 32 <= image_size <= MAX_SIZE or image_size % 32:
         raise BadInput(f"image size: found {image_size}, expected a multiple of 32 from 32 to {MAX_SIZE}")
-
-
-def _labelled(
-    source: Dataset | Iterable[Frame],
-    reading: Reading,
-    videos: Sequence[str] | None,
-    tally: Tally,
-    errors: list[str],
-) -> tuple[list[Frame], list[Rows]]:
-    """The frames that can be learned from, and their rows."""
-
-    def note(problem: Problem) -> None:
-        if problem.kind not in OWN:
-            tally.add(problem.kind, problem.record or problem.file)
-        if problem.level == "error":
-            errors.append(str(problem))
-
-    frames, rows = [], []
-    for frame in _frames(source, videos, note):
-        if not frame.labelled:
-            tally.add("frame-unlabelled", _name(frame))
-            continue
-        found = reading.rows(frame, tally)
-        if found is not None:
-            frames.append(frame)
-            rows.append(found)
-    return frames, rows
-
-
-def _frames(
-    source: Dataset | Iterable[Frame], videos: Sequence[str] | None, note: Callable[[Problem], None]
-) -> Iterator[Frame]:
-    if not is_dataset(source):
-        wanted = None if videos is None else set(videos)
-        yield from (frame for frame in source if wanted is None or frame.video in wanted)  # type: ignore[union-attr]
-        return
-    known = [video.name for video in source.videos(note)]  # type: ignore[union-attr]
-    for video in known if videos is None else videos:
-        if video not in known:
-            raise BadInput(f"{source.root}: found no video {video!r}, expected one of {', '.join(known)}")  # type: ignore[union-attr]
-        yield from source.frames(video, note)  # type: ignore[union-attr]
-
-
-def _name(frame: Frame) -> str:
-    return f"{frame.video}/{frame.name}"
 
 
 def _placed(parts: Sequence[tuple[Rows, Fit]], size: int) -> Singles:
@@ -279,19 +228,5 @@ def _placed(parts: Sequence[tuple[Rows, Fit]], size: int) -> Singles:
     return np.concatenate([np.zeros((0, 4)), *boxes]).clip(0, size).astype(np.float32)
 
 
-def _refuse(errors: Sequence[str], good: int, tolerance: float) -> None:
-    """Too much that cannot be read is no dataset to train on."""
-    if errors and len(errors) > tolerance * (good + len(errors)):
-        raise BadInput(
-            f"training data: found {len(errors)} unreadable labels or images beside {good} good frames, expected at "
-            f"most {tolerance:.0%}; the first: {'; '.join(errors[:3])}"
-        )
-
-
-def _wanted(classes: Classes) -> str:
-    return "a known triplet" if classes.main == "ivt" else "a known instrument"
-
-
-def _reasons(tally: Tally) -> str:
-    lines = [line for line in tally.problems().lines() if not line.endswith("cannot learn them")]
-    return "; ".join(line.split(" (")[0] for line in lines) or "every frame is labelled as empty"
+def _no_rows(classes: Classes) -> Bools:
+    return np.zeros((0, len(classes.heads[classes.main])), dtype=bool)
