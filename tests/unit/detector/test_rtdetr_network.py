@@ -10,7 +10,7 @@ from torch import nn
 from surgeval.detector import Classes
 from surgeval.detector.assign import Truth
 from surgeval.detector.inference import Network
-from surgeval.detector.rtdetr import SIZES, RTDetr, RTDetrLossOf, build_rtdetr
+from surgeval.detector.rtdetr import SIZES, RTDetr, DetrLoss, build_rtdetr
 from surgeval.detector.rtdetr._config import architecture, transformers_config
 from surgeval.detector.rtdetr._loss import targets_of
 from surgeval.errors import BadInput, RunError
@@ -90,10 +90,10 @@ def test_the_loss_is_transformers_own() -> None:
     images, truth = scene()
     network = tiny().train()
     torch.manual_seed(3)
-    ours = RTDetrLossOf(network)(images / 255, truth)
+    ours = DetrLoss(network)(network, images / 255, truth)
     torch.manual_seed(3)
     theirs = network.net(images / 255, labels=targets_of(truth, "ivt", SIDE).labels)
-    assert float(ours.total) == pytest.approx(float(theirs.loss), rel=1e-5)
+    assert ours.total.item() == pytest.approx(theirs.loss.item(), rel=1e-5)
     assert float(ours.total) == pytest.approx(sum(float(part) for part in ours.parts.values()), rel=1e-5)
     assert int(ours.positives) == 3 and set(ours.parts) == {"l1", "giou", "ivt"}
 
@@ -111,8 +111,8 @@ def test_targets_are_shares_of_the_picture_and_a_box_with_two_triplets_comes_twi
 def test_part_heads_learn_on_matched_queries_divided_by_the_number_of_targets() -> None:
     images, truth = scene()
     network = tiny(aux=True).eval()  # nothing is denoised: the queries can be matched by hand
-    loss = RTDetrLossOf(network)
-    parts = loss(images / 255, truth).parts
+    loss = DetrLoss(network)
+    parts = loss(network, images / 255, truth).parts
     out = network(images / 255)
     targets = targets_of(truth, "ivt", SIDE)
     matched = loss.criterion.matcher({"logits": out.logits["ivt"], "pred_boxes": out.boxes}, targets.labels)
@@ -137,13 +137,15 @@ def test_denoising_queries_have_no_part_in_the_part_heads() -> None:
 def test_a_part_that_nobody_labelled_does_not_train_its_head() -> None:
     images, truth = scene()
     truth.labels["v"] = torch.zeros_like(truth.labels["v"])
-    parts = RTDetrLossOf(tiny(aux=True).eval())(images / 255, truth).parts
+    network = tiny(aux=True).eval()
+    parts = DetrLoss(network)(network, images / 255, truth).parts
     assert float(parts["v"]) == 0 and float(parts["t"]) > 0
 
 
 def test_pictures_without_a_box_teach_that_there_is_nothing() -> None:
     images, _ = scene()
-    loss = RTDetrLossOf(tiny(aux=True).train())(images / 255, nothing(2))
+    network = tiny(aux=True).train()
+    loss = DetrLoss(network)(network, images / 255, nothing(2))
     assert int(loss.positives) == 0 and float(loss.parts["ivt"]) > 0
     assert {float(loss.parts[part]) for part in ("l1", "giou", "i", "v", "t")} == {0.0}
     loss.total.backward()
@@ -155,18 +157,18 @@ def test_a_training_that_diverged_is_one_sentence() -> None:
     with torch.no_grad():
         network.net.model.enc_bbox_head.layers[-1].bias.fill_(torch.nan)
     with pytest.raises(RunError, match="rtdetr: found boxes that are not numbers"):
-        RTDetrLossOf(network)(images / 255, truth)
+        DetrLoss(network)(network, images / 255, truth)
 
 
 def test_a_few_updates_on_two_pictures_find_every_box_with_its_triplet() -> None:
     images, truth = scene()
     network = tiny(aux=True).train()
-    loss = RTDetrLossOf(network)
+    loss = DetrLoss(network)
     torch.manual_seed(0)
     optimiser = torch.optim.AdamW(network.parameters(), lr=1e-3, weight_decay=1e-4)
     for _ in range(60):
         optimiser.zero_grad()
-        loss(images / 255, truth).total.backward()
+        loss(network, images / 255, truth).total.backward()
         nn.utils.clip_grad_norm_(network.parameters(), 0.1)
         optimiser.step()
     raw = network.eval().raw(images)

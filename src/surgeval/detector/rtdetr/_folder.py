@@ -25,7 +25,7 @@ from surgeval.models.loading import build, hub_folder, read_config, read_safeten
 if TYPE_CHECKING:
     from surgeval.detector._classes import Classes
 
-__all__ = ["is_rtdetr", "load_rtdetr", "pretrained_rtdetr", "save_rtdetr"]
+__all__ = ["CONFIG", "WEIGHTS", "is_rtdetr", "load_rtdetr", "pretrained_rtdetr", "save_rtdetr", "weights_folder"]
 
 CONFIG, WEIGHTS, OURS = "config.json", "model.safetensors", "surgeval.json"
 _KIND, _VERSION, _LIMIT = "rtdetr", 1, 8 << 20
@@ -157,6 +157,13 @@ def _read_net(folder: Path) -> tuple[nn.Module, dict[str, Any], dict[str, torch.
     return net, made, parts
 
 
+def weights_folder(where: str | Path) -> Path:
+    """The folder itself, or the local copy of a hub's model: its configuration and its safetensors, nothing else."""
+    if os.path.isdir(where):  # noqa: PTH112 (`Path.is_dir` raises for overlong names)
+        return Path(where)
+    return hub_folder(str(where), [CONFIG, WEIGHTS])
+
+
 def pretrained_rtdetr(
     where: str | Path, classes: Classes, *, image_size: int = 640, fill: int = 114, aux: bool = False, seed: int = 0
 ) -> RTDetr:
@@ -164,9 +171,7 @@ def pretrained_rtdetr(
 
     A folder of ours with the same classes keeps them.
     """
-    folder = Path(where)
-    if not os.path.isdir(folder):  # noqa: PTH112 (`Path.is_dir` raises for overlong names)
-        folder = hub_folder(str(where), [CONFIG, WEIGHTS])
+    folder = weights_folder(where)
     if is_rtdetr(folder):
         known = load_rtdetr(folder)
         if known.classes == classes and known.aux == aux:

@@ -8,10 +8,10 @@ published pieces: varifocal, L1 and GIoU of every decoder layer, of the encoder'
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from surgeval.detector.losses import Losses
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from surgeval.detector.assign import Truth
     from surgeval.detector.rtdetr._network import Output, RTDetr
 
-__all__ = ["RTDetrLossOf", "Targets", "targets_of"]
+__all__ = ["DetrLoss", "Targets", "targets_of"]
 
 _BOXES = {"l1": "loss_bbox", "giou": "loss_giou"}
 
@@ -54,8 +54,7 @@ def targets_of(truth: Truth, main: str, side: int) -> Targets:
     return Targets(labels, owners)
 
 
-@dataclass(frozen=True)
-class RTDetrLossOf:
+class DetrLoss:
     """The loss of a network for a batch. `aux` weighs the part heads: 0.1, as TDnet's.
 
     TDnet divides its auxiliary losses by the sum of its soft targets; here they are divided by the number of targets in
@@ -63,42 +62,38 @@ class RTDetrLossOf:
     parts of their box and 0 for the others; denoising queries have no part in it.
     """
 
-    network: RTDetr
-    aux: float = 0.1
-
-    @cached_property
-    def criterion(self) -> Any:
-        """The sum of losses of transformers, with its matcher."""
+    def __init__(self, network: RTDetr, *, aux: float = 0.1) -> None:
         from transformers.loss.loss_rt_detr import RTDetrLoss
 
-        return RTDetrLoss(self.network.net.config)
+        self.criterion: Any = RTDetrLoss(network.net.config)
+        self.main, self.side, self.aux = network.classes.main, network.image_size, aux
 
-    def __call__(self, images: torch.Tensor, truth: Truth) -> Losses:
+    def __call__(self, network: nn.Module, images: torch.Tensor, truth: Truth) -> Losses:
         """Pictures as numbers from 0 to 1; the network should be in training mode, or nothing is denoised."""
-        main = self.network.classes.main
-        targets = targets_of(truth, main, self.network.image_size)
-        out = self.network(images, targets.labels)
+        targets = targets_of(truth, self.main, self.side)
+        out: Output = network(images, targets.labels)
         with torch.autocast(images.device.type, enabled=False):
             if not bool(torch.isfinite(out.boxes).all()):  # the matcher would stop with a sentence about corners
                 raise RunError("rtdetr: found boxes that are not numbers, expected a training that does not diverge; "
                                "a lower learning rate helps")  # fmt: skip
-            said = self.criterion(_outputs(out, main), targets.labels)
+            said = self.criterion(_outputs(out, self.main), targets.labels)
             parts = {
                 name: torch.stack([value for key, value in said.items() if key.startswith(kind)]).sum()
-                for name, kind in {**_BOXES, main: "loss_vfl"}.items()
+                for name, kind in {**_BOXES, self.main: "loss_vfl"}.items()
             }
-            parts |= self._part_losses(out, truth, targets, main)
+            parts |= self._part_losses(out, truth, targets)
         positives = torch.tensor(targets.count, device=images.device)
         return Losses(torch.stack(list(parts.values())).sum(), parts, positives)
 
-    def _part_losses(self, out: Output, truth: Truth, targets: Targets, main: str) -> dict[str, torch.Tensor]:
+    def _part_losses(self, out: Output, truth: Truth, targets: Targets) -> dict[str, torch.Tensor]:
         """The heads beside the main one, on matched queries."""
-        if not self.network.aux:
+        heads = [head for head in out.logits if head != self.main]
+        if not heads:
             return {}
         # The criterion keeps its matching to itself.
-        matched = self.criterion.matcher({"logits": out.logits[main], "pred_boxes": out.boxes}, targets.labels)
+        matched = self.criterion.matcher({"logits": out.logits[self.main], "pred_boxes": out.boxes}, targets.labels)
         losses = {}
-        for head in self.network.parts:
+        for head in heads:
             logits = torch.cat([values[query] for values, (query, _) in zip(out.logits[head], matched, strict=True)])
             wanted = [labels[owner[target.to(owner.device)]] for labels, owner, (_, target) in
                       zip(truth.labels[head], targets.owners, matched, strict=True)]  # fmt: skip
