@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Output", "RTDetr", "build_rtdetr", "corners", "new_heads"]
 
+_SHARE = 0.01  # of queries that show a class, as RT-DETR's authors start; transformers says 1 in classes + 1
+
 
 @dataclass(frozen=True)
 class Output:
@@ -50,7 +52,7 @@ class RTDetr(nn.Module):
         extra = [head for head in classes.heads if head != classes.main] if aux else []
         self.parts = nn.ModuleDict({head: nn.Linear(width, len(classes.heads[head])) for head in extra})
         for head, layer in self.parts.items():
-            _start_class_layer(layer, len(classes.heads[head]))
+            _start_class_layer(layer, 1 / (1 + len(classes.heads[head])))  # only matched queries learn here
 
     @property
     def aux(self) -> bool:
@@ -155,12 +157,14 @@ def _start(net: nn.Module) -> None:
             nn.init.xavier_uniform_(layer.weight)
         nn.init.zeros_(head.layers[-1].weight)
         nn.init.zeros_(head.layers[-1].bias)
+    for layer in (*net.model.decoder.class_embed, net.model.enc_score_head):
+        _start_class_layer(layer)
 
 
-def _start_class_layer(layer: nn.Linear, classes: int) -> None:
-    """Every class unlikely at first, as RT-DETR starts its own: focal losses need it."""
-    nn.init.xavier_uniform_(layer.weight)
-    nn.init.constant_(layer.bias, -math.log(classes))
+def _start_class_layer(layer: nn.Linear, share: float = _SHARE) -> None:
+    """Every class has this probability at first: most queries are background, and would drown the loss."""
+    nn.init.kaiming_uniform_(layer.weight, a=math.sqrt(5))
+    nn.init.constant_(layer.bias, -math.log(1 / share - 1))
 
 
 def new_heads(net: nn.Module, made: Mapping[str, Any], labels: int) -> dict[str, Any]:
@@ -169,7 +173,7 @@ def new_heads(net: nn.Module, made: Mapping[str, Any], labels: int) -> dict[str,
 
     def linear() -> nn.Linear:
         layer = nn.Linear(width, labels)
-        _start_class_layer(layer, labels)
+        _start_class_layer(layer)
         return layer
 
     net.model.enc_score_head = linear()
