@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 __all__ = ["Moment", "Schedule", "plain_epochs"]
 
-NOMINAL = 64  # images whose gradients make one update
 FINAL = 0.01  # of the highest rate
 MOMENTUM, FIRST_MOMENTUM = 0.937, 0.8
 BIAS_RATE = 0.1  # where the rate of biases begins
@@ -44,6 +43,7 @@ class Schedule:
     epochs: int
     steps: int  # in an epoch
     batch: int
+    nominal: int = 64  # images whose gradients make one update
     cosine: bool = False
     bias_rate: float = BIAS_RATE
 
@@ -55,12 +55,12 @@ class Schedule:
     @property
     def accumulate(self) -> int:
         """Batches in one update, once the rate has risen."""
-        return max(1, round(NOMINAL / self.batch))
+        return max(1, round(self.nominal / self.batch))
 
     @property
     def decay_scale(self) -> float:
-        """Weight decay is meant for updates of 64 images; others scale it."""
-        return self.batch * self.accumulate / NOMINAL
+        """Weight decay is meant for updates of that many images; others scale it."""
+        return self.batch * self.accumulate / self.nominal
 
     def at(self, epoch: int, step: int) -> Moment:
         """The step with this number (over all epochs), which lies in this epoch."""
@@ -72,7 +72,7 @@ class Schedule:
             share * rate,
             self.bias_rate + share * (rate - self.bias_rate),
             FIRST_MOMENTUM + share * (MOMENTUM - FIRST_MOMENTUM),
-            max(1, round(1 + share * (NOMINAL / self.batch - 1))),
+            max(1, round(1 + share * (self.nominal / self.batch - 1))),
         )
 
     def _factor(self, epoch: int) -> float:

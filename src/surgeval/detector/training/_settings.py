@@ -53,6 +53,7 @@ class TrainSettings:
     fusion: float = 0.8
     sampling: Sampling = "all"
     minutes: float | None = None
+    nominal: int = 64  # images in an update, however they are divided into batches
     cosine: bool = False
     mosaic: float = 1.0
     rule: RuleName = "paper"
@@ -66,14 +67,14 @@ class TrainSettings:
     workers: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("batch", "patience", "evaluate_every", "student_patience"):
+        for name in ("batch", "nominal", "patience", "evaluate_every", "student_patience"):
             _whole(name, getattr(self, name), 1)
         for name in ("epochs", "epoch_frames"):
             if getattr(self, name) is not None:
                 _whole(name, getattr(self, name), 1)
         _whole("student_epochs", self.student_epochs, 0)
         _whole("seed", self.seed, 0)
-        _whole("image_size", self.image_size, 32)
+        _whole("image_size", self.image_size, 64)
         if self.image_size % 32:
             raise BadInput(f"image_size: found {self.image_size}, expected a multiple of 32")
         for name in ("fusion", "mosaic"):
