@@ -13,11 +13,12 @@ from surgeval.detector.training._curves import read_curves
 from surgeval.detector.training._folder import TrainFolder, TrainRecord
 from surgeval.detector.training._resume import Counters
 from surgeval.errors import BadInput, SurgevalError
-from surgeval.files import read_regular
+from surgeval.files import read_bounded
 
 __all__ = ["Tell", "about_data", "best_row", "check_sets", "conduct"]
 
 Tell: TypeAlias = Callable[[str], None]
+_LIMIT = 8 << 30  # bytes of a file of weights
 
 
 def conduct(
@@ -87,7 +88,7 @@ def _about(data: TrainingSet) -> dict[str, Any]:
 def _digest(files: Sequence[Path]) -> str:
     total = hashlib.sha256()
     for file in files:
-        total.update(read_regular(file))
+        total.update(read_bounded(file, _LIMIT, "weights to begin with"))
     return total.hexdigest()
 
 
