@@ -11,11 +11,44 @@ from typing import TYPE_CHECKING
 from surgeval._lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from surgeval.detector.inference._frames import detect_frames
+    from surgeval.detector.inference._look import Looker, letterbox_on_device
     from surgeval.detector.inference._network import Network, Raw
-
-__all__ = ["Network", "Raw"]
+    from surgeval.detector.inference._open import detector_digest, detector_files, open_detector
+    from surgeval.detector.inference._tdnet import Precision, TDNetDetector
+    from surgeval.detector.inference.film import Drawn, draw_boxes, write_film
+    from surgeval.detector.inference.sources import Source, open_source
+    from surgeval.detector.inference.tracking import Tracker, Tracking
 
 _HOMES = {
+    "_frames": ("detect_frames",),
+    "_look": ("Looker", "letterbox_on_device"),
     "_network": ("Network", "Raw"),
+    "_open": ("detector_digest", "detector_files", "open_detector"),
+    "_tdnet": ("Precision", "TDNetDetector"),
+    "film": ("Drawn", "draw_boxes", "write_film"),
+    "sources": ("Source", "open_source"),
+    "tracking": ("Tracker", "Tracking"),
 }
+
+__all__ = [
+    "Drawn",
+    "Looker",
+    "Network",
+    "Precision",
+    "Raw",
+    "Source",
+    "TDNetDetector",
+    "Tracker",
+    "Tracking",
+    "detect_frames",
+    "detector_digest",
+    "detector_files",
+    "draw_boxes",
+    "letterbox_on_device",
+    "open_detector",
+    "open_source",
+    "write_film",
+]
+
 __getattr__, __dir__ = lazy_exports(__name__, _HOMES)
