@@ -153,8 +153,8 @@ def open_images(path: str | Path, labels: LabelSpace | None = None) -> ImageFold
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     Image.new("RGB", (64, 48)).save(f"{folder}/12.png")
     ...     images = open_images(folder)
-    ...     [(frame.name, frame.width, frame.height) for video in images.videos() for frame in images.frames(video.name)]
-    [('12', 64, 48)]
+    ...     [frame.name for video in images.videos() for frame in images.frames(video.name)]
+    ['12']
     """
     return ImageFolder(existing(path, "an image or a folder of images"), labels)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-import torch.nn.functional as F
+from torch.nn.functional import interpolate
 
 from surgeval.arrays import Image
 from surgeval.detector.geometry import Fit
@@ -95,7 +95,7 @@ def letterbox_on_device(frames: torch.Tensor, fit: Fit, fill: int) -> torch.Tens
     inner = frames
     if (height, width) != (fit.height, fit.width):
         planes = frames.permute(0, 3, 1, 2).float()
-        resized = F.interpolate(planes, (height, width), mode="bilinear", align_corners=False)
+        resized = interpolate(planes, (height, width), mode="bilinear", align_corners=False)
         inner = resized.add_(0.5).to(torch.uint8).permute(0, 2, 3, 1)
     square[:, fit.top : fit.top + height, fit.left : fit.left + width] = inner
     return square

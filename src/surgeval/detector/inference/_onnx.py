@@ -35,8 +35,9 @@ class OnnxDetector:
         """Look at pictures: bytes (batch, 3, side, side), RGB."""
         try:
             boxes, *values = self._session.run([BOXES, *self.heads], {INPUT: images.contiguous().numpy()})
-        except Exception as error:  # noqa: BLE001 (onnxruntime's own types share no base but this)
-            raise BadInput(f"{self.name}: found an ONNX graph that fails: {str(error).splitlines()[0][:160]}") from error
+        except Exception as error:  # onnxruntime's own types share no base but this
+            said = str(error).splitlines()[0][:160]
+            raise BadInput(f"{self.name}: found a graph that fails ({said}), expected boxes and scores") from error
         tensors = {head: torch.from_numpy(array) for head, array in zip(self.heads, values, strict=True)}
         return Raw(torch.from_numpy(boxes), tensors)
 
@@ -53,6 +54,6 @@ def _session(data: bytes, path: Path, device: torch.device, threads: int) -> Any
     # From bytes and never from a path: nothing beside the file can be opened.
     try:
         return onnxruntime.InferenceSession(data, options, providers=[wanted])
-    except Exception as error:  # noqa: BLE001 (see above)
+    except Exception as error:  # see above
         raise DataError(path, found=f"a graph that onnxruntime refuses ({str(error).splitlines()[0][:160]})",
                         expected="a detector as ONNX") from error  # fmt: skip

@@ -27,13 +27,16 @@ _MOST_NUMBERS = 1 << 28  # in one intermediate result, for one picture
 _LARGEST_IMAGE = 4096
 _UINT8, _FLOAT = 2, 1  # TensorProto's numbers for types
 # What detectors are made of. No operator that runs a graph inside (If, Loop, Scan) and none that draws or waits.
-_OPERATORS = frozenset(
-    """Add And ArgMax AveragePool BatchNormalization Cast Ceil Clip Concat Constant ConstantOfShape Conv Cos Div Equal Erf
-    Exp Expand Flatten Floor Gather GatherElements GatherND Gelu Gemm GlobalAveragePool Greater GreaterOrEqual GridSample
-    HardSigmoid HardSwish Identity LayerNormalization Less LessOrEqual Log MatMul Max MaxPool Min Mod Mul Neg Not Or Pad
-    Pow Range Reciprocal ReduceMax ReduceMean ReduceSum Relu Reshape Resize ScatterND Shape Sigmoid Sign Sin Slice Softmax
-    Softplus Split Sqrt Squeeze Sub Tanh Tile TopK Transpose Trilu Unsqueeze Where Xor""".split()
-)
+_OPERATORS = frozenset((
+    "Add", "And", "ArgMax", "AveragePool", "BatchNormalization", "Cast", "Ceil", "Clip", "Concat", "Constant",
+    "ConstantOfShape", "Conv", "Cos", "Div", "Equal", "Erf", "Exp", "Expand", "Flatten", "Floor", "Gather",
+    "GatherElements", "GatherND", "Gelu", "Gemm", "GlobalAveragePool", "Greater", "GreaterOrEqual", "GridSample",
+    "HardSigmoid", "HardSwish", "Identity", "LayerNormalization", "Less", "LessOrEqual", "Log", "MatMul", "Max",
+    "MaxPool", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Pad", "Pow", "Range", "Reciprocal", "ReduceMax",
+    "ReduceMean", "ReduceSum", "Relu", "Reshape", "Resize", "ScatterND", "Shape", "Sigmoid", "Sign", "Sin", "Slice",
+    "Softmax", "Softplus", "Split", "Sqrt", "Squeeze", "Sub", "Tanh", "Tile", "TopK", "Transpose", "Trilu",
+    "Unsqueeze", "Where", "Xor",
+))  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -50,13 +53,12 @@ class OnnxParts:
 def read_onnx(path: Path) -> OnnxParts:
     """Read and check a file; whatever is wrong raises `DataError`."""
     import onnx
-    from google.protobuf.message import DecodeError
 
     data = read_bounded(path, _LIMIT, EXPECTED)
     try:
         model = onnx.load_model_from_string(data)
-    except (DecodeError, ValueError, RuntimeError) as error:
-        raise DataError(path, found=f"no ONNX ({_first(error)})", expected=EXPECTED) from None
+    except Exception as error:  # protobuf's own type is in a package that is not ours to import
+        raise DataError(path, found=f"no ONNX ({_first(error)})", expected=EXPECTED) from error
     _check_contents(path, model)
     try:
         onnx.checker.check_model(data)
