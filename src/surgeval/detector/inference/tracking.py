@@ -157,5 +157,5 @@ def widened_overlaps(places: Floats, boxes: Floats, doubts: Floats) -> Floats:
     sides = np.minimum(one[..., 2:], other[..., 2:]) - np.maximum(one[..., :2], other[..., :2])
     common = np.prod(np.maximum(sides, 0.0), axis=-1)
     total = sum(np.prod(np.maximum(b[..., 2:] - b[..., :2], 0.0), axis=-1) for b in (one, other)) - common
-    return np.divide(common, total, out=np.zeros_like(common), where=total > 0)
-
+    overlaps: Floats = np.divide(common, total, out=np.zeros_like(common), where=total > 0)
+    return overlaps

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -60,7 +61,7 @@ def test_the_frame_rate_does_not_change_who_is_who(stops: list[tuple[float, floa
     def path(t: float) -> tuple[float, float]:
         return tuple(float(np.interp(t, times, axis)) for axis in zip(*stops, strict=True))  # type: ignore[return-value]
 
-    fastest = max(abs(a - b) for one, two in zip(stops, stops[1:], strict=False) for a, b in zip(one, two, strict=True))
+    fastest = max(abs(a - b) for one, two in pairwise(stops) for a, b in zip(one, two, strict=True))
     told = follow([path], rate, times[-1])
     if fastest <= 200:  # pixels in two seconds, a box of 80 × 60
         assert {int(n) for row in told for n in row} == {1}
