@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from surgeval.detector.data._augment import PLAIN, Augment, Sampling
     from surgeval.detector.data._batches import Batch, batches
     from surgeval.detector.data._overview import ClassRow, class_table, label_mosaic
+    from surgeval.detector.data._packed import load_packed, save_packed
     from surgeval.detector.data._pictures import CACHE_BYTES
     from surgeval.detector.data._problems import Problems
     from surgeval.detector.data._sampling import THRESHOLD, epoch_order, repeat_factors
@@ -23,6 +24,7 @@ _HOMES = {
     "_augment": ("PLAIN", "Augment", "Sampling"),
     "_batches": ("Batch", "batches"),
     "_overview": ("ClassRow", "class_table", "label_mosaic"),
+    "_packed": ("load_packed", "save_packed"),
     "_pictures": ("CACHE_BYTES",),
     "_problems": ("Problems",),
     "_sampling": ("THRESHOLD", "epoch_order", "repeat_factors"),
@@ -45,7 +47,9 @@ __all__ = [
     "class_table",
     "epoch_order",
     "label_mosaic",
+    "load_packed",
     "repeat_factors",
+    "save_packed",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, _HOMES)

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
 import torch
 
-from surgeval.arrays import AnyArray, Ints
+from surgeval.arrays import Ints
 from surgeval.detector.assign import Truth
 from surgeval.detector.data._augment import PLAIN, Augment
 from surgeval.detector.data._threads import one_thread_each
@@ -141,21 +141,13 @@ def _fill(images: torch.Tensor, place: int, data: TrainingSet, plan: _Plan, inde
 
 def _joined(images: torch.Tensor, samples: Sequence[Sample], indices: Ints, data: TrainingSet, pin: bool) -> Batch:
     most = max(len(sample.boxes) for sample in samples)
-    rows = max(ROWS, -(-most // ROWS) * ROWS)
-    boxes = np.zeros((len(samples), rows, 4), dtype=np.float32)
-    mask = np.zeros((len(samples), rows), dtype=bool)
-    labels = {
-        head: np.zeros((len(samples), rows, len(names)), dtype=bool) for head, names in data.classes.heads.items()
-    }
-    for k, sample in enumerate(samples):
-        count = len(sample.boxes)
-        boxes[k, :count], mask[k, :count] = sample.boxes, True
-        for head, marks in sample.labels.items():
-            labels[head][k, :count] = marks
-
-    def tensor(array: AnyArray) -> torch.Tensor:
-        made = torch.from_numpy(array)
-        return made.pin_memory() if pin else made
-
-    truth = Truth(tensor(boxes), {head: tensor(marks) for head, marks in labels.items()}, tensor(mask))
+    truth = Truth.of(
+        [torch.from_numpy(sample.boxes) for sample in samples],
+        [{head: torch.from_numpy(marks) for head, marks in sample.labels.items()} for sample in samples],
+        rows=max(ROWS, -(-most // ROWS) * ROWS),
+        labels_per_box=data.labels_per_box,  # of all the data: sizes that hang on it stay the same
+    )
+    if pin:
+        labels = {head: marks.pin_memory() for head, marks in truth.labels.items()}
+        truth = replace(truth, boxes=truth.boxes.pin_memory(), labels=labels, mask=truth.mask.pin_memory())
     return Batch(images, truth, tuple(data.name(index) for index in indices.tolist()), indices)

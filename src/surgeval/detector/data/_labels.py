@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Reading", "Rows", "head_labels"]
 
-SLACK = 0.01  # pixels past the edge that no one counts: what six decimals of a normalised coordinate can lose
+SLACK = 0.01  # pixels: what six decimals of a normalised coordinate can lose; no box is narrower
 _COLUMN = {"i": 0, "v": 1, "t": 2}
 
 
@@ -102,12 +102,13 @@ def _box(instance: Instance) -> Box | None:
 
 def _inside(box: Box | None, frame: Frame, tally: Tally, name: str) -> tuple[float, ...] | None:
     """Corners cut at the frame's edge; None where no area is left."""
-    if box is None or not box.finite or not box.clipped(frame.width, frame.height).area:
+    cut = box.clipped(frame.width, frame.height) if box is not None and box.finite else None
+    if box is None or cut is None or min(cut.w, cut.h) < SLACK:
         tally.add("box-degenerate", name)
         return None
     if not box.inside(frame.width, frame.height, SLACK):
         tally.add("box-outside", name)
-    return box.clipped(frame.width, frame.height).corners
+    return cut.corners
 
 
 def head_labels(main: Bools, classes: Classes) -> dict[str, Bools]:

@@ -143,6 +143,12 @@ class TrainingSet:
         return shown
 
     @cached_property
+    def labels_per_box(self) -> int:
+        """The most classes that one head marks on one box."""
+        marks = head_labels(self.main, self.classes).values()
+        return max((int(rows.sum(axis=1).max(initial=1)) for rows in marks), default=1)
+
+    @cached_property
     def fingerprint(self) -> str:
         """A hash of what is learned: frames, boxes, classes and geometry; of the pictures only name and size."""
         digest = hashlib.sha256(json.dumps([self.classes.to_json(), self.image_size, self.fill]).encode())
