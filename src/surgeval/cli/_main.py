@@ -16,6 +16,7 @@ from surgeval.cli import (
     _data,
     _data_phantom,
     _demo,
+    _detect,
     _explain,
     _frames,
     _models,
@@ -49,10 +50,11 @@ _data_phantom.register(_data.app)
 _frames.register(_data.app)
 for _part in (_demo, _protocols, _report, _explain, _compare, _rank, _questions, _models, _phantom):
     _part.register(app)
+_detect.register(app, _models.app)
 _PANELS = {
     "Start here": ("demo",),
     "Data: what is in it, and is it sound?": ("data", "report"),
-    "A model: how good is it, and for the right reason?": ("run", "score", "explain"),
+    "A model: how good is it, and for the right reason?": ("run", "score", "explain", "detect"),
     "Several models: which is better, and how sure is that?": ("compare", "rank"),
     "Questions: write them, have them judged": ("questions",),
     "Tools": ("models", "phantom"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Protocol
 
 import torch
 from torch import nn
@@ -10,11 +11,35 @@ from torch import nn
 from surgeval.detector.training._schedule import MOMENTUM, Moment
 from surgeval.errors import DataError
 
-__all__ = ["CLIP", "DECAY", "Optimiser"]
+__all__ = ["CLIP", "DECAY", "Optimiser", "Updates"]
 
 DECAY = 5e-4
 CLIP = 10.0  # norm of the gradient
 _BUFFER = "momentum_buffer"
+
+
+class Updates(Protocol):
+    """What a stage asks of an optimiser: `Optimiser` is one."""
+
+    def set(self, moment: Moment) -> None:
+        """Use the rates of this step."""
+        ...
+
+    def update(self, scaler: torch.amp.GradScaler | None = None) -> torch.Tensor:
+        """One update with the gathered gradients; their norm before they are clipped."""
+        ...
+
+    def forget(self) -> None:
+        """Drop the gathered gradients."""
+        ...
+
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """All that the next update depends on."""
+        ...
+
+    def restore(self, tensors: Mapping[str, torch.Tensor], file: object) -> None:
+        """Go on with these."""
+        ...
 
 
 class Optimiser:

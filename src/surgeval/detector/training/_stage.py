@@ -27,7 +27,7 @@ from surgeval.detector.losses import Losses
 from surgeval.detector.training._compute import Compute, Ready, ready_batches, thread_count
 from surgeval.detector.training._curves import CURVES, append_curve, trim_curves
 from surgeval.detector.training._ema import Ema
-from surgeval.detector.training._optimiser import DECAY, Optimiser
+from surgeval.detector.training._optimiser import DECAY, Optimiser, Updates
 from surgeval.detector.training._plan import frames_in_epoch, planned_epochs
 from surgeval.detector.training._resume import LAST, Counters, keep_place, take_place
 from surgeval.detector.training._schedule import BIAS_RATE, Schedule, plain_epochs
@@ -73,6 +73,7 @@ class Stage:
     bias_rate: float = BIAS_RATE
     budget: float | None = None  # seconds
     evaluate_every: int = 1  # epochs
+    optimiser: Callable[[nn.Module], Updates] | None = None  # None: SGD as TDnet has it
 
 
 def run_stage(
@@ -96,7 +97,11 @@ class _Run:
         self.network = stage.network.to(compute.device, **memory)
         self.forward: nn.Module = torch.compile(self.network) if settings.compile else self.network
         self.average = Ema(self.network)
-        self.optimiser = Optimiser(self.network, decay=DECAY * self._schedule(1, 1).decay_scale)
+        self.optimiser: Updates = (
+            stage.optimiser(self.network)
+            if stage.optimiser is not None
+            else Optimiser(self.network, decay=DECAY * self._schedule(1, 1).decay_scale)
+        )
         self.counters = Counters(epochs=stage.epochs, epoch_frames=settings.epoch_frames or 0)
         self.rows: list[dict[str, Any]] = []
         self.scaler = compute.scaler(self.counters.scale)

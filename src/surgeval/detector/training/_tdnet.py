@@ -19,19 +19,18 @@ from surgeval.detector.evaluation import Look, evaluate
 from surgeval.detector.inference import Raw
 from surgeval.detector.losses import Losses, teacher_loss
 from surgeval.detector.training._compute import Compute, open_compute, thread_count
-from surgeval.detector.training._curves import CURVES, read_curves
-from surgeval.detector.training._folder import DETECTOR, STUDENT, TrainFolder, TrainRecord, current_versions
+from surgeval.detector.training._conduct import Tell, about_data, best_row, check_sets, conduct
+from surgeval.detector.training._curves import CURVES
+from surgeval.detector.training._folder import DETECTOR, STUDENT, TrainRecord, current_versions
 from surgeval.detector.training._plan import STUDENT_SHARE
 from surgeval.detector.training._resume import LAST, Counters
 from surgeval.detector.training._settings import TrainSettings
 from surgeval.detector.training._stage import BEST, Measured, Stage, run_stage
 from surgeval.detector.training._student import background, distilling
-from surgeval.errors import BadInput, SurgevalError
+from surgeval.errors import BadInput
 from surgeval.files import read_regular, write_atomically
 
 __all__ = ["Trained", "train_tdnet"]
-
-Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -100,30 +99,13 @@ def train_tdnet(
     settings = settings or TrainSettings()
     _check(train, validation, classes, settings, weights)
     path = Path(out)
-    with TrainFolder.open(path, _record(train, validation, classes, settings, weights), settings.identity()) as folder:
-        if folder.record.status == "finished" and folder.record.result is not None:
-            progress(f"{path}: finished before")
-            return Trained(path, folder.record.result)
-        tell = _told(folder, progress)
-        try:
-            result = _Training(train, validation, classes, settings, path, tell).run(weights)
-        except KeyboardInterrupt:
-            folder.say("interrupted", "stopped by hand; the same call goes on after its last finished epoch")
-            raise
-        except SurgevalError as error:
-            folder.say("failed", str(error))
-            raise
-        folder.say("finished", result=result)
-        return Trained(path, result)
-
-
-def _told(folder: TrainFolder, progress: Tell) -> Tell:
-    def tell(line: str) -> None:
-        if " · " not in line:  # a sentence, not an epoch's line: whoever reads the results must know it
-            folder.note(line)
-        progress(line)
-
-    return tell
+    data = about_data(train, validation, [Path(weights)] if weights is not None else [])
+    record = TrainRecord("tdnet", settings.to_json(), classes.to_json(), data, current_versions(), "running")
+    result = conduct(
+        path, record, settings.identity(), progress,
+        lambda tell: _Training(train, validation, classes, settings, path, tell).run(weights),
+    )  # fmt: skip
+    return Trained(path, result)
 
 
 def _check(
@@ -131,45 +113,9 @@ def _check(
 ) -> None:
     if settings.size not in SIZES:
         raise BadInput(f"size: found {settings.size!r}, expected one of {', '.join(SIZES)}")
-    for name, data in (("training", train), ("validation", validation)):
-        if data is not None and data.classes != classes:
-            raise BadInput(f"{name} frames: found labels for other classes, expected those of the detector")
-        if data is not None and data.image_size != settings.image_size:
-            raise BadInput(
-                f"{name} frames: found pictures of {data.image_size} pixels, expected {settings.image_size} as in the "
-                "settings"
-            )
-    if not len(train):
-        raise BadInput("training frames: found none, expected at least one")
-    shared = set(train.videos) & set(validation.videos) if validation is not None else set()
-    if shared:
-        raise BadInput(f"validation frames: found video {sorted(shared)[0]}, which is trained on, expected others")
+    check_sets(train, validation, classes, settings.image_size)
     if settings.preset == "paper" and weights is None:
         raise BadInput("preset paper: found no weights, expected a detector to begin with")
-
-
-def _record(
-    train: TrainingSet, validation: TrainingSet | None, classes: Classes, settings: TrainSettings, weights: object
-) -> TrainRecord:
-    data = {
-        "train": _about(train),
-        "validation": _about(validation) if validation is not None else None,
-        "weights": _digest(Path(str(weights))) if weights is not None else None,
-    }
-    return TrainRecord("tdnet", settings.to_json(), classes.to_json(), data, current_versions(), "running")
-
-
-def _about(data: TrainingSet) -> dict[str, Any]:
-    return {
-        "fingerprint": data.fingerprint, "frames": len(data), "boxes": int(data.counts.sum()),
-        "videos": sorted(set(data.videos)),
-    }  # fmt: skip
-
-
-def _digest(path: Path) -> str:
-    import hashlib
-
-    return hashlib.sha256(read_regular(path)).hexdigest()
 
 
 class _Training:
@@ -187,11 +133,11 @@ class _Training:
         if self.compute.cuda:
             torch.backends.cudnn.benchmark = True  # every batch has one size
         ended = self._teach(weights)
-        result = {"teacher": _best(self.path, ended)}
+        result = {"teacher": best_row(self.path, ended)}
         source = self.path / BEST
         if settings.student_epochs:
             ended = self._distil(ended.seconds)
-            result["student"] = _best(self.path / STUDENT, ended)
+            result["student"] = best_row(self.path / STUDENT, ended)
             source = self.path / STUDENT / BEST
         write_atomically(self.path / DETECTOR, read_regular(source))
         return result
@@ -281,9 +227,3 @@ def _begin_with(network: TDNet, path: Path) -> str:
         raise BadInput(f"weights {path}: found no tensor that fits TDnet-{network.size}, expected one of that size")
     network.load_state_dict(fitting, strict=False)
     return f"began with {len(fitting)} of {len(mine)} tensors of {path.name}"
-
-
-def _best(folder: Path, ended: Counters) -> dict[str, Any]:
-    """The best epoch's line of the curves, and how the stage ended."""
-    row = next(row for row in read_curves(folder) if row["epoch"] == ended.best_epoch)
-    return {**row, "epochs": ended.epoch, "total_seconds": round(ended.seconds, 3)}
