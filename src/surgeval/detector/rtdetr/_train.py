@@ -132,7 +132,7 @@ class _Training:
         stage = Stage(
             "rtdetr", self.path, network, loss, self._keep, self._measure if self.validation is not None else None,
             settings.learning_rate, settings.most_epochs, settings.patience, bias_rate=0.0,
-            budget=None if settings.minutes is None else settings.minutes * 60,
+            budget=None if settings.minutes is None else settings.minutes * 60, evaluate_every=settings.evaluate_every,
             optimiser=lambda net: AdamW(_ours(net), backbone=share),
         )  # fmt: skip
         augment = Augment(mosaic=settings.mosaic, partners=settings.sampling)

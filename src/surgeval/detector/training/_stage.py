@@ -72,6 +72,7 @@ class Stage:
     patience: int
     bias_rate: float = BIAS_RATE
     budget: float | None = None  # seconds
+    evaluate_every: int = 1  # epochs
     optimiser: Callable[[nn.Module], Updates] | None = None  # None: SGD as TDnet has it
 
 
@@ -235,7 +236,7 @@ class _Run:
         return sums
 
     def _due(self, number: int) -> bool:
-        return number >= self.counters.epochs or number % self.settings.evaluate_every == 0
+        return number >= self.counters.epochs or number % self.stage.evaluate_every == 0
 
     def _measure(self, row: dict[str, Any], number: int) -> None:
         """Evaluate the epoch of this number; the best so far is written at once, before the place is."""

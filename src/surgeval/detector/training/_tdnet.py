@@ -158,7 +158,7 @@ class _Training:
         stage = Stage(
             "teacher", self.path, network, loss, self._keep, self._measure() if self.validation is not None else None,
             settings.learning_rate, settings.most_epochs, settings.patience,
-            budget=None if minutes is None else minutes * 60 * share,
+            budget=None if minutes is None else minutes * 60 * share, evaluate_every=settings.evaluate_every,
         )  # fmt: skip
         return run_stage(stage, self.train, settings, self.augment, self.compute, self.tell)
 
