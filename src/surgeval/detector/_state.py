@@ -140,10 +140,12 @@ class StateFile:
         return loaded
 
     def _read_header(self, size: int) -> tuple[dict[str, Any], int]:
-        start = self._file.read(8)
+        start, first = self._file.read(8), self._file.read(1)
+        self._file.seek(8)
         if len(start) < 8:
             raise self.refusal(f"{len(start)} bytes")
-        if start.startswith(b"PK") or start[:1] == b"\x80":
+        # The length of a header may begin with the same bytes (0x80 in one file of 32); behind it stands a brace.
+        if first != b"{" and (start.startswith(b"PK") or start[:1] == b"\x80"):
             raise self.refusal("a pickle or an archive, which may run code when it is opened")
         length = struct.unpack("<Q", start)[0]
         if length > min(size - 8, _HEADER_LIMIT):
