@@ -10,7 +10,7 @@ from torch import nn
 from surgeval.detector import Classes
 from surgeval.detector.assign import Truth
 from surgeval.detector.inference import Network
-from surgeval.detector.rtdetr import SIZES, RTDetr, DetrLoss, build_rtdetr
+from surgeval.detector.rtdetr import SIZES, DetrLoss, RTDetr, build_rtdetr
 from surgeval.detector.rtdetr._config import architecture, transformers_config
 from surgeval.detector.rtdetr._loss import targets_of
 from surgeval.errors import BadInput, RunError

@@ -122,7 +122,7 @@ def _settings(detector: DetectorName, given: dict[str, Any], texts: list[str]) -
 def _method(detector: DetectorName, settings: Any, name: str | None) -> Method:
     from surgeval.protocols.training.methods import rtdetr, tdnet
 
-    return tdnet(settings, name=name) if detector == "tdnet" else rtdetr(settings, name=name or "RT-DETR")
+    return tdnet(settings, name=name) if detector == "tdnet" else rtdetr(settings, name=name)
 
 
 def _rows_of(settings: Any) -> Any:
