@@ -113,7 +113,13 @@ def solid_set(size: int = 128) -> TrainingSet:
     """Four frames of one colour each, each one with a box of the class of its colour."""
     frames = [Frame("V", str(k), k, None, None, WIDTH, HEIGHT, (Instance(Triplet(k), Box(16, 8, 60, 44)),))
               for k in range(4)]  # fmt: skip
-    return training_set(frames, TOOLS, size=size, fill=0, read=lambda one: np.full((HEIGHT, WIDTH, 3), COLOURS[one.index], np.uint8))  # fmt: skip
+    return training_set(
+        frames,
+        TOOLS,
+        size=size,
+        fill=0,
+        read=lambda one: np.full((HEIGHT, WIDTH, 3), COLOURS[one.index], np.uint8),
+    )
 
 
 def test_a_mosaic_puts_boxes_on_their_own_colours() -> None:
@@ -204,7 +210,7 @@ def test_partners_come_from_all_frames_and_follow_the_sampling() -> None:
     data = training_set(frames, size=32)
     shares = {}
     for partners in ("all", "repeat-factor", "balanced"):
-        augment = Augment(partners=partners, threshold=0.5, visible=0, smallest=0)  # type: ignore[arg-type]
+        augment = Augment(partners=partners, threshold=0.5, visible=0, smallest=0)
         marks = [data.sample(0, epoch, 0, augment).labels["ivt"][:, 60].sum() for epoch in range(400)]
         shares[partners] = float(np.sum(marks)) / 1200
     assert 0 < shares["all"] < shares["repeat-factor"] < shares["balanced"]

@@ -151,4 +151,4 @@ def test_opencv_has_its_threads_back_afterwards() -> None:
 def test_impossible_requests_are_refused_at_once() -> None:
     for wrong in ({"batch": 0}, {"batch": 2, "workers": -1}, {"batch": 2, "order": [14]}, {"batch": 2, "order": [-1]}):
         with pytest.raises(BadInput):
-            batches(DATA, **wrong)  # type: ignore[arg-type]
+            batches(DATA, **wrong)
