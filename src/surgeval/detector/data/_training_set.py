@@ -17,7 +17,7 @@ import numpy as np
 
 from surgeval.arrays import Bools, Floats, Image, Ints, Singles
 from surgeval.detector.data._augment import PLAIN, Augment, Sampling, Tile, compose, draw
-from surgeval.detector.data._labels import Rows, head_labels
+from surgeval.detector.data._labels import Rows, head_labels, memberships
 from surgeval.detector.data._pictures import CACHE_BYTES, Pictures, Read, decode_all, frame_pictures, read_frame
 from surgeval.detector.data._problems import Problems
 from surgeval.detector.data._sampling import repeat_factors
@@ -145,7 +145,7 @@ class TrainingSet:
     @cached_property
     def labels_per_box(self) -> int:
         """The most classes that one head marks on one box."""
-        marks = head_labels(self.main, self.classes).values()
+        marks = head_labels(self.main, self._heads).values()
         return max((int(rows.sum(axis=1).max(initial=1)) for rows in marks), default=1)
 
     @cached_property
@@ -195,7 +195,7 @@ class TrainingSet:
             chosen += np.minimum(places, len(self) - 1).tolist()
         tiles = [self._tile(number) for number in chosen]
         image, boxes, main = compose(tiles, drawn, augment, self.image_size, self.fill)
-        return Sample(image, boxes, head_labels(main, self.classes))
+        return Sample(image, boxes, head_labels(main, self._heads))
 
     def _tile(self, index: int) -> Tile:
         fit, rows = self.fits[index], slice(self.offsets[index], self.offsets[index + 1])
@@ -210,6 +210,10 @@ class TrainingSet:
             factors = np.cumsum(repeat_factors(self.present, sampling, threshold=threshold))
             self._cumulated[key] = factors / factors[-1]
         return self._cumulated[key]
+
+    @cached_property
+    def _heads(self) -> dict[str, Bools | None]:
+        return memberships(self.classes)
 
     @cached_property
     def _cumulated(self) -> dict[tuple[str, float], Floats]:
