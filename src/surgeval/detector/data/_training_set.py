@@ -120,10 +120,7 @@ class TrainingSet:
         )
         if not len(data.boxes):
             found.refuse_boxless(len(good), classes)
-        for name, count in zip(classes.heads[classes.main], data.counts, strict=True):
-            if not count:
-                found.tally.add("class-absent", name)
-        return replace(data, problems=found.tally.problems())
+        return replace(data, problems=found.tally.problems())._with_absent_classes()
 
     def __len__(self) -> int:
         return len(self.names)
@@ -163,11 +160,14 @@ class TrainingSet:
         return f"{self.videos[index]}/{self.names[index]}"
 
     def subset(self, indices: Sequence[int] | Ints) -> TrainingSet:
-        """Some of the frames, in this order, with the same pictures in memory."""
+        """Some of the frames, in this order, with the same pictures in memory.
+
+        Its `problems` are those of the whole, but for the classes that have no box here.
+        """
         chosen = np.asarray(indices, dtype=np.int64)
         rows = [np.arange(self.offsets[k], self.offsets[k + 1]) for k in chosen]
         picked = np.concatenate([np.zeros(0, np.int64), *rows])
-        return replace(
+        part = replace(
             self,
             videos=tuple(self.videos[k] for k in chosen),
             names=tuple(self.names[k] for k in chosen),
@@ -177,6 +177,12 @@ class TrainingSet:
             main=self.main[picked],
             numbers=self.numbers[chosen],
         )
+        return part._with_absent_classes()
+
+    def _with_absent_classes(self) -> TrainingSet:
+        names = zip(self.classes.heads[self.classes.main], self.counts, strict=True)
+        absent = [name for name, count in names if not count]
+        return replace(self, problems=self.problems.having("class-absent", absent))
 
     def of_videos(self, videos: Iterable[str]) -> TrainingSet:
         """The frames of some videos: a fold, without reading anything again."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from subprocess import run
 
 import numpy as np
 import pytest
 from tests.unit.detector.data.small_sets import frame, instance, mixed_set, training_set
 
-from surgeval.detector.data import Augment, class_table, label_mosaic
+from surgeval.detector.data import Augment, class_table, label_mosaic, save_packed
 from surgeval.errors import BadInput
 
 
@@ -52,12 +53,16 @@ def test_no_frames_is_refused() -> None:
         label_mosaic(mixed_set(), 0)
 
 
-def test_training_needs_no_readers() -> None:
+def test_training_needs_no_readers(tmp_path: Path) -> None:
     """A machine that trains on a packed set has no polars, no video decoder and no plotting."""
+    save_packed(tmp_path / "train.safetensors", mixed_set())
     code = (
         "import sys; sys.modules.update(polars=None, av=None, plotly=None, matplotlib=None, numba=None)\n"
-        "from surgeval.detector.data import *\n"
-        "from surgeval.detector.data import _augment, _batches, _overview, _packed, _sampling\n"
-        "assert 'surgeval.datasets' not in sys.modules"
+        "from pathlib import Path\n"
+        "from surgeval.detector.data import Augment, batches, epoch_order, label_mosaic, load_packed\n"
+        f"data = load_packed(Path({str(tmp_path / 'train.safetensors')!r}))\n"
+        "order = epoch_order(data, epoch=0, seed=0, sampling='balanced')\n"
+        "assert len(list(batches(data, batch=4, augment=Augment(), order=order, workers=2))) == 3\n"
+        "assert label_mosaic(data, 4).any() and 'surgeval.datasets' not in sys.modules"
     )
     run([sys.executable, "-c", code], check=True, timeout=120)

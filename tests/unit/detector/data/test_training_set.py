@@ -8,6 +8,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+from tests.unit.datasets.conftest import write_phantom
 from tests.unit.detector.data.small_sets import (
     HEIGHT,
     SPACE,
@@ -64,6 +65,7 @@ def test_boxes_past_the_edge_are_cut_and_counted() -> None:
     data = training_set([frame(1, [instance(box=(-4, 10, 20, 20)), instance(box=(80, 50, 30, 30))])])
     fit = Fit.of(HEIGHT, WIDTH, 96)
     wanted = fit.forward(np.array([[0, 10, 16, 30], [80, 50, 96, 64]], np.float64))
+    assert np.allclose(data.boxes, wanted)
     assert np.allclose(data.sample(0).boxes, wanted)
     assert data.problems["box-outside"] == 2
 
@@ -175,6 +177,14 @@ def test_every_format_gives_the_same_training_set(tmp_path: Path, format: str) -
     assert difference.max() == 0  # pictures are copied as they are
 
 
+def test_what_the_phantom_shows_is_learned_but_for_the_bag(tmp_path: Path) -> None:
+    opened = open_dataset(write_phantom(tmp_path / "phantom"))
+    data = TrainingSet.of(opened, Classes.of(opened.space), image_size=96)
+    assert (len(data), len(data.boxes), data.problems["triplet-unknown"]) == (4, 4, 4)  # a bag does nothing
+    data = TrainingSet.of(opened, Classes.of(opened.space, "instruments"), image_size=96)
+    assert (len(data.boxes), data.problems["triplet-unknown"]) == (8, 0)
+
+
 def test_an_empty_yolo_file_is_background_and_a_missing_one_no_label(tmp_path: Path) -> None:
     source = on_disk(tmp_path / "source", [(k, [instance()]) for k in range(1, 4)])
     convert(source, tmp_path / "yolo", "yolo8")
@@ -239,6 +249,7 @@ def test_some_videos_only(tmp_path: Path) -> None:
     data = mixed_set()
     half = data.of_videos(["VID02"])
     assert set(half.videos) == {"VID02"} and len(half) == 6
+    assert half.problems["class-absent"] == int((half.counts == 0).sum()) > data.problems["class-absent"]
     for k, index in enumerate(np.flatnonzero(np.array(data.videos) == "VID02")):
         one, other = half.sample(k), data.sample(int(index))
         assert (one.image == other.image).all() and (one.boxes == other.boxes).all()
