@@ -205,8 +205,7 @@ class TrainingSet:
 
     def _tile(self, index: int) -> Tile:
         fit, rows = self.fits[index], slice(self.offsets[index], self.offsets[index + 1])
-        corner = np.array([fit.left, fit.top] * 2, dtype=np.float32)
-        return Tile(self.pictures[int(self.numbers[index])], self.boxes[rows] - corner, self.main[rows],
+        return Tile(self.pictures[int(self.numbers[index])], self._tile_boxes[rows], self.main[rows],
                     (fit.left, fit.top))  # fmt: skip
 
     def _places(self, sampling: Sampling, threshold: float) -> Floats:
@@ -216,6 +215,12 @@ class TrainingSet:
             factors = np.cumsum(repeat_factors(self.present, sampling, threshold=threshold))
             self._cumulated[key] = factors / factors[-1]
         return self._cumulated[key]
+
+    @cached_property
+    def _tile_boxes(self) -> Singles:
+        """Boxes in pixels of the scaled frame, before it is padded."""
+        corners = np.array([(fit.left, fit.top) * 2 for fit in self.fits], dtype=np.float32).reshape(-1, 4)
+        return self.boxes - np.repeat(corners, np.diff(self.offsets), axis=0)
 
     @cached_property
     def _heads(self) -> dict[str, Bools | None]:

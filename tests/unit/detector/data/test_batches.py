@@ -152,3 +152,9 @@ def test_impossible_requests_are_refused_at_once() -> None:
     for wrong in ({"batch": 0}, {"batch": 2, "workers": -1}, {"batch": 2, "order": [14]}, {"batch": 2, "order": [-1]}):
         with pytest.raises(BadInput):
             batches(DATA, **wrong)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="an accelerator is here")
+def test_pinned_memory_needs_an_accelerator() -> None:
+    with pytest.raises(BadInput, match="found no accelerator"):
+        batches(DATA, batch=2, pin=True)
