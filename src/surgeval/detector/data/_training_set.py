@@ -90,11 +90,22 @@ class TrainingSet:
     ) -> TrainingSet:
         """Read the labels and, once, every image of a dataset (or of frames with ids of `classes.space`).
 
-        Frames without labels are left out; frames that were labelled and show nothing are kept, as background. Class
-        names decide where the dataset's label space is another than the detector's. `fill` is the grey of the padding:
-        black where ProstaTD's labels are used, whose frames come padded in black, else 114. `cache_bytes` of scaled
-        pictures stay in memory. More than `tolerance` unreadable frames, or no box at all, is an error.
+        Kept: labelled frames, those that show nothing as background. Boxes are cut at the frame's edge; instances of one
+        instrument on the same box become one box with several classes; outlines give boxes where there are none.
+
+        Left out and counted in `problems`: frames without labels, frames with an instrument that has no box, frames
+        whose image is missing, broken or of another size than the labels say; boxes without area, boxes of a triplet or
+        instrument that the detector does not know (found by name where the label spaces differ). What the dataset's
+        reader says is counted beside it.
+
+        Refused: more than `tolerance` labels or images that cannot be read, and data without a single box.
+
+        `fill` is the grey of the padding: by default black for ProstaTD's labels, whose frames come padded in black,
+        else 114. Scaled pictures stay in memory up to `cache_bytes`. `read` gives a frame's pixels (its labels taken
+        off), by default those of its image or video file.
         """
+        if fill is not None and not 0 <= fill <= 255:
+            raise BadInput(f"fill: found {fill}, expected 0 to 255")
         check_size(image_size)
         found = read_labels(source, classes, videos)
         fits = [Fit.of(frame.height, frame.width, image_size) for frame in found.frames]

@@ -243,6 +243,8 @@ def test_padding_is_black_for_prostatd_and_grey_otherwise() -> None:
     data = training_set([frame(1, [tool])], Classes.of(space))
     assert (data.fill, mixed_set().fill, training_set([frame(1, [instance()])], fill=7).fill) == (0, 114, 7)
     assert not data.sample(0).image[0].any()
+    with pytest.raises(BadInput, match="fill: found 256"):
+        training_set([frame(1, [instance()])], fill=256)
 
 
 def test_some_videos_only(tmp_path: Path) -> None:
