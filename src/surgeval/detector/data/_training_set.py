@@ -90,8 +90,8 @@ class TrainingSet:
     ) -> TrainingSet:
         """Read the labels and, once, every image of a dataset (or of frames with ids of `classes.space`).
 
-        Kept: labelled frames, those that show nothing as background. Boxes are cut at the frame's edge; instances of one
-        instrument on the same box become one box with several classes; outlines give boxes where there are none.
+        Kept: labelled frames, those that show nothing as background. Boxes are cut at the frame's edge; instances of
+        one instrument on the same box become one box with several classes; outlines give boxes where there are none.
 
         Left out and counted in `problems`: frames without labels, frames with an instrument that has no box, frames
         whose image is missing, broken or of another size than the labels say; boxes without area, boxes of a triplet or
