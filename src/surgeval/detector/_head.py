@@ -118,7 +118,7 @@ class Head(nn.Module):
         """Cell centres and strides for feature maps of these sizes: made once per size and device."""
         device = levels[0].device
         sizes = tuple((int(level.shape[-2]), int(level.shape[-1])) for level in levels)
-        if torch.compiler.is_compiling() or device.type == "meta" or _captured(device):
+        if _traced() or device.type == "meta" or _captured(device):
             return make_grid(sizes, device)  # a tensor made while tracing is none that can be used afterwards
         key = (sizes, device)
         if key not in self._grids:
@@ -139,6 +139,10 @@ def make_grid(sizes: Sequence[tuple[int, int]], device: torch.device | str) -> t
         points.append(cells.reshape(-1, 2))
         strides.append(torch.full((height * width,), float(stride), device=device))
     return torch.cat(points), torch.cat(strides)
+
+
+def _traced() -> bool:
+    return bool(torch.compiler.is_compiling() or torch.jit.is_tracing())
 
 
 def _captured(device: torch.device) -> bool:

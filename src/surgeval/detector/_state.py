@@ -143,10 +143,10 @@ class StateFile:
         start = self._file.read(8)
         if len(start) < 8:
             raise self.refusal(f"{len(start)} bytes")
-        if start.startswith(b"PK") or start[:1] == b"\x80":
-            raise self.refusal("a pickle or an archive, which may run code when it is opened")
         length = struct.unpack("<Q", start)[0]
         if length > min(size - 8, _HEADER_LIMIT):
+            if start.startswith((b"PK", b"\x80")):
+                raise self.refusal("a pickle or an archive, which may run code when it is opened")
             limit = f"at most {min(size - 8, _HEADER_LIMIT)} in a file of {size}"
             raise self.refusal(f"a header of {length} bytes", f"{limit} bytes ({self.expected})")
         try:
