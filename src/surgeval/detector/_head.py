@@ -120,13 +120,13 @@ class Head(nn.Module):
         sizes = tuple((int(level.shape[-2]), int(level.shape[-1])) for level in levels)
         if _traced() or device.type == "meta" or _captured(device):
             return make_grid(sizes, device)  # a tensor made while tracing is none that can be used afterwards
-        key = (sizes, device)
-        if key not in self._grids:
+        grid = self._grids.get((sizes, device))
+        if grid is None:
             if len(self._grids) >= _KEPT_GRIDS:
                 self._grids.clear()
             with torch.inference_mode(False):  # made during inference, it is used in training too
-                self._grids[key] = make_grid(sizes, device)
-        return self._grids[key]
+                grid = self._grids[sizes, device] = make_grid(sizes, device)
+        return grid
 
 
 def make_grid(sizes: Sequence[tuple[int, int]], device: torch.device | str) -> tuple[Tensor, Tensor]:

@@ -55,7 +55,7 @@ def save_state(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str,
     ({'step': tensor([7])}, {'epoch': 3})
     """
     try:
-        text = json.dumps(dict(metadata), allow_nan=False, ensure_ascii=False)
+        text = json.dumps(dict(metadata), allow_nan=False)
     except (TypeError, ValueError) as error:
         raise BadInput(f"{path}: metadata: found what JSON cannot hold ({error}), expected plain values") from None
     header: dict[str, Any] = {"__metadata__": {"format": "pt", KEY: text}}
@@ -78,7 +78,12 @@ def save_state(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str,
 
 
 def load_state(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The tensors as they were stored, on the CPU, and the metadata; a file that is anything else is a `DataError`."""
+    """The tensors as they were stored, on the CPU, and the metadata; a file that is anything else is a `DataError`.
+
+    >>> load_state(Path("last.pt"))
+    Traceback (most recent call last):
+    surgeval.errors.DataError: last.pt: found no such file, expected a safetensors file of surgeval
+    """
     with StateFile(path) as state:
         return state.tensors(), state.metadata
 
@@ -163,7 +168,7 @@ class StateFile:
         if not isinstance(text, str):
             raise self.refusal(f"no {KEY!r} among its metadata")
         try:
-            metadata = parse_json(text, _distinct, finite=True)
+            metadata = parse_json(text, _distinct, finite=True, names=True)
         except BrokenJson as error:
             raise self.refusal(f"text that cannot be read ({error})", "a JSON object", field="metadata") from None
         if not isinstance(metadata, dict):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import pytest
 import torch
 from tests.unit.detector.networks import CLASSES, awake, pictures, small
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from surgeval.detector import SIZES, Classes, HeadOutput, TDNet, build_tdnet
 from surgeval.detector._network import empty_tdnet
@@ -139,6 +141,27 @@ def test_an_exported_graph_says_the_same_for_any_batch_and_leaves_nothing_behind
         torch.testing.assert_close(boxes, output.boxes(), rtol=1e-4, atol=1e-3)
         torch.testing.assert_close(scores, output.probabilities()["ivt"], rtol=1e-4, atol=1e-5)
     assert all(type(points) is torch.Tensor for points, _ in network.head._grids.values())
+
+
+class NothingReadBack(TorchDispatchMode):
+    """Refuses every operation whose result the program must wait for: a recorded CUDA graph could not hold it."""
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        waits = (
+            torch.ops.aten._local_scalar_dense.default,
+            torch.ops.aten.nonzero.default,
+            torch.ops.aten.equal.default,
+        )
+        assert function not in waits, f"{function} waits for the device"
+        return function(*args, **(kwargs or {}))
+
+
+def test_the_forward_pass_never_waits_for_a_value() -> None:
+    network, x = small(), pictures(1, 64, 64)
+    with torch.no_grad(), NothingReadBack():
+        network(x).boxes()
+    with pytest.raises(AssertionError, match="waits for the device"), NothingReadBack():
+        bool(x.sum() > 0)
 
 
 def test_half_precision_gives_nearly_the_same_boxes() -> None:

@@ -64,10 +64,10 @@ def complaint(call: Callable[[], object]) -> str:
 
 def test_what_is_saved_is_loaded_and_other_tools_read_it(tmp_path: Path) -> None:
     file = tmp_path / "last.safetensors"
-    save_state(file, TENSORS, {"epoch": 3, "rate": 0.01, "name": "müde"})
+    save_state(file, TENSORS, {"epoch": 3, "rate": 0.01, "name": "müde \ud800"})
     tensors, metadata = load_state(file)
     theirs = load_file(file)
-    assert metadata == {"epoch": 3, "rate": 0.01, "name": "müde"}
+    assert metadata == {"epoch": 3, "rate": 0.01, "name": "müde \ud800"}
     assert set(tensors) == set(theirs) == set(TENSORS)
     for name, value in TENSORS.items():
         for found in (tensors[name], theirs[name]):
@@ -100,8 +100,6 @@ def test_views_and_tensors_that_share_memory_are_stored_as_they_look(tmp_path: P
 def test_any_names_and_shapes_come_back(
     tmp_path_factory: pytest.TempPathFactory, wanted: dict[str, tuple[list[int], torch.dtype]]
 ) -> None:
-    if any(not name.isprintable() and "\ud800" <= max(name) <= "\udfff" for name in wanted):
-        return
     file = tmp_path_factory.mktemp("state") / "s.safetensors"
     tensors = {name: torch.ones(shape, dtype=dtype) for name, (shape, dtype) in wanted.items()}
     save_state(file, tensors, {"names": list(wanted)})
