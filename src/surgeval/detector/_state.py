@@ -25,7 +25,7 @@ from surgeval.files import BrokenJson, NotRegular, atomic_file, open_regular, pa
 __all__ = ["StateFile", "Stored", "load_state", "save_state"]
 
 KEY = "surgeval"  # of our JSON among the strings that the format allows in its header
-LIMIT = 8 << 30  # bytes of a file: the largest network with its optimiser and average has 0.4 GB
+LIMIT = 4 << 30  # bytes of a file: the largest network with its optimiser and average has 0.5 GB
 _HEADER_LIMIT = 16 << 20
 _MOST_AXES = 8
 _MOST_NUMBERS = 1 << 48  # of a tensor, an axis of no length counted as one: beyond it torch computes no strides
