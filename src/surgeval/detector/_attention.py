@@ -29,7 +29,8 @@ class AreaAttention(nn.Module):
         if channels % HEAD_CHANNELS:
             raise BadInput(f"area attention: found {channels} channels, expected a multiple of {HEAD_CHANNELS}")
         self.areas = areas
-        # The queries of all heads come first, then all keys, then all values: so the values are a plain slice.
+        # The queries of all heads come first, then all keys, then all values: so the values are a plain slice. Weights
+        # from elsewhere that keep the three of a head together would need their rows in this order.
         self.qkv = Cbs(channels, 3 * channels, 1, active=False)
         self.position = Cbs(channels, channels, 7, groups=channels, active=False)
         self.project = Cbs(channels, channels, 1, active=False)

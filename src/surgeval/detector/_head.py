@@ -107,7 +107,7 @@ class Head(nn.Module):
         )
 
     def start_biases(self) -> None:
-        """Every distance starts short; every class as rare as five objects in a picture of 640 pixels make it."""
+        """Every bin of a distance alike; every class as rare as five objects in a picture of 640 pixels make it."""
         for branch in self.box:
             nn.init.constant_(branch[-1].bias, 1.0)
         for name, stack in self.stacks.items():
@@ -137,7 +137,7 @@ def make_grid(sizes: Sequence[tuple[int, int]], device: torch.device | str) -> t
         x = (torch.arange(width, dtype=torch.float32, device=device) + 0.5) * stride
         cells = torch.stack((x.expand(height, width), y[:, None].expand(height, width)), -1)
         points.append(cells.reshape(-1, 2))
-        strides.append(torch.full((height * width,), float(stride), device=device))
+        strides.append(torch.full((height * width,), float(stride), dtype=torch.float32, device=device))
     return torch.cat(points), torch.cat(strides)
 
 
