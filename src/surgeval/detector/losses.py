@@ -9,29 +9,16 @@ waiting for the device: BCE over all points is softplus(z) everywhere less t * z
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any
 
 import torch
 from torch.nn import functional
 
-from surgeval.detector.assign import RULES, Assignment, Rule, Truth, assign, gather_rows
+from surgeval.detector.assign import RULES, Assignment, Output, Rule, Truth, assign_output, gather_rows
 from surgeval.detector.geometry import ciou, decode, wide
 from surgeval.errors import BadInput
 
-__all__ = ["LossSettings", "Losses", "assign_output", "dfl", "student_loss", "teacher_loss"]
-
-
-class Output(Protocol):
-    """What a detection head says: `HeadOutput` of the network."""
-
-    @property
-    def box(self) -> torch.Tensor: ...
-    @property
-    def logits(self) -> dict[str, torch.Tensor]: ...
-    @property
-    def points(self) -> torch.Tensor: ...
-    @property
-    def strides(self) -> torch.Tensor: ...
+__all__ = ["LossSettings", "Losses", "box_losses", "dfl", "student_loss", "teacher_loss"]
 
 
 @dataclass(frozen=True)
@@ -137,16 +124,6 @@ def student_loss(
         return Losses(torch.stack(list(parts.values())).sum(), parts, found.kept.sum())
 
 
-def assign_output(output: Output, truth: Truth, main: str, rule: Rule) -> Assignment:
-    """The assignment of a head's output by its main head; no gradient flows through it."""
-    with torch.no_grad():
-        boxes = decode(output.box, output.points, output.strides)
-    return assign(
-        output.logits[main], boxes, output.points, truth.boxes, truth.labels[main], truth.mask, rule,
-        labels_per_box=truth.labels_per_box, logits=True,
-    )  # fmt: skip
-
-
 def dfl(logits: torch.Tensor, distances: torch.Tensor) -> torch.Tensor:
     """Distribution focal loss: logits (…, 4, bins) against distances (…, 4) in cells, mean over the four sides.
 
@@ -181,11 +158,35 @@ def _everywhere(logits: torch.Tensor, truth: Truth, head: str, found: Assignment
 
     Positives whose box has no label in this head are left out.
     """
-    labels = gather_rows(truth.labels[head], found.row)
-    at = wide(gather_rows(logits, found.point))
-    unknown = (found.kept & ~labels.any(-1)).to(at.dtype)
-    gained = (at * labels.to(at.dtype)).sum(-1) * target
-    return functional.softplus(wide(logits)).sum() - gained.sum() - (functional.softplus(at).sum(-1) * unknown).sum()
+    labels = gather_rows(truth.labels[head], found.row).bool()
+    unknown = found.kept & ~labels.any(-1)
+    return _DenseEntropy.apply(logits, found.point, labels * target[..., None], unknown.to(target.dtype)[..., None])
+
+
+class _DenseEntropy(torch.autograd.Function):
+    """Sum of softplus(z) over all points, less `gain` * z and `unknown` * softplus(z) at the listed ones.
+
+    Its own gradient, because the automatic one fills a dense array for every list taken out of another.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, logits: torch.Tensor, point: torch.Tensor, gain: torch.Tensor, unknown: torch.Tensor
+    ) -> torch.Tensor:
+        ctx.save_for_backward(logits, point, gain, unknown)
+        at = wide(gather_rows(logits, point))
+        # On the CPU image by image: what fits the cache is not written to memory and read again.
+        parts = logits.split(1 if logits.device.type == "cpu" else len(logits)) if len(logits) else (logits,)
+        everywhere = torch.stack([functional.softplus(wide(part)).sum() for part in parts]).sum()
+        return everywhere - (at * gain).sum() - (functional.softplus(at) * unknown).sum()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None, None, None]:
+        logits, point, gain, unknown = ctx.saved_tensors
+        slope = wide(logits).sigmoid()
+        place = point[..., None].expand_as(gain)
+        less = gain + slope.gather(1, place) * unknown
+        return slope.scatter_add_(1, place, -less).mul_(gradient).to(logits.dtype), None, None, None
 
 
 def _on_positives(logits: torch.Tensor, truth: Truth, head: str, found: Assignment) -> torch.Tensor:
