@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from surgeval.detector.assign import RULES, Assignment, assign  # noqa: E402
+from surgeval.detector.assign import RULES, Assignment, assign
 
 
 def _cases(folder: Path) -> list[dict[str, Any]]:

@@ -75,6 +75,8 @@ class Assignment:
     def target(self) -> torch.Tensor:
         """Soft targets (B, A, C): t at every class of the owner."""
         images, points = self.owner.shape
+        if not self.labels.shape[1]:
+            return self.weight.new_zeros(images, points, self.labels.shape[-1])
         weights = self.weight.new_zeros(images, points).scatter_reduce(1, self.point, self.weight, "amax")
         return weights[..., None] * gather_rows(self.labels, self.owner.clamp(min=0))
 

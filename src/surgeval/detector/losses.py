@@ -8,6 +8,7 @@ waiting for the device: BCE over all points is softplus(z) everywhere less t * z
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,7 +64,7 @@ def teacher_loss(output: Output, truth: Truth, main: str, settings: LossSettings
     (0.6931, 0)
     """
     settings = settings or LossSettings()
-    with torch.autocast(output.box.device.type, enabled=False):
+    with _full_precision(output.box.device.type):
         found = assign_output(output, truth, main, settings.rule)
         kept = found.kept.to(found.weight.dtype)
         target = kept if settings.hard else found.weight
@@ -110,7 +111,7 @@ def student_loss(
     if not 0 <= fusion <= 1:
         raise BadInput(f"distillation: fusion: found {fusion}, expected 0 to 1")
     settings = settings or LossSettings()
-    with torch.autocast(student.box.device.type, enabled=False):
+    with _full_precision(student.box.device.type):
         found = assign_output(teacher, truth, main, settings.rule)
         parts = {}
         for head, logits in student.logits.items():
@@ -122,6 +123,11 @@ def student_loss(
             count = known.sum().clamp(min=1) * entropy.shape[-1]
             parts[head] = (entropy * known[..., None]).sum() / (1 if settings.literal else count)
         return Losses(torch.stack(list(parts.values())).sum(), parts, found.kept.sum())
+
+
+def _full_precision(device: str) -> Any:
+    """Autocast switched off, where the device has it."""
+    return torch.autocast(device, enabled=False) if torch.amp.is_autocast_available(device) else nullcontext()
 
 
 def dfl(logits: torch.Tensor, distances: torch.Tensor) -> torch.Tensor:
