@@ -51,7 +51,8 @@ def test_updates_are_of_64_images_and_decay_is_scaled_by_what_they_are(
     batch: int, accumulate: int, scale: float
 ) -> None:
     plan = Schedule(rate=0.01, epochs=10, steps=50, batch=batch)
-    assert (plan.accumulate, plan.decay_scale) == (accumulate, pytest.approx(scale))
+    assert plan.accumulate == accumulate
+    assert plan.decay_scale == pytest.approx(scale)
 
 
 def test_only_weights_of_convolutions_decay() -> None:

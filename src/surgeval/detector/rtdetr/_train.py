@@ -26,7 +26,7 @@ from surgeval.detector.rtdetr._folder import CONFIG, WEIGHTS, load_rtdetr, pretr
 from surgeval.detector.rtdetr._loss import DetrLoss
 from surgeval.detector.rtdetr._network import RTDetr, build_rtdetr
 from surgeval.detector.training._compute import Compute, open_compute, thread_count
-from surgeval.detector.training._conduct import Tell, about_data, best_row, check_sets, conduct
+from surgeval.detector.training._conduct import Tell, about_classes, about_data, best_row, check_sets, conduct
 from surgeval.detector.training._folder import TrainRecord, current_versions
 from surgeval.detector.training._settings import TrainSettings
 from surgeval.detector.training._stage import Measured, Stage, run_stage
@@ -103,7 +103,7 @@ def train_rtdetr(
     place = weights_folder(weights) if weights is not None else None
     path = Path(out)
     data = about_data(train, validation, [place / CONFIG, place / WEIGHTS] if place is not None else [])
-    record = TrainRecord("rtdetr", settings.to_json(), classes.to_json(), data, current_versions(), "running")
+    record = TrainRecord("rtdetr", settings.to_json(), about_classes(classes), data, current_versions(), "running")
     training = _Training(train, validation, classes, settings, path)
     result = conduct(path, record, settings.identity(), progress, lambda tell: training.run(place, tell))
     return TrainedRTDetr(path, result)

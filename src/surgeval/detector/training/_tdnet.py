@@ -19,7 +19,15 @@ from surgeval.detector.evaluation import Look, evaluate
 from surgeval.detector.inference import Raw
 from surgeval.detector.losses import Losses, teacher_loss
 from surgeval.detector.training._compute import Compute, open_compute, thread_count
-from surgeval.detector.training._conduct import Tell, about_data, best_row, check_sets, conduct
+from surgeval.detector.training._conduct import (
+    Tell,
+    about_classes,
+    about_data,
+    best_row,
+    check_sets,
+    conduct,
+    picture_labels,
+)
 from surgeval.detector.training._curves import CURVES
 from surgeval.detector.training._folder import DETECTOR, STUDENT, TrainRecord, current_versions
 from surgeval.detector.training._plan import STUDENT_SHARE
@@ -100,7 +108,7 @@ def train_tdnet(
     _check(train, validation, classes, settings, weights)
     path = Path(out)
     data = about_data(train, validation, [Path(weights)] if weights is not None else [])
-    record = TrainRecord("tdnet", settings.to_json(), classes.to_json(), data, current_versions(), "running")
+    record = TrainRecord("tdnet", settings.to_json(), about_classes(classes), data, current_versions(), "running")
     result = conduct(
         path, record, settings.identity(), progress,
         lambda tell: _Training(train, validation, classes, settings, path, tell).run(weights),
@@ -132,6 +140,7 @@ class _Training:
         settings = self.settings
         if self.compute.cuda:
             torch.backends.cudnn.benchmark = True  # every batch has one size
+        picture_labels(self.path, self.train, self.augment)
         ended = self._teach(weights)
         result = {"teacher": best_row(self.path, ended)}
         source = self.path / BEST

@@ -39,7 +39,7 @@ TableName: TypeAlias = Literal["components", "fusion"]
     {
         SCORING: "resamples",
         READING: "format labels",
-        RUNNING: "only_fold device set",
+        RUNNING: "only_fold device set weights",
     }
 )
 def run(
@@ -70,6 +70,7 @@ def run(
     set: Annotated[
         list[str] | None, typer.Option("--set", help="Any other setting of the training, as NAME=VALUE.")
     ] = None,
+    weights: Annotated[str | None, typer.Option("--weights", help="A detector to begin with, in every fold.")] = None,
     device: Annotated[str, typer.Option("--device", help="cpu, cuda, cuda:1 …")] = "cpu",
     name: Annotated[str | None, typer.Option("--name", help="What to call the detector.")] = None,
     seed: SeedOption = 0,
@@ -100,12 +101,12 @@ def run(
         if detector != "tdnet" or only_fold:
             other = f"--detector {detector}" if detector != "tdnet" else "--only-fold"
             raise BadInput(f"--ablation and {other}: expected one of them: the tables are about TDnet, whole")
-        made = run_ablation(data, out, _rows_of(settings), table=ablation, seeds=range(seeds), **shared)
+        made = run_ablation(data, out, _rows_of(settings, weights), table=ablation, seeds=range(seeds), **shared)
         _finish(made, out, json)
         return
     from surgeval.protocols.training.folds import train_folds
 
-    scores = train_folds(data, out, _method(detector, settings, name), only=only_fold, **shared)
+    scores = train_folds(data, out, _method(detector, settings, weights, name), only=only_fold, **shared)
     if scores is not None:
         _finish(scores, out, json)
     elif json:
@@ -119,18 +120,20 @@ def _settings(detector: DetectorName, given: dict[str, Any], texts: list[str]) -
     return with_texts(changed(default_settings(detector), given), texts)
 
 
-def _method(detector: DetectorName, settings: Any, name: str | None) -> Method:
+def _method(detector: DetectorName, settings: Any, weights: str | None, name: str | None) -> Method:
     from surgeval.protocols.training.methods import rtdetr, tdnet
 
-    return tdnet(settings, name=name) if detector == "tdnet" else rtdetr(settings, name=name)
+    made = tdnet if detector == "tdnet" else rtdetr
+    return made(settings, weights=weights, name=name)
 
 
-def _rows_of(settings: Any) -> Any:
+def _rows_of(settings: Any, weights: str | None) -> Any:
     from surgeval.protocols.training.methods import tdnet
     from surgeval.protocols.training.settings import changed
 
     def method_of(configuration: Configuration, seed: int) -> Method:
-        return tdnet(changed(settings, {**configuration.changes, "seed": seed}), name=configuration.name)
+        own = changed(settings, {**configuration.changes, "seed": seed})
+        return tdnet(own, weights=weights, name=configuration.name)
 
     return method_of
 

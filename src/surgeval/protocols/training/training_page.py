@@ -24,7 +24,11 @@ __all__ = ["training_findings", "write_training_page"]
 
 _STALE = 0.5  # of the epochs so far: longer without a better one is worth a sentence
 _LOST = 0.005  # of mAP50: a student that loses more is told with its drift
-MOSAIC = "labels.png"
+PICTURES = {
+    "labels.png": "Frames with their labels.",
+    "labels.jpg": "Frames with their labels.",
+    "mosaic.jpg": "Frames with their labels as the network is shown them, augmented.",
+}
 _MOST_PICTURE, _LONGEST_SIDE = 40_000_000, 8000  # bytes, pixels
 _MOST_BARS = 40
 _METHOD = (
@@ -232,19 +236,23 @@ def _facts(training: Training) -> tuple[Fact, ...]:
 
 
 def _pictures(folder: Path) -> tuple[Picture, ...]:
-    """The labelled frames that a rehearsal drew, where there was one."""
-    path = folder / MOSAIC
-    if not path.is_file():
-        return ()
+    """The labelled frames that the training or its rehearsal drew."""
+    made = []
+    for name, note in PICTURES.items():
+        if (folder / name).is_file():
+            made.append(Picture(_picture(folder / name), note.removesuffix("."), note))
+    return tuple(made)
+
+
+def _picture(path: Path) -> Any:
     data = read_bounded(path, _MOST_PICTURE, "a picture of labelled frames")
     try:
-        with Image.open(io.BytesIO(data), formats=["PNG"]) as image:
+        with Image.open(io.BytesIO(data), formats=["JPEG", "PNG"]) as image:
             if max(image.size) > _LONGEST_SIDE:
                 raise DataError(path, found=f"{image.size} pixels", expected=f"at most {_LONGEST_SIDE} on a side")
-            pixels = np.asarray(image.convert("RGB"))
+            return np.asarray(image.convert("RGB"))
     except (OSError, ValueError, SyntaxError) as error:
-        raise DataError(path, found=str(error)[:80], expected="a PNG picture of labelled frames") from error
-    return (Picture(pixels, "Frames with their labels", "Frames with their labels, as the network gets them."),)
+        raise DataError(path, found=str(error)[:80], expected="a picture of labelled frames") from error
 
 
 def _sentence(note: str) -> str:

@@ -69,10 +69,10 @@ def test_a_training_without_validation_and_one_that_finds_nothing(tmp_path: Path
 
 def test_the_label_mosaic_stands_on_the_page(tmp_path: Path) -> None:
     write_record(tmp_path)
-    Image.fromarray(np.zeros((8, 8, 3), np.uint8)).save(tmp_path / "labels.png")
+    Image.fromarray(np.zeros((8, 8, 3), np.uint8)).save(tmp_path / "labels.jpg")
     assert "Frames with their labels" in write_training_page(tmp_path).read_text()
-    (tmp_path / "labels.png").write_bytes(b"GIF89a")
-    with pytest.raises(DataError, match=r"labels\.png: found cannot identify"):
+    (tmp_path / "labels.jpg").write_bytes(b"GIF89a")
+    with pytest.raises(DataError, match=r"labels\.jpg: found cannot identify"):
         write_training_page(tmp_path)
 
 
