@@ -71,7 +71,7 @@ class RTDetr(nn.Module):
         has 8 bits, 2.5 pixels at 640.
         """
         inner = self.net.model
-        whole = torch.ones((len(images), *images.shape[-2:]), device=images.device)
+        whole = torch.ones((images.shape[0], *images.shape[-2:]), device=images.device)
         seen = [project(one) for project, (one, _) in
                 zip(inner.encoder_input_proj, inner.backbone(images, whole), strict=True)]  # fmt: skip
         levels = [one.float() for one in inner.encoder(seen).last_hidden_state]
