@@ -43,7 +43,7 @@ class _AsRaw(nn.Module):
 
 
 def export_onnx(spec: str | Path | Loaded, out: str | Path, *, aux: bool = True) -> Path:
-    """Write a detector (TDnet: file, training folder, embedded name, or loaded; RT-DETR: folder) as ONNX with any batch.
+    """Write a detector (TDnet: file, training folder, embedded name, loaded; RT-DETR: folder) as ONNX for any batch.
 
     Class names, picture size and padding go into the file's metadata. The file is read back by the same checks that
     files of strangers meet. `aux=False` leaves the auxiliary heads out.
@@ -88,16 +88,16 @@ def _opened(spec: str | Path, aux: bool) -> _Made:
     if len(files) > 1:
         return _rtdetr(files[0].parent, aux)
     if files[0].suffix != ".safetensors":
-        raise BadInput(f"{spec}: found an ONNX file, expected a TDnet (.safetensors or a training folder) or an RT-DETR")
+        raise BadInput(
+            f"{spec}: found an ONNX file, expected a TDnet (.safetensors or a training folder) or an RT-DETR"
+        )
     return _tdnet(load_detector(files[0]), aux)
 
 
 def _tdnet(loaded: Loaded, aux: bool) -> _Made:
     heads = loaded.model.heads if aux else (loaded.model.main,)
     module = _AsRaw(loaded.model.fused().cpu().float(), heads).eval()
-    return _Made(
-        module, heads, loaded.classes, loaded.image_size, fill_of(loaded.extra, loaded.classes), loaded.size
-    )
+    return _Made(module, heads, loaded.classes, loaded.image_size, fill_of(loaded.extra, loaded.classes), loaded.size)
 
 
 def _rtdetr(folder: Path, aux: bool) -> _Made:
@@ -105,9 +105,7 @@ def _rtdetr(folder: Path, aux: bool) -> _Made:
 
     network = load_rtdetr(folder, aux=aux)
     module = DetrAsRaw(network).eval()
-    return _Made(
-        module, module.heads, network.classes, network.image_size, network.fill, network.size, any_batch()
-    )
+    return _Made(module, module.heads, network.classes, network.image_size, network.fill, network.size, any_batch())
 
 
 def _traced(module: nn.Module, side: int, heads: tuple[str, ...]) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ from surgeval.errors import BadInput
 if TYPE_CHECKING:
     from surgeval.detector._classes import Classes
 
-__all__ = ["Output", "RTDetr", "build_rtdetr", "corners", "new_heads"]
+__all__ = ["Output", "RTDetr", "build_rtdetr", "corners", "in_float32", "new_heads"]
 
 _SHARE = 0.01  # of queries that show a class, as RT-DETR's authors start; transformers says 1 in classes + 1
 
@@ -75,7 +76,7 @@ class RTDetr(nn.Module):
         seen = [project(one) for project, (one, _) in
                 zip(inner.encoder_input_proj, inner.backbone(images, whole), strict=True)]  # fmt: skip
         levels = [one.float() for one in inner.encoder(seen).last_hidden_state]
-        with torch.autocast(images.device.type, enabled=False):
+        with in_float32(images.device):
             said = inner(None, encoder_outputs=_encoded(levels), inputs_embeds=levels[0], labels=labels)
             queries = said.last_hidden_state
             if said.denoising_meta_values is not None:
@@ -88,10 +89,22 @@ class RTDetr(nn.Module):
     def raw(self, images: torch.Tensor) -> Raw:
         """Every query's box in input pixels with its probabilities, from bytes (batch, 3, side, side)."""
         half = self.half_features and images.is_cuda
-        with torch.no_grad(), torch.autocast(images.device.type, torch.float16, enabled=half):
-            out = self(images.to(torch.float32) / 255)
+        with torch.no_grad(), torch.autocast("cuda", torch.float16) if half else nullcontext():
+            return self.look(images)
+
+    def look(self, images: torch.Tensor) -> Raw:
+        """The same, whatever the caller does about gradients and precision."""
+        out = self(images.to(torch.float32) / 255)
         boxes = corners(out.boxes) * self.image_size
         return Raw(boxes, {head: values.sigmoid() for head, values in out.logits.items()})
+
+
+def in_float32(device: torch.device) -> AbstractContextManager[object]:
+    """Inside, mixed precision is off; where it is off already nothing is done, and a traced graph knows none of it."""
+    if not torch.is_autocast_enabled(device.type):
+        return nullcontext()
+    context: AbstractContextManager[object] = torch.autocast(device.type, enabled=False)
+    return context
 
 
 def _encoded(levels: list[torch.Tensor]) -> Any:

@@ -29,7 +29,7 @@ class DetrAsRaw(nn.Module):
 
     def forward(self, images: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Bytes (batch, 3, side, side)."""
-        raw = self.network.raw(images)
+        raw = self.network.look(images)
         return raw.boxes, *(raw.probabilities[head] for head in self.heads)
 
 

@@ -70,7 +70,7 @@ def check_sets(train: TrainingSet, validation: TrainingSet | None, classes: Clas
 
 
 def about_data(train: TrainingSet, validation: TrainingSet | None, weights: Sequence[Path] = ()) -> dict[str, Any]:
-    """What a training depends on beside its settings: fingerprints of both sets, and a hash of weights to begin with."""
+    """What a training depends on beside its settings: fingerprints of both sets, a hash of weights to begin with."""
     return {
         "train": _about(train),
         "validation": _about(validation) if validation is not None else None,

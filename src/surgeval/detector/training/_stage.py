@@ -269,9 +269,7 @@ class _Run:
 
     def _schedule(self, epochs: int, steps: int) -> Schedule:
         settings, stage = self.settings, self.stage
-        return Schedule(
-            stage.rate, epochs, steps, settings.batch, settings.nominal, settings.cosine, stage.bias_rate
-        )
+        return Schedule(stage.rate, epochs, steps, settings.batch, settings.nominal, settings.cosine, stage.bias_rate)
 
     def _say_epoch(self, epoch: int, images: int) -> None:
         start_phase(f"{self.stage.name} {epoch + 1}/{self.counters.epochs}", images=images)
