@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -55,11 +55,9 @@ class Pictures:
 
 def frame_pictures(frames: Sequence[Frame], fits: Sequence[Fit], read: Read) -> Pictures:
     """Pictures of frames; those of another size than their labels say raise `DataError`."""
-    # Labels are kept elsewhere: what is held here for each frame is its place.
-    places = [replace(frame, instances=(), gaze=(), objects={}) for frame in frames]
 
     def scaled(number: int) -> Image:
-        frame = places[number]
+        frame = frames[number]
         pixels = read(frame)
         if pixels.shape != (frame.height, frame.width, 3):
             found = " × ".join(str(side) for side in pixels.shape[1::-1])
