@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from surgeval.detector._head import BINS, STRIDES, HeadOutput, decode
     from surgeval.detector._network import SIZES, TDNet, build_tdnet, student_of
     from surgeval.detector._state import load_state, save_state
+    from surgeval.detector.data import TrainingSet
+    from surgeval.detector.inference import detect_frames, open_detector
+    from surgeval.detector.nms import SELECTING, Found, Selecting
+    from surgeval.detector.rtdetr import rtdetr_settings, train_rtdetr
+    from surgeval.detector.training import Trained, TrainSettings, train_tdnet
 
 _HOMES = {
     "_checkpoint": ("Loaded", "load_detector", "save_detector"),
@@ -23,25 +28,41 @@ _HOMES = {
     "_head": ("BINS", "STRIDES", "HeadOutput", "decode"),
     "_network": ("SIZES", "TDNet", "build_tdnet", "student_of"),
     "_state": ("load_state", "save_state"),
+    "data": ("TrainingSet",),
+    "inference": ("detect_frames", "open_detector"),
+    "nms": ("SELECTING", "Found", "Selecting"),
+    "rtdetr": ("rtdetr_settings", "train_rtdetr"),
+    "training": ("TrainSettings", "Trained", "train_tdnet"),
 }
 
 __all__ = [
     "BINS",
+    "SELECTING",
     "SIZES",
     "STRIDES",
     "TASKS",
     "Classes",
+    "Found",
     "HeadOutput",
     "Loaded",
+    "Selecting",
     "TDNet",
     "Task",
+    "TrainSettings",
+    "Trained",
+    "TrainingSet",
     "build_tdnet",
     "decode",
+    "detect_frames",
     "load_detector",
     "load_state",
+    "open_detector",
+    "rtdetr_settings",
     "save_detector",
     "save_state",
     "student_of",
+    "train_rtdetr",
+    "train_tdnet",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, _HOMES)

@@ -33,7 +33,7 @@ from surgeval.detector.rtdetr._folder import (
 from surgeval.detector.rtdetr._loss import DetrLoss
 from surgeval.detector.rtdetr._network import RTDetr, build_rtdetr
 from surgeval.detector.training._compute import Compute, open_compute, thread_count
-from surgeval.detector.training._conduct import Tell, about_data, best_row, check_sets, conduct
+from surgeval.detector.training._conduct import Tell, about_classes, about_data, best_row, check_sets, conduct
 from surgeval.detector.training._folder import TrainRecord, current_versions
 from surgeval.detector.training._settings import TrainSettings
 from surgeval.detector.training._stage import Measured, Stage, run_stage
@@ -110,7 +110,7 @@ def train_rtdetr(
     place = weights_folder(weights) if weights is not None else None
     path = Path(out)
     data = about_data(train, validation, [place / CONFIG, place / WEIGHTS] if place is not None else [])
-    record = TrainRecord("rtdetr", settings.to_json(), classes.to_json(), data, current_versions(), "running")
+    record = TrainRecord("rtdetr", settings.to_json(), about_classes(classes), data, current_versions(), "running")
     training = _Training(train, validation, classes, settings, path)
     result = conduct(path, record, settings.identity(), progress, lambda tell: training.run(place, tell))
     return TrainedRTDetr(path, result)
@@ -139,7 +139,7 @@ class _Training:
         stage = Stage(
             "rtdetr", self.path, network, loss, self._keep, self._measure if self.validation is not None else None,
             settings.learning_rate, settings.most_epochs, settings.patience, bias_rate=0.0,
-            budget=None if settings.minutes is None else settings.minutes * 60,
+            budget=None if settings.minutes is None else settings.minutes * 60, evaluate_every=settings.evaluate_every,
             optimiser=lambda net: AdamW(_ours(net), backbone=share),
         )  # fmt: skip
         augment = Augment(mosaic=settings.mosaic, partners=settings.sampling)

@@ -13,6 +13,7 @@ from surgeval._lazy import lazy_exports
 if TYPE_CHECKING:
     from surgeval.detector.training._curves import read_curves
     from surgeval.detector.training._folder import TrainRecord, load_training
+    from surgeval.detector.training._rehearsal import Rehearsal, rehearse
     from surgeval.detector.training._schedule import Schedule
     from surgeval.detector.training._settings import PRESETS, TrainSettings
     from surgeval.detector.training._tally import NotFinite
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "_curves": ("read_curves",),
     "_folder": ("TrainRecord", "load_training"),
+    "_rehearsal": ("Rehearsal", "rehearse"),
     "_schedule": ("Schedule",),
     "_settings": ("PRESETS", "TrainSettings"),
     "_tally": ("NotFinite",),
@@ -30,12 +32,14 @@ _HOMES = {
 __all__ = [
     "PRESETS",
     "NotFinite",
+    "Rehearsal",
     "Schedule",
     "TrainRecord",
     "TrainSettings",
     "Trained",
     "load_training",
     "read_curves",
+    "rehearse",
     "train_tdnet",
 ]
 

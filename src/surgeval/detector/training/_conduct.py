@@ -7,18 +7,21 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import cv2
+
 from surgeval.detector._classes import Classes
-from surgeval.detector.data import TrainingSet
+from surgeval.detector.data import PLAIN, Augment, TrainingSet, label_mosaic
 from surgeval.detector.training._curves import read_curves
 from surgeval.detector.training._folder import TrainFolder, TrainRecord
 from surgeval.detector.training._resume import Counters
 from surgeval.errors import BadInput, SurgevalError
-from surgeval.files import read_bounded
+from surgeval.files import make_folder, read_bounded, write_atomically
 
-__all__ = ["Tell", "about_data", "best_row", "check_sets", "conduct"]
+__all__ = ["Tell", "about_classes", "about_data", "best_row", "check_sets", "conduct", "picture_labels"]
 
 Tell: TypeAlias = Callable[[str], None]
 _LIMIT = 8 << 30  # bytes of a file of weights
+_DRAWN, _WIDEST = 16, 1600  # frames and pixels of a picture of labels
 
 
 def conduct(
@@ -70,7 +73,7 @@ def check_sets(train: TrainingSet, validation: TrainingSet | None, classes: Clas
 
 
 def about_data(train: TrainingSet, validation: TrainingSet | None, weights: Sequence[Path] = ()) -> dict[str, Any]:
-    """What a training depends on beside its settings: fingerprints of both sets, a hash of weights to begin with."""
+    """What a training depends on beside its settings: both sets, and the weights that it begins with."""
     return {
         "train": _about(train),
         "validation": _about(validation) if validation is not None else None,
@@ -81,8 +84,28 @@ def about_data(train: TrainingSet, validation: TrainingSet | None, weights: Sequ
 def _about(data: TrainingSet) -> dict[str, Any]:
     return {
         "fingerprint": data.fingerprint, "frames": len(data), "boxes": int(data.counts.sum()),
-        "videos": sorted(set(data.videos)),
+        "videos": sorted(set(data.videos)), "counts": data.counts.tolist(),
     }  # fmt: skip
+
+
+def about_classes(classes: Classes) -> dict[str, Any]:
+    """The classes as a detector's file has them, and their names by head: whoever reads the record needs no more."""
+    heads = {head: list(names) for head, names in classes.heads.items()}
+    return {**classes.to_json(), "main": classes.main, "heads": heads}
+
+
+def picture_labels(folder: Path, data: TrainingSet, augment: Augment) -> None:
+    """Draw what is learned from: `labels.jpg` frames as they are, `mosaic.jpg` as they are shown to the network."""
+    make_folder(folder)
+    for name, changed in (("labels.jpg", PLAIN), ("mosaic.jpg", augment)):
+        if (folder / name).exists():
+            continue
+        sheet = label_mosaic(data, _DRAWN, augment=changed)
+        side = min(_WIDEST, sheet.shape[1])
+        sheet = cv2.resize(sheet, (side, sheet.shape[0] * side // sheet.shape[1]), interpolation=cv2.INTER_AREA)
+        written, encoded = cv2.imencode(".jpg", cv2.cvtColor(sheet, cv2.COLOR_RGB2BGR))
+        if written:
+            write_atomically(folder / name, encoded.tobytes())
 
 
 def _digest(files: Sequence[Path]) -> str:

@@ -10,9 +10,10 @@ import copy
 import gc
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,7 @@ class Stage:
     patience: int
     bias_rate: float = BIAS_RATE
     budget: float | None = None  # seconds
+    evaluate_every: int = 1  # epochs
     optimiser: Callable[[nn.Module], Updates] | None = None  # None: SGD as TDnet has it
 
 
@@ -103,6 +105,7 @@ class _Run:
         )
         self.counters = Counters(epochs=stage.epochs, epoch_frames=settings.epoch_frames or 0)
         self.rows: list[dict[str, Any]] = []
+        self._images, self._shown = f"{stage.name} images", False
         self.scaler = compute.scaler(self.counters.scale)
 
     def resume(self) -> None:
@@ -136,7 +139,7 @@ class _Run:
             if counters.done and not counters.best_epoch:  # the plan was cut short between two evaluations
                 self._measure(row, counters.epoch)
             self._keep(row)
-            self.tell(_line(stage.name, row, counters))
+            self.tell(_line(row, counters, [one["seconds"] for one in self.rows]))
             if stopped and counters.epoch < counters.epochs:
                 self.tell(f"{stage.name}: no better since epoch {counters.best_epoch}, so it ends here")
 
@@ -148,7 +151,8 @@ class _Run:
         order = order[: counters.epoch_frames or None]
         plain = epoch >= counters.epochs - plain_epochs(counters.epochs)
         schedule = self._schedule(counters.epochs, math.ceil(len(order) / settings.batch))
-        self._say_epoch(epoch, len(order))
+        if self.stage.budget is not None or not self._shown:
+            self._show(len(order))
         torch.manual_seed(settings.seed * 1_000_003 + epoch)
         self.network.train()
         tally = LossTally()
@@ -187,7 +191,7 @@ class _Run:
                 gathered, rate = 0, moment.rate
             # Gradients of scaled fp16 losses may overflow: the scaler leaves such an update out.
             tally.add(parts, ready.frames, norm if self.scaler is None else None)
-            advance("images", len(ready))
+            advance(self._images, len(ready))
         if self.scaler is not None:
             counters.scale = float(self.scaler.get_scale())
         return rate
@@ -235,7 +239,7 @@ class _Run:
         return sums
 
     def _due(self, number: int) -> bool:
-        return number >= self.counters.epochs or number % self.settings.evaluate_every == 0
+        return number >= self.counters.epochs or number % self.stage.evaluate_every == 0
 
     def _measure(self, row: dict[str, Any], number: int) -> None:
         """Evaluate the epoch of this number; the best so far is written at once, before the place is."""
@@ -271,8 +275,12 @@ class _Run:
         settings, stage = self.settings, self.stage
         return Schedule(stage.rate, epochs, steps, settings.batch, settings.nominal, settings.cosine, stage.bias_rate)
 
-    def _say_epoch(self, epoch: int, images: int) -> None:
-        start_phase(f"{self.stage.name} {epoch + 1}/{self.counters.epochs}", images=images)
+    def _show(self, images: int) -> None:
+        """Count all images that are still to come; with a limit of time, whose plan changes, those of this epoch."""
+        counters = self.counters
+        epochs = 1 if self.stage.budget is not None else counters.epochs - counters.epoch
+        start_phase(self.stage.name, **{self._images: images * epochs})
+        self._shown = True
 
     def _fitting_frames(self, budget: float) -> int:
         """Time some steps on a copy: how many frames an epoch may have. Kept in the counters, so measured once."""
@@ -303,13 +311,25 @@ class _Run:
             torch.cuda.synchronize(self.compute.device)
 
 
-def _line(stage: str, row: Mapping[str, Any], counters: Counters) -> str:
-    """An epoch in one line."""
+def _line(row: Mapping[str, Any], counters: Counters, seconds: Sequence[float]) -> str:
+    """An epoch in one line, with the time that the others of its stage will take."""
     known = [(name, row.get(name)) for name in ("mAP50", "mAP50:95")]
     scores = [f"{name} {value:.3f}" for name, value in known if value is not None and value == value]
     mark = " (best)" if counters.best_epoch == row["epoch"] and scores else ""
+    left = 0.0 if counters.done else (counters.epochs - counters.epoch) * median(seconds[-5:])
     told = [
-        f"{stage} {row['epoch']}/{counters.epochs}", f"loss {row['loss']:.4g}", " ".join(scores) + mark,
-        f"{row['images_per_second']:.4g} images/s", f"{row['seconds']:.1f} s",
+        f"{row['stage']} {row['epoch']}/{counters.epochs}", f"loss {row['loss']:.4g}", " ".join(scores) + mark,
+        f"{row['images_per_second']:.4g} images/s", f"{row['seconds']:.1f} s", f"{_short(left)} left" if left else "",
     ]  # fmt: skip
     return " · ".join(part for part in told if part)
+
+
+def _short(seconds: float) -> str:
+    """A time as one says it.
+
+    >>> _short(50), _short(200), _short(9000)
+    ('50 s', '3 min', '2.5 h')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

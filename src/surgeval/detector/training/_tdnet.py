@@ -19,7 +19,15 @@ from surgeval.detector.evaluation import Look, evaluate
 from surgeval.detector.inference import Raw
 from surgeval.detector.losses import Losses, teacher_loss
 from surgeval.detector.training._compute import Compute, open_compute, thread_count
-from surgeval.detector.training._conduct import Tell, about_data, best_row, check_sets, conduct
+from surgeval.detector.training._conduct import (
+    Tell,
+    about_classes,
+    about_data,
+    best_row,
+    check_sets,
+    conduct,
+    picture_labels,
+)
 from surgeval.detector.training._curves import CURVES
 from surgeval.detector.training._folder import DETECTOR, STUDENT, TrainRecord, current_versions
 from surgeval.detector.training._plan import STUDENT_SHARE
@@ -100,7 +108,7 @@ def train_tdnet(
     _check(train, validation, classes, settings, weights)
     path = Path(out)
     data = about_data(train, validation, [Path(weights)] if weights is not None else [])
-    record = TrainRecord("tdnet", settings.to_json(), classes.to_json(), data, current_versions(), "running")
+    record = TrainRecord("tdnet", settings.to_json(), about_classes(classes), data, current_versions(), "running")
     result = conduct(
         path, record, settings.identity(), progress,
         lambda tell: _Training(train, validation, classes, settings, path, tell).run(weights),
@@ -132,6 +140,7 @@ class _Training:
         settings = self.settings
         if self.compute.cuda:
             torch.backends.cudnn.benchmark = True  # every batch has one size
+        picture_labels(self.path, self.train, self.augment)
         ended = self._teach(weights)
         result = {"teacher": best_row(self.path, ended)}
         source = self.path / BEST
@@ -158,7 +167,7 @@ class _Training:
         stage = Stage(
             "teacher", self.path, network, loss, self._keep, self._measure() if self.validation is not None else None,
             settings.learning_rate, settings.most_epochs, settings.patience,
-            budget=None if minutes is None else minutes * 60 * share,
+            budget=None if minutes is None else minutes * 60 * share, evaluate_every=settings.evaluate_every,
         )  # fmt: skip
         return run_stage(stage, self.train, settings, self.augment, self.compute, self.tell)
 
