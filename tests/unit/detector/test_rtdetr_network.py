@@ -13,6 +13,7 @@ from surgeval.detector.inference import Network
 from surgeval.detector.rtdetr import SIZES, DetrLoss, RTDetr, build_rtdetr
 from surgeval.detector.rtdetr._config import architecture, transformers_config
 from surgeval.detector.rtdetr._loss import targets_of
+from surgeval.detector.rtdetr._network import corners
 from surgeval.errors import BadInput, RunError
 
 
@@ -47,6 +48,22 @@ def test_it_says_what_transformers_says_in_input_pixels() -> None:
     assert torch.allclose(centre, said.pred_boxes[..., :2], atol=1e-6)
     assert {head: values.shape[2] for head, values in raw.probabilities.items()} == CLASSES.counts
     assert isinstance(network, Network)
+
+
+def test_mixed_precision_leaves_the_boxes_in_float32() -> None:
+    images, truth = scene()
+    network = tiny().eval()
+    exact = network.raw(images).boxes
+    with torch.autocast("cpu", torch.bfloat16), torch.no_grad():
+        seen: list[torch.dtype] = []
+        network.net.model.backbone.register_forward_hook(lambda *given: seen.append(given[2][0][0].dtype))
+        out = network(images / 255)
+        loss = DetrLoss(network)(network, images / 255, truth)
+    assert seen[0] == torch.bfloat16 and out.boxes.dtype == torch.float32 and loss.total.dtype == torch.float32
+    steps = (out.boxes * 256).frac().abs()  # bfloat16 has no more than these steps above one half
+    assert float((steps > 1e-3).float().mean()) > 0.2
+    found = torch.cdist(corners(out.boxes)[0] * SIDE, exact[0], p=torch.inf).min(dim=1).values
+    assert float(found.median()) < 2
 
 
 def test_plain_is_the_default_and_instruments_have_one_head() -> None:
