@@ -101,7 +101,8 @@ def _tdnet(loaded: Loaded, aux: bool) -> _Made:
 
 
 def _rtdetr(folder: Path, aux: bool) -> _Made:
-    from surgeval.detector.rtdetr import DetrAsRaw, any_batch, load_rtdetr
+    from surgeval.detector.rtdetr import load_rtdetr
+    from surgeval.detector.rtdetr._onnx import DetrAsRaw, any_batch
 
     network = load_rtdetr(folder, aux=aux)
     module = DetrAsRaw(network).eval()
