@@ -3,10 +3,10 @@
     python benchmarks/detector_fps.py              # TDnet-n with ProstaTD's 89/7/10/10 classes, random weights
     python benchmarks/detector_fps.py --model run/ --json fps.json
 
-Protocol: input 640, batch 1 and 16 (1 on a CPU), float32 and float16 (GPU), evaluation mode, normalisations folded or not (told per
-row), 50 warm-up and 300 timed batches, the device synchronised before and after each (3 and 10 on a CPU); median and
-95th percentile. Stages: `network` from bytes on the device to boxes and probabilities of all points; `+ nms` to chosen
-boxes on the host; `frames` from decoded frames in host memory to boxes on those frames; `jpeg` from JPEG bytes.
+Protocol: input 640, batch 1 and 16 (CPU: 1), float32 and float16 (GPU), evaluation mode, normalisations folded or not
+(told per row), 50 warm-up and 300 timed batches, the device synchronised before and after each (3 and 10 on a CPU);
+median and 95th percentile. Stages: `network` from bytes on the device to boxes and probabilities of all points; `+ nms`
+to chosen boxes on the host; `frames` from decoded frames in memory to boxes on those frames; `jpeg` from JPEG bytes.
 "one head" is `--no-aux`: TDnet without its auxiliary heads. "graph" replays recorded CUDA kernels.
 
 Random weights would choose no box at all, so their scores are shifted until `--candidates` of them pass the cut, as

@@ -113,8 +113,11 @@ def fetch(found: Sequence[Found]) -> list[Found]:
     >>> len(back), back[1].classes.tolist(), back[0].heads["i"].shape
     (2, [3, 1], torch.Size([2, 7]))
     """
-    if not found or found[0].boxes.device.type == "cpu":
-        return list(found)
+    return list(found) if not found or found[0].boxes.device.type == "cpu" else unpacked(found)
+
+
+def unpacked(found: Sequence[Found]) -> list[Found]:
+    """All pictures' columns side by side in one table, moved to the CPU, and taken apart again."""
     heads = list(found[0].heads)
     widths = [4, 1, 1, *(found[0].heads[head].shape[1] for head in heads)]
     columns = [torch.cat([one.boxes for one in found]).float()]
