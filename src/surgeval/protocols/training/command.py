@@ -24,6 +24,7 @@ from surgeval.console import (
     require_models,
 )
 from surgeval.errors import BadInput, visible
+from surgeval.progress import phases
 
 if TYPE_CHECKING:
     from surgeval.protocols.training.ablation_result import AblationScores, Configuration
@@ -93,22 +94,24 @@ def run(
     chosen = {"size": size, "epochs": epochs, "minutes": minutes, "batch": batch, "image_size": image_size}
     given = {key: value for key, value in chosen.items() if value is not None} | {"device": device, "seed": seed}
     settings = _settings(detector, given, set or [])
-    say = (lambda _text: None) if json else (lambda text: console().print(visible(text)))
-    shared: dict[str, Any] = {"scheme": folds, "resamples": resamples, "format": format, "labels": labels, "tell": say}
-    if ablation is not None:
-        from surgeval.protocols.training.ablation import run_ablation
+    shared: dict[str, Any] = {"scheme": folds, "resamples": resamples, "format": format, "labels": labels}
+    if ablation is not None and (detector != "tdnet" or only_fold):
+        other = f"--detector {detector}" if detector != "tdnet" else "--only-fold"
+        raise BadInput(f"--ablation and {other}: expected one of them: the tables are about TDnet, whole")
+    with phases(show=not json, eager=True) as shown:
+        shown.phase("reading the dataset")
+        if ablation is not None:
+            from surgeval.protocols.training.ablation import run_ablation
 
-        if detector != "tdnet" or only_fold:
-            other = f"--detector {detector}" if detector != "tdnet" else "--only-fold"
-            raise BadInput(f"--ablation and {other}: expected one of them: the tables are about TDnet, whole")
-        made = run_ablation(data, out, _rows_of(settings, weights), table=ablation, seeds=range(seeds), **shared)
+            rows = _rows_of(settings, weights)
+            made: Any = run_ablation(data, out, rows, table=ablation, seeds=range(seeds), tell=shown.note, **shared)
+        else:
+            from surgeval.protocols.training.folds import train_folds
+
+            method = _method(detector, settings, weights, name)
+            made = train_folds(data, out, method, only=only_fold, tell=shown.note, **shared)
+    if made is not None:
         _finish(made, out, json)
-        return
-    from surgeval.protocols.training.folds import train_folds
-
-    scores = train_folds(data, out, _method(detector, settings, weights, name), only=only_fold, **shared)
-    if scores is not None:
-        _finish(scores, out, json)
     elif json:
         print_json({"folds": list(only_fold or ()), "out": str(out)})
 
