@@ -10,7 +10,6 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 import torch
@@ -79,6 +78,8 @@ class Fit:
         if (height, width) == (self.height, self.width):
             inner[:] = rgb
         else:
+            import cv2  # networks and losses need none
+
             inner[:] = cv2.resize(rgb, (width, height), interpolation=cv2.INTER_LINEAR)
         return square
 
@@ -178,10 +179,11 @@ def decode(logits: torch.Tensor, points: torch.Tensor, strides: torch.Tensor) ->
     >>> decode(sure.flatten(1), torch.tensor([[20.0, 20.0]]), torch.tensor([8.0]))
     tensor([[ 4.,  4., 36., 36.]])
     """
-    bins = wide(logits).unflatten(-1, (4, -1)).softmax(-1)
-    steps = torch.arange(bins.shape[-1], device=bins.device, dtype=bins.dtype)
-    distances = (bins * steps).sum(-1) * strides[..., None]
-    return torch.cat((points - distances[..., :2], points + distances[..., 2:]), -1)
+    shares = wide(logits).unflatten(-1, (4, -1)).softmax(-1)
+    # A product and a sum instead of a matrix product: autocast would do that one in half precision.
+    distances = (shares * torch.arange(shares.shape[-1], dtype=shares.dtype, device=shares.device)).sum(-1)
+    near, far = (distances * strides[..., None]).split(2, -1)
+    return torch.cat((points - near, points + far), -1)
 
 
 def _area(boxes: torch.Tensor) -> torch.Tensor:
