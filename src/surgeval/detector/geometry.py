@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from surgeval.detector._tensors import wide
 from surgeval.errors import BadInput
 
-__all__ = ["Fit", "ciou", "ciou_matrix", "decode", "iou", "iou_matrix", "wide"]
+__all__ = ["Fit", "ciou", "ciou_matrix", "decode", "iou", "iou_matrix"]
 
 _TINY = 1e-7  # added to heights, union and squared diagonal of CIoU, as the code that the paper builds on does
 
@@ -104,15 +105,6 @@ def _floating(boxes: Any) -> Any:
     if isinstance(boxes, torch.Tensor):
         return wide(boxes).clone()
     return np.array(boxes, dtype=np.float32 if boxes.dtype == np.float32 else np.float64)
-
-
-def wide(values: torch.Tensor) -> torch.Tensor:
-    """Half-precision and whole numbers as float32; float32 and float64 as they are.
-
-    >>> wide(torch.zeros(1, dtype=torch.bfloat16)).dtype, wide(torch.zeros(1, dtype=torch.float64)).dtype
-    (torch.float32, torch.float64)
-    """
-    return values if values.dtype in (torch.float32, torch.float64) else values.float()
 
 
 def iou(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:

@@ -14,8 +14,7 @@ import numpy.typing as npt
 import torch
 
 from surgeval.detector._suppress import suppress
-from surgeval.detector.assign import gather_rows
-from surgeval.detector.geometry import wide
+from surgeval.detector._tensors import gather_rows, wide
 from surgeval.errors import BadInput
 
 __all__ = ["SELECTING", "Found", "Selecting", "nms", "select"]
