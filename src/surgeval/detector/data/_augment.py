@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 import cv2
 import numpy as np
 
-from surgeval.arrays import Bools, Image, Ints, Singles
+from surgeval.arrays import Bools, Image, Singles
 from surgeval.errors import BadInput
 
 __all__ = ["PLAIN", "Augment", "Draw", "Sampling", "Tile", "compose", "draw", "flipped", "recoloured"]
@@ -24,6 +24,7 @@ Sampling: TypeAlias = Literal["all", "repeat-factor", "balanced"]
 MOSAIC = 4  # tiles
 _STREAM = 0x7D  # this module's streams; other users of the same seed draw other numbers
 _LARGEST = (1 << 63) - 1
+_STEPS = np.arange(256, dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -89,20 +90,16 @@ def draw(augment: Augment, seed: int, epoch: int, index: int, repeat: int = 0) -
     >>> draw(Augment(), 0, 3, 17).shift == draw(Augment(flip=0), 0, 3, 17).shift
     True
     """
-    u = generator(seed, _STREAM, epoch, index, repeat).random(13)
-    either = 2 * u - 1
+    u = generator(seed, _STREAM, epoch, index, repeat).random(13).tolist()
+    either = [2 * number - 1 for number in u]
     return Draw(
-        mosaic=bool(u[0] < augment.mosaic),
-        partners=(float(u[1]), float(u[2]), float(u[3])),
-        centre=(0.5 + float(u[4]), 0.5 + float(u[5])),
-        scale=1 + augment.scale * float(either[6]),
-        shift=(augment.translate * float(either[7]), augment.translate * float(either[8])),
-        flip=bool(u[9] < augment.flip),
-        colour=(
-            augment.hue * float(either[10]),
-            1 + augment.saturation * float(either[11]),
-            1 + augment.value * float(either[12]),
-        ),
+        mosaic=u[0] < augment.mosaic,
+        partners=(u[1], u[2], u[3]),
+        centre=(0.5 + u[4], 0.5 + u[5]),
+        scale=1 + augment.scale * either[6],
+        shift=(augment.translate * either[7], augment.translate * either[8]),
+        flip=u[9] < augment.flip,
+        colour=(augment.hue * either[10], 1 + augment.saturation * either[11], 1 + augment.value * either[12]),
     )
 
 
@@ -128,22 +125,27 @@ def compose(tiles: Sequence[Tile], drawn: Draw, augment: Augment, size: int, fil
     """One tile, or four round the drawn centre, scaled and shifted; then flip and colour. Labels follow their boxes."""
     canvas = np.full((size, size, 3), fill, dtype=np.uint8)
     middle = size if len(tiles) == MOSAIC else size / 2  # of the canvas: twice the side for a mosaic
-    boxes, main = [], []
+    offsets, windows = [], []
     for tile, (x, y) in zip(tiles, _corners(tiles, drawn, size), strict=True):
         # A point p of the tile lies at scale · p + offset in the result.
-        offset = tuple(
-            drawn.scale * (at - middle) + size * (0.5 + shift) for at, shift in zip((x, y), drawn.shift, strict=True)
+        offset = (
+            drawn.scale * (x - middle) + size * (0.5 + drawn.shift[0]),
+            drawn.scale * (y - middle) + size * (0.5 + drawn.shift[1]),
         )
-        shown = _shown(tile, (x, y), 2 * middle, drawn.scale, offset, size)
-        _paint(canvas, tile.pixels, drawn.scale, offset, shown)
-        moved = tile.boxes * np.float32(drawn.scale) + np.array(offset * 2, dtype=np.float32)
-        kept, cut = _visible(moved, shown, augment)
-        boxes.append(cut[kept])
-        main.append(tile.main[kept])
-    result = np.concatenate(boxes)
+        window = _window(tile, (x, y), 2 * middle, drawn.scale, offset, size)
+        _paint(canvas, tile.pixels, drawn.scale, offset, window)
+        offsets.append(offset * 2)
+        windows.append(window)
+    # The boxes of all tiles at once: this part holds Python's lock, which all threads share.
+    tile_of = np.repeat(np.arange(len(tiles)), [len(tile.boxes) for tile in tiles])
+    boxes = np.concatenate([tile.boxes for tile in tiles]) * np.float32(drawn.scale)
+    boxes += np.array(offsets, dtype=np.float32)[tile_of]
+    kept, cut = _visible(boxes, np.array(windows, dtype=np.float32)[tile_of], augment)
+    main = np.concatenate([tile.main for tile in tiles])
+    boxes, main = cut[kept], main[kept]
     if drawn.flip:
-        canvas, result = flipped(canvas, result)
-    return recoloured(canvas, drawn.colour), result, np.concatenate(main)
+        canvas, boxes = flipped(canvas, boxes)
+    return recoloured(canvas, drawn.colour), boxes, main
 
 
 def _corners(tiles: Sequence[Tile], drawn: Draw, size: int) -> list[tuple[int, int]]:
@@ -159,21 +161,20 @@ def _corners(tiles: Sequence[Tile], drawn: Draw, size: int) -> list[tuple[int, i
 _Rect: TypeAlias = tuple[float, float, float, float]
 
 
-def _shown(
-    tile: Tile, corner: tuple[int, int], canvas: float, scale: float, offset: tuple[float, ...], size: int
+def _window(
+    tile: Tile, corner: tuple[int, int], canvas: float, scale: float, offset: tuple[float, float], size: int
 ) -> _Rect:
     """The part of the result that the tile covers: what the canvas holds of it, scaled, inside the picture."""
-    height, width = tile.pixels.shape[:2]
     edges = []
-    for at, length, move in zip(corner, (width, height), offset, strict=True):
+    for at, length, move in zip(corner, tile.pixels.shape[1::-1], offset, strict=True):
         first, last = max(0.0, -at), min(float(length), canvas - at)  # in the tile's pixels
         edges.append((min(max(first * scale + move, 0.0), size), min(max(last * scale + move, 0.0), size)))
     return edges[0][0], edges[1][0], edges[0][1], edges[1][1]
 
 
-def _paint(canvas: Image, pixels: Image, scale: float, offset: tuple[float, ...], shown: _Rect) -> None:
+def _paint(canvas: Image, pixels: Image, scale: float, offset: tuple[float, float], window: _Rect) -> None:
     """Scale the tile into its place; pixels whose centre it covers are its own."""
-    x1, y1, x2, y2 = (round(edge) for edge in shown)
+    x1, y1, x2, y2 = (round(edge) for edge in window)
     if x1 >= x2 or y1 >= y2:
         return
     # Pixel k of the window has its centre at x1 + k + 0.5; where that is in the tile, less its own half pixel.
@@ -187,15 +188,16 @@ def _paint(canvas: Image, pixels: Image, scale: float, offset: tuple[float, ...]
     )
 
 
-def _visible(moved: Singles, shown: _Rect, augment: Augment) -> tuple[Ints, Singles]:
-    """Which boxes stay, and all of them cut to what is shown."""
-    low, high = np.array(shown[:2] * 2, np.float32), np.array(shown[2:] * 2, np.float32)
-    cut = np.clip(moved, low, high)
-    sides, whole = cut[:, 2:] - cut[:, :2], moved[:, 2:] - moved[:, :2]
-    enough = sides.prod(axis=1) >= augment.visible * whole.prod(axis=1)
+def _visible(boxes: Singles, windows: Singles, augment: Augment) -> tuple[Bools, Singles]:
+    """Which boxes stay, and all of them cut to the windows of their tiles."""
+    cut = boxes.copy()
+    for side in (0, 2):
+        np.clip(boxes[:, side : side + 2], windows[:, :2], windows[:, 2:], out=cut[:, side : side + 2])
+    sides, whole = cut[:, 2:] - cut[:, :2], boxes[:, 2:] - boxes[:, :2]
+    enough = sides[:, 0] * sides[:, 1] >= augment.visible * whole[:, 0] * whole[:, 1]
     # A box that was tiny from the start stays as long as nothing of it is cut.
-    large = (sides >= np.minimum(augment.smallest, whole)).all(axis=1) & (sides > 0).all(axis=1)
-    return np.flatnonzero(enough & large), cut
+    large = (sides > 0) & (sides >= np.minimum(augment.smallest, whole))
+    return enough & large[:, 0] & large[:, 1], cut
 
 
 def flipped(image: Image, boxes: Singles) -> tuple[Image, Singles]:
@@ -223,10 +225,10 @@ def recoloured(image: Image, colour: tuple[float, float, float]) -> Image:
     turn, saturation, value = colour
     if (turn, saturation, value) == (0.0, 1.0, 1.0):
         return image
-    steps = np.arange(256, dtype=np.float64)
-    table = np.stack(
-        [np.rint(steps + 180 * turn) % 180, np.clip(steps * saturation, 0, 255), np.clip(steps * value, 0, 255)], axis=1
-    )
-    hsv = cv2.LUT(cv2.cvtColor(image, cv2.COLOR_RGB2HSV), table.astype(np.uint8)[None])
+    table = np.empty((1, 256, 3), dtype=np.uint8)
+    table[0, :, 0] = np.rint(_STEPS + 180 * turn) % 180
+    table[0, :, 1] = np.minimum(_STEPS * saturation, 255)
+    table[0, :, 2] = np.minimum(_STEPS * value, 255)
+    hsv = cv2.LUT(cv2.cvtColor(image, cv2.COLOR_RGB2HSV), table)
     result: Image = cv2.cvtColor(hsv, cv2.COLOR_HSV2RGB)
     return result

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import cv2
 import numpy as np
@@ -67,6 +67,8 @@ def batches(
     """
     if batch < 1 or workers < 0:
         raise BadInput(f"batches: found batch {batch} and {workers} workers, expected at least 1 and 0")
+    if pin and not torch.cuda.is_available():
+        raise BadInput("batches: found no accelerator, expected one for pinned memory")
     wanted = np.arange(len(data)) if order is None else np.asarray(order, dtype=np.int64)
     if len(wanted) and not (wanted.min() >= 0 and wanted.max() < len(data)):
         raise BadInput(f"batches: found frame {wanted.min()} to {wanted.max()}, expected 0 to {len(data) - 1}")
@@ -140,14 +142,20 @@ def _fill(images: torch.Tensor, place: int, data: TrainingSet, plan: _Plan, inde
 
 
 def _joined(images: torch.Tensor, samples: Sequence[Sample], indices: Ints, data: TrainingSet, pin: bool) -> Batch:
+    """The samples' boxes as padded tensors; this runs where the batch is used, so it must cost next to nothing."""
     most = max(len(sample.boxes) for sample in samples)
-    truth = Truth.of(
-        [torch.from_numpy(sample.boxes) for sample in samples],
-        [{head: torch.from_numpy(marks) for head, marks in sample.labels.items()} for sample in samples],
-        rows=max(ROWS, -(-most // ROWS) * ROWS),
-        labels_per_box=data.labels_per_box,  # of all the data: sizes that hang on it stay the same
-    )
-    if pin:
-        labels = {head: marks.pin_memory() for head, marks in truth.labels.items()}
-        truth = replace(truth, boxes=truth.boxes.pin_memory(), labels=labels, mask=truth.mask.pin_memory())
+    shape = len(samples), max(ROWS, -(-most // ROWS) * ROWS)
+    boxes = torch.zeros((*shape, 4), dtype=torch.float32, pin_memory=pin)
+    mask = torch.zeros(shape, dtype=torch.bool, pin_memory=pin)
+    labels = {head: torch.zeros((*shape, len(names)), dtype=torch.bool, pin_memory=pin)
+              for head, names in data.classes.heads.items()}  # fmt: skip
+    rows, marks = boxes.numpy(), {head: tensor.numpy() for head, tensor in labels.items()}
+    for k, sample in enumerate(samples):
+        count = len(sample.boxes)
+        rows[k, :count] = sample.boxes
+        mask.numpy()[k, :count] = True
+        for head, values in sample.labels.items():
+            marks[head][k, :count] = values
+    # The bound is that of all the data: sizes that hang on it stay the same from batch to batch.
+    truth = Truth(boxes, labels, mask, data.labels_per_box)
     return Batch(images, truth, tuple(data.name(index) for index in indices.tolist()), indices)

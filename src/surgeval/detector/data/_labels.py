@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from surgeval.arrays import Bools, Floats, Ints
+from surgeval.arrays import Bools, Floats
 from surgeval.detector.data._problems import Tally
 from surgeval.records import UNKNOWN, Box, Frame, Instance, Triplet
 from surgeval.vocab import LabelSpace
@@ -16,7 +17,7 @@ from surgeval.vocab import LabelSpace
 if TYPE_CHECKING:
     from surgeval.detector._classes import Classes
 
-__all__ = ["Reading", "Rows", "head_labels"]
+__all__ = ["Reading", "Rows", "head_labels", "memberships"]
 
 SLACK = 0.01  # pixels: what six decimals of a normalised coordinate can lose; no box is narrower
 _COLUMN = {"i": 0, "v": 1, "t": 2}
@@ -111,15 +112,15 @@ def _inside(box: Box | None, frame: Frame, tally: Tally, name: str) -> tuple[flo
     return cut.corners
 
 
-def head_labels(main: Bools, classes: Classes) -> dict[str, Bools]:
+def head_labels(main: Bools, members: Mapping[str, Bools | None]) -> dict[str, Bools]:
     """The rows of every head: an instrument, verb or target holds on a box where one of its main classes does."""
-    labels = {classes.main: main}
+    return {head: main if table is None else main @ table for head, table in members.items()}
+
+
+def memberships(classes: Classes) -> dict[str, Bools | None]:
+    """By head, (main classes, its classes): where each main class belongs; None for the main head itself."""
+    members: dict[str, Bools | None] = {}
     for head, names in classes.heads.items():
-        if head != classes.main:
-            labels[head] = main @ _membership(classes.parts[:, _COLUMN[head]], len(names))
-    return {head: labels[head] for head in classes.heads}
-
-
-def _membership(column: Ints, count: int) -> Bools:
-    """(main classes, count): which class of a head each main class belongs to; none where that is not known."""
-    return np.equal(column[:, None], np.arange(count)[None])
+        parts = None if head == classes.main else classes.parts[:, _COLUMN[head]]
+        members[head] = None if parts is None else np.equal(parts[:, None], np.arange(len(names))[None])
+    return members

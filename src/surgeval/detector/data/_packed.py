@@ -6,7 +6,9 @@ every number is checked before it is used, and a picture is decoded only when it
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -61,7 +63,8 @@ def save_packed(path: Path, data: TrainingSet, *, quality: int | None = _QUALITY
     """
     if quality is not None and not 1 <= quality <= 100:
         raise BadInput(f"packed training set: found quality {quality}, expected 1 to 100, or none for PNG")
-    encoded = [_encoded(data.pictures[number], quality) for number in data.numbers.tolist()]
+    with ThreadPoolExecutor(min(16, os.cpu_count() or 1), "surgeval-pack") as pool:
+        encoded = list(pool.map(lambda number: _encoded(data.pictures[number], quality), data.numbers.tolist()))
     arrays: dict[str, AnyArray] = {
         "pictures": np.frombuffer(b"".join(encoded), dtype=np.uint8),
         "ends": np.cumsum([len(picture) for picture in encoded], dtype=np.int64),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -20,25 +20,16 @@ from surgeval.errors import DataError
 from surgeval.progress import advance, start_phase
 from surgeval.records import Frame
 
-__all__ = ["CACHE_BYTES", "Pictures", "Read", "read_frame"]
+__all__ = ["CACHE_BYTES", "Pictures", "Read", "decode_all", "frame_pictures"]
 
 CACHE_BYTES = 4 << 30
 _RUN = 32  # frames that one thread reads in a row: neighbours in a video file are decoded from one key frame
 Read = Callable[[Frame], Image]
 
 
-def read_frame(frame: Frame) -> Image:
-    """The pixels of a frame, from its image file or its video."""
-    from surgeval.datasets import read_image  # late: readers need packages that a training machine can do without
-
-    if frame.image is None:
-        raise DataError(f"{frame.video}/{frame.name}", found="no image", expected="a frame with its pixels")
-    return read_image(frame.image)
-
-
 @dataclass
 class Pictures:
-    """Frames scaled to the input, without the letterbox's padding; `scaled` reads one, `kept` holds those in memory."""
+    """Frames scaled to the input, without the letterbox's padding; `read` reads one, `kept` holds those in memory."""
 
     read: Callable[[int], Image]
     kept: dict[int, Image] = field(default_factory=dict)
@@ -55,11 +46,9 @@ class Pictures:
 
 def frame_pictures(frames: Sequence[Frame], fits: Sequence[Fit], read: Read) -> Pictures:
     """Pictures of frames; those of another size than their labels say raise `DataError`."""
-    # Labels are kept elsewhere: what is held here for each frame is its place.
-    places = [replace(frame, instances=(), gaze=(), objects={}) for frame in frames]
 
     def scaled(number: int) -> Image:
-        frame = places[number]
+        frame = frames[number]
         pixels = read(frame)
         if pixels.shape != (frame.height, frame.width, 3):
             found = " × ".join(str(side) for side in pixels.shape[1::-1])

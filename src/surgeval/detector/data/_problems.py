@@ -6,7 +6,7 @@ Nothing is left out silently: the counts stand beside the data, and `lines` says
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from surgeval.errors import bounded, visible
@@ -53,6 +53,15 @@ class Problems:
     def __bool__(self) -> bool:
         return any(self.counts.values())
 
+    def having(self, kind: str, names: Sequence[str]) -> Problems:
+        """The same with one kind counted anew.
+
+        >>> Problems({"class-absent": 9}).having("class-absent", ["Hook"]).counts
+        {'class-absent': 1}
+        """
+        counts = {**self.counts, kind: len(names)}
+        return Problems(counts, {**self.examples, kind: tuple(_shown(name) for name in names[:NAMED])})
+
     def lines(self) -> Iterator[str]:
         """One sentence for each kind, in the order of `WORDS`, then what only the reader names."""
         for kind in (*WORDS, *sorted(set(self.counts) - set(WORDS))):
@@ -75,7 +84,7 @@ class Tally:
         self._counts[kind] += 1
         known = self._examples.setdefault(kind, [])
         if len(known) < NAMED:
-            known.append(visible(bounded(name, _LONGEST)))
+            known.append(_shown(name))
 
     def __getitem__(self, kind: str) -> int:
         return self._counts[kind]
@@ -83,3 +92,7 @@ class Tally:
     def problems(self) -> Problems:
         """The counts so far."""
         return Problems(dict(self._counts), {kind: tuple(names) for kind, names in self._examples.items()})
+
+
+def _shown(name: str) -> str:
+    return visible(bounded(name, _LONGEST))

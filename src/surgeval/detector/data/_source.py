@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from surgeval.detector.data._labels import Reading, Rows
@@ -74,7 +74,8 @@ def read_labels(source: Dataset | Iterable[Frame], classes: Classes, videos: Seq
             continue
         rows = reading.rows(frame, found.tally)
         if rows is not None:
-            found.frames.append(frame)
+            # Outlines of a whole dataset would fill the memory; the rows hold all that is learned.
+            found.frames.append(replace(frame, instances=(), gaze=(), objects={}))
             found.rows.append(rows)
     return found
 

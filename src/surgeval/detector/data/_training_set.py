@@ -17,9 +17,10 @@ import numpy as np
 
 from surgeval.arrays import Bools, Floats, Image, Ints, Singles
 from surgeval.detector.data._augment import PLAIN, Augment, Sampling, Tile, compose, draw
-from surgeval.detector.data._labels import Rows, head_labels
-from surgeval.detector.data._pictures import CACHE_BYTES, Pictures, Read, decode_all, frame_pictures, read_frame
+from surgeval.detector.data._labels import Rows, head_labels, memberships
+from surgeval.detector.data._pictures import CACHE_BYTES, Pictures, Read, decode_all, frame_pictures
 from surgeval.detector.data._problems import Problems
+from surgeval.detector.data._reading import FrameReader
 from surgeval.detector.data._sampling import repeat_factors
 from surgeval.detector.data._source import read_labels
 from surgeval.detector.geometry import Fit
@@ -90,15 +91,26 @@ class TrainingSet:
     ) -> TrainingSet:
         """Read the labels and, once, every image of a dataset (or of frames with ids of `classes.space`).
 
-        Frames without labels are left out; frames that were labelled and show nothing are kept, as background. Class
-        names decide where the dataset's label space is another than the detector's. `fill` is the grey of the padding:
-        black where ProstaTD's labels are used, whose frames come padded in black, else 114. `cache_bytes` of scaled
-        pictures stay in memory. More than `tolerance` unreadable frames, or no box at all, is an error.
+        Kept: labelled frames, those that show nothing as background. Boxes are cut at the frame's edge; instances of
+        one instrument on the same box become one box with several classes; outlines give boxes where there are none.
+
+        Left out and counted in `problems`: frames without labels, frames with an instrument that has no box, frames
+        whose image is missing, broken or of another size than the labels say; boxes without area, boxes of a triplet or
+        instrument that the detector does not know (found by name where the label spaces differ). What the dataset's
+        reader says is counted beside it.
+
+        Refused: more than `tolerance` labels or images that cannot be read, and data without a single box.
+
+        `fill` is the grey of the padding: by default black for ProstaTD's labels, whose frames come padded in black,
+        else 114. Scaled pictures stay in memory up to `cache_bytes`. `read` gives a frame's pixels (its labels taken
+        off), by default those of its image or video file.
         """
+        if fill is not None and not 0 <= fill <= 255:
+            raise BadInput(f"fill: found {fill}, expected 0 to 255")
         check_size(image_size)
         found = read_labels(source, classes, videos)
         fits = [Fit.of(frame.height, frame.width, image_size) for frame in found.frames]
-        pictures = frame_pictures(found.frames, fits, read or read_frame)
+        pictures = frame_pictures(found.frames, fits, read or FrameReader())
         broken = set()
         for number, error in decode_all(pictures, fits, cache_bytes, workers):
             found.left_out(number, error)
@@ -120,10 +132,7 @@ class TrainingSet:
         )
         if not len(data.boxes):
             found.refuse_boxless(len(good), classes)
-        for name, count in zip(classes.heads[classes.main], data.counts, strict=True):
-            if not count:
-                found.tally.add("class-absent", name)
-        return replace(data, problems=found.tally.problems())
+        return replace(data, problems=found.tally.problems())._with_absent_classes()
 
     def __len__(self) -> int:
         return len(self.names)
@@ -145,7 +154,7 @@ class TrainingSet:
     @cached_property
     def labels_per_box(self) -> int:
         """The most classes that one head marks on one box."""
-        marks = head_labels(self.main, self.classes).values()
+        marks = head_labels(self.main, self._heads).values()
         return max((int(rows.sum(axis=1).max(initial=1)) for rows in marks), default=1)
 
     @cached_property
@@ -163,11 +172,14 @@ class TrainingSet:
         return f"{self.videos[index]}/{self.names[index]}"
 
     def subset(self, indices: Sequence[int] | Ints) -> TrainingSet:
-        """Some of the frames, in this order, with the same pictures in memory."""
+        """Some of the frames, in this order, with the same pictures in memory.
+
+        Its `problems` are those of the whole, but for the classes that have no box here.
+        """
         chosen = np.asarray(indices, dtype=np.int64)
         rows = [np.arange(self.offsets[k], self.offsets[k + 1]) for k in chosen]
         picked = np.concatenate([np.zeros(0, np.int64), *rows])
-        return replace(
+        part = replace(
             self,
             videos=tuple(self.videos[k] for k in chosen),
             names=tuple(self.names[k] for k in chosen),
@@ -177,6 +189,12 @@ class TrainingSet:
             main=self.main[picked],
             numbers=self.numbers[chosen],
         )
+        return part._with_absent_classes()
+
+    def _with_absent_classes(self) -> TrainingSet:
+        names = zip(self.classes.heads[self.classes.main], self.counts, strict=True)
+        absent = [name for name, count in names if not count]
+        return replace(self, problems=self.problems.having("class-absent", absent))
 
     def of_videos(self, videos: Iterable[str]) -> TrainingSet:
         """The frames of some videos: a fold, without reading anything again."""
@@ -195,12 +213,11 @@ class TrainingSet:
             chosen += np.minimum(places, len(self) - 1).tolist()
         tiles = [self._tile(number) for number in chosen]
         image, boxes, main = compose(tiles, drawn, augment, self.image_size, self.fill)
-        return Sample(image, boxes, head_labels(main, self.classes))
+        return Sample(image, boxes, head_labels(main, self._heads))
 
     def _tile(self, index: int) -> Tile:
         fit, rows = self.fits[index], slice(self.offsets[index], self.offsets[index + 1])
-        corner = np.array([fit.left, fit.top] * 2, dtype=np.float32)
-        return Tile(self.pictures[int(self.numbers[index])], self.boxes[rows] - corner, self.main[rows],
+        return Tile(self.pictures[int(self.numbers[index])], self._tile_boxes[rows], self.main[rows],
                     (fit.left, fit.top))  # fmt: skip
 
     def _places(self, sampling: Sampling, threshold: float) -> Floats:
@@ -210,6 +227,16 @@ class TrainingSet:
             factors = np.cumsum(repeat_factors(self.present, sampling, threshold=threshold))
             self._cumulated[key] = factors / factors[-1]
         return self._cumulated[key]
+
+    @cached_property
+    def _tile_boxes(self) -> Singles:
+        """Boxes in pixels of the scaled frame, before it is padded."""
+        corners = np.array([(fit.left, fit.top) * 2 for fit in self.fits], dtype=np.float32).reshape(-1, 4)
+        return self.boxes - np.repeat(corners, np.diff(self.offsets), axis=0)
+
+    @cached_property
+    def _heads(self) -> dict[str, Bools | None]:
+        return memberships(self.classes)
 
     @cached_property
     def _cumulated(self) -> dict[tuple[str, float], Floats]:
