@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from surgeval.detector.assign import RULES, Assignment, assign  # noqa: E402
+from surgeval.detector.assign import RULES, Assignment, assign
 
 
 def _cases(folder: Path) -> list[dict[str, Any]]:
@@ -30,7 +29,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("scene", cases, ids=[case["case"] for case in cases])
 
 
-def _assigned(scene: dict[str, Any], rule: str, dtype: Any, *, whole: bool) -> Assignment:
+def _assigned(scene: dict[str, Any], rule: str, dtype: Any, *, fixed_shapes: bool) -> Assignment:
     def values(name: str) -> Any:
         return torch.tensor(scene[name], dtype=torch.float32).to(dtype)
 
@@ -38,22 +37,17 @@ def _assigned(scene: dict[str, Any], rule: str, dtype: Any, *, whole: bool) -> A
     boxes = values("gt_boxes").reshape(-1, 4)
     mask = torch.tensor(scene["gt_mask"]).bool()
     batch = (values("scores")[None], values("boxes")[None], values("points"), boxes[None], labels[None], mask[None])
-    if whole:
-        from surgeval.detector import assign as module  # the way of the device, on the CPU
-
-        scores, predicted, points, truth, marks, rows = batch
-        return module._whole(
-            module._Scene(scores, predicted, points, truth, marks, rows & marks.any(-1), 1, False), RULES[rule]
-        )
-    return assign(*batch, RULES[rule])
+    return assign(*batch, RULES[rule], fixed_shapes=fixed_shapes)
 
 
-@pytest.mark.parametrize("whole", [False, True], ids=["by-image", "whole-batch"])
+@pytest.mark.parametrize("fixed_shapes", [False, True], ids=["as-on-the-cpu", "as-on-the-device"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("rule", ["paper", "ultralytics"])
-def test_a_scene_is_assigned_as_the_reference_does(scene: dict[str, Any], rule: str, dtype: str, whole: bool) -> None:
+def test_a_scene_is_assigned_as_the_reference_does(
+    scene: dict[str, Any], rule: str, dtype: str, fixed_shapes: bool
+) -> None:
     expected = scene[rule]
-    found = _assigned(scene, rule, getattr(torch, dtype), whole=whole)
+    found = _assigned(scene, rule, getattr(torch, dtype), fixed_shapes=fixed_shapes)
     positive = (found.owner[0] >= 0).nonzero()[:, 0]
     assert positive.tolist() == expected["fg"]
     assert found.owner[0, positive].tolist() == expected["owner"]
@@ -66,7 +60,7 @@ def test_a_scene_is_assigned_as_the_reference_does(scene: dict[str, Any], rule: 
 
 @pytest.mark.parametrize("rule", ["paper", "ultralytics"])
 def test_the_list_of_positives_says_the_same_as_the_owners(scene: dict[str, Any], rule: str) -> None:
-    found = _assigned(scene, rule, torch.float32, whole=False)
+    found = _assigned(scene, rule, torch.float32, fixed_shapes=False)
     point, row = found.point[0][found.kept[0]], found.row[0][found.kept[0]]
     assert sorted(point.tolist()) == scene[rule]["fg"]
     assert torch.equal(found.owner[0, point], row)

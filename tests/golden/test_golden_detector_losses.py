@@ -9,12 +9,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from surgeval.detector.assign import RULES, Assignment, Truth  # noqa: E402
-from surgeval.detector.geometry import ciou, iou  # noqa: E402
-from surgeval.detector.losses import LossSettings, box_losses, dfl, teacher_loss  # noqa: E402
+from surgeval.detector.assign import RULES, Assignment, Truth
+from surgeval.detector.geometry import ciou, iou
+from surgeval.detector.losses import LossSettings, box_losses, dfl, teacher_loss
 
 KINDS = ("ciou", "dfl", "bbox", "detection")
 

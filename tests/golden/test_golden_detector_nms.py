@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from surgeval.detector.nms import nms  # noqa: E402
+from surgeval.detector.nms import nms
 
 
 def _cases(folder: Path) -> list[tuple[dict[str, Any], dict[str, Any]]]:

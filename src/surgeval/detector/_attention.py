@@ -29,7 +29,8 @@ class AreaAttention(nn.Module):
         if channels % HEAD_CHANNELS:
             raise BadInput(f"area attention: found {channels} channels, expected a multiple of {HEAD_CHANNELS}")
         self.areas = areas
-        # The queries of all heads come first, then all keys, then all values: so the values are a plain slice.
+        # The queries of all heads come first, then all keys, then all values: so the values are a plain slice. Weights
+        # from elsewhere that keep the three of a head together would need their rows in this order.
         self.qkv = Cbs(channels, 3 * channels, 1, active=False)
         self.position = Cbs(channels, channels, 7, groups=channels, active=False)
         self.project = Cbs(channels, channels, 1, active=False)
@@ -38,8 +39,9 @@ class AreaAttention(nn.Module):
         batch, channels, height, width = x.shape
         heads, run = channels // HEAD_CHANNELS, height * width // self.areas
         qkv = self.qkv(x)
-        rows = qkv.flatten(2).transpose(1, 2).reshape(batch * self.areas, run, 3, heads, HEAD_CHANNELS)
+        # The fast kernels want the channels of a position side by side; channels-last pictures have them so already.
+        rows = qkv.flatten(2).transpose(1, 2).contiguous().view(batch * self.areas, run, 3, heads, HEAD_CHANNELS)
         query, key, value = rows.permute(2, 0, 3, 1, 4).unbind(0)
         seen = F.scaled_dot_product_attention(query, key, value)
         seen = seen.transpose(1, 2).reshape(batch, height, width, channels).permute(0, 3, 1, 2)
-        return self.project(seen + self.position(qkv[:, 2 * channels :]))
+        return self.project(self.position(qkv[:, 2 * channels :]) + seen)  # the first operand gives the memory format

@@ -82,7 +82,12 @@ def save_detector(
 
 
 def load_detector(path: Path) -> Loaded:
-    """Read what `save_detector` wrote; any other file is refused in one sentence, before its tensors get memory."""
+    """Read what `save_detector` wrote; any other file is refused in one sentence, before its tensors get memory.
+
+    >>> load_detector(Path("best.pt"))
+    Traceback (most recent call last):
+    surgeval.errors.DataError: best.pt: found no such file, expected a TDnet detector written by surgeval
+    """
     with StateFile(path, expected=_EXPECTED, limit=_LIMIT) as file:
         size, image_size, aux, extra = _read_metadata(file)
         classes = Classes.from_json(file.metadata.get("classes"), path)

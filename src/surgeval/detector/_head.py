@@ -107,7 +107,7 @@ class Head(nn.Module):
         )
 
     def start_biases(self) -> None:
-        """Every distance starts short; every class as rare as five objects in a picture of 640 pixels make it."""
+        """Every bin of a distance alike; every class as rare as five objects in a picture of 640 pixels make it."""
         for branch in self.box:
             nn.init.constant_(branch[-1].bias, 1.0)
         for name, stack in self.stacks.items():
@@ -118,15 +118,15 @@ class Head(nn.Module):
         """Cell centres and strides for feature maps of these sizes: made once per size and device."""
         device = levels[0].device
         sizes = tuple((int(level.shape[-2]), int(level.shape[-1])) for level in levels)
-        if torch.compiler.is_compiling() or device.type == "meta" or _captured(device):
+        if _traced() or device.type == "meta" or _captured(device):
             return make_grid(sizes, device)  # a tensor made while tracing is none that can be used afterwards
-        key = (sizes, device)
-        if key not in self._grids:
+        grid = self._grids.get((sizes, device))
+        if grid is None:
             if len(self._grids) >= _KEPT_GRIDS:
                 self._grids.clear()
             with torch.inference_mode(False):  # made during inference, it is used in training too
-                self._grids[key] = make_grid(sizes, device)
-        return self._grids[key]
+                grid = self._grids[sizes, device] = make_grid(sizes, device)
+        return grid
 
 
 def make_grid(sizes: Sequence[tuple[int, int]], device: torch.device | str) -> tuple[Tensor, Tensor]:
@@ -137,8 +137,12 @@ def make_grid(sizes: Sequence[tuple[int, int]], device: torch.device | str) -> t
         x = (torch.arange(width, dtype=torch.float32, device=device) + 0.5) * stride
         cells = torch.stack((x.expand(height, width), y[:, None].expand(height, width)), -1)
         points.append(cells.reshape(-1, 2))
-        strides.append(torch.full((height * width,), float(stride), device=device))
+        strides.append(torch.full((height * width,), float(stride), dtype=torch.float32, device=device))
     return torch.cat(points), torch.cat(strides)
+
+
+def _traced() -> bool:
+    return bool(torch.compiler.is_compiling() or torch.jit.is_tracing())
 
 
 def _captured(device: torch.device) -> bool:

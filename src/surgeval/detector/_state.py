@@ -25,7 +25,7 @@ from surgeval.files import BrokenJson, NotRegular, atomic_file, open_regular, pa
 __all__ = ["StateFile", "Stored", "load_state", "save_state"]
 
 KEY = "surgeval"  # of our JSON among the strings that the format allows in its header
-LIMIT = 8 << 30  # bytes of a file: the largest network with its optimiser and average has 0.4 GB
+LIMIT = 4 << 30  # bytes of a file: the largest network with its optimiser and average has 0.5 GB
 _HEADER_LIMIT = 16 << 20
 _MOST_AXES = 8
 _MOST_NUMBERS = 1 << 48  # of a tensor, an axis of no length counted as one: beyond it torch computes no strides
@@ -55,7 +55,7 @@ def save_state(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str,
     ({'step': tensor([7])}, {'epoch': 3})
     """
     try:
-        text = json.dumps(dict(metadata), allow_nan=False, ensure_ascii=False)
+        text = json.dumps(dict(metadata), allow_nan=False)
     except (TypeError, ValueError) as error:
         raise BadInput(f"{path}: metadata: found what JSON cannot hold ({error}), expected plain values") from None
     header: dict[str, Any] = {"__metadata__": {"format": "pt", KEY: text}}
@@ -78,7 +78,12 @@ def save_state(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str,
 
 
 def load_state(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The tensors as they were stored, on the CPU, and the metadata; a file that is anything else is a `DataError`."""
+    """The tensors as they were stored, on the CPU, and the metadata; a file that is anything else is a `DataError`.
+
+    >>> load_state(Path("last.pt"))
+    Traceback (most recent call last):
+    surgeval.errors.DataError: last.pt: found no such file, expected a safetensors file of surgeval
+    """
     with StateFile(path) as state:
         return state.tensors(), state.metadata
 
@@ -143,10 +148,10 @@ class StateFile:
         start = self._file.read(8)
         if len(start) < 8:
             raise self.refusal(f"{len(start)} bytes")
-        if start.startswith(b"PK") or start[:1] == b"\x80":
-            raise self.refusal("a pickle or an archive, which may run code when it is opened")
         length = struct.unpack("<Q", start)[0]
         if length > min(size - 8, _HEADER_LIMIT):
+            if start.startswith((b"PK", b"\x80")):
+                raise self.refusal("a pickle or an archive, which may run code when it is opened")
             limit = f"at most {min(size - 8, _HEADER_LIMIT)} in a file of {size}"
             raise self.refusal(f"a header of {length} bytes", f"{limit} bytes ({self.expected})")
         try:
@@ -163,7 +168,7 @@ class StateFile:
         if not isinstance(text, str):
             raise self.refusal(f"no {KEY!r} among its metadata")
         try:
-            metadata = parse_json(text, _distinct, finite=True)
+            metadata = parse_json(text, _distinct, finite=True, names=True)
         except BrokenJson as error:
             raise self.refusal(f"text that cannot be read ({error})", "a JSON object", field="metadata") from None
         if not isinstance(metadata, dict):

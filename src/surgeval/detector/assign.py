@@ -8,18 +8,18 @@ mask, not as a dense array over all points.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Literal
+from typing import Literal, Protocol
 
 import torch
-from torch.nn import functional
 
-from surgeval.detector.geometry import ciou_matrix, iou_matrix, wide
+from surgeval.detector._truth import Truth, most_marks
+from surgeval.detector.geometry import ciou_matrix, decode, iou_matrix, wide
 from surgeval.errors import BadInput
 
-__all__ = ["RULES", "Assignment", "Rule", "Truth", "assign"]
+__all__ = ["RULES", "Assignment", "Output", "Rule", "Truth", "assign", "assign_output"]
 
 _BLOCK = 1 << 25  # boxes x points looked at together: 128 MB per float32 array
 
@@ -53,70 +53,6 @@ RULES: Mapping[str, Rule] = {
 
 
 @dataclass
-class Truth:
-    """The labelled boxes of a batch, padded to the same number of rows; `mask` says which rows are boxes.
-
-    `labels` are multi-hot per head (several triplets on one box: several marks in its row). A row without a mark in the
-    main head gets no positives; without one in another head it does not train that head.
-    `labels_per_box` bounds the marks in a row; it is counted here while the labels are still on the CPU.
-    """
-
-    boxes: torch.Tensor
-    labels: dict[str, torch.Tensor]
-    mask: torch.Tensor
-    labels_per_box: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.labels_per_box is None and all(marks.device.type == "cpu" for marks in self.labels.values()):
-            self.labels_per_box = max((_most_marks(marks) for marks in self.labels.values()), default=0)
-
-    @classmethod
-    def of(
-        cls,
-        boxes: Sequence[torch.Tensor],
-        labels: Sequence[Mapping[str, torch.Tensor]],
-        *,
-        rows: int | None = None,
-        labels_per_box: int | None = None,
-    ) -> Truth:
-        """The truth of images with boxes (n, 4) and labels (n, classes) each; `rows` fixes the padded number.
-
-        >>> one = {"i": torch.tensor([[True, False]])}
-        >>> truth = Truth.of([torch.ones(1, 4), torch.ones(0, 4)], [one, {"i": torch.zeros(0, 2, dtype=torch.bool)}])
-        >>> truth.mask.tolist(), truth.labels["i"].shape, truth.labels_per_box
-        ([[True], [False]], torch.Size([2, 1, 2]), 1)
-        """
-        counts = [len(image) for image in boxes]
-        rows = max(counts, default=0) if rows is None else rows
-        if max(counts, default=0) > rows:
-            raise BadInput(f"batch of labelled boxes: found {max(counts)} boxes in an image, expected at most {rows}")
-        padded = [
-            functional.pad(wide(image).reshape(-1, 4), (0, 0, 0, rows - n))
-            for image, n in zip(boxes, counts, strict=True)
-        ]
-        marks = {
-            head: torch.stack(
-                [
-                    functional.pad(image[head].bool(), (0, 0, 0, rows - n))
-                    for image, n in zip(labels, counts, strict=True)
-                ]
-            )
-            for head in (labels[0] if labels else ())
-        }
-        mask = torch.arange(rows)[None] < torch.tensor(counts, dtype=torch.long)[:, None]
-        return cls(torch.stack(padded) if padded else torch.zeros(0, rows, 4), marks, mask, labels_per_box)
-
-    def to(self, device: torch.device | str, *, non_blocking: bool = False) -> Truth:
-        """The same on another device."""
-
-        def moved(values: torch.Tensor) -> torch.Tensor:
-            return values.to(device, non_blocking=non_blocking)
-
-        labels = {head: moved(marks) for head, marks in self.labels.items()}
-        return Truth(moved(self.boxes), labels, moved(self.mask), self.labels_per_box)
-
-
-@dataclass
 class Assignment:
     """Who owns which point: `owner` (B, A) is the row of the truth, -1 background.
 
@@ -139,6 +75,8 @@ class Assignment:
     def target(self) -> torch.Tensor:
         """Soft targets (B, A, C): t at every class of the owner."""
         images, points = self.owner.shape
+        if not self.labels.shape[1]:
+            return self.weight.new_zeros(images, points, self.labels.shape[-1])
         weights = self.weight.new_zeros(images, points).scatter_reduce(1, self.point, self.weight, "amax")
         return weights[..., None] * gather_rows(self.labels, self.owner.clamp(min=0))
 
@@ -152,34 +90,24 @@ def gather_rows(table: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
     return table.gather(1, rows[..., None].expand(-1, -1, table.shape[-1]))
 
 
-@dataclass(frozen=True)
-class _Scene:
-    """What an assignment hangs on, for a batch or a part of it."""
+class Output(Protocol):
+    """What a detection head says: `HeadOutput` of the network."""
 
-    scores: torch.Tensor
-    boxes: torch.Tensor
-    points: torch.Tensor
-    truth_boxes: torch.Tensor
-    labels: torch.Tensor
-    mask: torch.Tensor
-    labels_per_box: int
-    logits: bool
+    @property
+    def box(self) -> torch.Tensor:
+        """Logits (B, A, 4 sides x bins)."""
 
-    def images(self, start: int, stop: int) -> _Scene:
-        """Some of the images."""
-        part = slice(start, stop)
-        return replace(
-            self, scores=self.scores[part], boxes=self.boxes[part], truth_boxes=self.truth_boxes[part],
-            labels=self.labels[part], mask=self.mask[part],
-        )  # fmt: skip
+    @property
+    def logits(self) -> dict[str, torch.Tensor]:
+        """Logits (B, A, classes) by head."""
 
-    def image(self, image: int, rows: torch.Tensor, points: torch.Tensor) -> _Scene:
-        """Some of the rows and points of one image."""
-        return replace(
-            self, scores=self.scores[image, points][None], boxes=self.boxes[image, points][None],
-            points=self.points[points], truth_boxes=self.truth_boxes[image, rows][None],
-            labels=self.labels[image, rows][None], mask=self.mask[image, rows][None],
-        )  # fmt: skip
+    @property
+    def points(self) -> torch.Tensor:
+        """Cell centres (A, 2) in pixels."""
+
+    @property
+    def strides(self) -> torch.Tensor:
+        """Strides (A,)."""
 
 
 def assign(
@@ -191,13 +119,11 @@ def assign(
     truth_mask: torch.Tensor,
     rule: Rule = RULES["paper"],
     *,
-    labels_per_box: int | None = None,
-    logits: bool = False,
+    fixed_shapes: bool | None = None,
 ) -> Assignment:
     """Assign points to boxes by the scores (B, A, C) and boxes (B, A, 4) predicted there; no gradient flows through it.
 
-    With `logits` the scores are taken before the sigmoid. `labels_per_box` bounds the classes of a box where known;
-    else it is counted, for which the host waits.
+    `fixed_shapes` is the device's way, padded rows and all; the CPU's way leaves out what cannot matter.
 
     >>> points = torch.tensor([[4.0, 4.0], [12.0, 4.0]])
     >>> boxes = torch.tensor([[[0.0, 0, 8, 8], [8.0, 0, 16, 8]]])
@@ -206,11 +132,77 @@ def assign(
     >>> found.owner.tolist(), found.target.tolist()
     ([[0, -1]], [[[1.0], [0.0]]])
     """
+    labels = truth_labels.bool()
+    mask = truth_mask.bool() & labels.any(-1)
+    return _assigned(
+        _Scene(scores, boxes, points, None, truth_boxes, labels, mask, most_marks(labels)), rule, fixed_shapes
+    )
+
+
+def assign_output(
+    output: Output, truth: Truth, main: str, rule: Rule = RULES["paper"], *, fixed_shapes: bool | None = None
+) -> Assignment:
+    """Assign by what a head says: sigmoid of the main head's logits, boxes decoded where they are needed.
+
+    On the device the host waits only if the truth's `labels_per_box` is unknown.
+
+    >>> from types import SimpleNamespace
+    >>> output = SimpleNamespace(box=torch.zeros(1, 1, 64), logits={"i": torch.zeros(1, 1, 1)},
+    ...                          points=torch.tensor([[64.0, 64.0]]), strides=torch.tensor([8.0]))
+    >>> truth = Truth.of([torch.tensor([[4.0, 4, 124, 124]])], [{"i": torch.ones(1, 1)}])
+    >>> assign_output(output, truth, "i").owner.tolist()
+    [[0]]
+    """
+    labels = truth.labels[main].bool()
+    most = most_marks(labels) if truth.labels_per_box is None else truth.labels_per_box
+    scene = _Scene(
+        output.logits[main], output.box, output.points, output.strides,
+        truth.boxes, labels, truth.mask.bool() & labels.any(-1), most,
+    )  # fmt: skip
+    return _assigned(scene, rule, fixed_shapes)
+
+
+@dataclass(frozen=True)
+class _Scene:
+    """What an assignment hangs on, for a batch or a part of it; with `strides` scores and boxes are logits."""
+
+    scores: torch.Tensor
+    boxes: torch.Tensor
+    points: torch.Tensor
+    strides: torch.Tensor | None
+    truth_boxes: torch.Tensor
+    labels: torch.Tensor
+    mask: torch.Tensor
+    labels_per_box: int
+
+    def images(self, start: int, stop: int) -> _Scene:
+        """Some of the images."""
+        part = slice(start, stop)
+        return replace(
+            self, scores=self.scores[part], boxes=self.boxes[part], truth_boxes=self.truth_boxes[part],
+            labels=self.labels[part], mask=self.mask[part],
+        )  # fmt: skip
+
+    def image(self, image: int, rows: torch.Tensor, points: torch.Tensor) -> _Scene:
+        """Some of the rows and points of one image, and the classes of these rows."""
+        labels = self.labels[image, rows]
+        classes = labels.any(0).nonzero()[:, 0]
+        return replace(
+            self, scores=self.scores[image, points[:, None], classes][None], boxes=self.boxes[image, points][None],
+            points=self.points[points], strides=None if self.strides is None else self.strides[points],
+            truth_boxes=self.truth_boxes[image, rows][None], labels=labels[None, :, classes],
+            mask=self.mask[image, rows][None],
+        )  # fmt: skip
+
+    def corners(self) -> torch.Tensor:
+        """The predicted boxes."""
+        return wide(self.boxes) if self.strides is None else decode(self.boxes, self.points, self.strides)
+
+
+def _assigned(scene: _Scene, rule: Rule, fixed_shapes: bool | None) -> Assignment:
     with torch.no_grad():
-        most = _most_marks(truth_labels) if labels_per_box is None else labels_per_box
-        labels = truth_labels.bool()
-        scene = _Scene(scores, boxes, points, truth_boxes, labels, truth_mask.bool() & labels.any(-1), most, logits)
-        return _by_image(scene, rule) if scores.device.type == "cpu" else _whole(scene, rule)
+        whole = scene.scores.device.type != "cpu" if fixed_shapes is None else fixed_shapes
+        return _whole(scene, rule) if whole else _by_image(scene, rule)
 
 
 def _whole(scene: _Scene, rule: Rule) -> Assignment:
@@ -255,7 +247,7 @@ def _nothing(scene: _Scene, rule: Rule) -> Assignment:
 def _alignment(scene: _Scene, rule: Rule) -> tuple[torch.Tensor, torch.Tensor]:
     """Alignment s and overlap of every box with every point (B, G, A), both 0 where the point is no candidate."""
     barred = ~(_candidates(scene.points, scene.truth_boxes, rule) & scene.mask[..., None])
-    boxes = wide(scene.boxes)
+    boxes = scene.corners()
     matrix = ciou_matrix if rule.overlap == "ciou" else iou_matrix
     overlap = matrix(scene.truth_boxes.to(boxes.dtype), boxes).clamp_(min=0).masked_fill_(barred, 0)
     score = _best_class(scene).to(overlap.dtype)
@@ -277,13 +269,14 @@ def _best_class(scene: _Scene) -> torch.Tensor:
     marked, classes = scene.labels.to(torch.uint8).topk(max(count, 1), -1)
     unmarked = (marked == 0)[:, None].expand(-1, scene.scores.shape[1], -1, -1)
     wanted = classes[:, None].expand(-1, scene.scores.shape[1], -1, -1)
-    nothing = -torch.inf if scene.logits else 0.0
+    logits = scene.strides is not None
+    nothing = -torch.inf if logits else 0.0
     columns = (
         wide(scene.scores.gather(2, wanted[..., k])).masked_fill(unmarked[..., k], nothing)
         for k in range(max(count, 1))
     )
     best = reduce(torch.maximum, columns).transpose(1, 2)
-    return best.sigmoid() if scene.logits else best
+    return best.sigmoid() if logits else best
 
 
 def _power(values: torch.Tensor, exponent: float) -> torch.Tensor:
@@ -336,7 +329,3 @@ def _soft_targets(
     largest_s = nothing.scatter_reduce(1, row, s, "amax").gather(1, row) + rule.damping
     largest_overlap = nothing.scatter_reduce(1, row, shared, "amax").gather(1, row)
     return (s / largest_s * largest_overlap).where(largest_s > 0, 0)
-
-
-def _most_marks(labels: torch.Tensor) -> int:
-    return int(labels.sum(-1).max()) if labels.numel() else 0

@@ -8,30 +8,18 @@ waiting for the device: BCE over all points is softplus(z) everywhere less t * z
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any
 
 import torch
 from torch.nn import functional
 
-from surgeval.detector.assign import RULES, Assignment, Rule, Truth, assign, gather_rows
+from surgeval.detector.assign import RULES, Assignment, Output, Rule, Truth, assign_output, gather_rows
 from surgeval.detector.geometry import ciou, decode, wide
 from surgeval.errors import BadInput
 
-__all__ = ["LossSettings", "Losses", "assign_output", "dfl", "student_loss", "teacher_loss"]
-
-
-class Output(Protocol):
-    """What a detection head says: `HeadOutput` of the network."""
-
-    @property
-    def box(self) -> torch.Tensor: ...
-    @property
-    def logits(self) -> dict[str, torch.Tensor]: ...
-    @property
-    def points(self) -> torch.Tensor: ...
-    @property
-    def strides(self) -> torch.Tensor: ...
+__all__ = ["LossSettings", "Losses", "box_losses", "dfl", "student_loss", "teacher_loss"]
 
 
 @dataclass(frozen=True)
@@ -76,7 +64,7 @@ def teacher_loss(output: Output, truth: Truth, main: str, settings: LossSettings
     (0.6931, 0)
     """
     settings = settings or LossSettings()
-    with torch.autocast(output.box.device.type, enabled=False):
+    with _full_precision(output.box.device.type):
         found = assign_output(output, truth, main, settings.rule)
         kept = found.kept.to(found.weight.dtype)
         target = kept if settings.hard else found.weight
@@ -123,7 +111,7 @@ def student_loss(
     if not 0 <= fusion <= 1:
         raise BadInput(f"distillation: fusion: found {fusion}, expected 0 to 1")
     settings = settings or LossSettings()
-    with torch.autocast(student.box.device.type, enabled=False):
+    with _full_precision(student.box.device.type):
         found = assign_output(teacher, truth, main, settings.rule)
         parts = {}
         for head, logits in student.logits.items():
@@ -137,14 +125,9 @@ def student_loss(
         return Losses(torch.stack(list(parts.values())).sum(), parts, found.kept.sum())
 
 
-def assign_output(output: Output, truth: Truth, main: str, rule: Rule) -> Assignment:
-    """The assignment of a head's output by its main head; no gradient flows through it."""
-    with torch.no_grad():
-        boxes = decode(output.box, output.points, output.strides)
-    return assign(
-        output.logits[main], boxes, output.points, truth.boxes, truth.labels[main], truth.mask, rule,
-        labels_per_box=truth.labels_per_box, logits=True,
-    )  # fmt: skip
+def _full_precision(device: str) -> Any:
+    """Autocast switched off, where the device has it."""
+    return torch.autocast(device, enabled=False) if torch.amp.is_autocast_available(device) else nullcontext()
 
 
 def dfl(logits: torch.Tensor, distances: torch.Tensor) -> torch.Tensor:
@@ -181,11 +164,35 @@ def _everywhere(logits: torch.Tensor, truth: Truth, head: str, found: Assignment
 
     Positives whose box has no label in this head are left out.
     """
-    labels = gather_rows(truth.labels[head], found.row)
-    at = wide(gather_rows(logits, found.point))
-    unknown = (found.kept & ~labels.any(-1)).to(at.dtype)
-    gained = (at * labels.to(at.dtype)).sum(-1) * target
-    return functional.softplus(wide(logits)).sum() - gained.sum() - (functional.softplus(at).sum(-1) * unknown).sum()
+    labels = gather_rows(truth.labels[head], found.row).bool()
+    unknown = found.kept & ~labels.any(-1)
+    return _DenseEntropy.apply(logits, found.point, labels * target[..., None], unknown.to(target.dtype)[..., None])
+
+
+class _DenseEntropy(torch.autograd.Function):
+    """Sum of softplus(z) over all points, less `gain` * z and `unknown` * softplus(z) at the listed ones.
+
+    Its own gradient, because the automatic one fills a dense array for every list taken out of another.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, logits: torch.Tensor, point: torch.Tensor, gain: torch.Tensor, unknown: torch.Tensor
+    ) -> torch.Tensor:
+        ctx.save_for_backward(logits, point, gain, unknown)
+        at = wide(gather_rows(logits, point))
+        # On the CPU image by image: what fits the cache is not written to memory and read again.
+        parts = logits.split(1 if logits.device.type == "cpu" else len(logits)) if len(logits) else (logits,)
+        everywhere = torch.stack([functional.softplus(wide(part)).sum() for part in parts]).sum()
+        return everywhere - (at * gain).sum() - (functional.softplus(at) * unknown).sum()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None, None, None]:
+        logits, point, gain, unknown = ctx.saved_tensors
+        slope = wide(logits).sigmoid()
+        place = point[..., None].expand_as(gain)
+        less = gain + slope.gather(1, place) * unknown
+        return slope.scatter_add_(1, place, -less).mul_(gradient).to(logits.dtype), None, None, None
 
 
 def _on_positives(logits: torch.Tensor, truth: Truth, head: str, found: Assignment) -> torch.Tensor:

@@ -1,8 +1,7 @@
 """From what a network says at every grid point to the boxes it reports: confidence cut and non-maximum suppression.
 
-Candidates of all images are sorted by falling score and looked at block by block: a block is compared with the boxes
-kept so far and with itself, and the search ends when every image has its boxes. Ties go to the lower index; a box is
-dropped only if its overlap is above the threshold.
+Candidates of all images are sorted together by falling score; the search ends when every image has its boxes. Ties go
+to the lower index; a box is dropped only if its overlap is above the threshold.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from typing import Any, Literal
 import numpy.typing as npt
 import torch
 
+from surgeval.detector._suppress import suppress
 from surgeval.detector.assign import gather_rows
 from surgeval.detector.geometry import wide
 from surgeval.errors import BadInput
@@ -76,9 +76,9 @@ def nms(boxes: torch.Tensor, scores: torch.Tensor, classes: torch.Tensor | None 
     tensor([1, 2])
     """
     order = scores.sort(descending=True, stable=True).indices
-    groups = None if classes is None else classes[order][None]
-    valid = torch.ones(1, len(order), dtype=torch.bool, device=boxes.device)
-    kept, count = _suppress(wide(boxes.reshape(-1, 4)[order])[None], groups, valid, iou, len(order))
+    groups = (torch.zeros_like(order) if classes is None else classes[order])[None]
+    corners = wide(boxes.reshape(-1, 4)[order])[None]
+    kept, count = suppress(corners, groups, torch.ones_like(groups, dtype=torch.bool), iou=iou, most=len(order))
     return order[kept[0, : int(count[0])]]
 
 
@@ -104,12 +104,13 @@ def select(
         best = None
         if not settings.multi_label:
             scores, best = scores.max(-1, keepdim=True)
-        places, values, valid = _candidates(scores, boxes.isfinite().all(-1), settings)
+        places, values, valid = _candidates(scores, settings)
         point = places // scores.shape[-1]
         kind = places % classes if best is None else best[..., 0].gather(1, point)
         corners = wide(gather_rows(boxes, point))
+        valid &= corners.isfinite().all(-1)  # a broken network must not report boxes that are no numbers
         groups = _groups(kind, parts, settings, classes)
-        kept, count = _suppress(corners, groups, valid, settings.iou, settings.most)
+        kept, count = suppress(corners, groups, valid, iou=settings.iou, most=settings.most)
         point, kind, values = (column.gather(1, kept) for column in (point, kind, values))
         corners = gather_rows(corners, kept)
         heads = {head: gather_rows(of, point) for head, of in probabilities.items()}
@@ -119,40 +120,34 @@ def select(
     ]
 
 
-def _candidates(
-    scores: torch.Tensor, usable: torch.Tensor, settings: Selecting
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Places (point x class), scores and validity (B, M) of an image's candidates by falling score, padded."""
-    images = len(scores)
-    wanted = ((scores > settings.confidence) & usable[..., None]).flatten(1)
+def _candidates(scores: torch.Tensor, settings: Selecting) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Places (point x class), scores and validity (B, M) of the images' candidates by falling score, padded."""
     flat = scores.flatten(1)
-    counts = wanted.sum(1)
-    longest = int(counts.max()) if counts.numel() else 0
-    if longest > settings.candidates:
-        lowest = flat.where(wanted, -1).topk(settings.candidates).values[:, -1:]
-        wanted &= flat >= lowest
-        counts = wanted.sum(1)
-        longest = settings.candidates
-    image, place = wanted.nonzero(as_tuple=True)  # by image, then by place: a stable sort leaves ties in that order
+    image, place = (flat > settings.confidence).nonzero(as_tuple=True)
+    if len(image) > settings.candidates * len(flat):  # too many to sort: leave out those that cannot be among them
+        lowest = flat.topk(min(settings.candidates, flat.shape[1])).values[:, -1:]
+        image, place = ((flat > settings.confidence) & (flat >= lowest)).nonzero(as_tuple=True)
     value = flat[image, place]
-    order = value.sort(descending=True, stable=True).indices
+    order = value.sort(descending=True, stable=True).indices  # they come by image and place: ties keep that order
     order = order[image[order].sort(stable=True).indices]
     image, place, value = image[order], place[order], value[order]
-    rank = torch.arange(len(image), device=image.device) - (counts.cumsum(0) - counts)[image]
-    within = rank.clamp(max=longest)  # what is beyond the last column falls into one that is cut off
-    places = place.new_zeros(images, longest + 1)
-    values = value.new_zeros(images, longest + 1)
-    places[image, within], values[image, within] = place, value
-    valid = torch.arange(longest, device=image.device)[None] < counts[:, None]
+    starts = torch.searchsorted(image, torch.arange(len(flat) + 1, device=image.device))
+    counts = starts.diff().clamp_(max=settings.candidates)
+    longest = int(counts.max()) if len(flat) else 0
+    rank = torch.arange(len(image), device=image.device) - starts[image]
+    column = rank.clamp_(max=longest)  # what is too much falls into a column that is cut off
+    places, values = place.new_zeros(len(flat), longest + 1), value.new_zeros(len(flat), longest + 1)
+    places[image, column], values[image, column] = place, value
+    valid = torch.arange(longest, device=image.device) < counts[:, None]
     return places[:, :longest], values[:, :longest], valid
 
 
 def _groups(
     kind: torch.Tensor, parts: npt.NDArray[Any] | torch.Tensor | None, settings: Selecting, classes: int
-) -> torch.Tensor | None:
+) -> torch.Tensor:
     """What suppresses what: candidates of one number; a class whose instrument is not known is alone."""
     if settings.mode == "agnostic":
-        return None
+        return torch.zeros_like(kind)
     if settings.mode == "class":
         return kind
     if parts is None or len(parts) != classes:
@@ -161,67 +156,3 @@ def _groups(
     tools = torch.as_tensor(parts, device=kind.device)[:, 0].long()
     alone = -1 - torch.arange(classes, device=kind.device)
     return tools.where(tools >= 0, alone)[kind]
-
-
-def _suppress(
-    boxes: torch.Tensor, groups: torch.Tensor | None, valid: torch.Tensor, iou: float, most: int
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Positions (B, at most `most`) of the kept boxes (B, M, 4), sorted by score, and how many there are per image."""
-    images, length, _ = boxes.shape
-    most = min(most, length)
-    kept = torch.zeros(images, most + 1, dtype=torch.long, device=boxes.device)  # the last column takes the rejected
-    count = torch.zeros(images, dtype=torch.long, device=boxes.device)
-    size = 128 if boxes.device.type == "cpu" else 512
-    width = 0
-    for start in range(0, length, size):
-        block = slice(start, min(start + size, length))
-        alive = valid[:, block]
-        if width:
-            earlier = kept[:, :width]
-            hit = _clash(boxes, groups, earlier, block, iou)
-            hit &= (torch.arange(width, device=boxes.device) < count[:, None])[..., None]
-            alive = alive & ~hit.any(1)
-        alive = _settle(_clash(boxes, groups, block, block, iou).triu_(1), alive)
-        rank = count[:, None] + alive.cumsum(1) - 1
-        position = torch.arange(block.start, block.stop, device=boxes.device).expand_as(rank)
-        kept.scatter_(1, rank.where(alive, most).clamp_(max=most), position)
-        count = (count + alive.sum(1)).clamp_(max=most)
-        ended = (count >= most) | ~valid[:, -1 if block.stop == length else block.stop]
-        width, open_images = torch.stack((count.max(), (~ended).sum())).tolist()
-        if not open_images:
-            break
-    return kept[:, :most], count
-
-
-def _settle(clash: torch.Tensor, alive: torch.Tensor) -> torch.Tensor:
-    """Who stays in a block when each kept box drops those later ones it clashes with.
-
-    Starting from all alive, a pass settles at least one more box of every chain of clashes, and boxes once settled
-    stay so: when nothing changes any more, the result is that of going through them one by one.
-    """
-    now = alive
-    while True:
-        after = now
-        for _ in range(3):  # a few passes for each look at the result, for which the host waits
-            after, before = alive & ~(clash & after[..., None]).any(1), after
-        if torch.equal(after, before):
-            return after
-        now = after
-
-
-def _clash(
-    boxes: torch.Tensor, groups: torch.Tensor | None, first: slice | torch.Tensor, second: slice, iou: float
-) -> torch.Tensor:
-    """Whether boxes overlap by more than the threshold and are of one group: (B, n, m)."""
-    a = boxes[:, first] if isinstance(first, slice) else gather_rows(boxes, first)
-    b = boxes[:, second]
-    ax1, ay1, ax2, ay2 = a[:, :, None].unbind(-1)
-    bx1, by1, bx2, by2 = b[:, None].unbind(-1)
-    shared = (torch.minimum(ax2, bx2) - torch.maximum(ax1, bx1)).clamp_(min=0)
-    shared *= (torch.minimum(ay2, by2) - torch.maximum(ay1, by1)).clamp_(min=0)
-    union = ((ax2 - ax1) * (ay2 - ay1) + (bx2 - bx1) * (by2 - by1)).sub_(shared)
-    clash = shared > union.mul_(iou)
-    if groups is not None:
-        one = groups[:, first] if isinstance(first, slice) else groups.gather(1, first)
-        clash &= one[:, :, None] == groups[:, None, second]
-    return clash
