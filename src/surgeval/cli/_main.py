@@ -25,6 +25,7 @@ from surgeval.cli import (
     _questions,
     _rank,
     _report,
+    _weak,
 )
 from surgeval.console import EXTRA_PACKAGES, standard_streams
 from surgeval.errors import MissingExtra, SurgevalError, visible
@@ -48,13 +49,13 @@ app = typer.Typer(
 app.add_typer(_data.app, name="data")
 _data_phantom.register(_data.app)
 _frames.register(_data.app)
-for _part in (_demo, _protocols, _report, _explain, _compare, _rank, _questions, _models, _phantom):
+for _part in (_demo, _protocols, _report, _explain, _compare, _rank, _questions, _models, _phantom, _weak):
     _part.register(app)
 _detect.register(app, _models.app)
 _PANELS = {
     "Start here": ("demo",),
     "Data: what is in it, and is it sound?": ("data", "report"),
-    "A model: how good is it, and for the right reason?": ("run", "score", "explain", "detect"),
+    "A model: how good is it, and for the right reason?": ("run", "score", "explain", "detect", "weak-boxes"),
     "Several models: which is better, and how sure is that?": ("compare", "rank"),
     "Questions: write them, have them judged": ("questions",),
     "Tools": ("models", "phantom"),

@@ -17,9 +17,13 @@ if TYPE_CHECKING:
     from surgeval.detector._network import SIZES, TDNet, build_tdnet, student_of
     from surgeval.detector._state import load_state, save_state
     from surgeval.detector.assign import RULES, Assignment, Rule, Truth, assign_output
+    from surgeval.detector.data import TrainingSet
     from surgeval.detector.geometry import Fit, ciou, iou
+    from surgeval.detector.inference import detect_frames, open_detector
     from surgeval.detector.losses import Losses, LossSettings, student_loss, teacher_loss
     from surgeval.detector.nms import SELECTING, Found, Selecting, select
+    from surgeval.detector.rtdetr import rtdetr_settings, train_rtdetr
+    from surgeval.detector.training import Trained, TrainSettings, train_tdnet
 
 # The functions assign and nms are not here: their modules would shadow them.
 _HOMES = {
@@ -29,9 +33,13 @@ _HOMES = {
     "_network": ("SIZES", "TDNet", "build_tdnet", "student_of"),
     "_state": ("load_state", "save_state"),
     "assign": ("RULES", "Assignment", "Rule", "Truth", "assign_output"),
+    "data": ("TrainingSet",),
     "geometry": ("Fit", "ciou", "iou"),
+    "inference": ("detect_frames", "open_detector"),
     "losses": ("LossSettings", "Losses", "student_loss", "teacher_loss"),
     "nms": ("SELECTING", "Found", "Selecting", "select"),
+    "rtdetr": ("rtdetr_settings", "train_rtdetr"),
+    "training": ("TrainSettings", "Trained", "train_tdnet"),
 }
 
 __all__ = [
@@ -53,20 +61,28 @@ __all__ = [
     "Selecting",
     "TDNet",
     "Task",
+    "TrainSettings",
+    "Trained",
+    "TrainingSet",
     "Truth",
     "assign_output",
     "build_tdnet",
     "ciou",
     "decode",
+    "detect_frames",
     "iou",
     "load_detector",
     "load_state",
+    "open_detector",
+    "rtdetr_settings",
     "save_detector",
     "save_state",
     "select",
     "student_loss",
     "student_of",
     "teacher_loss",
+    "train_rtdetr",
+    "train_tdnet",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, _HOMES)
