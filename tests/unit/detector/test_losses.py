@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from tests.unit.detector.networks import pictures, small
 from tests.unit.detector.scenes import HEADS, scene
 from torch.nn import functional
 
@@ -238,3 +239,16 @@ def test_a_training_step_asks_a_device_for_no_content() -> None:
         ):
             loss.total.backward()
             assert loss.total.shape == ()
+
+
+def test_a_networks_output_teaches_every_part_of_it() -> None:
+    network = small().train()
+    output = network(pictures(2, 64, 64))
+    marks = {head: torch.ones(1, logits.shape[-1]) for head, logits in output.logits.items()}
+    truth = Truth.of([torch.tensor([[4.0, 4, 50, 60]])] * 2, [marks] * 2)
+    loss = teacher_loss(output, truth, "ivt")
+    assert int(loss.positives) > 0
+    loss.total.backward()
+    assert all(weight.grad is not None and weight.grad.isfinite().all() for weight in network.parameters())
+    untaught = [name for name, weight in network.head.named_parameters() if not weight.grad.any()]
+    assert all(".0." in name or ".2." in name or ".1." in name for name in untaught)  # a level without positives

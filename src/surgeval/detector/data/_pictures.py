@@ -20,25 +20,16 @@ from surgeval.errors import DataError
 from surgeval.progress import advance, start_phase
 from surgeval.records import Frame
 
-__all__ = ["CACHE_BYTES", "Pictures", "Read", "read_frame"]
+__all__ = ["CACHE_BYTES", "Pictures", "Read", "decode_all", "frame_pictures"]
 
 CACHE_BYTES = 4 << 30
 _RUN = 32  # frames that one thread reads in a row: neighbours in a video file are decoded from one key frame
 Read = Callable[[Frame], Image]
 
 
-def read_frame(frame: Frame) -> Image:
-    """The pixels of a frame, from its image file or its video."""
-    from surgeval.datasets import read_image  # late: readers need packages that a training machine can do without
-
-    if frame.image is None:
-        raise DataError(f"{frame.video}/{frame.name}", found="no image", expected="a frame with its pixels")
-    return read_image(frame.image)
-
-
 @dataclass
 class Pictures:
-    """Frames scaled to the input, without the letterbox's padding; `scaled` reads one, `kept` holds those in memory."""
+    """Frames scaled to the input, without the letterbox's padding; `read` reads one, `kept` holds those in memory."""
 
     read: Callable[[int], Image]
     kept: dict[int, Image] = field(default_factory=dict)

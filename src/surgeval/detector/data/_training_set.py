@@ -18,8 +18,9 @@ import numpy as np
 from surgeval.arrays import Bools, Floats, Image, Ints, Singles
 from surgeval.detector.data._augment import PLAIN, Augment, Sampling, Tile, compose, draw
 from surgeval.detector.data._labels import Rows, head_labels, memberships
-from surgeval.detector.data._pictures import CACHE_BYTES, Pictures, Read, decode_all, frame_pictures, read_frame
+from surgeval.detector.data._pictures import CACHE_BYTES, Pictures, Read, decode_all, frame_pictures
 from surgeval.detector.data._problems import Problems
+from surgeval.detector.data._reading import FrameReader
 from surgeval.detector.data._sampling import repeat_factors
 from surgeval.detector.data._source import read_labels
 from surgeval.detector.geometry import Fit
@@ -109,7 +110,7 @@ class TrainingSet:
         check_size(image_size)
         found = read_labels(source, classes, videos)
         fits = [Fit.of(frame.height, frame.width, image_size) for frame in found.frames]
-        pictures = frame_pictures(found.frames, fits, read or read_frame)
+        pictures = frame_pictures(found.frames, fits, read or FrameReader())
         broken = set()
         for number, error in decode_all(pictures, fits, cache_bytes, workers):
             found.left_out(number, error)

@@ -45,8 +45,9 @@ class Compute:
 
     def images(self, pixels: torch.Tensor) -> torch.Tensor:
         """Bytes to numbers from 0 to 1; on a GPU with the channels last, as its convolutions like them."""
-        images: torch.Tensor = pixels.to(torch.float32).div_(255)
-        return images.contiguous(memory_format=torch.channels_last) if self.cuda else images
+        form = torch.channels_last if self.cuda else torch.contiguous_format
+        images: torch.Tensor = pixels.to(torch.float32, memory_format=form).div_(255)
+        return images
 
 
 def open_compute(device: str, precision: str = "auto") -> Compute:

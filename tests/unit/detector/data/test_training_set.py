@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
 import pytest
+from PIL import Image
 from tests.unit.datasets.conftest import write_phantom
 from tests.unit.detector.data.small_sets import (
     HEIGHT,
@@ -23,9 +25,10 @@ from tests.unit.detector.data.small_sets import (
     training_set,
 )
 
-from surgeval.datasets import MemoryDataset, convert, open_dataset
+from surgeval.datasets import MemoryDataset, convert, open_dataset, read_image
 from surgeval.detector import Classes
 from surgeval.detector.data import PLAIN, Augment, TrainingSet
+from surgeval.detector.data._reading import FrameReader
 from surgeval.detector.geometry import Fit
 from surgeval.errors import BadInput, DataError
 from surgeval.records import Box, Frame, ImageRef, Instance, Mask, Triplet
@@ -145,6 +148,37 @@ def test_missing_and_broken_pictures_are_skipped_by_name(tmp_path: Path) -> None
     assert "000003" not in data.names and "000007" not in data.names
     with pytest.raises(DataError, match=r"2 labels or images that cannot be read beside 18 good frames.*000003\.png"):
         TrainingSet.of(source, TRIPLETS, image_size=96)
+
+
+def test_a_picture_that_changes_during_training_is_named(tmp_path: Path) -> None:
+    data = TrainingSet.of(on_disk(tmp_path, [(1, [instance()])]), TRIPLETS, image_size=96, cache_bytes=0)
+    file = tmp_path / "VID01" / "000001.png"
+    whole = file.read_bytes()
+    file.write_bytes(whole[:100])
+    with pytest.raises(DataError, match=r"000001\.png: found a damaged image"):
+        data.sample(0)
+    Image.fromarray(picture(1, 50, 40)).save(file)
+    with pytest.raises(DataError, match="found an image of 50 × 40 pixels, expected 96 × 64 as its labels say"):
+        data.sample(0)
+    file.unlink()
+    with pytest.raises(DataError, match="no such file"):
+        data.sample(0)
+
+
+@pytest.mark.parametrize("suffix", [".jpg", ".png", ".bmp", ".tif"])
+def test_reading_again_gives_the_same_pixels(tmp_path: Path, suffix: str) -> None:
+    pixels = cv2.GaussianBlur(picture(3), (0, 0), 2)
+    turned = Image.Exif()
+    turned[0x0112] = 6  # "turn me by a quarter": boxes refer to the pixels as they are stored
+    for mode in ("RGB", "L", "CMYK") if suffix in (".jpg", ".tif") else ("RGB", "L"):
+        path = tmp_path / f"{mode}{suffix}"
+        settings: dict[str, Any] = {"exif": turned} if suffix == ".jpg" else {}
+        Image.fromarray(pixels).convert(mode).save(path, **settings)
+        one = Frame("V1", mode, 1, None, ImageRef(path), WIDTH, HEIGHT)
+        reader = FrameReader()
+        first, again = reader(one), reader(one)
+        assert (first == read_image(ImageRef(path))).all()
+        assert (first == again).all()
 
 
 def test_a_picture_of_another_size_than_its_labels_is_skipped() -> None:
