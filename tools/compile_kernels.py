@@ -1,7 +1,8 @@
 """Compile the kernels into numba's cache: the first command that needs them, and every test process, finds them.
 
-Without an argument those of `surgeval.metrics`: it scores a few frames, so that every kernel meets the types it is called
-with. With `causal` those of `surgeval.explain.cleann`, which only the explanation of replies needs: it learns graphs.
+Without an argument those of `surgeval.metrics`: it scores a few frames, so that every kernel meets the types it is
+called with. With `causal` those of `surgeval.explain.cleann`, which only the explanation of replies needs: it learns
+graphs.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from surgeval.stats.bootstrap import bootstrap_mean, bootstrap_slices, share_int
 from surgeval.stats.krippendorff import krippendorff_alpha
 from surgeval.stats.paired import Difference, paired_difference, paired_statistic, paired_vector
 from surgeval.stats.ranking import *  # noqa: F403 (the names of its `__all__`, listed once)
-from surgeval.stats.statistic import bootstrap_statistic, bootstrap_vector
+from surgeval.stats.statistic import bootstrap_statistic, bootstrap_vector, with_still_parts
 
 __all__ = [
     "FEW_CLUSTERS",
@@ -48,5 +48,6 @@ __all__ = [
     "two_sided_p",
     "wilson",
     "with_ends",
+    "with_still_parts",
 ]
 __all__ += ranking.__all__

@@ -63,9 +63,9 @@ _READING = (
 )
 _METHOD = (
     "Intervals (95 %) leave out each video or patient in turn (Student's t at the effective number of them); those of "
-    "single shares are Wilson's with that uncertainty. A mean that is the same without any one video gets its interval "
-    "from those of its parts. Differences are paired item by item; their p exchanges the two sides video by video; an "
-    "interval without width says that every video has the same difference. Guessing is one over the number of "
+    "single shares are Wilson's with that uncertainty. A part that is the same in every video adds the uncertainty of "
+    "its own interval to a mean. Differences are paired item by item; their p exchanges the two sides video by video; "
+    "an interval without width says that every video has the same difference. Guessing is one over the number of "
     "options, of a pair the product for both."
 )
 _CIRCLE = "; the circle is where the surgeon looked"
