@@ -1,7 +1,7 @@
 """Surgical triplet detectors: TDnet and its parts; names load on first use, as most need torch.
 
 `build_tdnet` makes a network for the `Classes` of a label space, `save_detector` and `load_detector` keep it in one
-file, `student_of` makes the copy that self-distillation trains.
+file, `student_of` makes the copy that self-distillation trains; `train_tdnet` does all of it in a folder.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _HOMES = {
     "_network": ("SIZES", "TDNet", "build_tdnet", "student_of"),
     "_state": ("load_state", "save_state"),
     "assign": ("RULES", "Assignment", "Rule", "Truth", "assign_output"),
+    "data": ("TrainingSet",),
     "geometry": ("Fit", "ciou", "iou"),
+    "inference": ("detect_frames", "open_detector"),
     "losses": ("LossSettings", "Losses", "student_loss", "teacher_loss"),
     "nms": ("SELECTING", "Found", "Selecting", "select"),
-    "data": ("TrainingSet",),
-    "inference": ("detect_frames", "open_detector"),
     "rtdetr": ("rtdetr_settings", "train_rtdetr"),
     "training": ("TrainSettings", "Trained", "train_tdnet"),
 }
