@@ -59,7 +59,7 @@ _PANELS = {
     "A model: how good is it, and for the right reason?": ("run", "score", "explain"),
     "Several models: which is better, and how sure is that?": ("compare", "rank"),
     "Questions: write them, have them judged": ("questions",),
-    "A detector: train one, have it look": ("train", "detect"),
+    "A detector: train one, have it look": ("train", "detect", "weak-boxes"),
     "Tools": ("models", "phantom"),
 }
 for _title, _names in _PANELS.items():
