@@ -53,8 +53,8 @@ def coloured(videos: Sequence[str], frames: int, image_size: int = SIDE) -> Trai
 
 def write_yolo(folder: Path, videos: Sequence[str], frames: int) -> Path:
     """The same frames as a YOLO dataset with triplets, as `surgeval train` reads it."""
-    for kind in ("images", "labels"):
-        (folder / kind).mkdir(parents=True)
+    for place in ("images", "labels"):
+        (folder / place).mkdir(parents=True)
     (folder / "labels.json").write_text(json.dumps(SPACE.to_json()))
     for video in videos:
         for number in range(frames):
@@ -65,8 +65,8 @@ def write_yolo(folder: Path, videos: Sequence[str], frames: int) -> Path:
             for instance in told.instances:
                 kind, box = SPACE.triplets.index(_ids(instance.triplet)), instance.box
                 assert box is not None
-                place = ((box.x + box.w / 2) / SIDE, (box.y + box.h / 2) / SIDE, box.w / SIDE, box.h / SIDE)
-                lines.append(" ".join(map(str, (kind, *_ids(instance.triplet), *place))) + "\n")
+                shares = ((box.x + box.w / 2) / SIDE, (box.y + box.h / 2) / SIDE, box.w / SIDE, box.h / SIDE)
+                lines.append(" ".join(map(str, (kind, *_ids(instance.triplet), *shares))) + "\n")
             (folder / "labels" / f"{name}.txt").write_text("".join(lines))
     return folder
 

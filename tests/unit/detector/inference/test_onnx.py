@@ -68,8 +68,8 @@ def test_heads_can_be_left_out_and_half_precision_is_the_files_own(exported: Pat
         open_detector(exported, half=True)
 
 
-def test_only_a_tdnet_can_be_exported(exported: Path, trained: Path, tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="found another kind of detector, expected a TDnet"):
+def test_an_onnx_file_is_not_exported_again(exported: Path, trained: Path, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="found an ONNX file, expected a TDnet"):
         export_onnx(exported, tmp_path / "again.onnx")
     with pytest.raises(BadInput, match=r"found suffix '\.txt', expected \.onnx"):
         export_onnx(trained, tmp_path / "again.txt")
