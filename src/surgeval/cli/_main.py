@@ -26,6 +26,7 @@ from surgeval.cli import (
     _rank,
     _report,
     _train,
+    _weak,
 )
 from surgeval.console import EXTRA_PACKAGES, standard_streams
 from surgeval.errors import MissingExtra, SurgevalError, visible
@@ -49,7 +50,7 @@ app = typer.Typer(
 app.add_typer(_data.app, name="data")
 _data_phantom.register(_data.app)
 _frames.register(_data.app)
-for _part in (_demo, _protocols, _report, _explain, _compare, _rank, _questions, _models, _phantom, _train):
+for _part in (_demo, _protocols, _report, _explain, _compare, _rank, _questions, _models, _phantom, _train, _weak):
     _part.register(app)
 _detect.register(app, _models.app)
 _PANELS = {
@@ -58,7 +59,7 @@ _PANELS = {
     "A model: how good is it, and for the right reason?": ("run", "score", "explain"),
     "Several models: which is better, and how sure is that?": ("compare", "rank"),
     "Questions: write them, have them judged": ("questions",),
-    "A detector: train one, have it look": ("train", "detect"),
+    "A detector: train one, have it look": ("train", "detect", "weak-boxes"),
     "Tools": ("models", "phantom"),
 }
 for _title, _names in _PANELS.items():

@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from tests.unit.detector.rtdetr_scene import CLASSES, SIDE, SPACE, scene
 
 from surgeval.detector import Classes
-from surgeval.detector.rtdetr import RTDetr, build_rtdetr, is_rtdetr, load_rtdetr, pretrained_rtdetr, save_rtdetr
+from surgeval.detector.rtdetr import RTDetr, build_rtdetr, load_rtdetr, pretrained_rtdetr, save_rtdetr
 from surgeval.errors import DataError, SurgevalError
 from surgeval.vocab import load_labels
 
@@ -47,7 +47,7 @@ def test_what_was_saved_comes_back_bit_by_bit(network: RTDetr, folder: Path) -> 
     assert torch.equal(first.boxes, second.boxes)
     assert all(torch.equal(first.probabilities[head], second.probabilities[head]) for head in CLASSES.heads)
     assert again.classes == CLASSES and (again.image_size, again.fill, again.aux, again.name) == (SIDE, 0, True, "mine")
-    assert sorted(path.name for path in folder.iterdir()) == NAMES and is_rtdetr(folder)
+    assert sorted(path.name for path in folder.iterdir()) == NAMES
     assert set(load_rtdetr(folder, aux=False).raw(images).probabilities) == {"ivt"}
 
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import pytest
 import torch
-from tests.unit.detector.rtdetr_scene import BOXES, CLASSES, SIDE, SPACE, TRIPLETS, labels, nothing, scene
+from tests.unit.detector.rtdetr_scene import CLASSES, SIDE, SPACE, TRIPLETS, labels, nothing, scene
 from torch import nn
 
 from surgeval.detector import Classes
 from surgeval.detector.assign import Truth
 from surgeval.detector.inference import Network
-from surgeval.detector.rtdetr import SIZES, RTDetr, DetrLoss, build_rtdetr
+from surgeval.detector.rtdetr import SIZES, DetrLoss, RTDetr, build_rtdetr
 from surgeval.detector.rtdetr._config import architecture, transformers_config
 from surgeval.detector.rtdetr._loss import targets_of
+from surgeval.detector.rtdetr._network import corners
 from surgeval.errors import BadInput, RunError
 
 
@@ -47,6 +48,22 @@ def test_it_says_what_transformers_says_in_input_pixels() -> None:
     assert torch.allclose(centre, said.pred_boxes[..., :2], atol=1e-6)
     assert {head: values.shape[2] for head, values in raw.probabilities.items()} == CLASSES.counts
     assert isinstance(network, Network)
+
+
+def test_mixed_precision_leaves_the_boxes_in_float32() -> None:
+    images, truth = scene()
+    network = tiny().eval()
+    exact = network.raw(images).boxes
+    with torch.autocast("cpu", torch.bfloat16), torch.no_grad():
+        seen: list[torch.dtype] = []
+        network.net.model.backbone.register_forward_hook(lambda *given: seen.append(given[2][0][0].dtype))
+        out = network(images / 255)
+        loss = DetrLoss(network)(network, images / 255, truth)
+    assert seen[0] == torch.bfloat16 and out.boxes.dtype == torch.float32 and loss.total.dtype == torch.float32
+    steps = (out.boxes * 256).frac().abs()  # bfloat16 has no more than these steps above one half
+    assert float((steps > 1e-3).float().mean()) > 0.2
+    found = torch.cdist(corners(out.boxes)[0] * SIDE, exact[0], p=torch.inf).min(dim=1).values
+    assert float(found.median()) < 2
 
 
 def test_plain_is_the_default_and_instruments_have_one_head() -> None:
@@ -94,7 +111,7 @@ def test_the_loss_is_transformers_own() -> None:
     torch.manual_seed(3)
     theirs = network.net(images / 255, labels=targets_of(truth, "ivt", SIDE).labels)
     assert ours.total.item() == pytest.approx(theirs.loss.item(), rel=1e-5)
-    assert float(ours.total) == pytest.approx(sum(float(part) for part in ours.parts.values()), rel=1e-5)
+    assert ours.total.item() == pytest.approx(sum(part.item() for part in ours.parts.values()), rel=1e-5)
     assert int(ours.positives) == 3 and set(ours.parts) == {"l1", "giou", "ivt"}
 
 
@@ -120,10 +137,10 @@ def test_part_heads_learn_on_matched_queries_divided_by_the_number_of_targets() 
         total = 0.0
         for b, (queries, rows) in enumerate(matched):
             for query, row in zip(queries.tolist(), rows.tolist(), strict=True):
-                p = out.logits[head][b, query].sigmoid()
+                p = out.logits[head][b, query].detach().sigmoid()
                 wanted = int(CLASSES.parts[TRIPLETS[b][row], column])
                 total += float(-(p[wanted].log() + (1 - p).log().sum() - (1 - p[wanted]).log()))
-        assert float(parts[head]) == pytest.approx(0.1 * total / 3, rel=1e-4)
+        assert parts[head].item() == pytest.approx(0.1 * total / 3, rel=1e-4)
 
 
 def test_denoising_queries_have_no_part_in_the_part_heads() -> None:
@@ -139,15 +156,15 @@ def test_a_part_that_nobody_labelled_does_not_train_its_head() -> None:
     truth.labels["v"] = torch.zeros_like(truth.labels["v"])
     network = tiny(aux=True).eval()
     parts = DetrLoss(network)(network, images / 255, truth).parts
-    assert float(parts["v"]) == 0 and float(parts["t"]) > 0
+    assert parts["v"].item() == 0 and parts["t"].item() > 0
 
 
 def test_pictures_without_a_box_teach_that_there_is_nothing() -> None:
     images, _ = scene()
     network = tiny(aux=True).train()
     loss = DetrLoss(network)(network, images / 255, nothing(2))
-    assert int(loss.positives) == 0 and float(loss.parts["ivt"]) > 0
-    assert {float(loss.parts[part]) for part in ("l1", "giou", "i", "v", "t")} == {0.0}
+    assert int(loss.positives) == 0 and loss.parts["ivt"].item() > 0
+    assert {loss.parts[part].item() for part in ("l1", "giou", "i", "v", "t")} == {0.0}
     loss.total.backward()
 
 
@@ -158,23 +175,3 @@ def test_a_training_that_diverged_is_one_sentence() -> None:
         network.net.model.enc_bbox_head.layers[-1].bias.fill_(torch.nan)
     with pytest.raises(RunError, match="rtdetr: found boxes that are not numbers"):
         DetrLoss(network)(network, images / 255, truth)
-
-
-def test_a_few_updates_on_two_pictures_find_every_box_with_its_triplet() -> None:
-    images, truth = scene()
-    network = tiny(aux=True).train()
-    loss = DetrLoss(network)
-    torch.manual_seed(0)
-    optimiser = torch.optim.AdamW(network.parameters(), lr=1e-3, weight_decay=1e-4)
-    for _ in range(60):
-        optimiser.zero_grad()
-        loss(network, images / 255, truth).total.backward()
-        nn.utils.clip_grad_norm_(network.parameters(), 0.1)
-        optimiser.step()
-    raw = network.eval().raw(images)
-    for b, (boxes, triplets) in enumerate(zip(BOXES, TRIPLETS, strict=True)):
-        for box, triplet in zip(boxes, triplets, strict=True):
-            best = int(raw.probabilities["ivt"][b, :, triplet].argmax())
-            assert float((raw.boxes[b, best] - torch.tensor(box)).abs().max()) < 6
-            assert int(raw.probabilities["ivt"][b, best].argmax()) == triplet
-            assert int(raw.probabilities["i"][b, best].argmax()) == int(CLASSES.parts[triplet, 0])

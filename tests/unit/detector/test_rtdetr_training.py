@@ -101,7 +101,10 @@ def test_a_trained_backbone_learns_at_a_tenth_and_norms_do_not_decay(tmp_path: P
     optimiser = AdamW(network, backbone=0.1)
     optimiser.set(MOMENT)
     rates = {
-        (id(p) in {id(q) for q in network.net.model.backbone.parameters()}, p.ndim > 1): (group["lr"], group["weight_decay"])
+        (id(p) in {id(q) for q in network.net.model.backbone.parameters()}, p.ndim > 1): (
+            group["lr"],
+            group["weight_decay"],
+        )
         for group in optimiser._adam.param_groups
         for p in group["params"]
     }
@@ -130,7 +133,9 @@ def test_gradients_are_clipped_and_what_adam_remembers_comes_back() -> None:
     two.restore(kept, "last.safetensors")
     updated(1, one)
     updated(1, two)
-    assert all(torch.equal(a, b) for a, b in zip(first.state_dict().values(), second.state_dict().values(), strict=True))
+    assert all(
+        torch.equal(a, b) for a, b in zip(first.state_dict().values(), second.state_dict().values(), strict=True)
+    )
     name = next(iter(kept))
     for change in ({"strange.exp_avg": torch.zeros(1)}, {name: torch.zeros(7, 7)}):
         with pytest.raises(DataError, match="momentum"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,9 @@ import torch
 from tests.conftest import Once
 from tests.unit.protocols.conftest import SPACE, moment
 
+from surgeval.cli._main import run
 from surgeval.datasets import MemoryDataset, open_dataset
-from surgeval.datasets.predictions import read_detections, write_detections
+from surgeval.datasets.predictions import read_detections
 from surgeval.errors import BadInput
 from surgeval.models import Contrastive, Preparation, TextBank
 from surgeval.phantom import write_phantom
@@ -106,17 +108,23 @@ def test_settings_that_cannot_be_used_are_named(field: str, value: object) -> No
         WeakSettings(**made)
 
 
-def test_an_embedded_model_becomes_a_detector_that_can_be_scored(once: Once, tmp_path: Path) -> None:
+def test_an_embedded_model_becomes_a_detector_that_can_be_scored(
+    once: Once, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     torch.set_num_threads(1)
 
     def render(place: Path) -> None:
         write_phantom(place, videos=1, seconds=12, fps_labels=0.5, width=160, height=96, processes=1)
 
-    data = open_dataset(once("weak-phantom", render))
-    found = weak_boxes("phantom-clip", data, WeakSettings(top=2))
-    assert found.frames == 6 and not found.unread
-    write_detections(found.table, tmp_path / "weak.parquet", dataset=data)
-    assert len(read_detections(tmp_path / "weak.parquet", data)) == len(found.table) > 0
+    folder, out = once("weak-phantom", render), tmp_path / "weak.parquet"
+    data = open_dataset(folder)
+    assert run(["weak-boxes", "--model", "phantom-clip", "--data", str(folder), "--out", str(out), "--top", "2",
+                "--json"]) == 0  # fmt: skip
+    told = json.loads(capsys.readouterr().out)
+    assert (told["frames"], told["unread"]) == (6, [])
+    assert len(read_detections(out, data)) == told["boxes"] > 0
+    again = weak_boxes("phantom-clip", data, WeakSettings(top=2)).table
+    assert again.equals(read_detections(out, data).table)
     scores = score_triplets(data, tmp_path / "weak.parquet", resamples=20)
     assert scores.task == "detection"
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import torch
@@ -15,6 +17,8 @@ from surgeval.detector.nms import Found, Selecting, select
 from surgeval.errors import RunError
 
 __all__ = ["Looker", "fetch", "letterbox_on_device"]
+
+_THREADS = 8  # that copy or resize the frames of a batch
 
 
 class Looker:
@@ -37,6 +41,7 @@ class Looker:
         self._parts = torch.as_tensor(network.classes.parts.copy(), device=network.device)
         self._checked = False
         self._pinned: dict[tuple[int, ...], torch.Tensor] = {}
+        self._pool = ThreadPoolExecutor(min(_THREADS, os.cpu_count() or 1), "frames")
 
     def look(self, frames: Sequence[Image]) -> list[Found]:
         """What is on each frame, in its pixels."""
@@ -45,7 +50,7 @@ class Looker:
         if self.network.device.type == "cuda" and len({frame.shape for frame in frames}) == 1:
             squares = letterbox_on_device(self._upload(frames), fits[0], fill)
         else:
-            squares = self._upload([fit.image(frame, fill) for fit, frame in zip(fits, frames, strict=True)])
+            squares = self._upload(list(self._pool.map(lambda fit, frame: fit.image(frame, fill), fits, frames)))
         return self.look_at(squares, fits)
 
     def look_at(self, squares: torch.Tensor, fits: Sequence[Fit]) -> list[Found]:
@@ -74,8 +79,7 @@ class Looker:
             self._pinned.clear()
             self._pinned[shape] = torch.empty(shape, dtype=torch.uint8, pin_memory=True)
         staging = self._pinned[shape]
-        for row, picture in zip(staging.numpy(), pictures, strict=True):
-            np.copyto(row, picture)
+        list(self._pool.map(np.copyto, staging.numpy(), pictures))
         # The boxes of this batch are fetched, and so waited for, before the staging memory is written again.
         return staging.to(device, non_blocking=True)
 
@@ -109,8 +113,11 @@ def fetch(found: Sequence[Found]) -> list[Found]:
     >>> len(back), back[1].classes.tolist(), back[0].heads["i"].shape
     (2, [3, 1], torch.Size([2, 7]))
     """
-    if not found or found[0].boxes.device.type == "cpu":
-        return list(found)
+    return list(found) if not found or found[0].boxes.device.type == "cpu" else unpacked(found)
+
+
+def unpacked(found: Sequence[Found]) -> list[Found]:
+    """All pictures' columns side by side in one table, moved to the CPU, and taken apart again."""
     heads = list(found[0].heads)
     widths = [4, 1, 1, *(found[0].heads[head].shape[1] for head in heads)]
     columns = [torch.cat([one.boxes for one in found]).float()]

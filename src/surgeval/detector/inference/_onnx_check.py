@@ -146,7 +146,9 @@ def _check_shapes(path: Path, model: Any, classes: Classes, side: int, heads: tu
         whole = onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
     except (onnx.shape_inference.InferenceError, ValueError, RuntimeError) as error:
         raise DataError(path, found=f"sizes that do not fit ({_first(error)})", expected=EXPECTED) from None
-    known: dict[str, list[int | None]] = {v.name: _dims(v) for v in (*whole.graph.value_info, *whole.graph.output)}
+    values = (*whole.graph.value_info, *whole.graph.output)
+    # Without a shape a value could have any; an empty shape is a single number.
+    known = {value.name: _dims(value) for value in values if value.type.tensor_type.HasField("shape")}
     for name in (name for node in whole.graph.node for name in node.output if name):
         shape = known.get(name)
         if shape is None or None in shape:

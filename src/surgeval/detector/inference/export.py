@@ -1,4 +1,4 @@
-"""`export_onnx`: a TDnet as one ONNX file that knows its classes and takes the same squares as the network."""
+"""`export_onnx`: a detector as one ONNX file that knows its classes and takes the same squares as the network."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import json
 import logging
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from torch import nn
 
 from surgeval._version import __version__
 from surgeval.detector._checkpoint import Loaded, load_detector
+from surgeval.detector._classes import Classes
 from surgeval.detector.inference._onnx_check import BOXES, INPUT, KEY, KIND, VERSION, read_onnx
 from surgeval.detector.inference._open import detector_files
 from surgeval.detector.inference._tdnet import fill_of
@@ -41,7 +43,7 @@ class _AsRaw(nn.Module):
 
 
 def export_onnx(spec: str | Path | Loaded, out: str | Path, *, aux: bool = True) -> Path:
-    """Write a TDnet (file, training folder, embedded name, or loaded) as ONNX with any batch size.
+    """Write a detector (TDnet: file, training folder, embedded name, loaded; RT-DETR: folder) as ONNX for any batch.
 
     Class names, picture size and padding go into the file's metadata. The file is read back by the same checks that
     files of strangers meet. `aux=False` leaves the auxiliary heads out.
@@ -52,14 +54,12 @@ def export_onnx(spec: str | Path | Loaded, out: str | Path, *, aux: bool = True)
     path = Path(out)
     if path.suffix.lower() != ".onnx":
         raise BadInput(f"{path}: found suffix {path.suffix!r}, expected .onnx")
-    loaded = spec if isinstance(spec, Loaded) else _tdnet(spec)
-    heads = loaded.model.heads if aux else (loaded.model.main,)
-    module = _AsRaw(loaded.model.fused().cpu().float(), heads).eval()
-    model = _traced(module, loaded.image_size, heads)
+    made = _tdnet(spec, aux) if isinstance(spec, Loaded) else _opened(spec, aux)
+    with made.tracing:
+        model = _traced(made.module, made.image_size, made.heads)
     about = {
-        "kind": KIND, "version": VERSION, "classes": loaded.classes.to_json(), "image_size": loaded.image_size,
-        "fill": fill_of(loaded.extra, loaded.classes), "heads": list(heads), "size": loaded.size,
-        "surgeval": __version__,
+        "kind": KIND, "version": VERSION, "classes": made.classes.to_json(), "image_size": made.image_size,
+        "fill": made.fill, "heads": list(made.heads), "size": made.size, "surgeval": __version__,
     }  # fmt: skip
     del model.metadata_props[:]
     entry = model.metadata_props.add()
@@ -70,11 +70,43 @@ def export_onnx(spec: str | Path | Loaded, out: str | Path, *, aux: bool = True)
     return path
 
 
-def _tdnet(spec: str | Path) -> Loaded:
+@dataclass(frozen=True)
+class _Made:
+    """A graph to trace, and what the file says of it."""
+
+    module: nn.Module
+    heads: tuple[str, ...]
+    classes: Classes
+    image_size: int
+    fill: int
+    size: str
+    tracing: AbstractContextManager[object] = field(default_factory=nullcontext)
+
+
+def _opened(spec: str | Path, aux: bool) -> _Made:
     files = detector_files(spec)
-    if len(files) > 1 or files[0].suffix != ".safetensors":
-        raise BadInput(f"{spec}: found another kind of detector, expected a TDnet (.safetensors or a training folder)")
-    return load_detector(files[0])
+    if len(files) > 1:
+        return _rtdetr(files[0].parent, aux)
+    if files[0].suffix != ".safetensors":
+        raise BadInput(
+            f"{spec}: found an ONNX file, expected a TDnet (.safetensors or a training folder) or an RT-DETR"
+        )
+    return _tdnet(load_detector(files[0]), aux)
+
+
+def _tdnet(loaded: Loaded, aux: bool) -> _Made:
+    heads = loaded.model.heads if aux else (loaded.model.main,)
+    module = _AsRaw(loaded.model.fused().cpu().float(), heads).eval()
+    return _Made(module, heads, loaded.classes, loaded.image_size, fill_of(loaded.extra, loaded.classes), loaded.size)
+
+
+def _rtdetr(folder: Path, aux: bool) -> _Made:
+    from surgeval.detector.rtdetr import load_rtdetr
+    from surgeval.detector.rtdetr._onnx import DetrAsRaw, any_batch
+
+    network = load_rtdetr(folder, aux=aux)
+    module = DetrAsRaw(network).eval()
+    return _Made(module, module.heads, network.classes, network.image_size, network.fill, network.size, any_batch())
 
 
 def _traced(module: nn.Module, side: int, heads: tuple[str, ...]) -> Any:

@@ -11,14 +11,14 @@ from surgeval._lazy import lazy_exports
 
 if TYPE_CHECKING:
     from surgeval.detector.rtdetr._config import SIZES
-    from surgeval.detector.rtdetr._folder import is_rtdetr, load_rtdetr, pretrained_rtdetr, save_rtdetr
+    from surgeval.detector.rtdetr._folder import load_rtdetr, pretrained_rtdetr, save_rtdetr
     from surgeval.detector.rtdetr._loss import DetrLoss
     from surgeval.detector.rtdetr._network import RTDetr, build_rtdetr
     from surgeval.detector.rtdetr._train import TrainedRTDetr, rtdetr_settings, train_rtdetr
 
 _HOMES = {
     "_config": ("SIZES",),
-    "_folder": ("is_rtdetr", "load_rtdetr", "pretrained_rtdetr", "save_rtdetr"),
+    "_folder": ("load_rtdetr", "pretrained_rtdetr", "save_rtdetr"),
     "_loss": ("DetrLoss",),
     "_network": ("RTDetr", "build_rtdetr"),
     "_train": ("TrainedRTDetr", "rtdetr_settings", "train_rtdetr"),
@@ -30,7 +30,6 @@ __all__ = [
     "RTDetr",
     "TrainedRTDetr",
     "build_rtdetr",
-    "is_rtdetr",
     "load_rtdetr",
     "pretrained_rtdetr",
     "rtdetr_settings",

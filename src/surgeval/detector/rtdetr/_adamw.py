@@ -1,4 +1,4 @@
-"""AdamW as RT-DETR is trained with it: a lower rate for a backbone that was trained before, gradients clipped at 0.1."""
+"""AdamW as RT-DETR is trained with it: a lower rate for a backbone that was trained before, gradients cut at 0.1."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class AdamW:
         """`backbone` times the rate is that of the backbone."""
         named = {name: p for name, p in network.named_parameters() if p.requires_grad}
         self._names = {id(p): name for name, p in named.items()}
-        self._places = {name: p for name, p in named.items()}
+        self._places = named
         self.parameters = list(named.values())
         inside = {id(p) for p in network.net.model.backbone.parameters()}
         groups = [

@@ -89,7 +89,12 @@ def is_rtdetr(folder: Path) -> bool:
 
 
 def load_rtdetr(folder: str | Path, *, aux: bool = True) -> RTDetr:
-    """A network that `save_rtdetr` wrote, ready to look; without `aux` its part heads are left out."""
+    """A network that `save_rtdetr` wrote, ready to look; without `aux` its part heads are left out.
+
+    >>> load_rtdetr("nowhere")
+    Traceback (most recent call last):
+    surgeval.errors.DataError: nowhere/surgeval.json: found no such file, expected what save_rtdetr wrote
+    """
     from surgeval.detector._classes import Classes
 
     place = Path(folder)
@@ -170,6 +175,12 @@ def pretrained_rtdetr(
     """Weights to start from: a local folder or a hub name (`PekingU/rtdetr_r50vd`); layers that name classes are new.
 
     A folder of ours with the same classes keeps them.
+
+    >>> from surgeval.detector import Classes
+    >>> from surgeval.vocab import load_labels
+    >>> pretrained_rtdetr("nowhere", Classes.of(load_labels("phantom")))
+    Traceback (most recent call last):
+    surgeval.errors.BadInput: model 'nowhere': found no such file or folder, expected one or a hub name OWNER/NAME
     """
     folder = weights_folder(where)
     if is_rtdetr(folder):

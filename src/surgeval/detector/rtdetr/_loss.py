@@ -15,6 +15,7 @@ from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from surgeval.detector.losses import Losses
+from surgeval.detector.rtdetr._network import in_float32
 from surgeval.errors import RunError
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class DetrLoss:
         """Pictures as numbers from 0 to 1; the network should be in training mode, or nothing is denoised."""
         targets = targets_of(truth, self.main, self.side)
         out: Output = network(images, targets.labels)
-        with torch.autocast(images.device.type, enabled=False):
+        with in_float32(images.device):
             if not bool(torch.isfinite(out.boxes).all()):  # the matcher would stop with a sentence about corners
                 raise RunError("rtdetr: found boxes that are not numbers, expected a training that does not diverge; "
                                "a lower learning rate helps")  # fmt: skip

@@ -7,9 +7,12 @@ instrument, verb and target from the last decoder layer's queries.
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -22,7 +25,7 @@ from surgeval.errors import BadInput
 if TYPE_CHECKING:
     from surgeval.detector._classes import Classes
 
-__all__ = ["Output", "RTDetr", "build_rtdetr", "corners", "new_heads"]
+__all__ = ["Output", "RTDetr", "build_rtdetr", "corners", "in_float32", "new_heads"]
 
 _SHARE = 0.01  # of queries that show a class, as RT-DETR's authors start; transformers says 1 in classes + 1
 
@@ -70,13 +73,13 @@ class RTDetr(nn.Module):
         Automatic mixed precision reaches backbone and encoder only: boxes are refined in float32, because bfloat16
         has 8 bits, 2.5 pixels at 640.
         """
-        inner = self.net.model
-        whole = torch.ones((len(images), *images.shape[-2:]), device=images.device)
-        seen = [project(one) for project, (one, _) in
-                zip(inner.encoder_input_proj, inner.backbone(images, whole), strict=True)]  # fmt: skip
-        levels = [one.float() for one in inner.encoder(seen).last_hidden_state]
-        with torch.autocast(images.device.type, enabled=False):
-            said = inner(None, encoder_outputs=_encoded(levels), inputs_embeds=levels[0], labels=labels)
+        mixed = bool(torch.is_autocast_enabled(images.device.type))
+        levels = self._levels(images) if mixed and _takes_levels() else None
+        with in_float32(images.device):
+            if levels is None:
+                said = self.net.model(images, labels=labels)
+            else:
+                said = self.net.model(None, encoder_outputs=_encoded(levels), inputs_embeds=levels[0], labels=labels)
             queries = said.last_hidden_state
             if said.denoising_meta_values is not None:
                 queries = queries[:, said.denoising_meta_values["dn_num_split"][0] :]
@@ -85,13 +88,41 @@ class RTDetr(nn.Module):
             logits |= {head: layer(queries) for head, layer in self.parts.items()}
         return Output(said.intermediate_reference_points[:, -1, -kept:], logits, said)
 
+    def _levels(self, images: torch.Tensor) -> list[torch.Tensor]:
+        """What the decoder reads of the pictures, in whatever precision is set around."""
+        inner = self.net.model
+        whole = torch.ones((images.shape[0], *images.shape[-2:]), device=images.device)
+        seen = [project(one) for project, (one, _) in
+                zip(inner.encoder_input_proj, inner.backbone(images, whole), strict=True)]  # fmt: skip
+        return [one.float() for one in inner.encoder(seen).last_hidden_state]
+
     def raw(self, images: torch.Tensor) -> Raw:
         """Every query's box in input pixels with its probabilities, from bytes (batch, 3, side, side)."""
         half = self.half_features and images.is_cuda
-        with torch.no_grad(), torch.autocast(images.device.type, torch.float16, enabled=half):
-            out = self(images.to(torch.float32) / 255)
+        with torch.no_grad(), torch.autocast("cuda", torch.float16) if half else nullcontext():
+            return self.look(images)
+
+    def look(self, images: torch.Tensor) -> Raw:
+        """The same, whatever the caller does about gradients and precision."""
+        out = self(images.to(torch.float32) / 255)
         boxes = corners(out.boxes) * self.image_size
         return Raw(boxes, {head: values.sigmoid() for head, values in out.logits.items()})
+
+
+@cache
+def _takes_levels() -> bool:
+    """Whether this transformers lets the decoder begin with given feature maps; where not, all is float32."""
+    from transformers import RTDetrModel
+
+    return "pixel_values is None" in inspect.getsource(RTDetrModel.forward)
+
+
+def in_float32(device: torch.device) -> AbstractContextManager[object]:
+    """Inside, mixed precision is off; where it is off already nothing is done, and a traced graph knows none of it."""
+    if not torch.is_autocast_enabled(device.type):
+        return nullcontext()
+    context: AbstractContextManager[object] = torch.autocast(device.type, enabled=False)
+    return context
 
 
 def _encoded(levels: list[torch.Tensor]) -> Any:

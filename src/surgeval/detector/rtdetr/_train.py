@@ -22,7 +22,14 @@ from surgeval.detector.evaluation import evaluate
 from surgeval.detector.losses import Losses
 from surgeval.detector.rtdetr._adamw import AdamW
 from surgeval.detector.rtdetr._config import SIZES
-from surgeval.detector.rtdetr._folder import CONFIG, WEIGHTS, load_rtdetr, pretrained_rtdetr, save_rtdetr, weights_folder
+from surgeval.detector.rtdetr._folder import (
+    CONFIG,
+    WEIGHTS,
+    load_rtdetr,
+    pretrained_rtdetr,
+    save_rtdetr,
+    weights_folder,
+)
 from surgeval.detector.rtdetr._loss import DetrLoss
 from surgeval.detector.rtdetr._network import RTDetr, build_rtdetr
 from surgeval.detector.training._compute import Compute, open_compute, thread_count
@@ -55,7 +62,7 @@ class TrainedRTDetr(Trained):
 
 
 def rtdetr_settings(**changes: Any) -> TrainSettings:
-    """The settings of the ProstaTD authors' RT-DETR as far as they fit: 200 epochs, patience 30, batch 16; no part heads.
+    """The ProstaTD authors' settings for RT-DETR as far as they fit: 200 epochs, patience 30, batch 16; no part heads.
 
     >>> rtdetr_settings(size="tiny", epochs=3).patience
     30
@@ -76,8 +83,8 @@ def train_rtdetr(
 ) -> TrainedRTDetr:
     """Train an RT-DETR; an unfinished training in `out` with the same settings and data goes on exactly.
 
-    `weights` is a folder or a hub name to begin with; its layers for classes are made anew. `settings.aux` adds heads for
-    instrument, verb and target. Without a rate in the settings it is 1e-4.
+    `weights` is a folder or a hub name to begin with; its layers for classes are made anew. `settings.aux` adds heads
+    for instrument, verb and target. Without a rate in the settings it is 1e-4.
 
     >>> import tempfile
     >>> import numpy as np
