@@ -94,16 +94,17 @@ def detect(
     target, how = Path(out), settings or DetectSettings()
     _check_target(target, how, source, film)
     work = target.with_name(f".{target.name}.parts")
+    kept = how.probabilities and target.suffix.lower() == ".parquet"
     frozen = {"detector": identity, "data": dataset_fingerprint(source.dataset), "every": source.every,
               "fps": source.fps, "selecting": asdict(how.selecting), "components": how.components,
-              "probabilities": how.probabilities}  # fmt: skip
+              "probabilities": kept}  # fmt: skip
     if not identity and work.is_dir():
         shutil.rmtree(work)
     phase("looking")
     began = time.perf_counter()
     parts = detect_parts(
         network, source, work, frozen, selecting=how.selecting, components=how.components,
-        probabilities=how.probabilities, batch=how.batch, workers=how.workers, tell=tell, advance=advance,
+        probabilities=kept, batch=how.batch, workers=how.workers, tell=tell, advance=advance,
     )  # fmt: skip
     seconds = time.perf_counter() - began
     tracks = 0
@@ -121,6 +122,8 @@ def detect(
         films = tuple(write_films(parts, source, network.classes, Path(film), how.show))
     shutil.rmtree(work)
     boxes = int(classes["boxes"].sum())
+    if boxes and how.probabilities and not kept:
+        losses = (*losses, "probabilities of all classes are not kept (Parquet holds them)")
     return Detected(target, parts.frames, parts.earlier, parts.skipped, boxes, tracks, seconds, classes, losses, films)
 
 
