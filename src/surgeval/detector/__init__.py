@@ -1,7 +1,7 @@
 """Surgical triplet detectors: TDnet and its parts; names load on first use, as most need torch.
 
 `build_tdnet` makes a network for the `Classes` of a label space, `save_detector` and `load_detector` keep it in one
-file, `student_of` makes the copy that self-distillation trains.
+file, `student_of` makes the copy that self-distillation trains; `train_tdnet` does all of it in a folder.
 """
 
 from __future__ import annotations

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 
+import cv2
 import numpy as np
 
 from surgeval.arrays import Image
@@ -46,3 +49,27 @@ def coloured(videos: Sequence[str], frames: int, image_size: int = SIDE) -> Trai
     """Frames of these videos, as a detector learns them."""
     every = [frame(video, number)[0] for video in videos for number in range(frames)]
     return TrainingSet.of(every, Classes.of(SPACE), image_size=image_size, read=read)
+
+
+def write_yolo(folder: Path, videos: Sequence[str], frames: int) -> Path:
+    """The same frames as a YOLO dataset with triplets, as `surgeval train` reads it."""
+    for place in ("images", "labels"):
+        (folder / place).mkdir(parents=True)
+    (folder / "labels.json").write_text(json.dumps(SPACE.to_json()))
+    for video in videos:
+        for number in range(frames):
+            told, pixels = frame(video, number)
+            name = f"{video}_{told.name}"
+            cv2.imwrite(str(folder / "images" / f"{name}.png"), cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR))
+            lines = []
+            for instance in told.instances:
+                kind, box = SPACE.triplets.index(_ids(instance.triplet)), instance.box
+                assert box is not None
+                shares = ((box.x + box.w / 2) / SIDE, (box.y + box.h / 2) / SIDE, box.w / SIDE, box.h / SIDE)
+                lines.append(" ".join(map(str, (kind, *_ids(instance.triplet), *shares))) + "\n")
+            (folder / "labels" / f"{name}.txt").write_text("".join(lines))
+    return folder
+
+
+def _ids(triplet: Triplet) -> tuple[int, int, int]:
+    return triplet.instrument, triplet.verb, triplet.target

@@ -14,6 +14,7 @@ from tests.unit.detector.rtdetr_scene import CLASSES, SIDE, SPACE, scene
 
 from surgeval.detector import Classes
 from surgeval.detector.rtdetr import RTDetr, build_rtdetr, load_rtdetr, pretrained_rtdetr, save_rtdetr
+from surgeval.detector.rtdetr._config import architecture, transformers_config
 from surgeval.errors import DataError, SurgevalError
 from surgeval.vocab import load_labels
 
@@ -91,6 +92,20 @@ def test_weights_of_other_classes_are_a_start_with_new_heads(network: RTDetr, fo
         name for name in kept if "class_embed" in name or "enc_score_head" in name
     }
     assert torch.isfinite(start.eval().raw(torch.zeros(1, 3, 96, 96, dtype=torch.uint8)).boxes).all()
+
+
+def test_a_folder_that_transformers_wrote_is_a_start(tmp_path: Path) -> None:
+    from transformers import RTDetrForObjectDetection
+
+    theirs = RTDetrForObjectDetection(transformers_config(architecture("tiny", 7, frozen_norms=True)))
+    theirs.save_pretrained(tmp_path)
+    start = pretrained_rtdetr(tmp_path, CLASSES, image_size=SIDE)
+    mine, given = start.net.state_dict(), theirs.state_dict()
+    assert mine.keys() == given.keys()  # the backbone's norms are frozen in both
+    changed = {name.rpartition(".")[0] for name in mine if not torch.equal(mine[name], given[name])}
+    assert {name.split(".")[-1 if name.endswith(("head", "embed")) else -2] for name in changed} == {
+        "class_embed", "enc_score_head", "denoising_class_embed"
+    }  # fmt: skip
 
 
 def test_a_folder_of_ours_with_the_same_classes_keeps_its_heads(network: RTDetr, folder: Path) -> None:

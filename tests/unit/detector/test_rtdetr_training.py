@@ -12,6 +12,7 @@ import torch
 from tests.unit.detector.coloured import coloured
 
 from surgeval.detector._state import load_state
+from surgeval.detector.inference import open_detector
 from surgeval.detector.rtdetr import (
     TrainedRTDetr,
     build_rtdetr,
@@ -58,6 +59,8 @@ def test_the_folder_is_a_detector_with_curves_and_a_record(undisturbed: TrainedR
     assert (record.model, record.status) == ("rtdetr", "finished")
     assert curves[2]["loss"] < curves[0]["loss"]
     made = load_rtdetr(undisturbed.detector)
+    seen = open_detector(undisturbed.folder).raw(torch.zeros(1, 3, 64, 64, dtype=torch.uint8))
+    assert set(seen.probabilities) == {"ivt", "i", "v", "t"}
     best = load_rtdetr(undisturbed.best)
     assert all(torch.equal(a, b) for a, b in zip(made.state_dict().values(), best.state_dict().values(), strict=True))
     assert made.aux and made.image_size == 64 and undisturbed.result["rtdetr"]["epochs"] == 3

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
+from torch import nn
 
 from surgeval.detector.assign import Truth
 from surgeval.detector.data import Batch
@@ -16,6 +19,8 @@ from surgeval.models import usable_device
 __all__ = ["Compute", "Ready", "open_compute", "ready_batches", "thread_count"]
 
 _MOST_THREADS = 24
+_SWITCH = 2e-4  # seconds
+Network = TypeVar("Network", bound=nn.Module)
 
 
 @dataclass(frozen=True)
@@ -43,10 +48,33 @@ class Compute:
             return None
         return torch.amp.GradScaler(self.device.type, init_scale=scale)
 
+    def place(self, network: Network) -> Network:
+        """The network on the device; on a GPU with the channels last, as its convolutions like them."""
+        placed: Network = network.to(self.device, memory_format=self._form)
+        return placed
+
     def images(self, pixels: torch.Tensor) -> torch.Tensor:
-        """Bytes to numbers from 0 to 1; on a GPU with the channels last, as its convolutions like them."""
-        images: torch.Tensor = pixels.to(torch.float32).div_(255)
-        return images.contiguous(memory_format=torch.channels_last) if self.cuda else images
+        """Bytes to numbers from 0 to 1, in the same order of channels."""
+        images: torch.Tensor = pixels.to(torch.float32, memory_format=self._form).div_(255)
+        return images
+
+    @property
+    def _form(self) -> torch.memory_format:
+        return torch.channels_last if self.cuda else torch.contiguous_format
+
+    @contextmanager
+    def sharing(self) -> Iterator[None]:
+        """Inside, the thread that feeds a GPU waits for Python's lock no longer than it must.
+
+        A thread that prepares pictures may keep it for 5 ms at a time; launching a step asks for it a thousand times.
+        """
+        before = sys.getswitchinterval()
+        if self.cuda:
+            sys.setswitchinterval(_SWITCH)
+        try:
+            yield
+        finally:
+            sys.setswitchinterval(before)
 
 
 def open_compute(device: str, precision: str = "auto") -> Compute:

@@ -26,12 +26,20 @@ class Ema:
 
     def __init__(self, network: nn.Module) -> None:
         self.network = copy.deepcopy(network).eval().requires_grad_(False)
+        self._mine = _by_kind(self.network)  # gathered once: a walk over all layers costs more than the update
+        self._theirs: tuple[nn.Module, dict[bool, list[torch.Tensor]]] | None = None
 
     def update(self, network: nn.Module, updates: int) -> None:
         """Follow the network after its update with this number, counted from 1."""
-        mine, theirs = self.network.state_dict(), network.state_dict()  # both without gradients
-        floats = [name for name, value in mine.items() if value.is_floating_point()]
-        share = 1 - DECAY * (1 - math.exp(-updates / RISE))
-        torch._foreach_lerp_([mine[name] for name in floats], [theirs[name] for name in floats], share)
-        for name in mine.keys() - set(floats):
-            mine[name].copy_(theirs[name])
+        if self._theirs is None or self._theirs[0] is not network:
+            self._theirs = network, _by_kind(network)
+        theirs = self._theirs[1]
+        torch._foreach_lerp_(self._mine[True], theirs[True], 1 - DECAY * (1 - math.exp(-updates / RISE)))
+        for mine, other in zip(self._mine[False], theirs[False], strict=True):
+            mine.copy_(other)
+
+
+def _by_kind(network: nn.Module) -> dict[bool, list[torch.Tensor]]:
+    """Weights and statistics: those that can be averaged (floats), and the others."""
+    tensors = list(network.state_dict().values())  # share the memory of the network, and take no gradients
+    return {kind: [value for value in tensors if value.is_floating_point() is kind] for kind in (True, False)}

@@ -22,13 +22,15 @@ from typing import Any, Literal, TypeAlias
 from surgeval.errors import DataError, RunError
 from surgeval.files import folder_lock, make_folder, read_json_object, remove_temporary, write_atomically
 
-__all__ = ["DETECTOR", "RECORD", "STUDENT", "Status", "TrainFolder", "TrainRecord", "load_training"]
+__all__ = ["DETECTOR", "LABELS", "RECORD", "STUDENT", "Status", "TrainFolder", "TrainRecord", "load_training"]
 
 RECORD, LOCK, STUDENT, DETECTOR = "train.json", "train.lock", "student", "detector.safetensors"
+LABELS = "labels.png"
 Status: TypeAlias = Literal["running", "interrupted", "failed", "finished"]
 _STATUSES = ("running", "interrupted", "failed", "finished")
 _KIND = "surgeval training"
-_OWN = {RECORD, LOCK, f".{RECORD}.tmp"}  # what a training killed in its first moments may have left
+# What a dry run leaves, and a training that was killed in its first moments.
+_OWN = {LABELS, RECORD, LOCK, f".{LABELS}.tmp", f".{RECORD}.tmp"}
 _MOST = 8  # differences named
 _PACKAGES = ("surgeval", "torch", "numpy", "opencv-python-headless")
 _EXPECTED = "the record of a training"

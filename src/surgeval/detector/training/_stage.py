@@ -84,7 +84,8 @@ def run_stage(
     make_folder(stage.folder)
     run = _Run(stage, data, settings, augment, compute, tell)
     run.resume()
-    run.go()
+    with compute.sharing():
+        run.go()
     return run.counters
 
 
@@ -94,8 +95,7 @@ class _Run:
     ) -> None:
         self.stage, self.data, self.settings, self.augment = stage, data, settings, augment
         self.compute, self.tell = compute, tell
-        memory = {"memory_format": torch.channels_last} if compute.cuda else {}
-        self.network = stage.network.to(compute.device, **memory)
+        self.network = compute.place(stage.network)
         self.forward: nn.Module = torch.compile(self.network) if settings.compile else self.network
         self.average = Ema(self.network)
         self.optimiser: Updates = (

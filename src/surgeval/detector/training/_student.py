@@ -14,9 +14,9 @@ import torch
 from torch import nn
 
 from surgeval.detector._network import TDNet
-from surgeval.detector.assign import Rule, Truth
+from surgeval.detector.assign import Rule, Truth, assign_output
 from surgeval.detector.data import PLAIN, TrainingSet, batches
-from surgeval.detector.losses import Losses, LossSettings, assign_output, student_loss
+from surgeval.detector.losses import Losses, LossSettings, student_loss
 from surgeval.detector.training._compute import Compute, ready_batches
 
 __all__ = ["Background", "background", "distilling"]

@@ -173,7 +173,7 @@ class _Training:
 
     def _distil(self, spent: float) -> Counters:
         settings = self.settings
-        teacher = load_detector(self.path / BEST).model.to(self.compute.device).eval().requires_grad_(False)
+        teacher = self.compute.place(load_detector(self.path / BEST).model).eval().requires_grad_(False)
         student = student_of(teacher)
         loss = distilling(teacher, settings.loss, settings.fusion, self.compute)
         minutes = settings.minutes

@@ -159,7 +159,7 @@ class AblationScores(RunResult):
             return f"{what}; with one seed nobody can tell that from chance."
         size = f"the same configuration differs from itself by {100 * within:.1f} (std over {len(self.seeds)} seeds)"
         if apart <= _noise(len(self.runs), len(self.seeds)) * within / math.sqrt(len(self.seeds)):
-            return f"{what}, {size}: within noise."
+            return f"{what}, {size}: within noise, as far as {len(self.seeds)} seeds can tell."
         told = [name for name, found in self.differences.items() if found[self.columns[-2]].told_apart]
         if not told:
             return f"{what}, more than seeds explain ({size}), but not told apart over {len(self.videos)} videos."

@@ -24,6 +24,7 @@ from surgeval.console import (
     require_models,
 )
 from surgeval.errors import BadInput, visible
+from surgeval.progress import phases
 
 if TYPE_CHECKING:
     from surgeval.protocols.training.ablation_result import AblationScores, Configuration
@@ -39,7 +40,7 @@ TableName: TypeAlias = Literal["components", "fusion"]
     {
         SCORING: "resamples",
         READING: "format labels",
-        RUNNING: "only_fold device set",
+        RUNNING: "only_fold device set weights",
     }
 )
 def run(
@@ -70,6 +71,7 @@ def run(
     set: Annotated[
         list[str] | None, typer.Option("--set", help="Any other setting of the training, as NAME=VALUE.")
     ] = None,
+    weights: Annotated[str | None, typer.Option("--weights", help="A detector to begin with, in every fold.")] = None,
     device: Annotated[str, typer.Option("--device", help="cpu, cuda, cuda:1 …")] = "cpu",
     name: Annotated[str | None, typer.Option("--name", help="What to call the detector.")] = None,
     seed: SeedOption = 0,
@@ -92,22 +94,24 @@ def run(
     chosen = {"size": size, "epochs": epochs, "minutes": minutes, "batch": batch, "image_size": image_size}
     given = {key: value for key, value in chosen.items() if value is not None} | {"device": device, "seed": seed}
     settings = _settings(detector, given, set or [])
-    say = (lambda _text: None) if json else (lambda text: console().print(visible(text)))
-    shared: dict[str, Any] = {"scheme": folds, "resamples": resamples, "format": format, "labels": labels, "tell": say}
-    if ablation is not None:
-        from surgeval.protocols.training.ablation import run_ablation
+    shared: dict[str, Any] = {"scheme": folds, "resamples": resamples, "format": format, "labels": labels}
+    if ablation is not None and (detector != "tdnet" or only_fold):
+        other = f"--detector {detector}" if detector != "tdnet" else "--only-fold"
+        raise BadInput(f"--ablation and {other}: expected one of them: the tables are about TDnet, whole")
+    with phases(show=not json, eager=True) as shown:
+        shown.phase("reading the dataset")
+        if ablation is not None:
+            from surgeval.protocols.training.ablation import run_ablation
 
-        if detector != "tdnet" or only_fold:
-            other = f"--detector {detector}" if detector != "tdnet" else "--only-fold"
-            raise BadInput(f"--ablation and {other}: expected one of them: the tables are about TDnet, whole")
-        made = run_ablation(data, out, _rows_of(settings), table=ablation, seeds=range(seeds), **shared)
+            rows = _rows_of(settings, weights)
+            made: Any = run_ablation(data, out, rows, table=ablation, seeds=range(seeds), tell=shown.note, **shared)
+        else:
+            from surgeval.protocols.training.folds import train_folds
+
+            method = _method(detector, settings, weights, name)
+            made = train_folds(data, out, method, only=only_fold, tell=shown.note, **shared)
+    if made is not None:
         _finish(made, out, json)
-        return
-    from surgeval.protocols.training.folds import train_folds
-
-    scores = train_folds(data, out, _method(detector, settings, name), only=only_fold, **shared)
-    if scores is not None:
-        _finish(scores, out, json)
     elif json:
         print_json({"folds": list(only_fold or ()), "out": str(out)})
 
@@ -119,18 +123,20 @@ def _settings(detector: DetectorName, given: dict[str, Any], texts: list[str]) -
     return with_texts(changed(default_settings(detector), given), texts)
 
 
-def _method(detector: DetectorName, settings: Any, name: str | None) -> Method:
+def _method(detector: DetectorName, settings: Any, weights: str | None, name: str | None) -> Method:
     from surgeval.protocols.training.methods import rtdetr, tdnet
 
-    return tdnet(settings, name=name) if detector == "tdnet" else rtdetr(settings, name=name or "RT-DETR")
+    made = tdnet if detector == "tdnet" else rtdetr
+    return made(settings, weights=weights, name=name)
 
 
-def _rows_of(settings: Any) -> Any:
+def _rows_of(settings: Any, weights: str | None) -> Any:
     from surgeval.protocols.training.methods import tdnet
     from surgeval.protocols.training.settings import changed
 
     def method_of(configuration: Configuration, seed: int) -> Method:
-        return tdnet(changed(settings, {**configuration.changes, "seed": seed}), name=configuration.name)
+        own = changed(settings, {**configuration.changes, "seed": seed})
+        return tdnet(own, weights=weights, name=configuration.name)
 
     return method_of
 

@@ -1,26 +1,25 @@
-"""What a training folder says about itself: `train.json`, and a line of `curves.jsonl` for every epoch.
+"""A training folder as its page and the folds' figures use it: the record, and every epoch's numbers.
 
-Both may be read while the training runs, so the last line may be half written: it is left out. Anything else that
-does not fit is a DataError that names the line.
+Both are read by `surgeval.detector.training`, also while it runs; here losses are told from other numbers, and
+the stages put in order.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from surgeval.detector.training import TrainRecord, load_training, read_curves
 from surgeval.errors import BadInput, DataError
-from surgeval.files import BrokenJson, parse_json, read_bounded, read_json_object
 
-__all__ = ["CURVES", "RECORD", "Epoch", "Training", "is_training", "load_training_folder", "read_curves"]
+__all__ = ["Epoch", "Training", "is_training", "load_training_folder"]
 
 RECORD, CURVES, STUDENT = "train.json", "curves.jsonl", "student"
 LOSS = "loss "  # before the name of a part; `loss` alone is their sum
-_MOST_BYTES = 64_000_000
-_MOST_EPOCHS = 100_000
+_MOST_EPOCHS = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +34,11 @@ class Epoch:
 
 @dataclass(frozen=True)
 class Training:
-    """A training folder, read: its record as it is, and its epochs in the order of stages."""
+    """A training folder, read: its record, and its epochs in the order of stages."""
 
     folder: Path
-    record: Mapping[str, Any]
+    record: TrainRecord
     epochs: tuple[Epoch, ...]
-    unfinished_line: bool = False
 
     @property
     def stages(self) -> tuple[str, ...]:
@@ -76,58 +74,23 @@ def load_training_folder(folder: str | Path) -> Training:
     place = Path(folder)
     if "\0" in str(folder) or not is_training(place):
         raise BadInput(f"{folder}: found no {RECORD}, expected the folder of a training")
-    record = read_json_object(place / RECORD, expected="the record of a training", names=True)
-    epochs: list[Epoch] = []
-    half = False
-    for path, stage in ((place / CURVES, "teacher"), (place / STUDENT / CURVES, "student")):
-        if path.exists():
-            found, broken = read_curves(path, stage)
-            epochs += found
-            half |= broken
-    return Training(place, record, tuple(epochs), half)
+    record = load_training(place)
+    homes = [home for home in (place, place / STUDENT) if (home / CURVES).exists()]
+    epochs = [_epoch(home / CURVES, row, STUDENT if home != place else "teacher")
+              for home in homes for row in read_curves(home)]  # fmt: skip
+    return Training(place, record, tuple(epochs))
 
 
-def read_curves(path: Path, stage: str = "teacher") -> tuple[tuple[Epoch, ...], bool]:
-    r"""The epochs of a file, and whether its last line was still being written.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "curves.jsonl"
-    ...     _ = path.write_text('{"epoch": 1, "loss box": 2.5, "mAP50": 0.1}\n{"epoch": 2, "los')
-    ...     read_curves(path)
-    ((Epoch(number=1, stage='teacher', losses={'box': 2.5}, numbers={'mAP50': 0.1}),), True)
-    """
-    data = read_bounded(path, _MOST_BYTES, "the curves of a training")
-    *lines, last = data.split(b"\n")
-    if len(lines) > _MOST_EPOCHS:
-        raise DataError(path, found=f"{len(lines)} lines", expected=f"at most {_MOST_EPOCHS} epochs")
-    rows = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
-    return tuple(_epoch(path, number, line, stage) for number, line in rows), bool(last.strip())
-
-
-def _epoch(path: Path, number: int, line: bytes, stage: str) -> Epoch:
-    where = f"line {number}"
-    try:
-        row = parse_json(line.decode("utf-8", "replace"))
-    except BrokenJson as error:
-        raise DataError(path, record=where, found=str(error)[:80], expected="one JSON object per epoch") from None
-    if not isinstance(row, dict):
-        raise DataError(path, record=where, found=repr(row)[:60], expected="one JSON object per epoch")
-    epoch = row.get("epoch")
-    if type(epoch) is not int or not 0 <= epoch <= _MOST_EPOCHS:
-        raise DataError(path, record=where, field="epoch", found=repr(epoch)[:60], expected="the number of the epoch")
+def _epoch(path: Path, row: Mapping[str, Any], stage: str) -> Epoch:
+    if not 0 <= row["epoch"] <= _MOST_EPOCHS:
+        raise DataError(path, field="epoch", found=row["epoch"], expected=f"a number from 0 to {_MOST_EPOCHS}")
     numbers = _numbers({key: value for key, value in row.items() if key != "epoch"})
     losses = {key.removeprefix(LOSS): value for key, value in numbers.items() if key.startswith(LOSS)}
     rest = {key: value for key, value in numbers.items() if not key.startswith(LOSS)}
-    return Epoch(epoch, str(row.get("stage", stage))[:40], losses, rest)
+    return Epoch(row["epoch"], str(row.get("stage", stage))[:40], losses, rest)
 
 
 def _numbers(row: Mapping[str, Any]) -> dict[str, float]:
     """What is a finite number; a loss that became infinite has no place in a figure and is told by its absence."""
     numeric = {key: value for key, value in row.items() if type(value) in (int, float) and math.isfinite(value)}
     return {str(key)[:60]: float(value) for key, value in numeric.items()}
-
-
-def last_number(epochs: Sequence[Epoch], key: str) -> float | None:
-    """The latest value of a number."""
-    return next((epoch.numbers[key] for epoch in reversed(epochs) if key in epoch.numbers), None)

@@ -8,9 +8,9 @@ trained again, and folds do not know of each other, so they may be trained by se
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import polars as pl
 
@@ -29,15 +29,13 @@ from surgeval.files import (
 from surgeval.metrics import Convention
 from surgeval.protocols.contract import refuse_dataset
 from surgeval.protocols.training._stored import BOXES, PLAN, RECORD, SCORES, TRAINING, fold_home, fold_record
-from surgeval.protocols.training.methods import Method
+from surgeval.protocols.training.methods import Method, Tell
 from surgeval.protocols.training.result import TrainingScores, load_folds
 from surgeval.protocols.training.scheme import Fold, Scheme, SchemeSpec, choose_folds
 from surgeval.protocols.triplets import RESAMPLES, TripletScores, score_triplets
 from surgeval.protocols.triplets.page import write_triplets_report
 
-__all__ = ["Tell", "train_folds"]
-
-Tell: TypeAlias = Callable[[str], None]
+__all__ = ["train_folds"]
 
 
 def train_folds(
@@ -127,7 +125,7 @@ def _do_fold(folder: Path, dataset: Dataset, fold: Fold, method: Method, plan: s
     make_folder(home)
     with folder_lock(home):
         tell(f"{fold.name}: training on {len(fold.train)} videos")
-        method.learn(dataset, fold, home / TRAINING)
+        method.learn(dataset, fold, home / TRAINING, tell)
         tell(f"{fold.name}: detecting in {len(fold.test)} videos")
         found = method.detect(dataset, fold.test, home / TRAINING)
         with atomic_file(home / BOXES) as file:

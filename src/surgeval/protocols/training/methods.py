@@ -10,10 +10,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from surgeval.datasets import Dataset
@@ -21,18 +19,24 @@ from surgeval.protocols.training.scheme import Fold
 from surgeval.records import Frame
 
 if TYPE_CHECKING:
-    from surgeval.detector import Found, Selecting, TrainSettings
+    from surgeval.detector.data import TrainingSet
+    from surgeval.detector.nms import Selecting
+    from surgeval.detector.training import TrainSettings
 
-__all__ = ["Detected", "Method", "default_settings", "detections_table", "rtdetr", "tdnet"]
+__all__ = ["Detected", "Method", "Tell", "default_settings", "rtdetr", "tdnet"]
 
-_ELSEWHERE = ("device", "workers")  # where a training runs is not what it is
-Learn = Callable[[Dataset, Fold, Path], None]
-Detect = Callable[[Dataset, Sequence[str], Path], "Detected"]
+Tell: TypeAlias = Callable[[str], None]
+Learn: TypeAlias = Callable[[Dataset, Fold, Path, Tell], None]
+Detect: TypeAlias = "Callable[[Dataset, Sequence[str], Path], Detected]"
 
 
 @dataclass(frozen=True)
 class Detected:
-    """The boxes of some videos, in the columns that `score_triplets` reads, and what finding them took."""
+    """The boxes of some videos, in the columns that `score_triplets` reads, and what finding them took.
+
+    >>> Detected(pl.DataFrame(), frames=120, seconds=4.0).frames_per_second
+    30.0
+    """
 
     table: pl.DataFrame
     frames: int
@@ -58,80 +62,94 @@ class Method:
     detect: Detect
 
 
-def tdnet(settings: TrainSettings, *, selecting: Selecting | None = None, name: str | None = None) -> Method:
-    """TDnet by these settings; every detector is evaluated alike: the default of `selecting`.
+def tdnet(
+    settings: TrainSettings, *, weights: str | Path | None = None, selecting: Selecting | None = None,
+    name: str | None = None,
+) -> Method:  # fmt: skip
+    """TDnet by these settings, from `weights` where given; without `selecting` every detector is evaluated alike.
 
-    >>> from surgeval.detector import TrainSettings
+    >>> from surgeval.detector.training import TrainSettings
     >>> tdnet(TrainSettings(size="n", epochs=2)).name
     'TDnet-n'
     """
-    from surgeval.detector import train_tdnet
+    from surgeval.detector.training import train_tdnet
 
-    def learn(dataset: Dataset, fold: Fold, out: Path) -> None:
-        train, validation, classes = _sets(dataset, fold, settings)
-        train_tdnet(train, validation, classes, out, settings)
-
-    title = name or f"TDnet-{settings.size}"
-    return Method(title, _identity("tdnet", settings, selecting), learn, _detecting(settings, selecting))
+    return _method("tdnet", name or f"TDnet-{settings.size}", train_tdnet, settings, weights, selecting)
 
 
-def rtdetr(settings: Any, *, selecting: Selecting | None = None, name: str = "RT-DETR") -> Method:
+def rtdetr(
+    settings: TrainSettings, *, weights: str | Path | None = None, selecting: Selecting | None = None,
+    name: str | None = None,
+) -> Method:  # fmt: skip
     """RT-DETR by these settings, evaluated as TDnet is.
 
-    >>> from surgeval.detector import RTDetrSettings
-    >>> rtdetr(RTDetrSettings(epochs=2)).name
-    'RT-DETR'
+    >>> from surgeval.detector.rtdetr import rtdetr_settings
+    >>> rtdetr(rtdetr_settings(epochs=2)).name
+    'RT-DETR-r18'
     """
-    from surgeval.detector import train_rtdetr
+    from surgeval.detector.rtdetr import train_rtdetr
 
-    def learn(dataset: Dataset, fold: Fold, out: Path) -> None:
-        train, validation, classes = _sets(dataset, fold, settings)
-        train_rtdetr(train, validation, classes, out, settings)
-
-    return Method(name, _identity("rtdetr", settings, selecting), learn, _detecting(settings, selecting))
+    return _method("rtdetr", name or f"RT-DETR-{settings.size}", train_rtdetr, settings, weights, selecting)
 
 
-def default_settings(detector: str) -> Any:
+def default_settings(detector: str) -> TrainSettings:
     """The settings of a detector as they are where nothing is said.
 
-    >>> default_settings("tdnet").size
-    'n'
+    >>> default_settings("tdnet").size, default_settings("rtdetr").size
+    ('n', 'r18')
     """
-    from surgeval.detector import RTDetrSettings, TrainSettings
+    from surgeval.detector.rtdetr import rtdetr_settings
+    from surgeval.detector.training import TrainSettings
 
-    return TrainSettings() if detector == "tdnet" else RTDetrSettings()
-
-
-def _identity(kind: str, settings: Any, selecting: Selecting | None) -> dict[str, Any]:
-    from surgeval.detector import Selecting as Default
-
-    chosen = {key: value for key, value in asdict(settings).items() if key not in _ELSEWHERE}
-    return {"detector": kind, "settings": chosen, "selecting": asdict(selecting or Default())}
+    return TrainSettings() if detector == "tdnet" else rtdetr_settings()
 
 
-def _sets(dataset: Dataset, fold: Fold, settings: Any) -> tuple[Any, Any, Any]:
-    from surgeval.detector import Classes, TrainingSet
+def _method(
+    kind: str, name: str, train: Callable[..., Any], settings: TrainSettings, weights: str | Path | None,
+    selecting: Selecting | None,
+) -> Method:  # fmt: skip
+    from surgeval.detector.nms import Selecting as Default
 
-    classes = Classes.of(dataset.space)
+    chosen = selecting or Default()
+    pictures = _Pictures(settings.image_size)
 
-    def of(videos: Sequence[str]) -> Any:
-        return TrainingSet.of(dataset, classes, image_size=settings.image_size, videos=videos)
+    def learn(dataset: Dataset, fold: Fold, out: Path, tell: Tell) -> None:
+        whole = pictures.of(dataset)
+        validation = whole.of_videos(fold.val) if fold.val else None
+        train(whole.of_videos(fold.train), validation, whole.classes, out, settings, weights=weights, progress=tell)
 
-    return of(fold.train), of(fold.val) if fold.val else None, classes
+    identity = {"detector": kind, "settings": settings.identity(), "selecting": asdict(chosen)}
+    if weights is not None:
+        identity["weights"] = Path(weights).name
+    return Method(name, identity, learn, _detecting(settings, chosen))
 
 
-def _detecting(settings: Any, selecting: Selecting | None) -> Detect:
+class _Pictures:
+    """The training set of a whole dataset, made once for all folds: decoding takes longer than choosing videos."""
+
+    def __init__(self, image_size: int) -> None:
+        self._size = image_size
+        self._known: tuple[Dataset, TrainingSet] | None = None
+
+    def of(self, dataset: Dataset) -> TrainingSet:
+        from surgeval.detector import Classes
+        from surgeval.detector.data import TrainingSet
+
+        if self._known is None or self._known[0] is not dataset:
+            self._known = dataset, TrainingSet.of(dataset, Classes.of(dataset.space), image_size=self._size)
+        return self._known[1]
+
+
+def _detecting(settings: TrainSettings, selecting: Selecting) -> Detect:
     def detect(dataset: Dataset, videos: Sequence[str], trained: Path) -> Detected:
-        from surgeval.detector import Selecting as Default
-        from surgeval.detector import detect_frames, open_detector
+        from surgeval.detector.inference import detect_frames, detection_table, open_detector
 
-        network = open_detector(trained / "detector.safetensors", device=settings.device, half=False)
+        network = open_detector(trained, device=settings.device)
         start = time.perf_counter()
-        chosen = selecting or Default()
-        rows = list(detect_frames(network, _labelled(dataset, videos), selecting=chosen, batch=settings.batch))
+        seen = list(detect_frames(network, _labelled(dataset, videos), selecting=selecting, batch=settings.batch))
         seconds = time.perf_counter() - start
-        main = "triplet" if network.classes.main == "ivt" else "instrument"
-        return Detected(detections_table(rows, main), len(rows), seconds, str(settings.device))
+        table = detection_table(seen, network.classes, probabilities=False)
+        return Detected(table, len(seen), seconds, str(settings.device))
 
     return detect
 
@@ -139,23 +157,3 @@ def _detecting(settings: Any, selecting: Selecting | None) -> Detect:
 def _labelled(dataset: Dataset, videos: Sequence[str]) -> Iterator[Frame]:
     for video in videos:
         yield from (frame for frame in dataset.frames(video) if frame.labelled)
-
-
-def detections_table(found: Sequence[tuple[Frame, Found]], main: str) -> pl.DataFrame:
-    """Boxes of frames as rows; `main` says what a class is: triplet or instrument."""
-    counts = [len(boxes.scores) for _, boxes in found]
-    corners = _joined([boxes.boxes for _, boxes in found]).reshape(-1, 4).astype(np.float64)
-    columns: dict[str, Any] = {
-        "video": np.repeat([frame.video for frame, _ in found], counts).tolist(),
-        "frame": np.repeat([frame.name for frame, _ in found], counts).tolist(),
-        main: _joined([boxes.classes for _, boxes in found]).astype(np.int32),
-        "score": _joined([boxes.scores for _, boxes in found]).astype(np.float64),
-        "x": corners[:, 0], "y": corners[:, 1],
-        "w": corners[:, 2] - corners[:, 0], "h": corners[:, 3] - corners[:, 1],
-    }  # fmt: skip
-    return pl.DataFrame(columns, schema_overrides={"video": pl.String, "frame": pl.String})
-
-
-def _joined(parts: Sequence[Any]) -> npt.NDArray[Any]:
-    arrays = [np.asarray(part.cpu() if hasattr(part, "cpu") else part) for part in parts]
-    return np.concatenate(arrays) if arrays else np.zeros(0)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import math
+import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
+from PIL import Image
 
+from surgeval.detector.training import TrainRecord
 from surgeval.errors import DataError
 from surgeval.figures import Bars, Curve, Figure, Lines, Series
 from surgeval.files import read_bounded
@@ -21,10 +24,13 @@ __all__ = ["training_findings", "write_training_page"]
 
 _STALE = 0.5  # of the epochs so far: longer without a better one is worth a sentence
 _LOST = 0.005  # of mAP50: a student that loses more is told with its drift
-_PICTURES = ("labels.jpg", "mosaic.jpg", "batch.jpg")
-_MOST_PICTURE = 20_000_000
+PICTURES = {
+    "labels.png": "Frames with their labels.",
+    "labels.jpg": "Frames with their labels.",
+    "mosaic.jpg": "Frames with their labels as the network is shown them, augmented.",
+}
+_MOST_PICTURE, _LONGEST_SIDE = 40_000_000, 8000  # bytes, pixels
 _MOST_BARS = 40
-_JPEG = b"\xff\xd8\xff"
 _METHOD = (
     "Curves are those of the moving average of the weights, on the validation videos, with the evaluation that all "
     "detectors share. The best epoch is the one with the highest 0.1 · mAP50 + 0.9 · mAP50:95.\n\n"
@@ -56,17 +62,17 @@ def write_training_page(folder: str | Path, out: str | Path | None = None) -> Pa
                 tables=_shown(tables, "epochs", "Every epoch")),
         Section("What it learned from", figures=tuple(plots[name] for name in ("classes",) if name in plots),
                 images=_pictures(training.folder), tables=(*_shown(tables, "classes", "Boxes of each class"),
-                                                           *_pairs("Data", training.record.get("data")))),
-        Section("Settings", tables=(*_pairs("Settings", training.record.get("settings")),
-                                    *_pairs("Result", training.record.get("result"), folded=False),
-                                    *_pairs("Versions", training.record.get("versions")))),
+                                                           *_pairs("Data", training.record.data))),
+        Section("Settings", tables=(*_pairs("Settings", training.record.settings),
+                                    *_pairs("Result", training.record.result, folded=False),
+                                    *_pairs("Versions", training.record.versions))),
         Section("How to read it", _METHOD),
     ]  # fmt: skip
     kept = [s for s in sections if s.text or s.tables or s.figures or s.facts or s.findings or s.images]
     name = training.folder.resolve().name
     return write_page(
         place / "report.html", name, kept, kind="training", lead=findings[0].text,
-        details={"Detector": str(training.record.get("model", ""))[:60], "Status": _status(training)},
+        details={"Detector": training.record.model, "Status": _status(training)},
     )  # fmt: skip
 
 
@@ -76,13 +82,12 @@ def training_findings(training: Training) -> tuple[Finding, ...]:
     if training.epochs:
         found += _learning(training)
         found += _student(training)
-    notes = training.record.get("notes")
-    found += [Finding(str(note)[:400]) for note in notes] if isinstance(notes, list) else []
+    found += [Finding(_sentence(note)) for note in training.record.notes]
     return tuple(found)
 
 
 def _status(training: Training) -> str:
-    return str(training.record.get("status", "unknown"))[:40]
+    return training.record.status
 
 
 def _standing(training: Training) -> Finding:
@@ -92,7 +97,7 @@ def _standing(training: Training) -> Finding:
     last = training.epochs[-1]
     best = _best_of(training)
     said = f"best mAP50 {best[1]:.3f} ({best[0].stage}, epoch {best[0].number})" if best else "nothing was validated"
-    reason = str(training.record.get("reason", ""))[:300]
+    reason = training.record.reason[:300]
     if status == "finished":
         return Finding(f"The training is finished: {said}.", True)
     if status in ("failed", "interrupted"):
@@ -149,32 +154,15 @@ def _student(training: Training) -> list[Finding]:
 
 
 def drift_of(training: Training) -> dict[str, float]:
-    """The latest numbers about background scores, from the curves and the result.
-
-    >>> from pathlib import Path
-    >>> epoch = Epoch(1, "student", {}, {"mAP50": 0.2, "background drift": 0.01})
-    >>> drift_of(Training(Path("run"), {}, (epoch,)))
-    {'background drift': 0.01}
-    """
+    """The latest numbers about background scores."""
     found: dict[str, float] = {}
     for epoch in training.epochs:
         found |= {name: value for name, value in epoch.numbers.items() if _about_background(name)}
-    result = training.record.get("result")
-    for name, value in _numbers(result if isinstance(result, Mapping) else {}):
-        if _about_background(name):
-            found[name] = value
     return found
 
 
 def _about_background(name: str) -> bool:
     return "background" in name.casefold() or "drift" in name.casefold()
-
-
-def _numbers(value: Any, where: str = "") -> list[tuple[str, float]]:
-    if isinstance(value, Mapping):
-        return [row for key, item in value.items() for row in _numbers(item, f"{where} {key}".strip())]
-    plain = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return [(where[:80], float(value))] if plain else []
 
 
 def epoch_table(training: Training) -> pl.DataFrame:
@@ -187,12 +175,12 @@ def epoch_table(training: Training) -> pl.DataFrame:
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def class_counts(record: Mapping[str, Any]) -> pl.DataFrame | None:
+def class_counts(record: TrainRecord) -> pl.DataFrame | None:
     """Boxes of each class in the training and validation videos; None where the record does not count them."""
-    data, names = record.get("data"), _class_names(record)
+    names = _class_names(record.classes)
     columns: dict[str, list[int]] = {}
     for part in ("train", "validation"):
-        one = data.get(part) if isinstance(data, Mapping) else None
+        one = record.data.get(part)
         counts = one.get("counts") if isinstance(one, Mapping) else None
         if isinstance(counts, list) and len(counts) == len(names) and all(type(n) is int and n >= 0 for n in counts):
             columns[part] = counts
@@ -201,10 +189,9 @@ def class_counts(record: Mapping[str, Any]) -> pl.DataFrame | None:
     return pl.DataFrame({"class": names, **columns}).sort("train", descending=True, maintain_order=True)
 
 
-def _class_names(record: Mapping[str, Any]) -> list[str]:
-    classes = record.get("classes")
-    heads = classes.get("heads") if isinstance(classes, Mapping) else None
-    names = heads.get(classes.get("main")) if isinstance(heads, Mapping) and isinstance(classes, Mapping) else None
+def _class_names(classes: Mapping[str, Any]) -> list[str]:
+    heads = classes.get("heads")
+    names = heads.get(classes.get("main")) if isinstance(heads, Mapping) else None
     return [str(name) for name in names] if isinstance(names, list) else []
 
 
@@ -249,16 +236,27 @@ def _facts(training: Training) -> tuple[Fact, ...]:
 
 
 def _pictures(folder: Path) -> tuple[Picture, ...]:
-    """The label mosaic that a dry run or the first epoch left, where there is one."""
+    """The labelled frames that the training or its rehearsal drew."""
     made = []
-    for name in _PICTURES:
-        path = folder / name
-        if path.is_file():
-            data = read_bounded(path, _MOST_PICTURE, "a picture of labels")
-            if not data.startswith(_JPEG):
-                raise DataError(path, found="another kind of file", expected="a JPEG picture of labels")
-            made.append(Picture(data, "Training pictures with their labels", "Pictures as the network sees them"))
+    for name, note in PICTURES.items():
+        if (folder / name).is_file():
+            made.append(Picture(_picture(folder / name), note.removesuffix("."), note))
     return tuple(made)
+
+
+def _picture(path: Path) -> Any:
+    data = read_bounded(path, _MOST_PICTURE, "a picture of labelled frames")
+    try:
+        with Image.open(io.BytesIO(data), formats=["JPEG", "PNG"]) as image:
+            if max(image.size) > _LONGEST_SIDE:
+                raise DataError(path, found=f"{image.size} pixels", expected=f"at most {_LONGEST_SIDE} on a side")
+            return np.asarray(image.convert("RGB"))
+    except (OSError, ValueError, SyntaxError) as error:
+        raise DataError(path, found=str(error)[:80], expected="a picture of labelled frames") from error
+
+
+def _sentence(note: str) -> str:
+    return f"{note[:1].upper()}{note[1:400].removesuffix('.')}."
 
 
 def _shown(tables: Mapping[str, pl.DataFrame], name: str, title: str) -> tuple[Table, ...]:

@@ -11,7 +11,7 @@ import polars as pl
 
 from surgeval.datasets import Dataset
 from surgeval.phantom import simulate_detector
-from surgeval.protocols.training.methods import Detected, Method
+from surgeval.protocols.training.methods import Detected, Method, Tell
 from surgeval.protocols.training.scheme import Fold
 
 FOLDS = {"a": ["v0", "v3", "v6"], "b": ["v1", "v4", "v7"], "c": ["v2", "v5", "v8"]}
@@ -44,7 +44,7 @@ def write_record(folder: Path, **more: Any) -> None:
 def simulated(quality: Any = "good", *, name: str = "simulated", seed: int = 0, trained: Any = None) -> Method:
     """A method whose boxes are the labels, spoiled; `trained` collects the folds that were trained."""
 
-    def learn(dataset: Dataset, fold: Fold, out: Path) -> None:
+    def learn(dataset: Dataset, fold: Fold, out: Path, tell: Tell) -> None:
         assert not set(fold.test) & {*fold.train, *fold.val}
         if trained is not None:
             trained.append(fold.name)
