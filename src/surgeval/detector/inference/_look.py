@@ -39,7 +39,6 @@ class Looker:
     def __init__(self, network: Network, selecting: Selecting | None = None) -> None:
         self.network, self.selecting = network, selecting or Selecting()
         self._parts = torch.as_tensor(network.classes.parts.copy(), device=network.device)
-        self._checked = False
         self._pinned: dict[tuple[int, ...], torch.Tensor] = {}
         self._pool = ThreadPoolExecutor(min(_THREADS, os.cpu_count() or 1), "frames")
 
@@ -62,11 +61,10 @@ class Looker:
     def choose(self, raw: Raw) -> list[Found]:
         """The boxes to report of every picture, on the CPU, in pixels of the network's input."""
         main = self.network.classes.main
-        if not self._checked:  # once: half precision that overflows does so on every picture
-            if not bool(raw.boxes.isfinite().all()) or not bool(raw.probabilities[main].isfinite().all()):
-                raise RunError(f"{self.network.name}: found numbers that overflow, expected finite boxes and scores: "
-                               "full precision may hold them")  # fmt: skip
-            self._checked = True
+        # A sum shows NaN and infinity; without this look they would pass for pictures with nothing on them.
+        if not bool((raw.boxes.sum() + raw.probabilities[main].sum()).isfinite()):
+            raise RunError(f"{self.network.name}: found numbers that overflow, expected finite boxes and scores: full "
+                           "precision may hold them")  # fmt: skip
         return fetch(select(raw.boxes, dict(raw.probabilities), main, self._parts, self.selecting))
 
     def _upload(self, pictures: Sequence[Image]) -> torch.Tensor:
