@@ -33,7 +33,15 @@ from surgeval.detector.rtdetr._folder import (
 from surgeval.detector.rtdetr._loss import DetrLoss
 from surgeval.detector.rtdetr._network import RTDetr, build_rtdetr
 from surgeval.detector.training._compute import Compute, open_compute, thread_count
-from surgeval.detector.training._conduct import Tell, about_classes, about_data, best_row, check_sets, conduct, picture_labels
+from surgeval.detector.training._conduct import (
+    Tell,
+    about_classes,
+    about_data,
+    best_row,
+    check_sets,
+    conduct,
+    picture_labels,
+)
 from surgeval.detector.training._folder import TrainRecord, current_versions
 from surgeval.detector.training._settings import TrainSettings
 from surgeval.detector.training._stage import Measured, Stage, run_stage
