@@ -1,9 +1,13 @@
-"""Compile the kernels of `surgeval.metrics` into numba's cache: the first scoring, and every test process, finds them.
+"""Compile the kernels into numba's cache: the first command that needs them, and every test process, finds them.
 
-Scores a few frames, so that every kernel meets the types it is called with.
+Without an argument those of `surgeval.metrics`: it scores a few frames, so that every kernel meets the types it is
+called with. With `causal` those of `surgeval.explain.cleann`, which only the explanation of replies needs: it learns
+graphs.
 """
 
 from __future__ import annotations
+
+import sys
 
 import numpy as np
 
@@ -17,7 +21,7 @@ from surgeval.vocab import LabelSpace
 SPACE = LabelSpace("toy", ("grasper", "hook"), ("grasp",), ("liver",), ((0, 0, 0), (1, 0, 0)))
 
 
-def main() -> None:
+def scoring() -> None:
     """Detection and recognition, once each."""
     frames = [
         Frame(f"v{k % 3}", f"{k:06d}", k, None, None, 100, 100, (Instance(Triplet(k % 2, 0, 0), Box(9, 9, 50, 50)),))
@@ -29,5 +33,16 @@ def main() -> None:
     surgeval.score_recognition(dice.random((12, 3)) < 0.4, dice.random((12, 3)), ["v0", "v1"] * 6, resamples=2)
 
 
+def causal() -> None:
+    """Both learners of causal graphs, with and without undirected edges."""
+    from surgeval.explain.cleann import correlation, explain, learn_graph
+
+    weights = np.tril(np.random.default_rng(0).gamma(0.5, size=(12, 12)) + 1e-9)
+    found = correlation(weights / weights.sum(1, keepdims=True))
+    for selection in (False, True):
+        explain(learn_graph(found, range(12), alpha=0.01, selection_bias=selection), 11, radius=3)
+        learn_graph(found, range(12), alpha=0.01, learner="icd", selection_bias=selection)
+
+
 if __name__ == "__main__":
-    main()
+    causal() if sys.argv[1:] == ["causal"] else scoring()

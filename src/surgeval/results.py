@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure as MatplotlibFigure
 
-__all__ = ["Result", "percent"]
+__all__ = ["Result", "counted", "percent"]
 
 
 class Result:
@@ -50,7 +50,7 @@ class Result:
         return figure
 
     def __repr__(self) -> str:
-        listed = ", ".join(f"{name} ({_rows(table.height)})" for name, table in self.tables.items())
+        listed = ", ".join(f"{name} ({counted(table.height, 'row')})" for name, table in self.tables.items())
         return f"{type(self).__name__}: {listed}"
 
     def _repr_html_(self) -> str:
@@ -70,8 +70,13 @@ def percent(share: float) -> str:
     return "under 1 %" if whole == 0 and share > 0 else f"{whole} %"
 
 
-def _rows(count: int) -> str:
-    return f"{count} row{'' if count == 1 else 's'}"
+def counted(count: int, thing: str) -> str:
+    """So many things: one of them has no s.
+
+    >>> counted(1, "video"), counted(0, "frame"), counted(1200, "frame")
+    ('1 video', '0 frames', '1200 frames')
+    """
+    return f"{count} {thing}{'' if count == 1 else 's'}"
 
 
 def _chosen(kind: str, known: Mapping[str, Any], name: str | None) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from surgeval.cli._demo import ranking_of
+from surgeval.cli._demo_chapters import ranking_of
 from surgeval.datasets import MemoryDataset
 from surgeval.protocols.contract import Demo
 from surgeval.protocols.focus.demo import SKILLS, NoisyAnswerer, chapter
@@ -65,8 +65,8 @@ def test_the_ranking_finds_the_order_that_was_built_in(dataset: MemoryDataset, t
     assert [name for place in ranking.final_order for name in place][:3] == ["oracle", "keen", "vague"]
     assert ranking.gate is not None
     assert [name for name, beats in ranking.gate.final.items() if beats] == ["oracle", "keen", "vague"]
-    told = ranking_of(replace(made, ranking={**made.ranking, "outer": 4}), tmp_path / "ranking", quiet=True)
-    assert told["feedback"].is_file() and "late" in told["page"].read_text()
+    told = ranking_of(replace(made, ranking={**made.ranking, "outer": 4}), tmp_path / "ranking")
+    assert told.feedback.is_file() and "late" in told.page.read_text()
     assert json.loads((tmp_path / "ranking/ranking.json").read_text())["statuses"][0]["late"] == 0
     teams = sorted(path.parent.name for path in (tmp_path / "ranking/feedback").glob("*/feedback.html"))
     assert teams == ["keen", "oracle", "vague"]

@@ -17,7 +17,7 @@ import pytest
 import typer
 from tests.e2e.conftest import Quick, Surgeval
 
-from surgeval.cli._demo import told_or_left_out
+from surgeval.cli._demo_chapters import told_or_left_out
 from surgeval.cli._main import app
 from surgeval.datasets import MemoryDataset
 from surgeval.protocols.contract import Demo

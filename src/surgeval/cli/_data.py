@@ -29,6 +29,7 @@ from surgeval.console import (
     progress,
 )
 from surgeval.errors import BadInput, visible
+from surgeval.results import counted
 
 if TYPE_CHECKING:
     from surgeval.datasets import CheckReport, Dataset, Problem
@@ -308,6 +309,7 @@ def convert(
         console().print(f"lost: {loss}")
     dropped = f", {report.instances_dropped} dropped" if report.instances_dropped else ""
     console().print(
-        f"{report.out}: {report.format}: {report.videos} videos, {report.frames} frames, {report.images} images, "
-        f"{report.instances_written} of {report.instances_read} instances{dropped}, {report.questions} questions"
+        f"{report.out}: {report.format}: {counted(report.videos, 'video')}, {counted(report.frames, 'frame')}, "
+        f"{counted(report.images, 'image')}, {report.instances_written} of {counted(report.instances_read, 'instance')}"
+        f"{dropped}, {counted(report.questions, 'question')}"
     )

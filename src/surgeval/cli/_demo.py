@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import signal
-from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from surgeval.cli._data_phantom import rendering
+from surgeval.cli._demo_chapters import telling
 from surgeval.cli._report import write_checked
 from surgeval.cli._single_file import writes_pages
 from surgeval.console import JsonOption, console, print_frame, print_json, progress
-from surgeval.errors import DataError, MissingExtra
+from surgeval.errors import DataError
 from surgeval.protocols.registry import descriptors
-
-if TYPE_CHECKING:
-    from surgeval.protocols.contract import Chapter, Demo
-    from surgeval.protocols.descriptor import Descriptor
+from surgeval.protocols.workers import deaf, process_context
 
 EDITION = "phantom-v1"
 _OTHER = "note: not the pinned edition; numpy, scipy or opencv differ from constraints.txt, so quote no numbers from it"
@@ -39,7 +35,6 @@ def demo(
     Example: [bold]surgeval demo --out demo[/bold]
     """
     from surgeval import datasets, phantom
-    from surgeval.protocols.contract import Demo
     from surgeval.report import write_index
 
     say = _silent if json else console().print
@@ -57,31 +52,30 @@ def demo(
     if first is not None:
         raise DataError(first.file, record=first.record, field=first.field, found=first.found, expected=first.expected)
     film = None if json else _filming(out / "operation.mp4")
-    page = write_checked(dataset, out / "report", found)
-    say("3. what is in it, as a page and as tables")
-    chapters: dict[str, Chapter] = {}
-    pages = {"The dataset": page}
     plain: dict[str, Any] = {}
-    for one in (one for one in descriptors().values() if one.chapter):
-        with progress("chapters") as bar:
-            bar.phase(one.name)
-            chapter = told_or_left_out(one, Demo(dataset=dataset, edition=EDITION, out=out / one.name))
-        if isinstance(chapter, str):
-            say(f"left out: {chapter}")
-            plain[one.name] = {"left_out": chapter}
-            continue
-        chapters[one.name] = chapter
-        say(f"{len(chapters) + 3}. {chapter.title}")
-        if not json:
-            print_frame("", chapter.table)
-            for sentence in chapter.sentences:
-                say(f"   {sentence}")
-        plain[one.name] = chapter.to_json()
-        pages |= {chapter.title[:1].upper() + chapter.title[1:]: chapter.page, **chapter.pages}
-        if chapter.ranking is not None:
-            ranked = ranking_of(chapter, out / one.name / "ranking", quiet=json)
-            pages |= {f"The ranking: {chapter.title}": ranked["page"], "What each team is told": ranked["feedback"]}
-            plain[one.name]["ranking"] = ranked["json"]
+    with telling([one for one in descriptors().values() if one.chapter], data, EDITION, out) as chapters:
+        page = write_checked(dataset, out / "report", found)
+        say("3. what is in it, as a page and as tables")
+        pages, number = {"The dataset": page}, 3
+        for told in chapters:
+            chapter, ranked = told.chapter, told.ranked
+            if isinstance(chapter, str):
+                say(f"left out: {chapter}")
+                plain[told.name] = {"left_out": chapter}
+                continue
+            number += 1
+            say(f"{number}. {chapter.title}")
+            if not json:
+                print_frame("", chapter.table)
+                for sentence in chapter.sentences:
+                    say(f"   {sentence}")
+            plain[told.name] = chapter.to_json()
+            pages |= {chapter.title[:1].upper() + chapter.title[1:]: chapter.page, **chapter.pages}
+            if ranked is not None:
+                if not json:
+                    print_frame("", ranked.table)
+                pages |= {f"The ranking: {chapter.title}": ranked.page, "What each team is told": ranked.feedback}
+                plain[told.name]["ranking"] = ranked.plain
     index = write_index(out, title="The demo", links=pages)
     if film is None:
         counts = {name: getattr(found, name) for name in ("videos", "frames", "instances", "questions")}
@@ -94,45 +88,11 @@ def demo(
     say("\nThen your own data:\n  surgeval data check FOLDER\n  surgeval report FOLDER --out report")
 
 
-def told_or_left_out(protocol: Descriptor, given: Demo) -> Chapter | str:
-    """The protocol's chapter, or what the light install lacks for it."""
-    try:
-        chapter: Chapter = protocol.part("chapter")(given)
-    except MissingExtra as missing:
-        return str(missing)
-    return chapter
-
-
-def ranking_of(chapter: Any, out: Path, *, quiet: bool) -> dict[str, Any]:
-    """The chapter's runs, ranked as `surgeval rank` does."""
-    from surgeval.report import read_outcomes_of, study_ranking, write_feedback, write_ranking_report
-    from surgeval.stats import rank
-
-    options = dict(chapter.ranking)
-    study_options = {key: options.pop(key) for key in ("outer", "n_boot") if key in options}
-    with progress("pages") as bar:
-        bar.phase("ranking")
-        tables = read_outcomes_of(chapter.runs)
-        ranking = rank(tables, **options)
-        study = study_ranking(ranking, **study_options, tables=tables)
-        bar.phase("the ranking's page")
-        page = write_ranking_report(study, out, title=f"Ranking: {chapter.title}")
-        feedback = write_feedback(study, tables, out / "feedback", progress=bar.reach)
-    if not quiet:
-        print_frame("", ranking.to_frame().drop("win_rate_error"))
-    kept = ("models", "copeland", "final_rank", "final_order", "bucket_rank", "win_rate")
-    plain = ranking.to_json()
-    return {"page": page, "feedback": feedback, "json": {key: plain[key] for key in kept if key in plain}}
-
-
 def _filming(path: Path) -> BaseProcess:
     """A process that makes the film while the chapters run; Ctrl-C is for this process alone, and ends both."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        process = get_context("spawn").Process(target=_film, args=(path,), daemon=True)
+    process = process_context().Process(target=_film, args=(path,), daemon=True)
+    with deaf():
         process.start()
-    finally:
-        signal.signal(signal.SIGINT, before)
     return process
 
 

@@ -12,6 +12,7 @@ import typer
 from surgeval.cli._group import command_group
 from surgeval.console import print_json, print_table, require_models
 from surgeval.errors import BadInput
+from surgeval.results import counted
 
 if TYPE_CHECKING:
     from surgeval.phantom.training import Examined
@@ -115,7 +116,7 @@ def show(results: Sequence[Examined]) -> None:
 
 def _title(result: Examined) -> str:
     first = next(iter(result.models.values()))["accuracy"]
-    return f"{result.videos}, tint {result.tint}: {first.n} frames of {first.clusters} videos"
+    return f"{result.videos}, tint {result.tint}: {counted(first.n, 'frame')} of {counted(first.clusters, 'video')}"
 
 
 def _plain(result: Examined) -> dict[str, Any]:

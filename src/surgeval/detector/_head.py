@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from surgeval.detector._convolution import Cbs
+from surgeval.detector.geometry import decode
 from surgeval.errors import BadInput
 
 __all__ = ["BINS", "STRIDES", "Head", "HeadOutput", "decode"]
@@ -59,21 +60,6 @@ class HeadOutput:
         """The same without a way back for gradients."""
         return HeadOutput(self.box.detach(), {name: value.detach() for name, value in self.logits.items()},
                           self.points, self.strides)  # fmt: skip
-
-
-def decode(box: Tensor, points: Tensor, strides: Tensor) -> Tensor:
-    """Corners in pixels from the logits of the sides' distributions: centre ∓ expected distance × stride.
-
-    >>> far = torch.full((1, 1, 64), -50.0)
-    >>> far[..., [2, 16 + 1, 32 + 3, 48 + 0]] = 50.0  # 2 cells to the left, 1 up, 3 to the right, 0 down
-    >>> decode(far, torch.tensor([[20.0, 12.0]]), torch.tensor([8.0])).tolist()
-    [[[4.0, 4.0, 44.0, 12.0]]]
-    """
-    shares = box.float().unflatten(-1, (4, BINS)).softmax(-1)
-    # A product and a sum instead of a matrix product: autocast would do that one in half precision.
-    distances = (shares * torch.arange(BINS, dtype=shares.dtype, device=shares.device)).sum(-1)
-    near, far = (distances * strides[:, None]).split(2, -1)
-    return torch.cat((points - near, points + far), -1)
 
 
 class Head(nn.Module):

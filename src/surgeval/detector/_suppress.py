@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from surgeval.detector.assign import gather_rows
+from surgeval.detector._tensors import gather_rows
 
 __all__ = ["suppress"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch.nn import functional
 
-from surgeval.detector.geometry import wide
+from surgeval.detector._tensors import wide
 from surgeval.errors import BadInput
 
 __all__ = ["Truth", "most_marks"]

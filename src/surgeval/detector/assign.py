@@ -15,8 +15,10 @@ from typing import Literal, Protocol
 
 import torch
 
+from surgeval.detector._resolve import resolve
+from surgeval.detector._tensors import gather_rows, wide
 from surgeval.detector._truth import Truth, most_marks
-from surgeval.detector.geometry import ciou_matrix, decode, iou_matrix, wide
+from surgeval.detector.geometry import ciou_matrix, decode, iou_matrix
 from surgeval.errors import BadInput
 
 __all__ = ["RULES", "Assignment", "Output", "Rule", "Truth", "assign", "assign_output"]
@@ -79,15 +81,6 @@ class Assignment:
             return self.weight.new_zeros(images, points, self.labels.shape[-1])
         weights = self.weight.new_zeros(images, points).scatter_reduce(1, self.point, self.weight, "amax")
         return weights[..., None] * gather_rows(self.labels, self.owner.clamp(min=0))
-
-
-def gather_rows(table: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-    """Rows (B, P) of a table (B, N, C): (B, P, C).
-
-    >>> gather_rows(torch.tensor([[[1, 2], [3, 4]]]), torch.tensor([[1, 1, 0]])).tolist()
-    [[[3, 4], [3, 4], [1, 2]]]
-    """
-    return table.gather(1, rows[..., None].expand(-1, -1, table.shape[-1]))
 
 
 class Output(Protocol):
@@ -210,7 +203,7 @@ def _whole(scene: _Scene, rule: Rule) -> Assignment:
     images, rows = scene.mask.shape
     step = max(1, _BLOCK // max(1, rows * len(scene.points)))
     parts = (
-        [_resolve(*_alignment(scene.images(i, i + step), rule), rule) for i in range(0, images, step)] if rows else []
+        [resolve(*_alignment(scene.images(i, i + step), rule), rule) for i in range(0, images, step)] if rows else []
     )
     if not parts:
         return _nothing(scene, rule)
@@ -226,7 +219,7 @@ def _by_image(scene: _Scene, rule: Rule) -> Assignment:
         near = _candidates(scene.points, scene.truth_boxes[image, rows], rule).any(0).nonzero()[:, 0]
         if not len(near):
             continue
-        owner, point, row, kept, weight = _resolve(*_alignment(scene.image(image, rows, near), rule), rule)
+        owner, point, row, kept, weight = resolve(*_alignment(scene.image(image, rows, near), rule), rule)
         count = point.shape[1]
         result.owner[image, near] = torch.where(owner[0] >= 0, rows[owner[0]], -1)
         result.point[image, :count], result.row[image, :count] = near[point[0]], rows[row[0]]
@@ -284,48 +277,3 @@ def _power(values: torch.Tensor, exponent: float) -> torch.Tensor:
         cube = values * values * values
         return cube.mul_(cube)
     return values**exponent
-
-
-def _resolve(
-    alignment: torch.Tensor, overlap: torch.Tensor, rule: Rule
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Choose the points of every box and settle the contested ones: owner, point, row, kept, weight.
-
-    A point that several boxes choose stands once in the list, at the first of them, whoever owns it in the end.
-    """
-    images, rows, points = alignment.shape
-    values, chosen = alignment.topk(min(rule.topk, points), -1)
-    box = torch.arange(rows, device=alignment.device)[:, None].expand_as(chosen).flatten(1)
-    values, point, claimed = values.flatten(1), chosen.flatten(1), (values > 0).flatten(1)
-    nobody = box.new_full((images, points), rows)
-    first = nobody.scatter_reduce(1, point, box.where(claimed, rows), "amin")
-    if rule.conflict == "overlap":
-        last = (nobody - rows - 1).scatter_reduce(1, point, box.where(claimed, -1), "amax")
-        owner = overlap.argmax(1).where(last > first, first)
-    else:
-        highest = alignment.new_zeros(images, points).scatter_reduce(1, point, values, "amax")
-        wins = claimed & (values == highest.gather(1, point))
-        owner = nobody.scatter_reduce(1, point, box.where(wins, rows), "amin")
-    kept = claimed & (box == first.gather(1, point))
-    row = owner.gather(1, point).where(kept, 0)
-    weight = _soft_targets(alignment, overlap, point, row, kept, rule)
-    return owner.where(owner < rows, -1), point, row, kept, weight
-
-
-def _soft_targets(
-    alignment: torch.Tensor,
-    overlap: torch.Tensor,
-    point: torch.Tensor,
-    row: torch.Tensor,
-    kept: torch.Tensor,
-    rule: Rule,
-) -> torch.Tensor:
-    """Targets t = s / max s * max overlap, both maxima over the positives that the box has kept."""
-    images, rows, points = alignment.shape
-    place = row * points + point
-    s = alignment.flatten(1).gather(1, place).where(kept, 0)
-    shared = overlap.flatten(1).gather(1, place).where(kept, 0)
-    nothing = s.new_zeros(images, rows)
-    largest_s = nothing.scatter_reduce(1, row, s, "amax").gather(1, row) + rule.damping
-    largest_overlap = nothing.scatter_reduce(1, row, shared, "amax").gather(1, row)
-    return (s / largest_s * largest_overlap).where(largest_s > 0, 0)

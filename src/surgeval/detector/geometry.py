@@ -10,14 +10,14 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 import torch
 
+from surgeval.detector._tensors import wide
 from surgeval.errors import BadInput
 
-__all__ = ["Fit", "ciou", "ciou_matrix", "decode", "iou", "iou_matrix", "wide"]
+__all__ = ["Fit", "ciou", "ciou_matrix", "decode", "iou", "iou_matrix"]
 
 _TINY = 1e-7  # added to heights, union and squared diagonal of CIoU, as the code that the paper builds on does
 
@@ -79,6 +79,8 @@ class Fit:
         if (height, width) == (self.height, self.width):
             inner[:] = rgb
         else:
+            import cv2  # networks and losses need none
+
             inner[:] = cv2.resize(rgb, (width, height), interpolation=cv2.INTER_LINEAR)
         return square
 
@@ -103,15 +105,6 @@ def _floating(boxes: Any) -> Any:
     if isinstance(boxes, torch.Tensor):
         return wide(boxes).clone()
     return np.array(boxes, dtype=np.float32 if boxes.dtype == np.float32 else np.float64)
-
-
-def wide(values: torch.Tensor) -> torch.Tensor:
-    """Half-precision and whole numbers as float32; float32 and float64 as they are.
-
-    >>> wide(torch.zeros(1, dtype=torch.bfloat16)).dtype, wide(torch.zeros(1, dtype=torch.float64)).dtype
-    (torch.float32, torch.float64)
-    """
-    return values if values.dtype in (torch.float32, torch.float64) else values.float()
 
 
 def iou(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -178,10 +171,11 @@ def decode(logits: torch.Tensor, points: torch.Tensor, strides: torch.Tensor) ->
     >>> decode(sure.flatten(1), torch.tensor([[20.0, 20.0]]), torch.tensor([8.0]))
     tensor([[ 4.,  4., 36., 36.]])
     """
-    bins = wide(logits).unflatten(-1, (4, -1)).softmax(-1)
-    steps = torch.arange(bins.shape[-1], device=bins.device, dtype=bins.dtype)
-    distances = (bins * steps).sum(-1) * strides[..., None]
-    return torch.cat((points - distances[..., :2], points + distances[..., 2:]), -1)
+    shares = wide(logits).unflatten(-1, (4, -1)).softmax(-1)
+    # A product and a sum instead of a matrix product: autocast would do that one in half precision.
+    distances = (shares * torch.arange(shares.shape[-1], dtype=shares.dtype, device=shares.device)).sum(-1)
+    near, far = (distances * strides[..., None]).split(2, -1)
+    return torch.cat((points - near, points + far), -1)
 
 
 def _area(boxes: torch.Tensor) -> torch.Tensor:

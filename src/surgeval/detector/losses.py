@@ -15,11 +15,12 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from surgeval.detector.assign import RULES, Assignment, Output, Rule, Truth, assign_output, gather_rows
-from surgeval.detector.geometry import ciou, decode, wide
+from surgeval.detector._tensors import gather_rows, wide
+from surgeval.detector.assign import RULES, Assignment, Output, Rule, Truth, assign_output
+from surgeval.detector.geometry import ciou, decode
 from surgeval.errors import BadInput
 
-__all__ = ["LossSettings", "Losses", "box_losses", "dfl", "student_loss", "teacher_loss"]
+__all__ = ["LossSettings", "Losses", "assign_output", "box_losses", "dfl", "student_loss", "teacher_loss"]
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class LossSettings:
 
 @dataclass
 class Losses:
-    """`total` is what is differentiated; `parts` sum to it per image (gains applied); `positives` counts points."""
+    """`total` is differentiated; `parts` (gains applied, detached) sum to it per image; `positives` counts points."""
 
     total: torch.Tensor
     parts: dict[str, torch.Tensor]
@@ -83,8 +84,7 @@ def teacher_loss(output: Output, truth: Truth, main: str, settings: LossSettings
                 parts[head] = settings.aux * _everywhere(logits, truth, head, found, kept) / divisor
             else:
                 parts[head] = settings.aux * _on_positives(logits, truth, head, found) / divisor
-        batch = 1 if settings.literal else len(output.box)
-        return Losses(torch.stack(list(parts.values())).sum() * batch, parts, found.kept.sum())
+        return _summed(parts, 1 if settings.literal else len(output.box), found)
 
 
 def student_loss(
@@ -122,7 +122,12 @@ def student_loss(
             entropy = _bce(wide(gather_rows(logits, found.point)), target)
             count = known.sum().clamp(min=1) * entropy.shape[-1]
             parts[head] = (entropy * known[..., None]).sum() / (1 if settings.literal else count)
-        return Losses(torch.stack(list(parts.values())).sum(), parts, found.kept.sum())
+        return _summed(parts, 1, found)
+
+
+def _summed(parts: dict[str, torch.Tensor], times: int, found: Assignment) -> Losses:
+    total = torch.stack(list(parts.values())).sum() * times
+    return Losses(total, {name: value.detach() for name, value in parts.items()}, found.kept.sum())
 
 
 def _full_precision(device: str) -> Any:

@@ -14,8 +14,7 @@ import numpy.typing as npt
 import torch
 
 from surgeval.detector._suppress import suppress
-from surgeval.detector.assign import gather_rows
-from surgeval.detector.geometry import wide
+from surgeval.detector._tensors import gather_rows, wide
 from surgeval.errors import BadInput
 
 __all__ = ["SELECTING", "Found", "Selecting", "nms", "select"]
@@ -123,23 +122,25 @@ def select(
 def _candidates(scores: torch.Tensor, settings: Selecting) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Places (point x class), scores and validity (B, M) of the images' candidates by falling score, padded."""
     flat = scores.flatten(1)
-    image, place = (flat > settings.confidence).nonzero(as_tuple=True)
-    if len(image) > settings.candidates * len(flat):  # too many to sort: leave out those that cannot be among them
+    wanted = flat > settings.confidence
+    image, place, starts, longest = _listed(wanted)
+    if longest > 4 * settings.candidates:  # too many to sort: leave out what cannot be among the highest
         lowest = flat.topk(min(settings.candidates, flat.shape[1])).values[:, -1:]
-        image, place = ((flat > settings.confidence) & (flat >= lowest)).nonzero(as_tuple=True)
-    value = flat[image, place]
-    order = value.sort(descending=True, stable=True).indices  # they come by image and place: ties keep that order
-    order = order[image[order].sort(stable=True).indices]
-    image, place, value = image[order], place[order], value[order]
-    starts = torch.searchsorted(image, torch.arange(len(flat) + 1, device=image.device))
-    counts = starts.diff().clamp_(max=settings.candidates)
-    longest = int(counts.max()) if len(flat) else 0
-    rank = torch.arange(len(image), device=image.device) - starts[image]
-    column = rank.clamp_(max=longest)  # what is too much falls into a column that is cut off
-    places, values = place.new_zeros(len(flat), longest + 1), value.new_zeros(len(flat), longest + 1)
-    places[image, column], values[image, column] = place, value
-    valid = torch.arange(longest, device=image.device) < counts[:, None]
-    return places[:, :longest], values[:, :longest], valid
+        image, place, starts, longest = _listed(wanted & (flat >= lowest))
+    column = torch.arange(len(image), device=image.device) - starts[image]
+    places, values = place.new_zeros(len(flat), longest), flat.new_full((len(flat), longest), -1)
+    places[image, column], values[image, column] = place, flat[image, place]
+    values, order = values.sort(dim=1, descending=True, stable=True)  # by place so far: ties stay in that order
+    cut = slice(None, settings.candidates)
+    valid = torch.arange(longest, device=image.device) < starts.diff()[:, None]
+    return places.gather(1, order)[:, cut], values[:, cut], valid[:, cut]
+
+
+def _listed(wanted: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, int]:
+    """Image and place of what is wanted (B, N), where each image begins in that list, and the most of an image."""
+    image, place = wanted.nonzero(as_tuple=True)
+    starts = torch.searchsorted(image, torch.arange(len(wanted) + 1, device=image.device))
+    return image, place, starts, int(starts.diff().max()) if len(wanted) else 0
 
 
 def _groups(

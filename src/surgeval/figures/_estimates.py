@@ -1,7 +1,8 @@
 """Numbers with their intervals as bars, side by side for each group (F1 of several models, shares lost by hiding).
 
 A pale bar ends at the estimate, a point marks it and a line is the interval. A number that is undefined (0 of 0) has no
-bar: the word stands in its place, because a bar of length 0 would be a finding.
+bar: the word stands in its place, because a bar of length 0 would be a finding. A dashed line across a class is what
+its numbers are held against, such as guessing.
 """
 
 from __future__ import annotations
@@ -59,9 +60,15 @@ class EstimateBars:
     horizontal: bool = True
     span: tuple[float, float] | None = None
     height: int | None = None  # pixels on the page
+    marks: tuple[float | None, ...] = ()  # one of each class, or none at all
+    mark: str = "guessing"  # what they are
 
     def __post_init__(self) -> None:
         require_series(self.title, self.labels, self.groups, "numbers", "group")
+        require(
+            len(self.marks) in (0, len(self.labels)) and all(math.isfinite(at) for at in self.marks if at is not None),
+            f"figure {self.title!r}: marks: found {self.marks}, expected a finite number or none of each class",
+        )
         for group in self.groups:
             for label, one in zip(self.labels, group.values, strict=True):
                 given = [value for value in (one.value, one.low, one.high) if value is not None]
@@ -85,13 +92,17 @@ class EstimateBars:
             )
             for group in self.groups
         ]  # fmt: skip
+        if self._marked():
+            told = ", ".join(f"{plain(self.labels[place])} {number(at)}" for place, at in self._marked())
+            rows.append(f"{plain(self.mark)}: {told}")
         return f"Bars with intervals: {plain(self.title)} ({plain(self.unit)}). {'; '.join(rows)}."
 
     @property
     def reading(self) -> str:
         """What the marks mean."""
         known = any(one.low is not None for group in self.groups for one in group.values)
-        return f"Pale bar and point: the number{'; line: its 95 % interval' if known else ''}."
+        line = "; line: its 95 % interval" if known else ""
+        return f"Pale bar and point: the number{line}{f'; dashed line: {self.mark}' if self._marked() else ''}."
 
     def to_plotly(self) -> dict[str, Any]:
         """Bars, then lines and points of each group; undefined numbers (null: plotly draws nothing) are remarks."""
@@ -120,13 +131,22 @@ class EstimateBars:
                 **self._along([place for place, _, _ in known], [one.value for _, _, one in known]),
             })  # fmt: skip
             notes += [self._note(place) for place in self._unknown(k)]
+        if marked := self._marked():
+            traces.append({
+                "type": "scatter", "mode": "lines", "line": {"color": _QUIET, "width": 1.5, "dash": "dash"},
+                "name": literal(self.mark), "hoverinfo": "text", "showlegend": True,
+                "hovertext": [f"{literal(self.labels[place])}<br>{literal(self.mark)} {number(at)}"
+                              for place, at in marked for _ in range(3)],
+                **self._along([p for place, _ in marked for p in (place - 0.45, place + 0.45, None)],
+                              [v for _, at in marked for v in (at, at, None)]),
+            })  # fmt: skip
         count = max(len(self.labels), 1)
         numbers = value_axis(self.unit) | ({"range": list(self._span())} if self.span else {})
         layout: dict[str, Any] = {"barmode": "overlay", "annotations": notes}
         if self.horizontal:
             classes = category_axis(self.labels) | {"range": [count - 0.5, -0.5]}
             rows = ROW_HEIGHT * count * (0.5 + 0.5 * len(self.groups))
-            tall = self.height or 80 + 20 * (len(self.groups) > 1) + int(rows)
+            tall = self.height or 80 + 20 * (len(self.groups) > 1 or bool(marked)) + int(rows)
             return {"data": traces, "layout": layout | {"xaxis": numbers, "yaxis": classes, "height": tall}}
         slant, margin = slanted(self.labels)
         classes = category_axis(self.labels) | slant | {"range": [-0.5, count - 0.5]}
@@ -142,10 +162,8 @@ class EstimateBars:
         slots = 0.5 + 0.5 * len(self.groups)
         tall = 0.9 + 0.17 * count * slots if self.horizontal else 2.8
         wide = 6.4 if self.horizontal else min(9.0, max(4.0, 1.2 + 0.34 * count * len(self.groups)))
-        columns = 4 if wide > 6 else 2
-        with drawing(
-            self.title, wide, tall + (0.15 + 0.15 * math.ceil(len(self.groups) / columns)) * (len(self.groups) > 1)
-        ) as (figure, axes):
+        columns, keys = 4 if wide > 6 else 2, len(self.groups) + bool(self._marked())
+        with drawing(self.title, wide, tall + (0.15 + 0.15 * math.ceil(keys / columns)) * (keys > 1)) as (figure, axes):
             handles: list[Any] = []
             bars = axes.barh if self.horizontal else axes.bar
             for k, _ in enumerate(self.groups):
@@ -165,6 +183,13 @@ class EstimateBars:
                     else:
                         axes.text(place, 0, f" {UNDEFINED}", va="bottom", ha="center", fontsize=6, color=_QUIET,
                                   rotation=90)  # fmt: skip
+            for label, mark in self._marked():
+                line = ((mark, mark), (label - 0.45, label + 0.45))
+                axes.plot(*(line if self.horizontal else line[::-1]), "--", color=_QUIET, linewidth=1.0)
+            names = [group.name for group in self.groups]
+            if self._marked():
+                handles.append(axes.plot([], [], "--", color=_QUIET, linewidth=1.0)[0])
+                names.append(self.mark)
             edge = max(count, 1) - 0.5
             (axes.set_ylim if self.horizontal else axes.set_xlim)(*((edge, -0.5) if self.horizontal else (-0.5, edge)))
             if self.span:
@@ -176,8 +201,11 @@ class EstimateBars:
             grid(axes, along)
             name_axis(axes, along, self.unit)
             if len(handles) > 1:
-                legend(figure, handles, [group.name for group in self.groups], columns=columns)
+                legend(figure, handles, names, columns=columns)
         return figure
+
+    def _marked(self) -> list[tuple[int, float]]:
+        return [(place, at) for place, at in enumerate(self.marks) if at is not None]
 
     def _known(self, k: int) -> list[tuple[float, str, Estimate]]:
         """Place, class and number, of those that are defined."""

@@ -51,9 +51,11 @@ def save_figure(figure: Figure, stem: Path) -> tuple[Path, Path]:
     drawing = figure.to_matplotlib()
     svg, png = stem.with_name(stem.name + ".svg"), stem.with_name(stem.name + ".png")
     with matplotlib.rc_context(_RC), _missing_glyphs_allowed():
+        if (layout := drawing.get_layout_engine()) is not None:
+            layout.execute(drawing)
+        drawing.set_layout_engine(None)  # laid out once: `savefig` would do it for each file, and draw all for that
         with atomic_file(svg) as file:
             drawing.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
-        drawing.set_layout_engine(None)  # laid out once: doing it again for the PNG takes as long as drawing it
         with atomic_file(png) as file:
             drawing.savefig(file, format="png", dpi=200, metadata={"Software": None})
     return svg, png

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from surgeval.pages._evidence import Evidence, no_boxes
     from surgeval.pages._figures import save_figures
     from surgeval.pages._glossary import glossary, glossary_page
-    from surgeval.pages._library import single_file
+    from surgeval.pages._library import library_inside, single_file
     from surgeval.pages._page import jpeg_bytes, render_page, write_page
     from surgeval.pages._parts import Card, Fact, Finding, LegendKey, Link, Picture, Plot, Section, Table, Term
     from surgeval.pages._safety import script_data
@@ -23,7 +23,7 @@ _HOMES = {
     "_evidence": ("Evidence", "no_boxes"),
     "_figures": ("save_figures",),
     "_glossary": ("glossary", "glossary_page"),
-    "_library": ("single_file",),
+    "_library": ("library_inside", "single_file"),
     "_page": ("jpeg_bytes", "render_page", "write_page"),
     "_parts": ("Card", "Fact", "Finding", "LegendKey", "Link", "Picture", "Plot", "Section", "Table", "Term"),
     "_safety": ("script_data",),
@@ -45,6 +45,7 @@ __all__ = [
     "glossary",
     "glossary_page",
     "jpeg_bytes",
+    "library_inside",
     "no_boxes",
     "render_page",
     "save_figures",

@@ -40,7 +40,11 @@ def single_file(wanted: bool = True) -> Iterator[None]:
 
 
 def library_inside() -> bool:
-    """Whether pages are to hold plotly.js themselves."""
+    """Whether pages are to hold plotly.js themselves: what a process that writes some has to be told.
+
+    >>> library_inside()
+    False
+    """
     return _inside.get()
 
 

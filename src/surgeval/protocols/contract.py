@@ -14,7 +14,7 @@ from surgeval.errors import BadInput
 from surgeval.figures import Estimate, EstimateBars, EstimateGroup
 from surgeval.protocols.verdict import Verdict
 from surgeval.results import Result
-from surgeval.stats import FEW_CLUSTERS, Difference, Interval, Unit
+from surgeval.stats import FEW_CLUSTERS, Difference, Interval, Unit, gap_unit
 
 if TYPE_CHECKING:
     from surgeval.datasets import Dataset
@@ -159,13 +159,15 @@ class Comparison(Result):
 
     @property
     def figures(self) -> dict[str, EstimateBars]:
-        """`differences` of scores, `differences_shares` in per cent: bars with intervals, the first of each unit."""
+        """`differences` of scores, `differences_shares` in points: bars with intervals, the first of each unit."""
         made = {}
         for unit, name, axis in (
-            ("share", "differences_shares", "difference, %"),
+            ("points", "differences_shares", "difference, points"),
             ("score", "differences", "difference"),
         ):
-            drawn = [one for one in self.numbers if one.unit == unit and math.isfinite(one.difference.estimate)]
+            drawn = [
+                one for one in self.numbers if gap_unit(one.unit) == unit and math.isfinite(one.difference.estimate)
+            ]
             if drawn:
                 labels = tuple(one.label for one in drawn[:_MOST_BARS])
                 bars = (EstimateGroup("A − B", tuple(_bar(one) for one in drawn[:_MOST_BARS])),)
@@ -189,7 +191,7 @@ class Comparison(Result):
 
 
 def _bar(one: Compared) -> Estimate:
-    scale, interval = (100 if one.unit == "share" else 1), one.difference.interval
+    scale, interval = (1 if one.unit == "score" else 100), one.difference.interval
     if math.isnan(interval.low):
         return Estimate(scale * interval.estimate)
     return Estimate(scale * interval.estimate, scale * interval.low, scale * interval.high)

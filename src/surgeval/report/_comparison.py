@@ -12,7 +12,8 @@ from surgeval.pages import Evidence, Fact, Finding, Section, Table, save_figures
 from surgeval.protocols.contract import Compared, Comparison
 from surgeval.protocols.evidence_page import side_by_side
 from surgeval.protocols.verdict import listed
-from surgeval.stats import number_text
+from surgeval.results import counted
+from surgeval.stats import gap_unit, number_text
 
 __all__ = ["readable_comparison", "tally", "write_comparison"]
 
@@ -80,13 +81,13 @@ def readable_comparison(comparison: Comparison) -> dict[str, pl.DataFrame]:
     """
     rows = [
         (one.label, number_text(one.difference.a, one.unit), number_text(one.difference.b, one.unit),
-         one.difference.interval.cell(one.unit),
+         one.difference.interval.cell(gap_unit(one.unit)),
          "" if math.isnan(one.difference.p) else f"{one.difference.p:.4f}",
-         "; ".join(filter(None, (who(one, comparison.a, comparison.b), reason(one)))))
+         "; ".join(filter(None, (who(one, comparison.a, comparison.b), "" if _few(comparison) else reason(one)))))
         for one in comparison.numbers
     ]  # fmt: skip
     heads = ["number", f"A: {comparison.a}", f"B: {comparison.b}", "A − B", "p", "better"]
-    title = f"{comparison.a} − {comparison.b}, paired over {comparison.clusters} videos"
+    title = f"{comparison.a} − {comparison.b}, paired over {counted(comparison.clusters, 'video')}"
     return {title: pl.DataFrame(rows, schema=dict.fromkeys(heads, pl.String), orient="row")}
 
 
@@ -99,8 +100,8 @@ def tally(comparison: Comparison) -> str:
     judged = [one for one in comparison.numbers if one.higher_is_better is not None]
     if not judged:
         return "None of the numbers says which is better." if comparison.numbers else "The runs share no number."
-    if all(one.difference.interval.few_clusters for one in judged):
-        return f"Not told apart: {comparison.clusters} videos are too few for a claim about videos in general."
+    if _few(comparison):
+        return f"Not told apart: {_too_few(comparison.clusters)} about videos in general."
     main, a, b = judged[0], comparison.a, comparison.b
     better = who(main, a, b)
     claim = f"{better} is better" if better else "Not told apart"
@@ -111,7 +112,7 @@ def _main_number(main: Compared, a: str, b: str, better: str) -> str:
     gap = main.difference
     of_a, of_b = ("", "") if better == a else (f" ({a})", f" ({b})")
     values = f"{number_text(gap.a, main.unit)}{of_a} against {number_text(gap.b, main.unit)}{of_b}"
-    said = f"{main.label} {values}, difference {gap.interval.cell(main.unit)}"
+    said = f"{main.label} {values}, difference {gap.interval.cell(gap_unit(main.unit))}"
     if not gap.testable:
         return f"{said}, not testable"
     videos = gap.interval.clusters
@@ -134,6 +135,16 @@ def _others(comparison: Comparison, main: Compared) -> str:
     return f" Of {count}, {claims}{rest} (p not adjusted for their number)."
 
 
+def _few(comparison: Comparison) -> bool:
+    """Whether no number has enough videos: said once, not in every row."""
+    judged = [one for one in comparison.numbers if one.higher_is_better is not None]
+    return all(one.difference.interval.few_clusters for one in judged or comparison.numbers)
+
+
+def _too_few(videos: int) -> str:
+    return f"{counted(videos, 'video')} {'is' if videos == 1 else 'are'} too few for a claim"
+
+
 def reason(one: Compared) -> str:
     """Why nobody is called better where the interval leaves 0 out, or somebody is where it does not; else nothing."""
     gap = one.difference
@@ -145,7 +156,7 @@ def reason(one: Compared) -> str:
     if not (low > 0 or high < 0):
         return ""
     if gap.interval.few_clusters:
-        return f"{gap.interval.clusters} videos are too few for a claim"
+        return _too_few(gap.interval.clusters)
     return "the interval leaves 0 out, but " + (f"p = {gap.p:.2g} decides" if gap.testable else "there is no test")
 
 
@@ -160,9 +171,9 @@ def verdict(one: Compared, a: str, b: str) -> str:
     """One sentence on one number."""
     interval = one.difference.interval
     values = f"{one.label}: {number_text(one.difference.a, one.unit)} against {number_text(one.difference.b, one.unit)}"
-    gap = interval.cell(one.unit)
+    gap = interval.cell(gap_unit(one.unit))
     if interval.few_clusters:
-        return f"{values}; {interval.clusters} videos are too few for a claim about videos in general."
+        return f"{values}; {_too_few(interval.clusters)} about videos in general."
     why = f" ({reason(one)})" if reason(one) else ""
     if not one.difference.told_apart:
         return f"{values}; they are not told apart, difference {gap}{why}."
@@ -177,14 +188,14 @@ def _methods(comparison: Comparison) -> list[str]:
 
 def _facts(comparison: Comparison) -> tuple[Fact, ...]:
     return tuple(
-        Fact(one.label, _signed(one), one.difference.interval.ends(one.unit))
+        Fact(one.label, _signed(one), one.difference.interval.ends(gap_unit(one.unit)))
         for one in comparison.numbers[:3]
         if math.isfinite(one.difference.estimate)
     )
 
 
 def _signed(one: Compared) -> str:
-    text = number_text(one.difference.estimate, one.unit)
+    text = number_text(one.difference.estimate, gap_unit(one.unit))
     return text if text.startswith("-") or not one.difference.estimate else f"+{text}"
 
 

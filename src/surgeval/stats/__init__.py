@@ -11,13 +11,13 @@ from surgeval.stats._inputs import slices_by
 from surgeval.stats._interval import FEW_CLUSTERS, Interval, Intervals, wilson
 from surgeval.stats._resample import multiplicities, two_sided_p
 from surgeval.stats._streams import stream
-from surgeval.stats._wording import NOTHING, Unit, number_text, with_ends
+from surgeval.stats._wording import NOTHING, Unit, gap_unit, number_text, with_ends
 from surgeval.stats.agreement import cohen_kappa, count_ratings, fleiss_kappa
 from surgeval.stats.bootstrap import bootstrap_mean, bootstrap_slices, share_interval
 from surgeval.stats.krippendorff import krippendorff_alpha
 from surgeval.stats.paired import Difference, paired_difference, paired_statistic, paired_vector
 from surgeval.stats.ranking import *  # noqa: F403 (the names of its `__all__`, listed once)
-from surgeval.stats.statistic import bootstrap_statistic, bootstrap_vector
+from surgeval.stats.statistic import bootstrap_statistic, bootstrap_vector, with_still_parts
 
 __all__ = [
     "FEW_CLUSTERS",
@@ -36,6 +36,7 @@ __all__ = [
     "exchange_p",
     "exchange_signs",
     "fleiss_kappa",
+    "gap_unit",
     "krippendorff_alpha",
     "multiplicities",
     "number_text",
@@ -48,5 +49,6 @@ __all__ = [
     "two_sided_p",
     "wilson",
     "with_ends",
+    "with_still_parts",
 ]
 __all__ += ranking.__all__

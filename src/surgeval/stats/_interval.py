@@ -26,8 +26,8 @@ class Interval:
     """An estimate with its interval.
 
     `low` and `high` are NaN where no interval exists (one video). `method` says how the ends were found (`t`: videos
-    left out in turn; `percentile` and `bca`: videos drawn), `scheme` what was left out or drawn, `point` which mean was
-    estimated, `resamples` is 0 where nothing was drawn. `n` counts rows.
+    left out in turn; `percentile` and `bca`: videos drawn; `bound`: all videos showed the same), `scheme` what was left
+    out or drawn, `point` which mean was estimated, `resamples` is 0 where nothing was drawn. `n` counts rows.
     """
 
     estimate: float

@@ -29,6 +29,7 @@ __all__ = [
     "share_ends",
     "t_ends",
     "t_p",
+    "unmoved_ends",
 ]
 
 Bounds: TypeAlias = tuple[float, float]
@@ -79,6 +80,24 @@ def t_ends(estimate: float, left_out: Floats, sizes: Floats, level: float, bound
     half = 0.0 if half <= 1e-12 * scale else half  # rounding is no uncertainty
     # A bound cannot cut the estimate itself off, which rounding may have put past it.
     return min(max(estimate - half, bounds[0]), estimate), max(min(estimate + half, bounds[1]), estimate)
+
+
+def unmoved_ends(estimate: float, sizes: Floats, level: float, bounds: Bounds) -> Bounds:
+    """Ends for a number that every video shows alike: of V equal videos a share of 1 − α^(1/V) may yet differ.
+
+    That is the exact bound of a share of which none of V was seen (α is half of 1 − level); those videos may show
+    anything inside the bounds. Without finite bounds so few cannot tell: NaN.
+
+    >>> [round(end, 3) for end in unmoved_ends(1.0, np.ones(6), 0.95, (0.0, 1.0))]
+    [0.541, 1.0]
+    >>> unmoved_ends(2.0, np.ones(6), 0.95, (0.0, math.inf))
+    (nan, nan)
+    """
+    if not all(math.isfinite(end) for end in bounds):
+        return math.nan, math.nan
+    unseen = 1 - ((1 - level) / 2) ** (1 / effective_clusters(sizes))
+    low, high = min(bounds[0], estimate), max(bounds[1], estimate)
+    return estimate - unseen * (estimate - low), estimate + unseen * (high - estimate)
 
 
 def t_p(estimate: float, left_out: Floats, sizes: Floats, scale: float) -> float:

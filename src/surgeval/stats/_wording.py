@@ -1,9 +1,9 @@
 """How a number is written, wherever it stands: page, terminal or sentence.
 
 A quantity has one unit. A *share* (of frames, of an attended region, of predictions lost) is per cent: one decimal in
-tables, whole per cent in sentences (`surgeval.results.percent`). A *score* (mAP, AP, F1, accuracy of a challenge, lift,
-kappa, a correlation) is a fraction with three decimals everywhere. Files for machines (CSV, JSON) hold both as
-fractions, unrounded.
+tables, whole per cent in sentences (`surgeval.results.percent`); a difference of shares is *points*. A *score* (mAP,
+AP, F1, accuracy of a challenge, lift, kappa, a correlation) is a fraction with three decimals everywhere. Files for
+machines (CSV, JSON) hold all of them as fractions, unrounded.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from __future__ import annotations
 import math
 from typing import Literal, TypeAlias
 
-__all__ = ["NOTHING", "Unit", "number_text", "with_ends"]
+__all__ = ["NOTHING", "Unit", "gap_unit", "number_text", "with_ends"]
 
-Unit: TypeAlias = Literal["score", "share"]
+Unit: TypeAlias = Literal["score", "share", "points"]
 NOTHING = "–"  # where there is no number
+_AFTER: dict[Unit, str] = {"score": "", "share": " %", "points": " points"}
 
 
 def number_text(value: float | None, unit: Unit = "score") -> str:
@@ -22,9 +23,20 @@ def number_text(value: float | None, unit: Unit = "score") -> str:
 
     >>> number_text(0.34125), number_text(0.34125, "share"), number_text(-0.0001), number_text(None)
     ('0.341', '34.1 %', '0.000', '–')
+    >>> number_text(-0.167, gap_unit("share"))
+    '-16.7 points'
     """
     digits = _digits(value, unit)
-    return f"{digits} %" if unit == "share" and digits != NOTHING else digits
+    return digits if digits == NOTHING else f"{digits}{_AFTER[unit]}"
+
+
+def gap_unit(unit: Unit) -> Unit:
+    """The unit of a difference of two such numbers.
+
+    >>> gap_unit("share"), gap_unit("score")
+    ('points', 'score')
+    """
+    return "points" if unit == "share" else unit
 
 
 def with_ends(value: float | None, low: float | None, high: float | None, unit: Unit = "score") -> str:
@@ -41,5 +53,5 @@ def with_ends(value: float | None, low: float | None, high: float | None, unit: 
 def _digits(value: float | None, unit: Unit) -> str:
     if value is None or math.isnan(value):
         return NOTHING
-    text = f"{100 * value:.1f}" if unit == "share" else f"{value:.3f}"
+    text = f"{value:.3f}" if unit == "score" else f"{100 * value:.1f}"
     return text.removeprefix("-") if float(text) == 0 else text

@@ -19,7 +19,7 @@ from surgeval.stats._inputs import Scores, encode, finite, masks, same_length
 from surgeval.stats._interval import FEW_CLUSTERS, Interval, Intervals, wilson
 from surgeval.stats._means import Point, Sample, Scheme, exact_ends, jackknife, replicates
 from surgeval.stats._resample import Drawing, NamedDrawing, Resampling, interval_ends
-from surgeval.stats._student import UNBOUNDED, share_ends, t_ends
+from surgeval.stats._student import UNBOUNDED, Bounds, share_ends, t_ends, unmoved_ends
 
 __all__ = ["bootstrap_mean", "bootstrap_slices", "share_interval"]
 
@@ -158,6 +158,7 @@ def mean_interval(sample: Sample, scheme: Scheme, point: Point, plan: Resampling
         low, high, method = _student(sample, point, plan.level)
     else:
         low, high, method, used = _drawn(sample, scheme, point, plan)
+    method = "none" if np.isnan(low) else method
     return Interval(estimate, low, high, plan.level, method, scheme, point, rows, clusters, used, plan.name, note)
 
 
@@ -167,18 +168,26 @@ def _student(sample: Sample, point: Point, level: float) -> tuple[float, float, 
     sizes = sample.terms(point)[1]
     if sample.binary:
         return *share_ends(estimate, left_out, sizes, sample.effective_n(point), level), "wilson t"
+    bounds = _bounds(sample)
     if sample.constant:
-        return estimate, estimate, "t"
+        return *unmoved_ends(estimate, sizes, level, bounds), "bound"
+    return *t_ends(estimate, left_out, sizes, level, bounds), "t"
+
+
+def _bounds(sample: Sample) -> Bounds:
     fraction = bool((sample.scores >= 0).all() and (sample.scores <= 1).all())
-    return *t_ends(estimate, left_out, sizes, level, (0.0, 1.0) if fraction else UNBOUNDED), "t"
+    return (0.0, 1.0) if fraction else UNBOUNDED
 
 
 def _drawn(sample: Sample, scheme: Scheme, point: Point, plan: Resampling) -> tuple[float, float, str, int]:
     """Ends from resamples, and how many there were."""
     estimate, rows = sample.estimate(point), int(sample.sizes.sum())
     method, used = str(plan.method), 0
-    if sample.constant:
+    if sample.constant and sample.binary:
         low = high = estimate
+    elif sample.constant:
+        low, high = unmoved_ends(estimate, sample.terms(point)[1], plan.level, _bounds(sample))
+        method = "bound"
     elif scheme == "plain" and sample.binary:
         low, high = exact_ends(int(sample.totals.sum()), rows, plan)
         method = f"exact {method}"

@@ -8,7 +8,7 @@ a video or on a resample (NaN, for instance a class that is then absent), that o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, Unpack
 
 import numpy as np
@@ -19,9 +19,9 @@ from surgeval.errors import BadInput, sentence
 from surgeval.stats._inputs import encode
 from surgeval.stats._interval import Interval, Intervals
 from surgeval.stats._resample import NamedDrawing, Resampling, blocks, interval_ends, multiplicities, usable
-from surgeval.stats._student import UNBOUNDED, Bounds, cluster_sizes, defined_without, t_ends
+from surgeval.stats._student import UNBOUNDED, Bounds, cluster_sizes, defined_without, t_ends, unmoved_ends
 
-__all__ = ["Statistic", "bootstrap_statistic", "bootstrap_vector"]
+__all__ = ["Statistic", "bootstrap_statistic", "bootstrap_vector", "with_still_parts"]
 
 Statistic: TypeAlias = Callable[[Ints], npt.ArrayLike]
 Matrix: TypeAlias = Callable[[Ints], Floats]  # (resamples, clusters) → (resamples, columns)
@@ -52,6 +52,7 @@ def bootstrap_statistic(
     `clusters` names each cluster once; multiplicities come in that order, but the order does not influence the
     result. With `batched=True` the function receives a block (resamples × clusters) and returns one value per row.
     `sizes` says how much of the data each cluster holds (frames, boxes), `bounds` which values are possible at all.
+    Where no cluster moves the number, its interval is how far so many equal clusters can be trusted.
 
     >>> import numpy as np
     >>> hits, total = np.array([3, 5, 2, 6, 4, 3, 5]), np.array([6, 8, 5, 7, 9, 6, 5])
@@ -60,7 +61,7 @@ def bootstrap_statistic(
     """
     plan = Resampling(**drawing)
     drawn = replicate(as_matrix(statistic, batched, 1), clusters, plan, sizes)
-    return interval_of(drawn, 0, plan, plan.name, bounds)
+    return unmoved(interval_of(drawn, 0, plan, plan.name, bounds), drawn.sizes, bounds)
 
 
 def bootstrap_vector(
@@ -85,7 +86,8 @@ def bootstrap_vector(
     plan = Resampling(**drawing)
     check_names(names)
     drawn = replicate(as_matrix(statistic, batched, len(names)), clusters, plan, sizes)
-    return Intervals(tuple(interval_of(drawn, column, plan, label, bounds) for column, label in enumerate(names)))
+    made = [interval_of(drawn, column, plan, label, bounds) for column, label in enumerate(names)]
+    return Intervals(tuple(unmoved(interval, drawn.sizes, bounds) for interval in made))
 
 
 def check_names(names: Sequence[str]) -> None:
@@ -175,4 +177,42 @@ def interval_of(drawn: Replicates, column: int, plan: Resampling, name: str, bou
     return Interval(
         estimate, low, high, plan.level, method, "cluster", "statistic", drawn.clusters, drawn.clusters,
         len(values), name, note,
+    )  # fmt: skip
+
+
+def unmoved(interval: Interval, sizes: Floats, bounds: Bounds) -> Interval:
+    """The interval, unless no cluster moved the number: a width of 0 would claim certainty."""
+    scale = max(abs(interval.estimate), 1e-300)
+    if not interval.width <= 1e-12 * scale:  # NaN: there is none
+        return interval
+    low, high = unmoved_ends(interval.estimate, sizes, interval.level, bounds)
+    note = "; ".join(part for part in (interval.note, f"the same without any of {interval.clusters} clusters") if part)
+    return replace(interval, low=low, high=high, method="none" if np.isnan(low) else "bound", note=note)
+
+
+def with_still_parts(made: Interval, parts: Iterable[tuple[float, Interval]], bounds: Bounds) -> Interval:
+    """A weighted mean whose `parts` (weight, interval) no cluster moved: as unsure as they are.
+
+    Leaving out clusters shows nothing of a part that is the same in all of them. Parts are taken as independent of the
+    rest: squared distances to the ends add up (the method of variance estimates recovery).
+
+    >>> still = [(0.5, Interval(1.0, 0.6, 1.0))]
+    >>> print(with_still_parts(Interval(0.9, 0.85, 0.95, clusters=8), still, (0.0, 1.0)))
+    0.900 [0.694, 0.950]
+    """
+    parts = [(weight, part) for weight, part in parts if not np.isnan(part.low)]
+    if not parts or np.isnan(made.low):
+        return made
+    moved = made.method != "bound"
+    below, above = ((made.estimate - made.low) ** 2, (made.high - made.estimate) ** 2) if moved else (0.0, 0.0)
+    for weight, part in parts:
+        down, up = part.estimate - part.low, part.high - part.estimate
+        below += (weight * (down if weight > 0 else up)) ** 2
+        above += (weight * (up if weight > 0 else down)) ** 2
+    low, high = max(bounds[0], made.estimate - below**0.5), min(bounds[1], made.estimate + above**0.5)
+    some = f"{len(parts)} of its parts {'is' if len(parts) == 1 else 'are'}" if moved else "all its parts are"
+    note = f"{some} the same in every video, and widen it by their own intervals"
+    return replace(
+        made, low=min(low, made.estimate), high=max(high, made.estimate), method=made.method if moved else "t",
+        note=f"{made.note}; {note}" if moved and made.note else note,
     )  # fmt: skip

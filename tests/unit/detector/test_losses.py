@@ -250,5 +250,5 @@ def test_a_networks_output_teaches_every_part_of_it() -> None:
     assert int(loss.positives) > 0
     loss.total.backward()
     assert all(weight.grad is not None and weight.grad.isfinite().all() for weight in network.parameters())
-    untaught = [name for name, weight in network.head.named_parameters() if not weight.grad.any()]
-    assert all(".0." in name or ".2." in name or ".1." in name for name in untaught)  # a level without positives
+    for branch in (network.head.box, *network.head.stacks.values()):
+        assert any(weight.grad.any() for weight in branch.parameters())

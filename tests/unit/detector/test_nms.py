@@ -58,11 +58,12 @@ def test_the_most_sure_boxes_are_kept_and_ties_go_to_the_first() -> None:
     assert found.boxes[:, 0].tolist() == [0, 20, 40, 60]
 
 
-@pytest.mark.parametrize("candidates", [1, 2, 3, 100])
+@pytest.mark.parametrize("candidates", [1, 2, 3, 7, 100])
 def test_only_the_highest_candidates_enter(candidates: int) -> None:
-    boxes = [[20.0 * i, 0, 20.0 * i + 10, 10] for i in range(3)]
-    assert len(_found(boxes, [[0.3], [0.9], [0.6]], candidates=candidates)) == min(candidates, 3)
-    assert _found(boxes, [[0.3], [0.9], [0.6]], candidates=candidates)[0] == (0, 0.9)
+    boxes = [[20.0 * i, 0, 20.0 * i + 10, 10] for i in range(9)]
+    scores = [0.3, 0.9, 0.6, 0.2, 0.5, 0.8, 0.1, 0.7, 0.4]
+    found = _found(boxes, [[score] for score in scores], candidates=candidates)
+    assert [score for _, score in found] == sorted(scores, reverse=True)[:candidates]
 
 
 def test_the_limit_on_candidates_holds_for_every_image() -> None:

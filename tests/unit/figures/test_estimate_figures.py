@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -115,3 +116,24 @@ def test_groups_of_another_length_are_refused() -> None:
         EstimateBars("x", (), (), "y")
     with pytest.raises(BadInput, match="expected one for each count"):
         StackedBars("x", ("a", "b"), (Series("p", (1, 2)),), "y", ((None,),))
+
+
+@pytest.mark.parametrize("horizontal", [True, False])
+def test_what_guessing_reaches_is_a_dashed_line_across_its_class(horizontal: bool, tmp_path: Path) -> None:
+    group = EstimateGroup("clip", (Estimate(50, 40, 70), Estimate(30, 20, 40)))
+    bars = EstimateBars("Skills", ("verb", "target"), (group,), "% right", horizontal, marks=(25.0, None))
+    assert bars.alt.endswith("guessing: verb 25.")
+    assert bars.reading.endswith("; dashed line: guessing.")
+    line = bars.to_plotly()["data"][-1]
+    across, along = (line["y"], line["x"]) if horizontal else (line["x"], line["y"])
+    assert (across, along) == ([-0.45, 0.45, None], [25.0, 25.0, None])
+    svg, _ = save_figure(bars, tmp_path / "bars")
+    assert "guessing" in svg.read_text() and "stroke-dasharray" in svg.read_text()
+    assert "guessing" not in replace(bars, marks=()).alt + replace(bars, marks=()).reading
+
+
+def test_marks_are_one_of_each_class_and_finite() -> None:
+    group = EstimateGroup("clip", (Estimate(50), Estimate(30)))
+    for marks in ((25.0,), (25.0, float("nan"))):
+        with pytest.raises(BadInput, match="marks"):
+            EstimateBars("Skills", ("verb", "target"), (group,), "% right", marks=marks)

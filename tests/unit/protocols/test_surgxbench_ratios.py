@@ -78,3 +78,21 @@ def test_a_share_of_all_rows_of_few_videos_is_not_certain() -> None:
     assert found.low < wilson(5, 5)[0]  # three videos are fewer than five answers
     assert (found.estimate, found.high) == (1.0, 1.0)
     assert found.method == "wilson t"
+
+
+def test_a_mean_over_classes_of_which_one_is_always_found_is_no_surer_than_that_class() -> None:
+    rows = pl.DataFrame(
+        {
+            "cluster": [v for v in "abcdef" for _ in range(4)],
+            "kind": ["hook", "hook", "clipper", "clipper"] * 6,
+            "right": [True, True, True, False] * 6,
+        }
+    )
+    each = {kind: share_of(pl.col("right"), pl.col("kind") == kind) for kind in ("hook", "clipper")}
+    found = ratios(rows, {"mean": list(each.values()), **each})
+    mean, hook, clipper = found["mean"], found["hook"], found["clipper"]
+    assert (mean.estimate, hook.estimate, clipper.estimate) == (0.75, 1.0, 0.5)  # in every video
+    assert 0.75 - mean.low == pytest.approx(np.hypot(1 - hook.low, 0.5 - clipper.low) / 2)
+    assert mean.high - 0.75 == pytest.approx((clipper.high - 0.5) / 2)
+    both = ratios(rows.filter(pl.col("right")), {"F1": list(each.values())})["F1"]
+    assert both.estimate == both.high == 1.0 and both.low < 0.9

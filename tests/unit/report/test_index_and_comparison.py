@@ -172,3 +172,17 @@ def test_runs_of_two_protocols_are_not_ranked_against_each_other(
     assert list(read_outcomes_of(paths[:1])) == ["focus"]
     with pytest.raises(BadInput, match="found runs of focus and of surgxbench, expected runs of one protocol"):
         read_outcomes_of(paths)
+
+
+def test_few_videos_are_said_once_and_differences_of_shares_are_points() -> None:
+    numbers = tuple(replace(named(label, compared(-0.3, -0.1, clusters=1)), unit="share") for label in ("lost", "kept"))
+    both = Comparison(protocol="toy", a="net", b="twin", numbers=numbers)
+    assert tally(both) == "Not told apart: 1 video is too few for a claim about videos in general."
+    ((title, frame),) = readable_comparison(both).items()
+    assert title == "net − twin, paired over 1 video"
+    assert frame.row(0)[1:] == ("30.0 %", "50.0 %", "-20.0 points [-30.0, -10.0]", "0.0100", "")
+    mixed = replace(both, numbers=(*numbers, compared(0.1, 0.3)))
+    (frame,) = readable_comparison(mixed).values()
+    assert frame.row(0)[-1] == "1 video is too few for a claim"  # the third has enough
+    assert set(mixed.figures) == {"differences_shares", "differences"}
+    assert mixed.figures["differences_shares"].unit == "difference, points"

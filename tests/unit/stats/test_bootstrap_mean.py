@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import product
 from typing import Any
 
@@ -173,9 +174,16 @@ def test_macro_wilson_counts_unequal_videos_as_fewer_questions() -> None:
 
 
 @pytest.mark.parametrize("method", ["t", "percentile", "bca"])
-def test_equal_scores_that_are_no_proportion_have_no_width(method: Any) -> None:
+def test_equal_scores_that_are_no_proportion_are_as_sure_as_so_many_equal_videos(method: Any) -> None:
     found = bootstrap_mean([0.1] * 30, [f"v{number % 7}" for number in range(30)], method=method, point="macro")
-    assert found.estimate == found.low == found.high == 0.1
+    unseen = 1 - 0.025 ** (1 / 7)  # the exact bound of a share of which none of seven was seen
+    assert found.estimate == 0.1 and found.method == "bound"
+    assert (found.low, found.high) == pytest.approx((0.1 - unseen * 0.1, 0.1 + unseen * 0.9))
+
+
+def test_equal_scores_without_bounds_have_no_interval() -> None:
+    found = bootstrap_mean([2.5] * 14, [f"v{number % 7}" for number in range(14)])
+    assert math.isnan(found.low) and math.isnan(found.high) and found.method == "none"
 
 
 def test_slices_are_the_single_intervals_and_do_not_move_each_other() -> None:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import pytest
 
 from surgeval.errors import BadInput
-from surgeval.stats import bootstrap_mean, bootstrap_statistic, bootstrap_vector, stream
+from surgeval.stats import (
+    bootstrap_mean,
+    bootstrap_statistic,
+    bootstrap_vector,
+    share_interval,
+    stream,
+    with_still_parts,
+)
 
 HITS, TOTAL = np.array([3, 5, 2, 6, 4, 3, 5, 1]), np.array([6, 8, 5, 7, 9, 6, 5, 9])
 NAMES = [f"v{number}" for number in range(8)]
@@ -97,3 +105,26 @@ def test_misuse_is_named(statistic: Any, clusters: Any, message: str) -> None:
 def test_names_of_a_vector_are_distinct() -> None:
     with pytest.raises(BadInput, match="names"):
         bootstrap_vector(lambda m: [1.0, 1.0], NAMES, ["a", "a"])
+
+
+@pytest.mark.parametrize("method", ["t", "percentile"])
+def test_a_number_that_no_video_moves_is_not_certain(method: Any) -> None:
+    found = bootstrap_statistic(lambda m: 1.0, "abcdef", bounds=(0.0, 1.0), method=method)
+    assert (found.low, found.high) == pytest.approx((0.025 ** (1 / 6), 1.0))
+    assert found.note == "the same without any of 6 clusters"
+    uneven = bootstrap_statistic(lambda m: 1.0, "abcdef", bounds=(0.0, 1.0), sizes=[90, 2, 2, 2, 2, 2])
+    assert uneven.low < found.low  # one long video is most of the evidence
+    more = bootstrap_statistic(lambda m: 1.0, range(60), bounds=(0.0, 1.0))
+    assert found.low < more.low < 1.0
+
+
+def test_a_part_that_is_the_same_in_all_videos_adds_its_own_uncertainty() -> None:
+    moving = np.array([3, 5, 2, 6, 4, 3]) / 8
+    mean = bootstrap_statistic(lambda m: (m @ moving / m.sum() + 1.0) / 2, "abcdef", bounds=(0.0, 1.0))
+    still = share_interval([4] * 6, [4] * 6)
+    wider = with_still_parts(mean, [(0.5, still)], (0.0, 1.0))
+    assert wider.low == pytest.approx(mean.estimate - math.hypot(mean.estimate - mean.low, (1 - still.low) / 2))
+    assert wider.high == mean.high
+    assert with_still_parts(mean, [], (0.0, 1.0)) is mean
+    taken_away = with_still_parts(mean, [(-0.5, still)], (0.0, 1.0))
+    assert taken_away.low == pytest.approx(mean.low) and taken_away.high > mean.high

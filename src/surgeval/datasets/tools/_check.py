@@ -23,6 +23,7 @@ from surgeval.datasets.io._values import Place, shown
 from surgeval.errors import DataError
 from surgeval.files import NOT_REGULAR, leads_out, safe_name
 from surgeval.records import Frame, ImageRef, IntentQuestion, Video
+from surgeval.results import counted
 
 __all__ = ["CheckReport", "check"]
 
@@ -58,9 +59,8 @@ class CheckReport:
 
     def summary(self) -> str:
         """The counts in one line."""
-        what = (f"{self.videos} videos", f"{self.frames} frames", f"{self.instances} instances",
-                f"{self.questions} questions", f"{self.errors} errors", f"{self.warnings} warnings")  # fmt: skip
-        return f"{self.format}: " + ", ".join(what)
+        kinds = ("video", "frame", "instance", "question", "error", "warning")
+        return f"{self.format}: " + ", ".join(counted(getattr(self, f"{kind}s"), kind) for kind in kinds)
 
 
 class _Listener:

@@ -18,7 +18,7 @@ import polars as pl
 
 from surgeval.arrays import Bools
 from surgeval.protocols.focus._rules import STATUSES
-from surgeval.stats import Interval, bootstrap_slices, bootstrap_statistic
+from surgeval.stats import Interval, bootstrap_mean, bootstrap_slices, bootstrap_statistic, with_still_parts
 from surgeval.vocab import capabilities
 
 __all__ = [
@@ -164,10 +164,13 @@ def _pre_evaluation(rows: _Rows, buckets: list[Bools], resamples: int, seed: int
     if not buckets:
         return None
     videos, code = np.unique(np.array(rows.cluster), return_inverse=True)
-    return bootstrap_statistic(
+    made = bootstrap_statistic(
         bucket_mean(rows.right, code, len(videos), buckets), videos.tolist(), batched=True, resamples=resamples,
         seed=seed, name="pre_evaluation/SCORE", sizes=np.bincount(code), bounds=(0.0, 1.0),
     )  # fmt: skip
+    still = [mask for mask in buckets if np.ptp(rows.right[mask]) == 0]
+    parts = [(1 / len(buckets), bootstrap_mean(rows.right[mask], code[mask].tolist())) for mask in still]
+    return with_still_parts(made, parts, (0.0, 1.0))
 
 
 def bucket_mean(

@@ -17,6 +17,7 @@ from surgeval.protocols.evidence_page import evidence_of
 from surgeval.protocols.focus.result import FocusScores
 from surgeval.protocols.focus.tables import judge_table
 from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
+from surgeval.results import counted
 from surgeval.stats import number_text, with_ends
 
 __all__ = ["focus_sections", "write_focus_report", "write_page_of"]
@@ -114,7 +115,7 @@ def _facts(scores: FocusScores) -> tuple[Fact, ...]:
         for number in scores.headlines()
     ]
     counts = scores.counts
-    videos = f" in {scores.flat.clusters} videos" if scores.flat is not None else ""
+    videos = f" in {counted(scores.flat.clusters, 'video')}" if scores.flat is not None else ""
     return (*facts, Fact("questions scored", str(counts["scored"]), f"of {counts['questions']}{videos}"))
 
 

@@ -7,7 +7,7 @@ two tables (`item`, `cell`), so that the difficulty of the items cancels out.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -23,12 +23,12 @@ from surgeval.stats import (
     bootstrap_statistic,
     paired_difference,
     paired_statistic,
+    with_still_parts,
 )
 
 __all__ = ["chance_of", "difference_of", "estimate_of", "gap_of", "weighted_interval"]
 
 RESAMPLES = 2000
-_NO_WIDTH = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,26 +89,18 @@ def weighted_interval(cells: pl.DataFrame, weights: Weights, name: str, value: s
     made = bootstrap_statistic(
         sums.number, clusters, batched=True, sizes=sums.totals.sum(axis=1), bounds=(least, 1.0), name=name
     )
-    return _from_parts(made, rows, weights, value, least) if made.width < _NO_WIDTH else made
+    return with_still_parts(made, _still(rows, weights, value), (least, 1.0))
 
 
-def _from_parts(made: Interval, rows: pl.DataFrame, weights: Weights, value: str, least: float) -> Interval:
-    """The interval of a mean that comes out the same whichever video is left out: from those of its parts.
+def _still(rows: pl.DataFrame, weights: Weights, value: str) -> Iterator[tuple[float, Interval]]:
+    """The cells whose answers score all the same, with the intervals of their shares.
 
-    All traps failed in three videos is 0 % in each part, with an interval of its own (a share); the mean is no surer.
-    The parts are taken as independent: squared distances to their ends add up (the method of variance estimates
-    recovery).
+    All traps failed in three videos is 0 % in each of their cells, with an interval of its own; the mean is no surer.
     """
-    below = above = 0.0
     for cell, weight in weights.items():
         part = rows.filter(pl.col("cell") == cell)
-        share = bootstrap_mean(part[value].to_numpy(), part["cluster"].to_list(), name=f"{made.name}, {cell}")
-        to_low, to_high = share.estimate - share.low, share.high - share.estimate
-        down, up = (to_low, to_high) if weight > 0 else (to_high, to_low)
-        below += (float(weight) * down) ** 2
-        above += (float(weight) * up) ** 2
-    low, high = max(least, made.estimate - math.sqrt(below)), min(1.0, made.estimate + math.sqrt(above))
-    return replace(made, low=low, high=high, note="the same without any one video: from the intervals of its parts")
+        if part[value].n_unique() == 1:
+            yield float(weight), bootstrap_mean(part[value].to_numpy(), part["cluster"].to_list(), name=cell)
 
 
 def difference_of(a: pl.DataFrame, b: pl.DataFrame, number: str, *, seed: int = 0) -> Difference | None:

@@ -45,6 +45,10 @@ def _cell(found: Interval | None) -> str:
     return NOTHING if found is None else found.cell("share")
 
 
+def _gap(found: Interval) -> str:
+    return found.cell("points")
+
+
 def _bare(value: float | None) -> str:
     """Per cent without the sign, as the paper's tables have it."""
     return NOTHING if value is None else f"{100 * value:.2f}"
@@ -115,7 +119,7 @@ def gaze_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
     asked = [one for one in results if one.gains]
     own = [
         _table(_named(results, one, "Without and with gaze"), ("number", "without", "with", "gain", "p"),
-               [(LABELS[number], number_text(gain.b, "share"), number_text(gain.a, "share"), _cell(gain.interval),
+               [(LABELS[number], number_text(gain.b, "share"), number_text(gain.a, "share"), _gap(gain.interval),
                  f"{gain.p:.4f}" if gain.testable else NOTHING) for number, gain in one.gains.items()],
                file="tables/gaze.csv", explained=True)
         for one in asked
@@ -149,7 +153,7 @@ def text_only_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
         _table(_named(results, one, "Chance, text only, full"),
                ("number", "guessing", "text only", "with the pictures", "the pictures add", "p"),
                [(LABELS[number], number_text(row.chance, "share"), _cell(row.text), _cell(row.full),
-                 _cell(row.gain.interval), f"{row.gain.p:.4f}" if row.gain.testable else NOTHING)
+                 _gap(row.gain.interval), f"{row.gain.p:.4f}" if row.gain.testable else NOTHING)
                 for number, row in one.text_only.items()],
                file="tables/text_only.csv", explained=True)
         for one in asked

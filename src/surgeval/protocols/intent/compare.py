@@ -70,7 +70,7 @@ def _gain(first: IntentScores, second: IntentScores) -> Compared | None:
         **{f"{GAZE}/{skill}": weight for skill, weight in skills.items()},
         **{f"{PLAIN}/{skill}": -weight for skill, weight in skills.items()},
     }
-    return Compared("gaze_gain", "gain by gaze", gap_of(both, weights, "gaze_gain"), unit="share")
+    return Compared("gaze_gain", "gain by gaze", gap_of(both, weights, "gaze_gain"), unit="points")
 
 
 def _both_ways(scores: IntentScores) -> pl.DataFrame:

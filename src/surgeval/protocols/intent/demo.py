@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
-from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from surgeval.console import progress, require_models
 from surgeval.errors import BadInput, RunError
 from surgeval.protocols.contract import Chapter, Demo
+from surgeval.protocols.workers import worker_pool
 
 if TYPE_CHECKING:
     import polars as pl
@@ -40,8 +40,7 @@ def chapter(demo: Demo) -> Chapter:
     models, out, data = _embedded(), demo.out, demo.dataset.root
     names = (*models, REFERENCE)
     # Opening torch twice costs less than the small networks gain from a second thread.
-    workers, context = min(2, os.cpu_count() or 1), get_context("spawn")
-    with progress("models") as bar, ProcessPoolExecutor(workers, mp_context=context) as pool:
+    with progress("models") as bar, worker_pool(min(2, os.cpu_count() or 1)) as pool:
         asked = [pool.submit(ask, data, name, out / name, SPLIT) for name in models]
         ask(data, REFERENCE, out / REFERENCE, SPLIT)
         try:

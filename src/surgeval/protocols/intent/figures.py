@@ -74,7 +74,14 @@ def _bars(results: Sequence[IntentScores], title: str, numbers: Sequence[str], u
         return None
     groups = [EstimateGroup(one.name, tuple(_per_cent(one.numbers.get(number)) for number in known)) for one in results]
     labels = tuple(LABELS[number] for number in known)
-    return EstimateBars(title, labels, tuple(groups), unit, span=(0, 100))
+    guessed = tuple(_guessing([one.chances.get(number) for one in results]) for number in known)
+    return EstimateBars(title, labels, tuple(groups), unit, span=(0, 100), marks=guessed)
+
+
+def _guessing(chances: Sequence[float | None]) -> float | None:
+    """What guessing reaches; nothing where the runs were asked other questions, so that it differs."""
+    known = {round(100 * chance, 6) for chance in chances if chance is not None}
+    return known.pop() if len(known) == 1 else None
 
 
 def _gaze(results: Sequence[IntentScores]) -> EstimateBars | None:
@@ -104,8 +111,10 @@ def _text_only(results: Sequence[IntentScores]) -> EstimateBars | None:
         groups.append(EstimateGroup(f"text only{own}", tuple(_per_cent(row.text if row else None) for row in rows)))
         groups.append(EstimateGroup(f"with the pictures{own}", tuple(_per_cent(row.full if row else None)
                                                                       for row in rows)))  # fmt: skip
+    guessed = tuple(_guessing([one.text_only[number].chance for one in asked if number in one.text_only])
+                    for number in numbers)  # fmt: skip
     return EstimateBars("Without and with the pictures", tuple(LABELS[number] for number in numbers), tuple(groups),
-                        "% right", span=(0, 100))  # fmt: skip
+                        "% right", span=(0, 100), marks=guessed)  # fmt: skip
 
 
 def _scenarios(results: Sequence[IntentScores]) -> EstimateBars | None:

@@ -17,7 +17,7 @@ from surgeval.protocols.intent._weights import SKILLS
 from surgeval.protocols.intent.figures import intent_figures
 from surgeval.protocols.intent.result import IntentScores
 from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
-from surgeval.results import percent
+from surgeval.results import counted, percent
 from surgeval.stats import number_text
 
 __all__ = ["intent_sections", "write_page_of"]
@@ -63,9 +63,9 @@ _READING = (
 )
 _METHOD = (
     "Intervals (95 %) leave out each video or patient in turn (Student's t at the effective number of them); those of "
-    "single shares are Wilson's with that uncertainty. A mean that is the same without any one video gets its interval "
-    "from those of its parts. Differences are paired item by item; their p exchanges the two sides video by video; an "
-    "interval without width says that every video has the same difference. Guessing is one over the number of "
+    "single shares are Wilson's with that uncertainty. A part that is the same in every video adds the uncertainty of "
+    "its own interval to a mean. Differences are paired item by item; their p exchanges the two sides video by video; "
+    "an interval without width says that every video has the same difference. Guessing is one over the number of "
     "options, of a pair the product for both."
 )
 _CIRCLE = "; the circle is where the surgeon looked"
@@ -156,15 +156,16 @@ def _ceiling(results: Sequence[IntentScores]) -> str:
 
 def _facts(one: IntentScores) -> tuple[Fact, ...]:
     facts = [
-        Fact(number.label, number_text(number.interval.estimate, "share"),
-             f"{number.interval.ends('share')}" + ("" if number.chance is None or number.key == "gaze_gain"
+        Fact(number.label, number_text(number.interval.estimate, number.unit),
+             f"{number.interval.ends(number.unit)}" + ("" if number.chance is None or number.key == "gaze_gain"
                                                    else f"; guessing {number_text(number.chance, 'share')}"))
         for number in one.headlines()
     ]  # fmt: skip
     if one.failed == one.answers.height:
         return tuple(facts)
     asked = (
-        f"{one.answers.height - one.failed} replies, {one.answers['item'].n_unique()} items of {one.clusters} videos"
+        f"{one.answers.height - one.failed} replies, {counted(one.answers['item'].n_unique(), 'item')} of "
+        f"{counted(one.clusters, 'video')}"
     )
     return (*facts, Fact("unreadable replies", number_text(one.unreadable, "share"), asked))
 
@@ -209,7 +210,8 @@ def _choices(one: IntentScores) -> dict[str, str]:
     known = {"Prompt": "prompt", "Gaze": "gaze", "Frames": "frames", "Temperature": "temperature"}
     said = {label: str(config[key])[:80] for label, key in known.items() if config.get(key) is not None}
     return {
-        "Model": one.name, "Items": f"{len(one.items)} of {one.clusters} videos", "Subset": one.subset or "none: all",
+        "Model": one.name, "Items": f"{len(one.items)} of {counted(one.clusters, 'video')}",
+        "Subset": one.subset or "none: all",
         **{label: said.get(label, "not said") for label in known},
         "Unreadable replies": "wrong" if one.invalid == "wrong" else "left out",
     }  # fmt: skip

@@ -156,7 +156,7 @@ class IntentScores(RunResult):
         ]  # fmt: skip
         if "overall" in self.gains:
             gain = self.gains["overall"].interval
-            made.append(Headline("gaze_gain", "gain by gaze", gain, chance=0.0, unit="share"))
+            made.append(Headline("gaze_gain", "gain by gaze", gain, chance=0.0, unit="points"))
         return tuple(made)
 
     @cached_property

@@ -90,7 +90,7 @@ def _findings(one: QualityScores) -> tuple[Finding, ...]:
 def _cell(headline: Headline) -> str:
     """Brightness and sharpness reach hundreds: a decimal is enough."""
     number = headline.interval
-    if headline.unit == "share" or not isfinite(number.low):
+    if headline.unit != "score" or not isfinite(number.low):
         return headline.cell
     return f"{number.estimate:.1f} [{number.low:.1f}, {number.high:.1f}]"
 

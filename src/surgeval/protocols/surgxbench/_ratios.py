@@ -7,7 +7,7 @@ shares is a difference of sums over one count. A macro number is the mean of sev
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from surgeval.arrays import Floats
-from surgeval.stats import Interval, bootstrap_statistic, share_interval
+from surgeval.stats import Interval, bootstrap_statistic, share_interval, with_still_parts
 
 __all__ = ["ANY", "EITHER_WAY", "POSITIVE", "Ratio", "VideoSums", "ratio_of_sums", "ratios", "share_of"]
 
@@ -122,10 +122,21 @@ def _interval(sums: VideoSums, number: int, asked: Ratio | Sequence[Ratio]) -> I
         return share_interval(over[:, 0], under[:, 0], name=name)
     videos = tuple(np.array(sums.videos, dtype=object)[rows].tolist())
     part = VideoSums(videos, (name,), over, under, np.zeros(over.shape[1], np.int64))
-    return bootstrap_statistic(
+    made = bootstrap_statistic(
         lambda counted: part.numbers(counted)[:, 0], part.videos, batched=True, sizes=under.sum(axis=1), name=name,
         bounds=parts[0].bounds,
     )  # fmt: skip
+    return with_still_parts(made, _still(over, under), parts[0].bounds) if len(parts) > 1 else made
+
+
+def _still(over: Floats, under: Floats) -> Iterator[tuple[float, Interval]]:
+    """The parts of a mean that are the same in every video: as shares, with the weight of each."""
+    defined = np.flatnonzero(under.sum(axis=0) > 0)
+    for part in defined:
+        top, bottom = over[:, part], under[:, part]
+        same = np.allclose(top * bottom.sum(), top.sum() * bottom, rtol=1e-12, atol=0)
+        if same and (top >= 0).all() and (top <= bottom).all():
+            yield 1 / len(defined), share_interval(top, bottom)
 
 
 def _columns(flat: Sequence[Ratio]) -> list[pl.Expr]:

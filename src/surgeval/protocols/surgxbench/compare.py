@@ -70,7 +70,7 @@ def _difference(sums: Sequence[VideoSums], place: int, first: SurgXScores) -> Di
     )  # fmt: skip
     videos = min(int((one.under[:, one.groups == place] > 0).any(axis=1).sum()) for one in sums)
     interval = replace(found.interval, clusters=videos)
-    if NUMBERS[sums[0].names[place]].unit == "share" and not math.isnan(interval.low):
+    if NUMBERS[sums[0].names[place]].unit != "score" and not math.isnan(interval.low):
         interval = replace(interval, low=max(interval.low, -1.0), high=min(interval.high, 1.0))
     if videos < 2:
         interval = replace(interval, low=math.nan, high=math.nan, note="one video has no interval")

@@ -9,10 +9,9 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import get_context
 from multiprocessing.context import BaseContext
 from multiprocessing.queues import SimpleQueue
 from pathlib import Path
@@ -22,6 +21,7 @@ from surgeval.console import require_models
 from surgeval.errors import RunError
 from surgeval.progress import advance, forwarded, phases
 from surgeval.protocols.contract import Chapter, Demo
+from surgeval.protocols.workers import process_context, worker_pool
 
 if TYPE_CHECKING:
     import polars as pl
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from surgeval.protocols.surgxbench.result import SurgXScores
 
 MODELS = ("phantom-clip", "phantom-clip-resnet", "phantom-shortcut")
-EVERY = 4  # one frame in four is filmed: enough to tell the models apart; a study of your own deserves them all
+EVERY = 5  # one frame in five is filmed: enough to tell the models apart; a study of your own deserves them all
 CHECKED = 3  # frames for the curves and the randomised weights, which take longest
 RESAMPLES = 1000
 _STEPS: SimpleQueue[Any] | None = None  # of a process that looks, to the one that shows
@@ -55,15 +55,14 @@ def chapter(demo: Demo) -> Chapter:
     data = phantom.write_phantom(
         out / "tinted", seed=pinned.seed, videos=pinned.videos, seconds=pinned.seconds,
         fps_labels=pinned.fps_labels / EVERY, width=pinned.width, height=pinned.height, tint="by_instrument",
-        split="test",
+        split="test", processes=1,  # another chapter has the other core
     )  # fmt: skip
     # Opening torch twice costs less than the small networks gain from a second thread.
     workers = min(2, os.cpu_count() or 1)
-    context = get_context("spawn")
     with (
         phases() as shown,
-        _heard(context) as steps,
-        ProcessPoolExecutor(workers, mp_context=context, initializer=_report_to, initargs=(steps,)) as pool,
+        _heard(process_context()) as steps,
+        worker_pool(workers, _report_to, (steps,)) as pool,
     ):
         shown.phase("looking", frames=_frames(data) * len(MODELS), checks=CHECKED * len(MODELS))
         asked = [pool.submit(look, data, name, out / name) for name in MODELS]

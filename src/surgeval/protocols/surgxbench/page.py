@@ -19,7 +19,7 @@ from surgeval.protocols.surgxbench._page_tables import facts, joint, overview, o
 from surgeval.protocols.surgxbench.figures import surgxbench_figures
 from surgeval.protocols.surgxbench.result import SurgXScores
 from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
-from surgeval.results import percent
+from surgeval.results import counted, percent
 from surgeval.stats import number_text
 
 __all__ = ["surgxbench_sections", "write_page_of"]
@@ -152,7 +152,8 @@ def _choices(one: SurgXScores) -> dict[str, str]:
         "Geometry": str(config["geometry"]),
         "Model": f"{model['name']} ({model['family']}, {str(model['identity'])[:12]})",
         "Data": f"{data['name']} ({data['format']})",
-        "Frames": f"{one.cases.select('cluster', 'frame').n_unique()} of {one.cases['cluster'].n_unique()} videos"
+        "Frames": f"{one.cases.select('cluster', 'frame').n_unique()} of "
+        + counted(one.cases["cluster"].n_unique(), "video")
         + (f", every {config['every']}." if config["every"] > 1 else ""),
         "Said": "everything it generates" if config["method"]["name"] == "token-gradcam"
         else "the best prompt" if config["predict"] == "argmax"

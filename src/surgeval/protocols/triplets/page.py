@@ -15,6 +15,7 @@ from surgeval.protocols.triplets._readable import Readable, readable_scores
 from surgeval.protocols.triplets.figures import MOST_CLASSES, TITLES
 from surgeval.protocols.triplets.result import TripletScores
 from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
+from surgeval.results import counted
 
 __all__ = ["triplet_sections", "write_page_of", "write_triplets_report"]
 
@@ -101,7 +102,9 @@ def _lead(scores: TripletScores) -> str:
     what = "mAP50" if scores.task == "detection" else "mAP"
     number = scores.number(scores.main)
     said = verdict_lead({scores.name: scores.verdict()})
-    return said or f"{what} of {TITLES[scores.main]}: {number}, over {len(scores.settings['videos'])} videos."
+    return (
+        said or f"{what} of {TITLES[scores.main]}: {number}, over {counted(len(scores.settings['videos']), 'video')}."
+    )
 
 
 def _facts(scores: TripletScores) -> tuple[Fact, ...]:

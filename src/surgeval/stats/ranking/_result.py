@@ -15,12 +15,13 @@ import polars as pl
 from surgeval.arrays import Floats, Ints
 from surgeval.figures import Heatmap
 from surgeval.results import Result
+from surgeval.stats.bootstrap import share_interval
 from surgeval.stats.ranking._gate import Gate
 from surgeval.stats.ranking._input import Outcomes
 from surgeval.stats.ranking._options import RankOptions
 from surgeval.stats.ranking._order import Decision
 from surgeval.stats.ranking._tests import BucketEvidence, buckets_of
-from surgeval.stats.statistic import bootstrap_vector
+from surgeval.stats.statistic import bootstrap_vector, with_still_parts
 
 __all__ = ["Ranking"]
 
@@ -67,8 +68,8 @@ class Ranking(Decision, Result):
     def mean_interval(self, level: float = 0.95) -> Floats:
         """`[m, 0…1]`: ends of an interval for each model's mean accuracy over buckets; NaN where there is none.
 
-        It is the interval of the FOCUS pre-evaluation score: each video is left out in turn, with Student's t. A model
-        whose score no video changes, such as one with every answer right, has none: a width of 0 would claim certainty.
+        It is the interval of the FOCUS pre-evaluation score: each video is left out in turn, with Student's t;
+        buckets in which every answer is right, or none, add what their own intervals say.
         """
         buckets, point = buckets_of(self.outcomes), self.options.point
         count, models = len(self.outcomes.videos), len(self.models)
@@ -87,7 +88,13 @@ class Ranking(Decision, Result):
             means, range(count), self.models, batched=True, sizes=np.bincount(self.outcomes.video, minlength=count),
             bounds=(0.0, 1.0), level=level,
         )  # fmt: skip
-        ends = [(own.low, own.high) if own.high - own.low > 1e-9 else (np.nan, np.nan) for own in made]
+        ends = []
+        for m, own in enumerate(made):
+            got = reached[:, :, m]
+            still = [b for b in range(len(buckets)) if got[:, b].sum() in (0, reachable[:, b].sum())]
+            parts = [(1 / len(buckets), share_interval(got[:, b], reachable[:, b], level=level)) for b in still]
+            one = with_still_parts(own, parts, (0.0, 1.0))
+            ends.append((one.low, one.high))
         return np.asarray(ends, dtype=np.float64)
 
     @property

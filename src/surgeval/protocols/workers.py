@@ -1,0 +1,80 @@
+"""Processes that the demo starts: forked from one that has imported what all need, and ended with their parent.
+
+Where there is no fork server, or forking is not safe (macOS), each imports for itself.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import get_context, parent_process
+from multiprocessing.context import ForkServerContext, SpawnContext
+from typing import Any
+
+__all__ = ["deaf", "process_context", "worker_pool"]
+
+# What takes seconds to import and starts no thread by that (polars does); absent ones are passed over.
+_HEAVY = (
+    "scipy.ndimage", "cv2", "jinja2", "matplotlib.figure", "matplotlib.backends.backend_svg",
+    "matplotlib.backends.backend_agg", "torch", "transformers.models.auto", "transformers.models.clip.modeling_clip",
+    "transformers.models.llava.modeling_llava",
+)  # fmt: skip
+
+
+def process_context() -> SpawnContext | ForkServerContext:
+    """How processes are started here.
+
+    >>> process_context().get_start_method() in ("forkserver", "spawn")
+    True
+    """
+    if not sys.platform.startswith("linux"):
+        return get_context("spawn")
+    context = get_context("forkserver")
+    context.set_forkserver_preload(list(_HEAVY))
+    return context
+
+
+def worker_pool(
+    workers: int, initializer: Callable[..., None] | None = None, initargs: tuple[Any, ...] = ()
+) -> ProcessPoolExecutor:
+    """A pool of processes that end when this one does, however it does.
+
+    >>> with worker_pool(2) as pool:  # none is started before there is work
+    ...     list(pool.map(abs, ()))
+    []
+    """
+    context = process_context()
+    return ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(initializer, initargs))
+
+
+def _begin(initializer: Callable[..., None] | None, arguments: tuple[Any, ...]) -> None:
+    threading.Thread(target=_end_with_parent, name="surgeval-parent", daemon=True).start()
+    if initializer is not None:
+        initializer(*arguments)
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+@contextmanager
+def deaf() -> Iterator[None]:
+    """Processes that are started inside do not hear Ctrl-C: this process answers it, and ends them.
+
+    >>> with deaf():
+    ...     signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    True
+    """
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

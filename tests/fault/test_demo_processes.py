@@ -1,0 +1,57 @@
+"""The processes of the demo end with whoever started them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.fault.engine_runs import PATIENCE
+
+SCRIPT = """
+import os, sys, time
+from surgeval.protocols import workers
+workers._HEAVY = ()  # what it imports before is not what is asked here
+def inner(file):
+    open(file, "w").write(str(os.getpid()))
+    time.sleep(600)
+def outer(file):
+    with workers.worker_pool(1) as pool:
+        pool.submit(inner, file).result()
+if __name__ == "__main__":
+    with workers.deaf():
+        workers.worker_pool(1).submit(outer, sys.argv[1])
+    time.sleep(600)
+"""
+
+
+def _runs(process: int) -> bool:
+    try:
+        return " Z " not in Path(f"/proc/{process}/stat").read_text()
+    except FileNotFoundError:
+        return False
+
+
+def test_no_process_outlives_the_one_that_is_killed(tmp_path: Path) -> None:
+    script, told = tmp_path / "nested.py", tmp_path / "pid"
+    script.write_text(SCRIPT)
+    first = subprocess.Popen([sys.executable, script, told])
+    try:
+        until = time.monotonic() + PATIENCE
+        while not (told.exists() and told.read_text()):
+            assert time.monotonic() < until and first.poll() is None
+            time.sleep(0.05)
+        innermost = int(told.read_text())
+        assert _runs(innermost)
+    finally:
+        first.send_signal(signal.SIGKILL)
+        first.wait()
+    until = time.monotonic() + PATIENCE
+    while _runs(innermost):
+        if time.monotonic() > until:
+            os.kill(innermost, signal.SIGKILL)
+            raise AssertionError("a worker of a worker goes on after both are gone")
+        time.sleep(0.05)
