@@ -61,7 +61,7 @@ def _show(desk: Review, item: IntentQuestion, number: int, count: int) -> None:
         f"{item.scenario}, {item.skill}{', ' + item.trap + ' trap' if item.trap else ''}{'; ' + known if known else ''}"
     )
     for media in item.media[:8]:
-        say(f"  {desk.questions.folder / media}")
+        say(f"  {(desk.questions.folder / media).absolute().as_uri()}")  # what terminals open by a click
     if item.gaze:
         say(f"gaze:\n{gaze_in_words(item.gaze, 5)}")
     say(f"\n{item.question}")
