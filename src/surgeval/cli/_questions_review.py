@@ -43,6 +43,8 @@ def review(
     desk = Adjudication(opened, name) if adjudicate else Review(opened, name, each=each)
     left = desk.pending()
     say = console().print
+    if any(item.media for item in left):
+        say("pictures are links: a click (with Ctrl or Cmd) opens one, or paste it into a browser")
     for number, item in enumerate(left, start=1):
         _show(desk, item, number, len(left))
         if not _judged(desk, item):
