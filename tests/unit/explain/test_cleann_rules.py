@@ -25,9 +25,9 @@ def graph(*edges: str) -> Any:
     """Edges such as `a o> b`: the mark at a, the mark at b."""
     marks = np.zeros((len(NAMES), len(NAMES)), np.int8)
     for edge in edges:
-        a, (at_a, at_b), b = edge.split()
-        marks[NAMES.index(a), NAMES.index(b)] = LEFT[at_a]
-        marks[NAMES.index(b), NAMES.index(a)] = RIGHT[at_b]
+        a, both, b = edge.split()
+        marks[NAMES.index(a), NAMES.index(b)] = LEFT[both[0]]
+        marks[NAMES.index(b), NAMES.index(a)] = RIGHT[both[1]]
     return marks
 
 
@@ -35,10 +35,10 @@ def separated(*pairs: str) -> Bools:
     """`ac by b`: b separated a and c."""
     apart = np.zeros((len(NAMES),) * 3, np.bool_)
     for pair in pairs:
-        (x, y), _, between = pair.split()
-        for z in between:
-            apart[NAMES.index(x), NAMES.index(y), NAMES.index(z)] = True
-            apart[NAMES.index(y), NAMES.index(x), NAMES.index(z)] = True
+        ends, _, between = pair.split()
+        x, y = (NAMES.index(end) for end in ends)
+        for z in map(NAMES.index, between):
+            apart[x, y, z] = apart[y, x, z] = True
     return apart
 
 
@@ -162,7 +162,7 @@ def test_sets_are_tried_from_the_nearest_on_and_none_twice(seed: int, n: int, de
     linked = np.triu(rng.random((n, n)) < dense, 1)
     marks = np.where(linked | linked.T, rng.integers(CIRCLE, TAIL + 1, (n, n)), NONE).astype(np.int8)
     data = rng.normal(size=(20, n)) @ rng.normal(size=(n, n))
-    C = np.corrcoef(data.T)
+    C: Floats = np.asarray(np.corrcoef(data.T))
     limits = np.full(size + 1, 0.4)
     plain, apart = marks.copy(), np.zeros((n, n, n), np.bool_)
     tests, found = _plain_pass(plain, C, 0.4, size)
