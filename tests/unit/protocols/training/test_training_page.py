@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from PIL import Image
 from tests.unit.protocols.training.conftest import write_curves, write_record
+from typer.testing import CliRunner
 
+from surgeval.cli._main import app
 from surgeval.errors import DataError
 from surgeval.protocols.training.curves import load_training_folder
 from surgeval.protocols.training.training_page import training_findings, write_training_page
@@ -94,3 +96,12 @@ def test_names_from_the_record_are_shown_literally(tmp_path: Path) -> None:
     write_record(tmp_path, settings={"<b>size</b>": "<script>"}, model="<i>")
     page = write_training_page(tmp_path).read_text()
     assert "<script>" not in page.split("<body", 1)[1].split("<script", 1)[0] and "&lt;script&gt;" in page
+
+
+def test_the_report_command_knows_a_training_folder(tmp_path: Path) -> None:
+    write_record(tmp_path / "run", status="running")
+    write_curves(tmp_path / "run", 2)
+    done = CliRunner().invoke(app, ["report", str(tmp_path / "run"), "--out", str(tmp_path / "page"), "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout) == {"report": str(tmp_path / "page" / "report.html")}
+    assert not (tmp_path / "run" / "report.html").exists()
