@@ -31,6 +31,9 @@ def test_an_image_a_folder_and_folders_of_images(images: Path) -> None:
     assert names(images) == {"pictures": ["000", "001", "002", "003", "004"]}
     assert names(images, every=2) == {"pictures": ["000", "002", "004"]}
     assert names(images.parent) == {"pictures": ["000", "001", "002", "003", "004"]}
+    (images / "pictures").mkdir()
+    Picture.fromarray(picture(None)).save(images / "pictures" / "x.png")
+    assert list(names(images)) == ["pictures", "pictures.pictures"]
     Picture.fromarray(picture(None)).save(images / "001.jpg")
     assert names(images)["pictures"][:4] == ["000", "001", "001.png", "002"]
 
