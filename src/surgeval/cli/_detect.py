@@ -196,12 +196,14 @@ def _as_json(done: Detected, name: str) -> dict[str, object]:
 
 
 def export(
-    model: Annotated[str, typer.Argument(help="TDnet .safetensors, training folder, or tdnet-p.", show_default=False)],
+    model: Annotated[
+        str, typer.Argument(help="TDnet .safetensors, training or RT-DETR folder, or tdnet-p.", show_default=False)
+    ],
     out: Annotated[Path, typer.Option("--out", help="The ONNX file.", show_default=False)],
     aux: Annotated[bool, typer.Option("--aux/--no-aux", help="Keep the heads for instrument, verb and target.")] = True,
     json: JsonOption = False,
 ) -> None:
-    """Write a TDnet as an ONNX file that carries its classes; `surgeval detect --model FILE.onnx` gives the same boxes.
+    """Write a detector as an ONNX file with its classes; `surgeval detect --model FILE.onnx` gives the same boxes.
 
     Example: [bold]surgeval models export run/detector.safetensors --out detector.onnx[/bold]
     """

@@ -126,6 +126,8 @@ def test_minutes_end_a_training_in_an_orderly_way(tmp_path: Path) -> None:
     hurried = TrainSettings(size="p", batch=8, image_size=64, minutes=5 / 60, student_epochs=0)
     made = train_tdnet(data, None, data.classes, tmp_path, hurried)
     rows = read_curves(tmp_path)
-    assert made.result["teacher"]["total_seconds"] < 15
     assert len(rows) >= 2
     assert rows[0]["mosaic"] and not rows[-1]["mosaic"]
+    assert rows[-1]["rate"] > 0
+    last_two = sum(row["seconds"] for row in rows[-2:])  # on a busy machine one epoch may take as long as two
+    assert made.result["teacher"]["total_seconds"] - last_two < 5

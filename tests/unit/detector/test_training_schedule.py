@@ -108,6 +108,7 @@ def test_the_last_epochs_are_not_put_off_once_they_have_begun() -> None:
     assert planned_epochs(91, 100, [1.0], left=1000.0, most=10**6) == 100
     assert planned_epochs(91, 100, [1.0], left=3.5, most=10**6) == 94
     assert planned_epochs(80, 100, [1.0], left=1000.0, most=10**6) == 1080
+    assert planned_epochs(80, 100, [1.0], left=-5.0, most=10**6) == 81  # one without mosaics, whatever the clock says
 
 
 @pytest.mark.parametrize(

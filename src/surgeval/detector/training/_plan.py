@@ -19,7 +19,8 @@ _FEWEST = 12  # epochs that a training with a limit should have, or its schedule
 def planned_epochs(done: int, planned: int, seconds: Sequence[float], left: float, most: int) -> int:
     """Epochs in all, when `done` ones took these seconds and so many are left.
 
-    Once the last epochs (those without mosaics) have begun their number can only fall.
+    Once the last epochs (those without mosaics) have begun their number can only fall; before that at least one of them
+    follows, even where the time is over: a limit may be passed by one epoch, and no training ends in the middle.
 
     >>> planned_epochs(2, 100, [12.0, 10.0], left=100.0, most=1000)
     11
@@ -29,7 +30,7 @@ def planned_epochs(done: int, planned: int, seconds: Sequence[float], left: floa
     each = max(median(seconds[-3:]), 1e-3)
     fitting = min(most, done + int(left / each))
     closing = done >= planned - plain_epochs(planned)
-    return max(done, min(planned, fitting) if closing else fitting)
+    return max(done, min(planned, fitting)) if closing else max(done + 1, fitting)
 
 
 def frames_in_epoch(frames: int, batch: int, per_frame: float, budget: float) -> int:

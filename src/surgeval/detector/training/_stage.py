@@ -125,6 +125,8 @@ class _Run:
         began = time.perf_counter() - counters.seconds
         if stage.budget is not None and counters.epoch == 0 and not counters.epoch_frames:
             counters.epoch_frames = self._fitting_frames(stage.budget)
+        if stage.budget is None and counters.epoch == 0:
+            self._say_short()
         while not counters.done:
             row = self._epoch()
             counters.epoch += 1
@@ -142,6 +144,16 @@ class _Run:
             self.tell(_line(row, counters, [one["seconds"] for one in self.rows]))
             if stopped and counters.epoch < counters.epochs:
                 self.tell(f"{stage.name}: no better since epoch {counters.best_epoch}, so it ends here")
+
+    def _say_short(self) -> None:
+        """Tell where a training is over before its rate has come to anything."""
+        steps = math.ceil((self.counters.epoch_frames or len(self.data)) / self.settings.batch)
+        plan = self._schedule(self.stage.epochs, steps)
+        if 2 * plan.warm_steps > steps * self.stage.epochs:
+            self.tell(
+                f"{self.stage.name}: the rate rises over {plan.warm_steps} batches and the training has "
+                f"{steps * self.stage.epochs}: more epochs would do it good"
+            )
 
     def _epoch(self) -> dict[str, Any]:
         """One pass over the frames, and what the moving average can do after it."""
