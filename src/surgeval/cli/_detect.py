@@ -135,7 +135,7 @@ def detect(
         done = run(
             network, source, out, settings, identity=identity, film=video_out,
             tell=lambda text: typer.echo(visible(f"note: {text}"), err=True), advance=bar.advance,
-            phase=lambda name: bar.phase(name, total if name == "looking" else None),
+            phase=lambda name: bar.phase(name, total if name in ("looking", "filming") else None),
         )  # fmt: skip
     if json:
         print_json(_as_json(done, network.name))

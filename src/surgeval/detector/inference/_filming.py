@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -42,12 +42,24 @@ def film_paths(source: Source, film: Path) -> dict[str, Path]:
 
 
 def write_films(
-    parts: Parts, source: Source, classes: Classes, paths: Mapping[str, Path], show: float
+    parts: Parts,
+    source: Source,
+    classes: Classes,
+    paths: Mapping[str, Path],
+    show: float,
+    advance: Callable[[int], None] = lambda _count: None,
 ) -> Iterator[Path]:
     """One film per video; boxes are drawn from the score `show` on."""
     for video, blocks in parts.by_video():
-        if write_film(paths[video.name], _pictures(source, video, blocks, classes, show)):
+        shown = _counted(_pictures(source, video, blocks, classes, show), advance)
+        if write_film(paths[video.name], shown):
             yield paths[video.name]
+
+
+def _counted(pictures: Iterator[tuple[float, Image]], advance: Callable[[int], None]) -> Iterator[tuple[float, Image]]:
+    for one in pictures:
+        yield one
+        advance(1)
 
 
 def _pictures(

@@ -121,7 +121,7 @@ def detect(
     films: tuple[Path, ...] = ()
     if paths:
         phase("filming")
-        films = tuple(write_films(parts, source, network.classes, paths, how.show))
+        films = tuple(write_films(parts, source, network.classes, paths, how.show, advance))
     shutil.rmtree(work)
     boxes = int(classes["boxes"].sum())
     if boxes and how.probabilities and not kept:

@@ -112,11 +112,13 @@ def _only_films(folder: Path) -> bool:
 
 
 def _same(one: LabelSpace, other: LabelSpace) -> bool:
-    """Whether ids mean the same; a detector of instruments alone has no triplets to compare."""
+    """Whether the ids that a detector says mean the same: triplets with their parts, or instruments where it has none.
+
+    An instrument beside the triplets (the phantom's bag) is never said, so it makes no difference.
+    """
     if not other.triplets:
         return one.instruments == other.instruments
-    return (one.instruments, one.verbs, one.targets, one.triplets) == (
-        other.instruments, other.verbs, other.targets, other.triplets)  # fmt: skip
+    return one.triplets == other.triplets and one.triplet_names == other.triplet_names
 
 
 class _Relabelled:

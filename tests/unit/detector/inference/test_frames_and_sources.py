@@ -12,6 +12,7 @@ from tests.unit.detector.inference.detectors import SPACE, FindsWhite
 
 from surgeval.datasets import open_images
 from surgeval.detector.inference import detect_frames, open_source
+from surgeval.detector.inference.sources import _same
 from surgeval.errors import BadInput, DataError
 from surgeval.records import Frame
 from surgeval.vocab import load_labels
@@ -69,6 +70,14 @@ def test_labels_of_other_classes_are_not_used(tmp_path: Path) -> None:
     assert source.foreign
     assert source.dataset.space == SPACE
     assert [(frame.instances, frame.labelled) for frame in source.frames("VID01", quiet)] == [((), False)]
+
+
+def test_equal_triplets_are_the_same_classes_whatever_stands_beside_them() -> None:
+    phantom, cholec = SPACE, load_labels("cholect50")
+    assert phantom.instruments != cholec.instruments
+    assert _same(cholec, phantom)
+    assert not _same(load_labels("prostatd"), phantom)
+    assert not _same(phantom, load_labels("cholec80"))
 
 
 @pytest.mark.parametrize("batch", [1, 2, 16])
