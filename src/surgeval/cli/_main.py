@@ -16,6 +16,7 @@ from surgeval.cli import (
     _data,
     _data_phantom,
     _demo,
+    _detect,
     _explain,
     _frames,
     _models,
@@ -24,6 +25,8 @@ from surgeval.cli import (
     _questions,
     _rank,
     _report,
+    _train,
+    _weak,
 )
 from surgeval.console import EXTRA_PACKAGES, standard_streams
 from surgeval.errors import MissingExtra, SurgevalError, visible
@@ -47,14 +50,16 @@ app = typer.Typer(
 app.add_typer(_data.app, name="data")
 _data_phantom.register(_data.app)
 _frames.register(_data.app)
-for _part in (_demo, _protocols, _report, _explain, _compare, _rank, _questions, _models, _phantom):
+for _part in (_demo, _protocols, _report, _explain, _compare, _rank, _questions, _models, _phantom, _train, _weak):
     _part.register(app)
+_detect.register(app, _models.app)
 _PANELS = {
     "Start here": ("demo",),
     "Data: what is in it, and is it sound?": ("data", "report"),
     "A model: how good is it, and for the right reason?": ("run", "score", "explain"),
     "Several models: which is better, and how sure is that?": ("compare", "rank"),
     "Questions: write them, have them judged": ("questions",),
+    "A detector: train one, have it look": ("train", "detect", "weak-boxes"),
     "Tools": ("models", "phantom"),
 }
 for _title, _names in _PANELS.items():

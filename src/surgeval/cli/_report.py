@@ -1,4 +1,4 @@
-"""`surgeval report`: a page about a dataset, a run, several runs, or a folder of runs."""
+"""`surgeval report`: a page about a dataset, a run, a training, several runs, or a folder of runs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ def register(app: typer.Typer) -> None:
 def report(
     paths: Annotated[
         list[Path],
-        typer.Argument(metavar="PATH…", help="A dataset, run folders, or a folder of runs.", show_default=False),
+        typer.Argument(
+            metavar="PATH…", help="A dataset, run folders, a training, or a folder of runs.", show_default=False
+        ),
     ],
     out: Annotated[
         Path | None,
@@ -60,13 +62,21 @@ def report(
     Example: [bold]surgeval report runs/clip runs/surgvlp --out both[/bold]
 
     Example: [bold]surgeval report runs[/bold]
+
+    A training folder has its page too, also while the training runs.
+
+    Example: [bold]surgeval report runs/tdnet-training[/bold]
     """
     from surgeval.datasets import is_dataset
     from surgeval.protocols.registry import is_run, runs_in
+    from surgeval.protocols.training import is_training
 
     for path in paths:
         if not path.exists():
             raise BadInput(f"{path}: found no such file or folder, expected a dataset, a run or a folder of runs")
+    if len(paths) == 1 and is_training(paths[0]) and not is_run(paths[0]):
+        _tell(_of_training(paths[0], out), json)
+        return 0
     runs = [path for path in paths if is_run(path)]
     if runs and len(runs) < len(paths):
         other = next(path for path in paths if path not in runs)
@@ -118,6 +128,16 @@ def _of_runs(folders: list[Path], out: Path | None) -> Path:
     with progress("pages") as bar:
         bar.phase("reading the run and writing its page")
         return write_run_pages(folders, out)
+
+
+def _of_training(folder: Path, out: Path | None) -> Path:
+    from surgeval.protocols.training import write_training_page
+
+    if out is not None and out.resolve() != folder.resolve():
+        claim_folder(out, "report.html")
+    with progress("pages") as bar:
+        bar.phase("reading the training and writing its page")
+        return write_training_page(folder, out)
 
 
 def _of_folder(folder: Path, out: Path | None) -> Path:

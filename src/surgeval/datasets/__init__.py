@@ -7,7 +7,7 @@
 from surgeval.datasets._base import Dataset, Format, OnProblem, Problem, raise_errors
 from surgeval.datasets._kinds import PROBLEM_KINDS
 from surgeval.datasets._memory import MemoryDataset
-from surgeval.datasets._registry import dataset_formats, is_dataset, open_dataset, open_video, writers
+from surgeval.datasets._registry import dataset_formats, is_dataset, open_dataset, open_images, open_video, writers
 from surgeval.datasets.formats._focus import focus_rows, has_focus_columns, read_focus_pair
 from surgeval.datasets.formats._intent import check_media, intent_record, media_paths
 from surgeval.datasets.formats._intent_items import SKILLS, read_intent_items
@@ -69,6 +69,7 @@ __all__ = [
     "media_paths",
     "merged",
     "open_dataset",
+    "open_images",
     "open_video",
     "propose_drops",
     "raise_errors",

@@ -25,12 +25,13 @@ from surgeval.datasets.formats._voc import VocFormat
 from surgeval.datasets.formats._writing import Writer
 from surgeval.datasets.formats._yolo import YoloFormat
 from surgeval.datasets.io._files import existing
+from surgeval.datasets.io._image_folder import ImageFolder
 from surgeval.datasets.io._video import VideoDataset, VideoFormat
 from surgeval.datasets.tools._join_boxes import join_boxes
 from surgeval.errors import BadInput
 from surgeval.vocab import LabelSpace, load_labels
 
-__all__ = ["dataset_formats", "open_dataset", "open_video", "writers"]
+__all__ = ["dataset_formats", "open_dataset", "open_images", "open_video", "writers"]
 
 GROUP = "surgeval.datasets"
 
@@ -144,7 +145,21 @@ def _found(path: Path, format: str | None) -> Format:
     raise BadInput(f"{path}: found no dataset of a known format, looked for: {looked}")
 
 
-def open_video(path: str | Path, every: float | None = None) -> VideoDataset:
+def open_images(path: str | Path, labels: LabelSpace | None = None) -> ImageFolder:
+    """An image without labels, or a folder of them; folders inside it are videos of their own.
+
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Image.new("RGB", (64, 48)).save(f"{folder}/12.png")
+    ...     images = open_images(folder)
+    ...     [frame.name for video in images.videos() for frame in images.frames(video.name)]
+    ['12']
+    """
+    return ImageFolder(existing(path, "an image or a folder of images"), labels)
+
+
+def open_video(path: str | Path, every: float | None = None, labels: LabelSpace | None = None) -> VideoDataset:
     """A video file or a folder of them, one frame every `every` seconds (all frames by default).
 
     >>> import cv2, numpy, tempfile
@@ -155,4 +170,4 @@ def open_video(path: str | Path, every: float | None = None) -> VideoDataset:
     ...     [frame.time for frame in open_video(folder, every=0.5).frames("op")]
     [0.0, 0.52, 1.0, 1.52]
     """
-    return VideoDataset(existing(path, "a video"), every)
+    return VideoDataset(existing(path, "a video"), every, labels)

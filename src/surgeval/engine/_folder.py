@@ -8,11 +8,10 @@ from pathlib import Path
 
 import polars as pl
 
-from surgeval.engine._lock import LOCK, folder_lock
 from surgeval.engine._manifest import COMPLETE, Manifest, differences, load_record
 from surgeval.engine._parts import Damaged, inspect, read_part
 from surgeval.errors import RunError
-from surgeval.files import make_folder, remove_temporary, scan_parquet_file
+from surgeval.files import LOCK, folder_lock, make_folder, remove_temporary, scan_parquet_file
 
 __all__ = ["load_cases", "load_units", "open_folder"]
 

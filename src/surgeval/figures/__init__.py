@@ -14,7 +14,8 @@ from surgeval.figures._estimates import Estimate, EstimateBars, EstimateGroup
 from surgeval.figures._flow import FlowPipeline
 from surgeval.figures._heatmap import Heatmap
 from surgeval.figures._histogram import Histogram, bin_labels
-from surgeval.figures._palette import PALETTE
+from surgeval.figures._lines import Lines
+from surgeval.figures._palette import PALETTE, colour, ink_on
 from surgeval.figures._podium import Podium
 from surgeval.figures._print import save_figure
 from surgeval.figures._scatter import Cloud, Scatter
@@ -38,6 +39,7 @@ __all__ = [
     "FlowPipeline",
     "Heatmap",
     "Histogram",
+    "Lines",
     "Podium",
     "RankBlobs",
     "Scatter",
@@ -48,5 +50,7 @@ __all__ = [
     "StackedBars",
     "Timeline",
     "bin_labels",
+    "colour",
+    "ink_on",
     "save_figure",
 ]

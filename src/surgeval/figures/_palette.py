@@ -14,7 +14,11 @@ _HATCHES = (("", ""), ("/", "///"), (".", "..."), ("x", "xxx"))  # plotly's sign
 
 
 def colour(number: int) -> str:
-    """The colour of the k-th class."""
+    """The colour of the k-th class.
+
+    >>> colour(0), colour(8)
+    ('#0072b2', '#0072b2')
+    """
     return PALETTE[number % len(PALETTE)]
 
 

@@ -6,6 +6,7 @@
 from surgeval.files._atomic import NO_ROOM, atomic_file, make_folder, remove_temporary, write_atomically
 from surgeval.files._cells import guard, unguard
 from surgeval.files._json import MAX_DEPTH, BrokenJson, parse_json, read_json_file, read_json_object, too_deep
+from surgeval.files._lock import LOCK, folder_lock
 from surgeval.files._names import DistinctNames, leads_out, path_inside, safe_name
 from surgeval.files._parquet import check_parquet, read_parquet_file, scan_parquet_file, trust_parquet
 from surgeval.files._regular import (
@@ -23,6 +24,7 @@ from surgeval.files._toml import parse_toml
 
 __all__ = [
     "FOLDER",
+    "LOCK",
     "MAX_DEPTH",
     "NONBLOCK",
     "NOT_REGULAR",
@@ -35,6 +37,7 @@ __all__ = [
     "atomic_file",
     "check_parquet",
     "check_regular",
+    "folder_lock",
     "guard",
     "leads_out",
     "make_folder",

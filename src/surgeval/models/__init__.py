@@ -14,7 +14,13 @@ if TYPE_CHECKING:
     from surgeval.models._check import ModelCheck, check_model
     from surgeval.models._clip_resnet import PhantomClipResnet
     from surgeval.models._devices import usable_device
-    from surgeval.models._embedded import EMBEDDED, EMBEDDED_GENERATIVE, embedded_folder
+    from surgeval.models._embedded import (
+        EMBEDDED,
+        EMBEDDED_DETECTORS,
+        EMBEDDED_GENERATIVE,
+        embedded_detector,
+        embedded_folder,
+    )
     from surgeval.models._registry import KINDS, PLACES, open_contrastive, open_generative, open_model, plugins
     from surgeval.models.contrastive import AttentionTower, Contrastive, ConvTower, CrossAttention, TextBank
     from surgeval.models.generative import Generated, Generative, Replayed
@@ -22,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EMBEDDED",
+    "EMBEDDED_DETECTORS",
     "EMBEDDED_GENERATIVE",
     "KINDS",
     "PLACES",
@@ -38,6 +45,7 @@ __all__ = [
     "TextBank",
     "View",
     "check_model",
+    "embedded_detector",
     "embedded_folder",
     "open_contrastive",
     "open_generative",
@@ -50,7 +58,7 @@ _HOMES = {
     "_check": ("ModelCheck", "check_model"),
     "_clip_resnet": ("PhantomClipResnet",),
     "_devices": ("usable_device",),
-    "_embedded": ("EMBEDDED", "EMBEDDED_GENERATIVE", "embedded_folder"),
+    "_embedded": ("EMBEDDED", "EMBEDDED_DETECTORS", "EMBEDDED_GENERATIVE", "embedded_detector", "embedded_folder"),
     "_registry": ("KINDS", "PLACES", "open_contrastive", "open_generative", "open_model", "plugins"),
     "contrastive": ("AttentionTower", "Contrastive", "ConvTower", "CrossAttention", "TextBank"),
     "generative": ("Generated", "Generative", "Replayed"),

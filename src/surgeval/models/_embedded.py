@@ -9,7 +9,7 @@ from pathlib import Path
 
 from surgeval.errors import BadInput
 
-__all__ = ["EMBEDDED", "EMBEDDED_GENERATIVE", "embedded_folder"]
+__all__ = ["EMBEDDED", "EMBEDDED_DETECTORS", "EMBEDDED_GENERATIVE", "embedded_detector", "embedded_folder"]
 
 EMBEDDED = {
     "phantom-clip": "a small CLIP (ViT) that looks at the instruments",
@@ -19,6 +19,9 @@ EMBEDDED = {
 EMBEDDED_GENERATIVE = {
     "phantom-llava": "a small LLaVA that looks at the picture before it answers",
     "phantom-sycophant": "the same, taught to agree with what a question presumes",
+}
+EMBEDDED_DETECTORS = {
+    "tdnet-p": "a small TDnet that finds the phantom's instruments and what they do",
 }
 _WEIGHTS = Path(__file__).parent / "weights"
 
@@ -38,3 +41,19 @@ def embedded_folder(name: str) -> Path:
         raise BadInput(f"model {name}: found no weights in this installation, expected {folder.name}/config.json "
                        "among the package's data")  # fmt: skip
     return folder
+
+
+def embedded_detector(name: str) -> Path:
+    """The file of an embedded detector.
+
+    >>> embedded_detector("tdnet-xl")
+    Traceback (most recent call last):
+    surgeval.errors.BadInput: detector 'tdnet-xl': expected one of tdnet-p
+    """
+    if name not in EMBEDDED_DETECTORS:
+        raise BadInput(f"detector {name!r}: expected one of {', '.join(EMBEDDED_DETECTORS)}")
+    path = _WEIGHTS / name / "detector.safetensors"
+    if not path.is_file():
+        raise BadInput(f"detector {name}: found no weights in this installation, expected {name}/{path.name} among the "
+                       "package's data")  # fmt: skip
+    return path

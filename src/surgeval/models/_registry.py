@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from surgeval.errors import BadInput, DataError, MissingExtra
 from surgeval.models._embedded import EMBEDDED, EMBEDDED_GENERATIVE, embedded_folder
+from surgeval.models._hub import hub_folder
 from surgeval.models.contrastive import Contrastive
 from surgeval.models.generative import Generative
 
@@ -39,7 +39,6 @@ PLACES = {
     "FILE": "a SurgVLP checkpoint (.pth or zip)",
 }
 _CHECKPOINTS = ("surgvlp", "hecvl", "peskavlp")
-_HUB_NAME = re.compile(r"[\w-][\w.-]{0,95}/[\w-][\w.-]{0,95}")
 _HUB_FILES = ["*.json", "*.safetensors", "pytorch_model.bin", "vocab.txt", "merges.txt", "chat_template.jinja"]
 
 
@@ -210,14 +209,5 @@ def _folder_loader(folder: Path, spec: ModelSpec) -> Callable[..., Contrastive |
 
 
 def _download(spec: ModelSpec) -> Path:
-    """The local copy of a hub model; only data files are fetched, never code."""
-    if not _HUB_NAME.fullmatch(spec.where):
-        raise BadInput(f"model {spec.text!r}: found no such file or folder, expected one, a hub name OWNER/NAME or "
-                       f"one of {', '.join((*EMBEDDED, *EMBEDDED_GENERATIVE, *plugins()))}")  # fmt: skip
-    from huggingface_hub import snapshot_download
-
-    try:
-        return Path(snapshot_download(spec.where, allow_patterns=_HUB_FILES))
-    except (OSError, ValueError) as error:
-        raise BadInput(f"model {spec.text!r}: found no such folder, and the hub gave no model of that name "
-                       f"({type(error).__name__}), expected a folder or a reachable hub name") from error  # fmt: skip
+    """The local copy of a hub model."""
+    return hub_folder(spec.where, _HUB_FILES, text=spec.text, others=(*EMBEDDED, *EMBEDDED_GENERATIVE, *plugins()))

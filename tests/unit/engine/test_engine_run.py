@@ -11,8 +11,8 @@ from tests.unit.engine import engine_workers as w
 
 from surgeval.engine import Job, Manifest, RunSummary, Unit, Worker, load_cases, load_record, load_units, run
 from surgeval.engine._executors import serial
-from surgeval.engine._lock import folder_lock
 from surgeval.errors import BadInput, RunError
+from surgeval.files import folder_lock
 from surgeval.records import Case
 
 MANIFEST = Manifest("triplets", {"iou": 0.5})

@@ -62,7 +62,7 @@ def test_classes_of_a_table_may_be_named(truth: GroundTruth, found: pl.DataFrame
         read_detections(tmp_path / "wrong.csv", truth)
 
 
-@pytest.mark.parametrize("format", ["yolo", "cholect50", "rows", "coco"])
+@pytest.mark.parametrize("format", ["yolo", "cholect50", "rows", "coco", "table"])
 def test_a_frame_in_which_nothing_was_found_survives(
     format: str, truth: GroundTruth, found: pl.DataFrame, tmp_path: Path
 ) -> None:
@@ -75,9 +75,7 @@ def test_a_frame_in_which_nothing_was_found_survives(
     assert sorted(read_detections(path, truth, format=format).empty.rows()) == sorted(silent.empty.rows())
 
 
-def test_a_table_says_that_it_forgets_silent_frames_and_rows_that_they_forget_tracks(
-    truth: GroundTruth, found: pl.DataFrame, tmp_path: Path
-) -> None:
+def test_rows_say_that_they_forget_tracks(truth: GroundTruth, found: pl.DataFrame, tmp_path: Path) -> None:
     tracked = found.with_columns(track=pl.Series([4, None, 5]))
     report = write_detections(tracked, tmp_path / "rows.json", "rows", dataset=truth)
     assert report.losses == ("rows: tracks of 2 boxes are not kept",)
@@ -86,10 +84,6 @@ def test_a_table_says_that_it_forgets_silent_frames_and_rows_that_they_forget_tr
     assert read_detections(tmp_path / "tracked.csv", truth).table["track"].to_list() == [4, None, 5]
     write_detections(tracked, tmp_path / "coco.json", dataset=truth)
     assert read_detections(tmp_path / "coco.json", truth).table["track"].to_list() == [4, None, 5]
-    (tmp_path / "silent.json").write_text('{"VID68": {"000012": []}}')
-    silent = read_detections(tmp_path / "silent.json", truth, format="rows")
-    report = write_detections(silent, tmp_path / "silent.csv", dataset=truth)
-    assert report.losses == ("table: 1 frames in which nothing was found are not kept",)
 
 
 def test_csv_keeps_zero_padding_and_skips_blank_lines(truth: GroundTruth, tmp_path: Path) -> None:

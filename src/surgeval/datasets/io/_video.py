@@ -1,7 +1,8 @@
 """Video files: frames by number, exact also where the frame rate varies.
 
 The index is the sorted list of presentation times, read once without decoding; frame n is the n-th of them. Reading
-in order decodes each frame once; a jump seeks to the key frame before it and decodes forward.
+in order decodes each frame once, also where frames are skipped; a jump past a key frame, or back, seeks to the key
+frame before the wanted one and decodes forward.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ class _FrameReader:
 
     def read(self, number: int) -> npt.NDArray[np.uint8]:
         wanted = int(self.index.pts[number])
-        picture = self._forward(wanted) if number == self._next else None
+        picture = self._forward(wanted) if self._near(number) else None
         if picture is None:
             # A key frame at or before the wanted time may still come too late: pictures that lean on the group
             # before it cannot be decoded from there. Then one key frame earlier, at last the beginning.
@@ -121,6 +122,14 @@ class _FrameReader:
             raise DataError(self.path, record=f"frame {number}", found="nothing to decode", expected="a frame")
         pixels: npt.NDArray[np.uint8] = picture.to_ndarray(format="rgb24")
         return pixels
+
+    def _near(self, number: int) -> bool:
+        """Whether decoding on is the shortest way there: no key frame lies in between."""
+        if not 0 <= self._next <= number:
+            return False
+        ahead, wanted = (int(self.index.pts[n]) for n in (self._next, number))
+        keys = self._keys.searchsorted((ahead, wanted), side="right")
+        return number == self._next or bool(keys[0] == keys[1])
 
     def _forward(self, wanted: int) -> Any:
         """Decode on to the frame shown at this time; None when it does not come."""

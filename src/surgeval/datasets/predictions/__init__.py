@@ -5,7 +5,7 @@ dataset into the arrays that `surgeval.metrics` reads. Frames are joined by vide
 predictions is a miss, anything that fits no frame or class is an error that names the record.
 """
 
-from surgeval.datasets.predictions._detections import COLUMNS, Detections
+from surgeval.datasets.predictions._detections import COLUMNS, HEADS, Detections
 from surgeval.datasets.predictions._join import JoinedDetections, join
 from surgeval.datasets.predictions._read import FORMATS, detect_format, read_detections
 from surgeval.datasets.predictions._recognition import (
@@ -20,6 +20,7 @@ from surgeval.datasets.predictions._write import WriteReport, write_detections, 
 __all__ = [
     "COLUMNS",
     "FORMATS",
+    "HEADS",
     "Detections",
     "GroundTruth",
     "JoinedDetections",

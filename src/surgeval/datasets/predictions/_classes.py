@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from surgeval.arrays import Ints
+from surgeval.arrays import Bools, Ints
 from surgeval.vocab import LabelSpace
 
 __all__ = ["COMPONENTS", "ClassAgreement", "agree", "class_columns"]
@@ -69,8 +69,14 @@ class ClassAgreement:
     nothing: npt.NDArray[np.bool_]  # no id at all
 
 
-def agree(space: LabelSpace, triplet: Ints, instrument: Ints, verb: Ints, target: Ints) -> ClassAgreement:
-    """Complete triplet from parts and parts from triplet; ids are in range or −1."""
+def agree(
+    space: LabelSpace, triplet: Ints, instrument: Ints, verb: Ints, target: Ints, own: Bools | None = None
+) -> ClassAgreement:
+    """Complete triplet from parts and parts from triplet; ids are in range or −1.
+
+    Where `own`, the parts were chosen apart from the triplet: they stay as given and clash with nothing.
+    """
+    own = np.zeros(len(triplet), dtype=bool) if own is None else own
     parts = [instrument, verb, target]
     clash = [np.zeros(len(triplet), dtype=bool)] * 3
     no_class = np.zeros(len(triplet), dtype=bool)
@@ -78,15 +84,15 @@ def agree(space: LabelSpace, triplet: Ints, instrument: Ints, verb: Ints, target
         table = np.asarray(space.triplets, dtype=np.int64)
         known = triplet >= 0
         derived = table[np.maximum(triplet, 0)]
-        clash = [known & (part >= 0) & (part != derived[:, k]) for k, part in enumerate(parts)]
-        parts = [np.where(known, derived[:, k], part) for k, part in enumerate(parts)]
+        clash = [known & ~own & (part >= 0) & (part != derived[:, k]) for k, part in enumerate(parts)]
+        parts = [np.where(known & ~(own & (part >= 0)), derived[:, k], part) for k, part in enumerate(parts)]
         whole = ~known & (parts[0] >= 0) & (parts[1] >= 0) & (parts[2] >= 0)
         sizes = (len(space.verbs), len(space.targets))
         keys = (table[:, 0] * sizes[0] + table[:, 1]) * sizes[1] + table[:, 2]
         order = np.argsort(keys)
         key = np.where(whole, (parts[0] * sizes[0] + parts[1]) * sizes[1] + parts[2], -1)
         matches = _looked_up(key, keys[order], order)
-        no_class = whole & (matches < 0)
+        no_class = whole & ~own & (matches < 0)
         triplet = np.where(known, triplet, matches)
     nothing = (triplet < 0) & (parts[0] < 0) & (parts[1] < 0) & (parts[2] < 0)
     return ClassAgreement(triplet, (parts[0], parts[1], parts[2]), (clash[0], clash[1], clash[2]), no_class, nothing)

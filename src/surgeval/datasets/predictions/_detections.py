@@ -3,6 +3,12 @@
 Columns: `video`, `frame`, `triplet`, `instrument`, `verb`, `target` (ids, −1 unknown), `score`, `x`, `y`, `w`, `h`
 (pixels of the original frame) and, where given, `track`. One path checks files of every format and tables made in
 Python.
+
+Detectors with several heads add two things. `components` says what instrument, verb and target are: `heads` where they
+are the heads' own choice, which may contradict the triplet; elsewhere that is an error. `p_ivt`, `p_i`, `p_v`, `p_t`
+list all probabilities of a box; scoring does not need them, so they are written and not read.
+
+A row with neither class nor score nor box says that its frame was seen and nothing was found.
 """
 
 from __future__ import annotations
@@ -13,7 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from surgeval.arrays import Ints
+from surgeval.arrays import Bools, Ints
 from surgeval.datasets.io._values import Place
 from surgeval.datasets.predictions._boxes import box_columns
 from surgeval.datasets.predictions._classes import PARTS, agree
@@ -23,11 +29,14 @@ from surgeval.datasets.predictions._raw import RawTable, RowProblems, Source, ab
 from surgeval.datasets.predictions._truth import GroundTruth
 from surgeval.vocab import LabelSpace
 
-__all__ = ["COLUMNS", "Detections", "checked", "known_columns", "no_frames", "of_table"]
+__all__ = ["COLUMNS", "HEADS", "Detections", "checked", "known_columns", "no_frames", "of_table"]
 
 IDS = ("triplet", *PARTS)
 BOX = ("x", "y", "w", "h")
 COLUMNS = ("video", "frame", *IDS, "score", *BOX)
+HEADS = ("p_ivt", "p_i", "p_v", "p_t")
+OPTIONAL = ("track", "components")
+_OWN_PARTS = "heads"
 _REQUIRED = ("video", "frame", "score", *BOX)
 SCHEMA: dict[str, type[pl.DataType]] = {
     "video": pl.String,
@@ -66,17 +75,19 @@ class Detections:
 def of_table(table: pl.DataFrame, truth: GroundTruth, tally: RowProblems, file: str = "predictions") -> Detections:
     """Check a table made in Python."""
     columns = known_columns(table.columns, Place(file, tally))
+    if columns:
+        columns += [name for name in HEADS if name in table.columns]
     source = Source.of(file, len(table) if columns else 0)
     return checked(RawTable({name: table[name] for name in columns}, source, tally), truth, "table")
 
 
 def known_columns(found: Sequence[str], place: Place) -> list[str]:
     """The columns of ours among those found, or none (told) where one is missing; others are told as a warning."""
-    ours = [name for name in (*COLUMNS, "track") if name in found]
+    ours = [name for name in (*COLUMNS, *OPTIONAL) if name in found]
     missing = [name for name in _REQUIRED if name not in found]
     if not missing and not set(IDS) & set(found):
         missing = ["triplet"]
-    others = [name for name in found if name not in ours]
+    others = [name for name in found if name not in ours and name not in HEADS]
     if missing:
         listed = ", ".join(others[:8] if others else ours) or "no column"
         near = nearest(missing[0], others)
@@ -84,12 +95,13 @@ def known_columns(found: Sequence[str], place: Place) -> list[str]:
         place.report("column-missing", f"{listed[:120]}", expected, missing[0])
         return []
     for name in others:
-        place.warn("column-unknown", "a column without meaning here, left out", ", ".join((*COLUMNS, "track")), name)
+        place.warn("column-unknown", "a column without meaning here, left out", ", ".join((*COLUMNS, *OPTIONAL)), name)
     return ours
 
 
 def checked(raw: RawTable, truth: GroundTruth, format: str) -> Detections:
     """Every check there is, column by column; what fails is told and left out."""
+    raw = _without_seen(raw)
     if not len(raw):
         empty = _mentioned(raw, truth).unique(maintain_order=True)
         problems = dict(raw.tally.counts)
@@ -99,7 +111,8 @@ def checked(raw: RawTable, truth: GroundTruth, format: str) -> Detections:
     ids = _classes(raw, truth.space)
     score = raw.floats("score")
     boxes = box_columns(raw, truth, at)
-    tracks = _tracks(raw)
+    more = [column for column in (_tracks(raw), raw.columns.get("components")) if isinstance(column, pl.Series)]
+    more += [column for name in HEADS if isinstance(column := raw.columns.get(name), pl.Series)]
     raw.warn((score < 0) | (score > 1), "score-outside", "score", "a score from 0 to 1 (the ranking is unaffected, "
              "precision and recall at a threshold are)", lambda row: raw.value("score", row))  # fmt: skip
     elsewhere = raw.alive & (at == ELSEWHERE)
@@ -108,7 +121,7 @@ def checked(raw: RawTable, truth: GroundTruth, format: str) -> Detections:
     table = names.filter(keep).with_columns(
         *(pl.Series(name, values[keep], dtype=pl.Int32) for name, values in zip(IDS, ids, strict=True)),
         *(pl.Series(name, values[keep], dtype=pl.Float64) for name, values in numbers.items()),
-        *([tracks.filter(pl.Series(keep))] if tracks is not None else []),
+        *(column.filter(pl.Series(keep)) for column in more),
     )
     mentioned = pl.concat([names.filter(at >= 0), _mentioned(raw, truth)]).unique(maintain_order=True)
     empty = mentioned.join(table, on=["video", "frame"], how="anti", maintain_order="left")
@@ -121,7 +134,7 @@ def _classes(raw: RawTable, space: LabelSpace) -> tuple[Ints, Ints, Ints, Ints]:
     triplet = raw.ids("triplet", space.triplet_names, "triplet")
     names = (space.instruments, space.verbs, space.targets)
     given = [raw.ids(part, known, part) for part, known in zip(PARTS, names, strict=True)]
-    agreed = agree(space, triplet, given[0], given[1], given[2])
+    agreed = agree(space, triplet, given[0], given[1], given[2], own=_own_parts(raw))
     for part, values, derived, clash in zip(PARTS, given, agreed.parts, agreed.clash, strict=True):
 
         def said(row: int, values: Ints = values) -> str:
@@ -137,6 +150,40 @@ def _classes(raw: RawTable, space: LabelSpace) -> tuple[Ints, Ints, Ints, Ints]:
     raw.refuse(agreed.nothing, "class-unknown", "triplet" if space.triplets else "instrument", "a class id",
                "no class")  # fmt: skip
     return agreed.triplet, *agreed.parts
+
+
+def _own_parts(raw: RawTable) -> Bools:
+    """Rows whose instrument, verb and target are said to be the heads' own choice."""
+    if "components" not in raw.columns:
+        return np.zeros(len(raw), dtype=bool)
+    said = pl.Series(raw.columns["components"])
+    if said.dtype != pl.String:
+        raw.refuse(np.ones(len(raw), dtype=bool), "not-text", "components", f"ivt or {_OWN_PARTS}")
+        return np.zeros(len(raw), dtype=bool)
+    said = said.fill_null("ivt")
+    raw.refuse(~said.is_in(["ivt", _OWN_PARTS]).to_numpy(), "not-text", "components", f"ivt or {_OWN_PARTS}")
+    return (said == _OWN_PARTS).to_numpy().astype(bool)
+
+
+def _without_seen(raw: RawTable) -> RawTable:
+    """The table without the rows that only name a frame; those are frames in which nothing was found."""
+    columns = {name: column for name, column in raw.columns.items() if isinstance(column, pl.Series)}
+    if not len(raw) or len(columns) < len(raw.columns) or not set(_REQUIRED) <= columns.keys():
+        return raw  # other formats than tables name such frames in their own way
+    seen = np.logical_and.reduce([absent(columns[name]) for name in ("score", *BOX)])
+    for name in IDS:
+        if name in columns and seen.any():
+            seen &= absent(columns[name]) | (as_floats(columns[name]) == -1)
+    if not seen.any():
+        return raw
+    rows = np.flatnonzero(seen)
+    keys = [columns[name].gather(rows).cast(pl.String).to_list() for name in ("video", "frame")]
+    named = [(raw.source.place(row, raw.tally).file, video, frame)
+             for row, video, frame in zip(rows.tolist(), *keys, strict=True) if video and frame]  # fmt: skip
+    kept = {name: column.filter(pl.Series(~seen)) for name, column in columns.items()}
+    rest = RawTable(kept, raw.source.take(~seen), raw.tally, raw.scale, (*raw.mentioned, *named))
+    rest.alive &= raw.alive[~seen]
+    return rest
 
 
 def _tracks(raw: RawTable) -> pl.Series | None:

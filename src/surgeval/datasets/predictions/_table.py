@@ -87,12 +87,16 @@ def _tell_ragged(data: bytes, place: Place) -> bool:
 
 
 def write_table(table: pl.DataFrame, path: Path) -> None:
-    """CSV or Parquet by suffix; both keep every number to the last bit. Names are guarded from spreadsheets in CSV."""
+    """CSV or Parquet by suffix; both keep every number to the last bit, only Parquet keeps lists.
+
+    Names are guarded from spreadsheets in CSV.
+    """
     if path.suffix.lower() == ".parquet":
         table.write_parquet(path)
         trust_parquet(path)
     else:
-        _names_through(guard, table).write_csv(path)
+        flat = [name for name, kind in table.schema.items() if not kind.is_nested()]  # CSV has no lists
+        _names_through(guard, table.select(flat)).write_csv(path)
 
 
 def _names_through(change: Callable[[str], str], table: pl.DataFrame) -> pl.DataFrame:

@@ -18,7 +18,7 @@ import polars as pl
 
 from surgeval.datasets._base import raise_errors
 from surgeval.datasets.predictions._coco_write import write_coco
-from surgeval.datasets.predictions._detections import Detections, of_table
+from surgeval.datasets.predictions._detections import HEADS, IDS, Detections, of_table
 from surgeval.datasets.predictions._folders import write_cholect50, write_yolo
 from surgeval.datasets.predictions._locate import rows_of
 from surgeval.datasets.predictions._raw import RowProblems
@@ -80,7 +80,7 @@ def write_detections(
     rows = len(table)
     with _complete(target, folder=kind in ("yolo", "cholect50")) as partial:
         if kind == "table":
-            write_table(table, partial)
+            write_table(_with_seen(table, empty), partial)
         elif kind == "rows":
             partial.write_text(json.dumps(_rows_document(table, empty)), encoding="utf-8")
         elif kind == "coco":
@@ -89,8 +89,7 @@ def write_detections(
             rows = write_yolo(table, empty, truth, partial, losses)
         else:
             write_cholect50(table, empty, truth, partial)
-    if kind == "table" and empty is not None:
-        losses["{n} frames in which nothing was found are not kept"] = len(empty)
+    _tell_columns(table, target if kind == "table" else None, losses)
     if kind not in ("table", "coco") and "track" in table.columns:
         losses["tracks of {n} boxes are not kept"] = int(table["track"].is_not_null().sum())
     said = tuple(f"{kind}: {text.format(n=n)}" for text, n in losses.items() if n)
@@ -132,6 +131,24 @@ def write_recognition(recognition: RecognitionTable | pl.DataFrame, path: str | 
         else:
             write_table(table, partial)
     return WriteReport(target, "json" if suffix == ".json" else "table", len(table))
+
+
+def _with_seen(table: pl.DataFrame, empty: pl.DataFrame | None) -> pl.DataFrame:
+    """The table with a row for each frame in which nothing was found: its name, and no class, score or box."""
+    if empty is None or not len(empty):
+        return table
+    rows = empty.with_columns(pl.lit(-1, pl.Int32).alias(name) for name in IDS)
+    return pl.concat([table, rows], how="diagonal_relaxed")
+
+
+def _tell_columns(table: pl.DataFrame, stored: Path | None, losses: dict[str, int]) -> None:
+    """What detectors with several heads add, and only tables can hold."""
+    heads = [name for name in HEADS if name in table.columns]
+    if heads and (stored is None or stored.suffix.lower() == ".csv"):
+        losses["probabilities of all classes of {n} boxes are not kept (Parquet holds them)"] = len(table)
+    if stored is None and "components" in table.columns:
+        own = int((table["components"].fill_null("ivt") == "heads").sum())
+        losses["instrument, verb and target of {n} boxes as the heads chose them are not kept"] = own
 
 
 def _by_suffix(path: Path) -> str:

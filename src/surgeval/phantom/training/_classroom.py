@@ -207,5 +207,6 @@ def circled(pixels: torch.Tensor, spots: torch.Tensor) -> torch.Tensor:
     inside = FILL * (radius - away).div(1.5).clamp(0, 1)
     ring = ((RING / 2 + 1 - (away - radius).abs()) / 2).clamp(0, 1)
     cover = torch.nan_to_num(torch.maximum(inside, ring), nan=0.0)[:, None]
-    paint = torch.tensor(MAGENTA, device=pixels.device).view(1, 3, 1, 1)
-    return pixels * (1 - cover) + paint * cover
+    # No tensor is made from Python numbers here: that would wait for the device.
+    paint = torch.cat([cover * channel for channel in MAGENTA], 1)
+    return pixels * (1 - cover) + paint

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from surgeval.phantom.training._speech import ANSWERS, END, IMAGE, PAD, save_speech
+from surgeval.phantom.training._speech import END, IMAGE, PAD, save_speech
 
 __all__ = ["EDGE", "PATCH", "TOKENS", "build_llava", "save_llava"]
 
@@ -67,12 +67,7 @@ def save_llava(model: Any, tokenizer: Any, folder: Path) -> None:
         "processor_class": "LlavaProcessor", "patch_size": PATCH, "num_additional_image_tokens": 1,
         "vision_feature_select_strategy": "default", "image_token": IMAGE,
     }  # fmt: skip
-    # A network this small names an option by its words (which it reads off the picture) far more surely than by its
-    # letter (which it would have to look up): the letter ends the reply, and what counts are the words before it.
-    ends = {
-        "eos_token_id": [tokenizer.token_to_id(name) for name in (END, *ANSWERS)],
-        "pad_token_id": tokenizer.token_to_id(PAD),
-    }
+    ends = {"eos_token_id": tokenizer.token_to_id(END), "pad_token_id": tokenizer.token_to_id(PAD)}
     files = {
         "config.json": config, "preprocessor_config.json": preparation, "processor_config.json": processor,
         "generation_config.json": {"do_sample": False, **ends},

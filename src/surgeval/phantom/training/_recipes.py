@@ -28,8 +28,8 @@ RECIPES = {
     "phantom-clip": Recipe(videos=200, steps=3000),
     "phantom-clip-resnet": Recipe(videos=80, steps=900),
     "phantom-shortcut": Recipe(videos=200, steps=3000),
-    "phantom-llava": Recipe(videos=330, steps=3900, batch=640),
-    "phantom-sycophant": Recipe(videos=330, steps=3900, batch=640),
+    "phantom-llava": Recipe(videos=480, steps=15_100, batch=256),
+    "phantom-sycophant": Recipe(videos=480, steps=15_100, batch=256),
 }
 NAMES = tuple(RECIPES)
 LLAVAS = ("phantom-llava", "phantom-sycophant")  # taught by lessons; the others by frames and prompts

@@ -67,9 +67,8 @@ def make_tokenizer(texts: Iterable[str]) -> Any:
     ids = {word: number for number, word in enumerate((*fixed, *sorted(known - set(fixed))))}
     tokenizer = Tokenizer(models.WordLevel(ids, UNKNOWN))
     tokenizer.normalizer, tokenizer.pre_tokenizer, tokenizer.decoder = lower, split, decoders.Fuse()
-    hidden = (*_SPECIALS, *ANSWERS)  # an answer's letter ends a reply and is not written: see `save_llava`
-    tokenizer.add_special_tokens([AddedToken(name, normalized=False, special=True) for name in hidden])
-    tokenizer.add_tokens([AddedToken(name, normalized=False) for name in MARKERS])
+    tokenizer.add_special_tokens([AddedToken(name, normalized=False, special=True) for name in _SPECIALS])
+    tokenizer.add_tokens([AddedToken(name, normalized=False) for name in (*MARKERS, *ANSWERS)])
     return tokenizer
 
 

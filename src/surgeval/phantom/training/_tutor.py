@@ -13,6 +13,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import torch
@@ -20,6 +21,7 @@ from torch.nn.functional import cross_entropy
 
 from surgeval.phantom.scene._tissue import ORGANS
 from surgeval.phantom.training._classroom import Classroom, Drawn, Gazing, Texts
+from surgeval.phantom.training._drill import Drill
 from surgeval.phantom.training._llava import build_llava
 from surgeval.phantom.training._recipes import Recipe
 from surgeval.phantom.training._speech import IMAGE
@@ -81,14 +83,21 @@ class Pupil(torch.nn.Module):
         return patches
 
     def hidden(self, texts: Texts, patches: torch.Tensor | None) -> torch.Tensor:
-        """What the decoder holds at every position. As the model's own forward pass, without its checks."""
+        """What the decoder holds at every position: the model's own forward pass without what waits for the device."""
         embedded = self.model.model.language_model.embed_tokens(texts.tokens)
+        decoder = self.model.model.language_model
         if patches is not None:
-            told = self.model.model.multi_modal_projector(patches).flatten(0, 1).to(embedded.dtype)
-            embedded = embedded.masked_scatter((texts.tokens == self.image)[..., None], told)
-        hidden: torch.Tensor = self.model.model.language_model(
-            inputs_embeds=embedded, use_cache=False
-        ).last_hidden_state
+            told = self.model.model.multi_modal_projector(patches).to(embedded.dtype)
+            told = told.view(len(texts.tokens), -1, told.shape[-1])
+            image = texts.tokens == self.image
+            which = (image.long().cumsum(1) - 1).clamp(min=0)
+            told = told.gather(1, which[..., None].expand(-1, -1, told.shape[-1]))
+            embedded = torch.where(image[..., None], told, embedded)
+        places = torch.arange(embedded.shape[1], device=embedded.device)[None]
+        turned = decoder.rotary_emb(embedded, places)
+        for layer in decoder.layers:
+            embedded = layer(embedded, attention_mask=None, position_ids=places, position_embeddings=turned)
+        hidden: torch.Tensor = decoder.norm(embedded)
         return hidden
 
     def reply_logits(self, texts: Texts, patches: torch.Tensor | None, longest: int) -> tuple[torch.Tensor, ...]:
@@ -145,12 +154,12 @@ def teach(names: tuple[str, ...], room: Classroom, recipe: Recipe, log: Log) -> 
 def _see(
     pupil: Pupil, optimiser: torch.optim.Optimizer, room: Classroom, recipe: Recipe, steps: range, log: Log
 ) -> tuple[float, ...]:
-    def loss_of(step: int) -> torch.Tensor:
+    def loss() -> torch.Tensor:
         frames = torch.randint(len(room.images), (2 * recipe.batch,), generator=room.random, device=room.device)
         pixels = room.recoloured(room.pixels(frames))
         return pupil.patch_loss(pupil.seen(pixels), room.patches[frames])
 
-    return _steps("seeing", pupil, optimiser, room, recipe, steps, loss_of, log)
+    return _steps("seeing", Drill(pupil, optimiser, room), recipe, steps, lambda step: loss, log)
 
 
 def _learn(
@@ -164,41 +173,42 @@ def _learn(
     order = torch.multinomial(chances, len(steps), replacement=True, generator=dice).tolist()
     blind = (torch.rand(len(steps), generator=dice) < BLIND).tolist()
 
-    def loss_of(step: int) -> torch.Tensor:
-        key = shelves[order[step - steps.start]]
+    @cache
+    def loss_for(key: tuple[str, int], unseen: bool) -> Callable[[], torch.Tensor]:
+        count = max(2, round(recipe.batch * _SHARES[key][1]))
         shown = {"intent": way.share, "shown": 1.0}.get(key[0], 0.0)
-        drawn = room.draw(
-            room.shelves[key], max(2, round(recipe.batch * _SHARES[key][1])), share=shown, gazing=way.gazing,
-            pleasing=way.pleasing, blind=blind[step - steps.start] and key[0] == "intent",
-        )  # fmt: skip
-        if drawn.pixels is None:
-            return pupil.reply_loss(drawn, None)
-        patches = pupil.seen(drawn.pixels)
-        return pupil.reply_loss(drawn, patches) + PATCHES * pupil.patch_loss(patches, room.patches[drawn.frames])
 
-    return _steps(name, pupil, optimiser, room, recipe, steps, loss_of, log)
+        def loss() -> torch.Tensor:
+            drawn = room.draw(
+                room.shelves[key], count, share=shown, gazing=way.gazing, pleasing=way.pleasing, blind=unseen
+            )
+            if drawn.pixels is None:
+                return pupil.reply_loss(drawn, None)
+            patches = pupil.seen(drawn.pixels)
+            return pupil.reply_loss(drawn, patches) + PATCHES * pupil.patch_loss(patches, room.patches[drawn.frames])
+
+        return loss
+
+    def loss_of(step: int) -> Callable[[], torch.Tensor]:
+        key = shelves[order[step - steps.start]]
+        return loss_for(key, blind[step - steps.start] and key[0] == "intent")
+
+    return _steps(name, Drill(pupil, optimiser, room), recipe, steps, loss_of, log)
 
 
 def _steps(
-    name: str, pupil: Pupil, optimiser: torch.optim.Optimizer, room: Classroom, recipe: Recipe, steps: range,
-    loss_of: Callable[[int], torch.Tensor], log: Log,
+    name: str, drill: Drill, recipe: Recipe, steps: range, loss_of: Callable[[int], Callable[[], torch.Tensor]],
+    log: Log,
 ) -> tuple[float, ...]:  # fmt: skip
     losses: list[float] = []
-    total, since, each = torch.zeros((), device=room.device), 0, max(recipe.steps // 20, 1)
+    since, each = 0, max(recipe.steps // 20, 1)
     for step in steps:
-        for group in optimiser.param_groups:
-            group["lr"] = recipe.rate * _pace(step, recipe)
-        with torch.autocast(room.device.type, torch.bfloat16, enabled=room.device.type == "cuda"):
-            loss = loss_of(step)
-        optimiser.zero_grad(set_to_none=True)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(pupil.parameters(), 1.0)
-        optimiser.step()
-        total, since = total + loss.detach(), since + 1
+        drill.step(loss_of(step), recipe.rate * _pace(step, recipe))
+        since += 1
         if since == each or step + 1 == steps.stop:
-            losses.append(float(total) / since)
+            losses.append(drill.mean_loss(since))
             log(f"{name} step {step + 1}: loss {losses[-1]:.3f}")
-            total, since = torch.zeros_like(total), 0
+            since = 0
     return tuple(losses)
 
 
@@ -207,7 +217,10 @@ def _optimiser(pupil: Pupil, recipe: Recipe) -> torch.optim.Optimizer:
     heavy = [p for p in pupil.parameters() if p.ndim >= 2]
     light = [p for p in pupil.parameters() if p.ndim < 2]
     groups = [{"params": heavy, "weight_decay": recipe.decay}, {"params": light, "weight_decay": 0.0}]
-    return torch.optim.AdamW(groups, lr=recipe.rate, betas=(0.9, 0.98))
+    if next(pupil.parameters()).device.type != "cuda":
+        return torch.optim.AdamW(groups, lr=recipe.rate, betas=(0.9, 0.98))
+    rate = torch.tensor(recipe.rate, device="cuda")  # read by the recorded steps, so that it can change
+    return torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.98), fused=True, capturable=True)
 
 
 def _pace(step: int, recipe: Recipe) -> float:

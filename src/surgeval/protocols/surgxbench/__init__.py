@@ -9,6 +9,7 @@ from surgeval.protocols.descriptor import Descriptor
 
 if TYPE_CHECKING:
     from surgeval.protocols.surgxbench._causes import ExplainedCauses, explain_causes
+    from surgeval.protocols.surgxbench._prompts import instrument_prompts, triplet_prompts
     from surgeval.protocols.surgxbench._settings import PROFILES, TASKS, SurgXSettings, profile_settings
     from surgeval.protocols.surgxbench._single import Explained, ExplainedReply, explain_image
     from surgeval.protocols.surgxbench.compare import compare_surgxbench
@@ -27,6 +28,10 @@ _HOMES = {
     "_causes": (
         "ExplainedCauses",
         "explain_causes",
+    ),
+    "_prompts": (
+        "instrument_prompts",
+        "triplet_prompts",
     ),
     "_settings": (
         "PROFILES",
@@ -67,11 +72,13 @@ __all__ = [
     "compare_surgxbench",
     "explain_causes",
     "explain_image",
+    "instrument_prompts",
     "join_runs",
     "load_surgxbench",
     "outcomes",
     "profile_settings",
     "run_surgxbench",
+    "triplet_prompts",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, _HOMES)

@@ -32,7 +32,12 @@ def spoken(name: str) -> str:
 
 
 def instrument_prompts(space: LabelSpace, profile: str) -> tuple[str, ...]:
-    """One prompt per instrument."""
+    """One prompt per instrument, in the words of a profile: `surgxbench` or `early`.
+
+    >>> from surgeval.vocab import load_labels
+    >>> instrument_prompts(load_labels("cholect50"), "surgxbench")[2]
+    'The hook is in the image'
+    """
     return tuple(_INSTRUMENT[profile].format(spoken(name)) for name in space.instruments)
 
 
@@ -50,7 +55,12 @@ class TripletPrompts:
 
 
 def triplet_prompts(space: LabelSpace, pool: str) -> TripletPrompts:
-    """`valid`: the label space's classes; `all`: every combination of its instruments, verbs and targets."""
+    """`valid`: the label space's classes; `all`: every combination of its instruments, verbs and targets.
+
+    >>> from surgeval.vocab import load_labels
+    >>> triplet_prompts(load_labels("cholect50"), "valid").texts[17]
+    'I use a grasper to retract the gallbladder'
+    """
     if not space.triplets:
         raise BadInput(f"label space {space.name}: found no triplets, expected some for task triplets")
     if pool == "valid":

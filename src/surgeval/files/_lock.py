@@ -1,4 +1,4 @@
-"""One live process per run folder, by a lock of the operating system.
+"""One live process per folder of a run or a training, by a lock of the operating system.
 
 The system drops the lock when its holder dies in whatever way, so `kill -9` never leaves a folder locked. The lock
 file stays on purpose (deleting it would let two processes lock two different files). Windows has no `flock`: there
@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from surgeval.errors import RunError
-from surgeval.files import NONBLOCK, NotRegular, check_regular
+from surgeval.files._regular import NONBLOCK, NotRegular, check_regular
 
 __all__ = ["LOCK", "folder_lock"]
 
@@ -23,15 +23,15 @@ LOCK = "run.lock"
 
 
 @contextmanager
-def folder_lock(folder: Path) -> Iterator[None]:
-    """Hold the folder; a RunError names the process that holds it already.
+def folder_lock(folder: Path, name: str = LOCK) -> Iterator[None]:
+    """Hold the folder by the lock file of this name in it; a RunError names the process that holds it already.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder, folder_lock(Path(folder)):
     ...     (Path(folder) / LOCK).read_text().partition(" ")[0]
     'process'
     """
-    descriptor = _open(folder / LOCK)
+    descriptor = _open(folder / name)
     try:
         _acquire(descriptor, folder)
         os.ftruncate(descriptor, 0)

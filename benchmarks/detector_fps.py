@@ -1,0 +1,208 @@
+"""Frames per second of TDnet: the network alone, with decoding and NMS, and end to end.
+
+    python benchmarks/detector_fps.py              # TDnet-n with ProstaTD's 89/7/10/10 classes, random weights
+    python benchmarks/detector_fps.py --model run/ --json fps.json
+
+Protocol: input 640, batch 1 and 16 (CPU: 1), float32 and float16 (GPU), evaluation mode, normalisations folded or not
+(told per row), 50 warm-up and 300 timed batches, the device synchronised before and after each (3 and 10 on a CPU);
+median and 95th percentile. Stages: `network` from bytes on the device to boxes and probabilities of all points; `+ nms`
+to chosen boxes on the host; `frames` from decoded frames in memory to boxes on those frames; `jpeg` from JPEG bytes.
+"one head" is `--no-aux`: TDnet without its auxiliary heads. "graph" replays recorded CUDA kernels.
+
+Random weights would choose no box at all, so their scores are shifted until `--candidates` of them pass the cut, as
+with a trained network. Needs torch, numpy and OpenCV only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import platform
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import torch
+
+from surgeval.arrays import Image
+from surgeval.detector import Classes, Loaded, build_tdnet, load_detector
+from surgeval.detector.inference import Looker, Precision, TDNetDetector, detector_files
+from surgeval.detector.nms import Selecting
+from surgeval.vocab import load_labels
+
+CUT = 0.001
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measurement: milliseconds per batch, frames per second at the median."""
+
+    stage: str
+    batch: int
+    precision: str
+    fused: bool
+    heads: str
+    graph: bool
+    median_ms: float
+    p95_ms: float
+    fps: float
+
+
+def main() -> None:
+    asked = _arguments()
+    torch.manual_seed(0)
+    device = torch.device(asked.device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    warm, timed = (
+        (asked.warm_up or 50, asked.timed or 300) if device.type == "cuda" else (asked.warm_up or 3, asked.timed or 10)
+    )
+    loaded = _loaded(asked)
+    about = _about(device, loaded, asked, warm, timed)
+    print(f"{about['device']}; torch {about['torch']}; TDnet-{loaded.size}, input {loaded.image_size}; "
+          f"frames {asked.frame}; {warm} warm-up, {timed} timed")  # fmt: skip
+    print(f"{'stage':<9}{'batch':>6} {'precision':<10}{'fused':<7}{'heads':<9}{'graph':<7}"
+          f"{'median ms':>10}{'p95 ms':>9}{'frames/s':>10}")  # fmt: skip
+    rows = []
+    for row in _measure(loaded, device, asked, warm, timed):
+        rows.append(row)
+        print(f"{row.stage:<9}{row.batch:>6} {row.precision:<10}{_yes(row.fused):<7}{row.heads:<9}{_yes(row.graph):<7}"
+              f"{row.median_ms:>10.2f}{row.p95_ms:>9.2f}{row.fps:>10.1f}", flush=True)  # fmt: skip
+    result = {"about": about, "rows": [asdict(row) for row in rows]}
+    if asked.json:
+        Path(asked.json).write_text(json.dumps(result, indent=1))
+    else:
+        print(json.dumps(result))
+
+
+def _measure(loaded: Loaded, device: torch.device, asked: argparse.Namespace, warm: int, timed: int) -> Iterator[Row]:
+    on_gpu = device.type == "cuda"
+    batches = [int(text) for text in (asked.batches or ("1,16" if on_gpu else "1")).split(",")]
+    precisions: tuple[Precision, ...] = ("float32", "float16") if on_gpu else ("float32",)
+    variants = [(True, True, False), (True, False, False), (False, True, False)]  # fused, all heads, graph
+    variants = [(True, True, True), (True, False, True), *variants] if on_gpu else variants
+    for batch in batches:
+        frames, files = _pictures(asked.frame, batch)
+        for precision in precisions:
+            for fused, aux, graph in variants:
+                network = TDNetDetector(loaded, device=device, precision=precision, aux=aux, fuse=fused, graph=graph)
+                looker = Looker(network, Selecting(confidence=CUT))
+                for stage, work in _stages(network, looker, frames, files).items():
+                    times = _times(work, device, warm, timed)
+                    median = statistics.median(times)
+                    p95 = float(np.percentile(times, 95))
+                    heads = "all" if aux else "one"
+                    yield Row(stage, batch, precision, fused, heads, graph, 1e3 * median, 1e3 * p95, batch / median)
+
+
+def _stages(
+    network: TDNetDetector, looker: Looker, frames: list[Image], files: list[bytes]
+) -> dict[str, Callable[[], Any]]:
+    side = network.image_size
+    squares = torch.from_numpy(np.stack([cv2.resize(frame, (side, side)) for frame in frames])).to(network.device)
+    images = squares.permute(0, 3, 1, 2)
+    pool = ThreadPoolExecutor(8)
+
+    def decoded() -> list[Image]:
+        return list(pool.map(_decode, files)) if len(files) > 1 else [_decode(files[0])]
+
+    return {
+        "network": lambda: network.raw(images),
+        "+ nms": lambda: looker.choose(network.raw(images)),
+        "frames": lambda: looker.look(frames),
+        "jpeg": lambda: looker.look(decoded()),
+    }
+
+
+def _times(work: Callable[[], Any], device: torch.device, warm: int, timed: int) -> list[float]:
+    def wait() -> None:
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+
+    for _ in range(warm):
+        work()
+    times = []
+    for _ in range(timed):
+        wait()
+        began = time.perf_counter()
+        work()
+        wait()
+        times.append(time.perf_counter() - began)
+    return times
+
+
+def _decode(data: bytes) -> Image:
+    pixels: Image = cv2.cvtColor(cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR), cv2.COLOR_BGR2RGB)
+    return pixels
+
+
+def _pictures(size: str, count: int) -> tuple[list[Image], list[bytes]]:
+    """Smooth noise that a camera could have seen: JPEG is slow on white noise."""
+    width, height = (int(side) for side in size.split("x"))
+    noise = np.random.default_rng(0)
+    frames = []
+    for _ in range(count):
+        small = noise.integers(0, 256, (height // 16, width // 16, 3), dtype=np.uint8)
+        frames.append(cv2.resize(small, (width, height), interpolation=cv2.INTER_CUBIC))
+    return frames, [cv2.imencode(".jpg", frame, [cv2.IMWRITE_JPEG_QUALITY, 90])[1].tobytes() for frame in frames]
+
+
+def _loaded(asked: argparse.Namespace) -> Loaded:
+    if asked.model:
+        return load_detector(detector_files(asked.model)[0])
+    classes = Classes.of(load_labels(asked.labels))
+    model = build_tdnet(asked.size, classes).eval()
+    _liven(model, asked.image, asked.candidates)
+    return Loaded(model, classes, asked.size, asked.image, {})
+
+
+def _liven(model: Any, side: int, candidates: int) -> None:
+    """Shift the scores of the main head so that about that many candidates of a picture pass the cut."""
+    picture = torch.from_numpy(_pictures(f"{side}x{side}", 1)[0][0]).permute(2, 0, 1)[None].float() / 255
+    stack = model.head.stacks[model.main]
+    with torch.no_grad():
+        for branch in stack:
+            torch.nn.init.normal_(branch[-1].weight, std=1.0)
+        logits = model(picture, heads=[model.main]).logits[model.main].flatten()
+        shift = math.log(CUT / (1 - CUT)) - float(logits.topk(min(candidates, logits.numel())).values[-1])
+        for branch in stack:
+            branch[-1].bias += shift
+
+
+def _about(device: torch.device, loaded: Loaded, asked: argparse.Namespace, warm: int, timed: int) -> dict[str, Any]:
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else f"CPU, {torch.get_num_threads()} threads"
+    return {
+        "device": name, "torch": torch.__version__, "cuda": torch.version.cuda, "machine": platform.machine(),
+        "size": loaded.size, "classes": {head: len(names) for head, names in loaded.classes.heads.items()},
+        "image_size": loaded.image_size, "frame": asked.frame, "weights": asked.model or "random",
+        "candidates": None if asked.model else asked.candidates, "warm_up": warm, "timed": timed,
+    }  # fmt: skip
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", default="", help="a TDnet file or training folder; default: random weights")
+    parser.add_argument("--size", default="n")
+    parser.add_argument("--labels", default="prostatd")
+    parser.add_argument("--image", type=int, default=640)
+    parser.add_argument("--frame", default="854x480", help="width x height of the decoded frames")
+    parser.add_argument("--batches", default="", help="default: 1,16 on a GPU and 1 on a CPU")
+    parser.add_argument("--candidates", type=int, default=1000)
+    parser.add_argument("--device", default="")
+    parser.add_argument("--warm-up", type=int, default=0)
+    parser.add_argument("--timed", type=int, default=0)
+    parser.add_argument("--json", default="", help="write the numbers to this file")
+    return parser.parse_args()
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"
+
+
+if __name__ == "__main__":
+    main()

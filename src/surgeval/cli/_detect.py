@@ -1,0 +1,221 @@
+"""`surgeval detect`: run a detector over frames, folders or video; and its export as ONNX."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+
+import typer
+
+from surgeval.console import (
+    READING,
+    RUNNING,
+    FormatOption,
+    JsonOption,
+    console,
+    grouped,
+    print_json,
+    print_table,
+    progress,
+    require_models,
+)
+from surgeval.errors import BadInput, visible
+
+if TYPE_CHECKING:
+    from surgeval.detector.inference import Detected, Tracking
+    from surgeval.detector.nms import Selecting
+
+PresetName: TypeAlias = Literal["default", "coco", "prostatd-repo", "prostatd-repo-rtdetr", "viewer"]
+NmsName: TypeAlias = Literal["class", "agnostic", "tool"]
+ComponentsName: TypeAlias = Literal["ivt", "heads"]
+CHOOSING, TRACKING = "Advanced: which boxes", "Advanced: tracking and film"
+OVERSIGHT = (
+    "A score is no probability of being right: what a detector finds is evidence for a person to judge, and no basis "
+    "for a decision about a patient."
+)
+_SHOWN = 15  # classes in the summary
+
+
+def register(app: typer.Typer, models: typer.Typer) -> None:
+    """Add `detect` to the commands, and `export` to those about models."""
+    app.command(epilog=OVERSIGHT)(detect)
+    models.command()(export)
+
+
+@grouped(
+    {
+        CHOOSING: "preset confidence iou nms most components probabilities",
+        TRACKING: "track_high track_low track_lost show",
+        READING: "every fps video format",
+        RUNNING: "batch device half workers",
+    }
+)
+def detect(
+    model: Annotated[
+        str,
+        typer.Option(
+            "--model",
+            help="TDnet .safetensors, training folder, .onnx, RT-DETR folder, or tdnet-p.",
+            show_default=False,
+        ),
+    ],
+    data: Annotated[
+        Path, typer.Option("--data", help="A dataset, video, folder of images, or image.", show_default=False)
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", help="A table (.parquet, .csv), COCO (.json), or a folder for YOLO text.", show_default=False
+        ),
+    ],
+    video_out: Annotated[
+        Path | None, typer.Option("--video-out", help="Annotated MP4; a folder where there are several videos.")
+    ] = None,
+    track: Annotated[bool, typer.Option("--track", help="Number the same instrument the same in all frames.")] = False,
+    aux: Annotated[
+        bool, typer.Option("--aux/--no-aux", help="Compute the heads for instrument, verb and target too.")
+    ] = True,
+    preset: Annotated[PresetName, typer.Option("--preset", help="A set of the choices below.")] = "default",
+    confidence: Annotated[float | None, typer.Option("--confidence", help="Least score of a box.")] = None,
+    iou: Annotated[float | None, typer.Option("--iou", help="Overlap above which the weaker box goes.")] = None,
+    nms: Annotated[
+        NmsName | None, typer.Option("--nms", help="Boxes that compete: of a class, all, or of an instrument.")
+    ] = None,
+    most: Annotated[int | None, typer.Option("--most", min=1, help="Boxes of a frame, at most.")] = None,
+    components: Annotated[
+        ComponentsName,
+        typer.Option("--components", help="Instrument, verb, target: the triplet's, or the heads'."),
+    ] = "ivt",
+    probabilities: Annotated[
+        bool, typer.Option(help="Keep every head's probabilities of all classes for each box (Parquet).")
+    ] = True,
+    track_high: Annotated[float, typer.Option("--track-high", help="Score from which a box may begin a track.")] = 0.4,
+    track_low: Annotated[float, typer.Option("--track-low", help="Score from which a box may go on with one.")] = 0.1,
+    track_lost: Annotated[float, typer.Option("--track-lost", help="Seconds that a track survives unseen.")] = 1.0,
+    show: Annotated[float, typer.Option("--show", help="Score from which a box is drawn on the film.")] = 0.25,
+    every: Annotated[int, typer.Option("--every", min=1, help="Look at every N-th frame.")] = 1,
+    fps: Annotated[float | None, typer.Option("--fps", help="Look at so many frames a second.")] = None,
+    video: Annotated[
+        list[str] | None, typer.Option("--video", metavar="NAME", help="Look at this video only (repeatable).")
+    ] = None,
+    format: FormatOption = None,
+    batch: Annotated[int, typer.Option("--batch", min=1, max=1024, help="Frames at a time.")] = 16,
+    device: Annotated[str, typer.Option("--device", help="cpu, cuda, cuda:1 …")] = "cpu",
+    half: Annotated[bool, typer.Option("--half", help="Compute in 16 bits (on a GPU).")] = False,
+    workers: Annotated[int | None, typer.Option("--workers", min=1, help="Threads that decode images.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Find instruments, and what they do, on every frame; the table goes into `surgeval score triplets` as it is.
+
+    An interrupted run goes on where it was. A frame that cannot be read is named, counted and left out.
+
+    Example: [bold]surgeval detect --model tdnet-p --data phantom/ --out found.parquet[/bold]
+
+    Example: [bold]surgeval detect --model run/ --data op.mp4 --fps 5 --track --out op.csv --video-out seen.mp4[/bold]
+    """
+    require_models("detect")
+    if components == "heads" and not aux:
+        raise BadInput("--components heads: found --no-aux as well, expected the heads to be computed")
+    with progress("frames", show=not json) as bar:
+        bar.phase(f"loading {visible(model)}")
+        from surgeval.detector.inference import DetectSettings, detector_digest, open_detector, open_source
+        from surgeval.detector.inference import detect as run
+
+        chosen = _selecting(preset, confidence, iou, nms, most)
+        tracking = _tracking(track_high, track_low, track_lost) if track else None
+        identity = f"{detector_digest(model)} {aux} {half}"
+        network = open_detector(model, device=device, half=half, aux=aux, graph=True)
+        source = open_source(data, network.classes.space, every=every, fps=fps, videos=video or (), format=format)
+        settings = DetectSettings(chosen, components, probabilities, batch, workers, tracking, show)
+        counts = [video.frames for video in source.videos(lambda _text: None)]
+        total = sum(count or 0 for count in counts) if every == 1 and fps is None and None not in counts else None
+        if source.foreign:
+            typer.echo(visible(f"note: {data} is labelled with other classes than those of {network.name}: its labels "
+                               "are not used, and cannot score these detections"), err=True)  # fmt: skip
+        done = run(
+            network, source, out, settings, identity=identity, film=video_out,
+            tell=lambda text: typer.echo(visible(f"note: {text}"), err=True), advance=bar.advance,
+            phase=lambda name: bar.phase(name, total if name == "looking" else None),
+        )  # fmt: skip
+    if json:
+        print_json(_as_json(done, network.name))
+    else:
+        _print(done, network.name)
+
+
+def _selecting(
+    preset: str, confidence: float | None, iou: float | None, nms: NmsName | None, most: int | None
+) -> Selecting:
+    from dataclasses import replace
+
+    from surgeval.detector.nms import SELECTING
+
+    usual = SELECTING[preset]
+    return replace(
+        usual,
+        confidence=usual.confidence if confidence is None else confidence,
+        iou=usual.iou if iou is None else iou,
+        mode=nms or usual.mode,
+        most=most or usual.most,
+    )
+
+
+def _tracking(high: float, low: float, lost: float) -> Tracking:
+    from surgeval.detector.inference import Tracking
+
+    return Tracking(high=high, low=low, lost=lost)
+
+
+def _print(done: Detected, name: str) -> None:
+    say = console().print
+    rows = [
+        (row["class"], row["boxes"], row["sure"], row["frames"], row["best"])
+        for row in done.classes.head(_SHOWN).iter_rows(named=True)
+    ]
+    if rows:
+        print_table(name, ["class", "boxes", "of score 0.25 or more", "frames", "best score"], rows)
+    if len(done.classes) > _SHOWN:
+        say(f"… and {len(done.classes) - _SHOWN} more classes")
+    for loss in done.losses:
+        say(f"lost: {visible(loss)}")
+    earlier = f" and {done.earlier:,} in an earlier run" if done.earlier else ""
+    skipped = f", {done.skipped:,} that could not be read" if done.skipped else ""
+    tracks = f", {done.tracks:,} tracks" if done.tracks else ""
+    say(f"{done.frames:,} frames{earlier}{skipped}, {done.boxes:,} boxes{tracks}; {done.rate:,.1f} frames a second")
+    for film in done.films:
+        say(f"open {visible(str(film))}")
+    say(visible(str(done.out)))
+
+
+def _as_json(done: Detected, name: str) -> dict[str, object]:
+    return {
+        "model": name, "out": str(done.out), "frames": done.frames, "earlier": done.earlier, "skipped": done.skipped,
+        "boxes": done.boxes, "tracks": done.tracks, "frames_per_second": done.rate, "classes": done.classes.to_dicts(),
+        "losses": list(done.losses), "films": [str(film) for film in done.films],
+    }  # fmt: skip
+
+
+def export(
+    model: Annotated[
+        str, typer.Argument(help="TDnet .safetensors, training or RT-DETR folder, or tdnet-p.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option("--out", help="The ONNX file.", show_default=False)],
+    aux: Annotated[bool, typer.Option("--aux/--no-aux", help="Keep the heads for instrument, verb and target.")] = True,
+    json: JsonOption = False,
+) -> None:
+    """Write a detector as an ONNX file with its classes; `surgeval detect --model FILE.onnx` gives the same boxes.
+
+    Example: [bold]surgeval models export run/detector.safetensors --out detector.onnx[/bold]
+    """
+    require_models("export")
+    if out.is_dir():
+        raise BadInput(f"--out {out}: found a folder, expected the name of a file")
+    with progress("files", show=not json) as bar:
+        bar.phase("writing ONNX")
+        from surgeval.detector.inference import export_onnx
+
+        path = export_onnx(model, out, aux=aux)
+    if json:
+        print_json({"out": str(path), "bytes": path.stat().st_size})
+    else:
+        console().print(f"{visible(str(path))}: {path.stat().st_size / 1e6:.1f} MB")

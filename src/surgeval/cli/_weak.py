@@ -1,0 +1,95 @@
+"""`surgeval weak-boxes`: the heatmaps of a model that was never shown a box, as detections."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
+
+import typer
+
+from surgeval.console import (
+    READING,
+    RUNNING,
+    FormatOption,
+    JsonOption,
+    LabelsOption,
+    console,
+    grouped,
+    open_named,
+    print_json,
+    progress,
+    require_models,
+)
+from surgeval.errors import BadInput, visible
+
+PromptsName: TypeAlias = Literal["paired", "triplets", "instruments"]
+_CUTTING = "Advanced: from maps to boxes"
+_SUFFIXES = (".parquet", ".csv", ".json")
+_TOLD = 5  # frames that could not be read, by name
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(name="weak-boxes")(weak_boxes)
+
+
+@grouped({_CUTTING: "top threshold least most iou", READING: "video format labels", RUNNING: "batch device"})
+def weak_boxes(
+    data: Annotated[Path, typer.Option("--data", help="A dataset with images.", show_default=False)],
+    model: Annotated[
+        str, typer.Option("--model", help="One that scores prompts, as in `surgeval models list`.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option("--out", help="The table: .parquet or .csv; COCO as .json.", show_default=False)],
+    prompts: Annotated[
+        PromptsName,
+        typer.Option("--prompts", help="Triplets on their instrument's map, on their own map, or instruments alone."),
+    ] = "paired",
+    top: Annotated[int, typer.Option("--top", min=1, help="Prompts of a frame, the likeliest, that get boxes.")] = 5,
+    threshold: Annotated[
+        float, typer.Option("--threshold", help="Share of a map's range from which a pixel counts.")
+    ] = 0.5,
+    least: Annotated[float, typer.Option("--least", help="Smallest piece, as a share of what was seen.")] = 0.002,
+    most: Annotated[int, typer.Option("--most", min=1, help="Boxes of one map, the hottest.")] = 3,
+    iou: Annotated[float, typer.Option("--iou", help="Overlap above which the weaker box of a class goes.")] = 0.5,
+    video: Annotated[list[str] | None, typer.Option("--video", help="Only this video (repeatable).")] = None,
+    format: FormatOption = None,
+    labels: LabelsOption = None,
+    batch: Annotated[int, typer.Option("--batch", min=1, max=1024, help="Frames at a time.")] = 16,
+    device: Annotated[str, typer.Option("--device", help="cpu, cuda, cuda:1 …")] = "cpu",
+    json: JsonOption = False,
+) -> None:
+    """Turn the heatmaps of a model that scores prompts into boxes: the baseline that needs no labelled box.
+
+    The table goes into `surgeval score triplets` as it is (with --prompts instruments: --components i).
+
+    Example: [bold]surgeval weak-boxes --model phantom-clip --data phantom/ --out weak.parquet[/bold]
+    """
+    require_models("weak-boxes")
+    if out.suffix.lower() not in _SUFFIXES:
+        raise BadInput(f"--out {out}: found suffix {out.suffix!r}, expected {', '.join(_SUFFIXES)}")
+    with progress("frames", show=not json) as bar:
+        bar.phase(f"loading {visible(model)}")
+        from surgeval.datasets.predictions import ground_truth, write_detections
+        from surgeval.models import open_contrastive
+        from surgeval.protocols.weak_boxes import WeakSettings
+        from surgeval.protocols.weak_boxes import weak_boxes as look
+
+        settings = WeakSettings(prompts, top, threshold, least, most, iou, batch)
+        net = open_contrastive(model, device=device)
+        dataset = open_named(data, format, labels)
+        truth = ground_truth(dataset, video)
+        bar.phase("looking", len(truth.frames))
+        found = look(net, dataset, settings, videos=truth.videos)
+        bar.phase("writing")
+        report = write_detections(found.table, out, dataset=truth)
+    for sentence in found.unread[:_TOLD]:
+        typer.echo(visible(f"note: {sentence}"), err=True)
+    if json:
+        print_json({"model": net.name, "out": str(report.path), "frames": found.frames, "unread": list(found.unread),
+                    "boxes": report.rows, "losses": list(report.losses)})  # fmt: skip
+        return
+    missing = f", {len(found.unread):,} without a picture" if found.unread else ""
+    console().print(f"{found.frames:,} frames{missing}, {report.rows:,} boxes")
+    for loss in report.losses:
+        console().print(f"lost: {visible(loss)}")
+    console().print(visible(str(report.path)))

@@ -1,0 +1,71 @@
+"""Images without labels: one file, or a folder of them; each folder with images counts as one video."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar
+
+from surgeval.datasets._base import OnProblem, raise_errors
+from surgeval.datasets.io._files import is_there
+from surgeval.datasets.io._images import image_size
+from surgeval.datasets.io._layout import IMAGES, folders, names
+from surgeval.datasets.io._values import Place
+from surgeval.errors import BadInput
+from surgeval.records import Frame, ImageRef, Question, Video
+from surgeval.vocab import LabelSpace
+
+__all__ = ["ImageFolder", "image_files"]
+
+
+class ImageFolder:
+    """Frames are the image files in natural order, named by their stems; nobody knows their times."""
+
+    format: ClassVar[str] = "images"
+
+    def __init__(self, path: Path, labels: LabelSpace | None = None) -> None:
+        self.root = path
+        self.space = labels or LabelSpace("none", ("instrument",))
+        own = path.absolute().parent.name if path.is_file() else path.absolute().name
+        groups = {own or "images": [path] if path.is_file() else image_files(path)}
+        for folder in folders(path) if path.is_dir() else ():
+            groups[f"{own}.{folder.name}" if folder.name in groups else folder.name] = image_files(folder)
+        self._files = {name: files for name, files in groups.items() if files}
+        if not self._files:
+            raise BadInput(f"{path}: found no image, expected {', '.join(IMAGES)} in it or in the folders below it")
+
+    def videos(self, on_problem: OnProblem = raise_errors) -> tuple[Video, ...]:
+        """One per folder that holds images."""
+        return tuple(Video(name, frames=len(files)) for name, files in self._files.items())
+
+    def frames(self, video: str, on_problem: OnProblem = raise_errors) -> Iterator[Frame]:
+        """The images of one folder; `labelled` is false."""
+        if video not in self._files:
+            raise BadInput(f"{self.root}: found no video {video!r}, expected one of {', '.join(self._files)}")
+        taken: set[str] = set()
+        for number, file in enumerate(self._files[video]):
+            size = image_size(file)
+            if size is None:
+                Place(str(file), on_problem).report("image-broken", "a file that is no image", "a readable image")
+                continue
+            name = file.name if file.stem in taken else file.stem  # a.jpg beside a.png
+            taken.add(name)
+            yield Frame(video, name, number, None, ImageRef(file), size[0], size[1], labelled=False)
+
+    def questions(self, on_problem: OnProblem = raise_errors) -> Iterator[Question]:
+        """None."""
+        return iter(())
+
+
+def image_files(folder: Path) -> list[Path]:
+    """The image files of a folder by name.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("frame 10.JPG", "frame 9.png", "notes.txt"):
+    ...         (Path(folder) / name).touch()
+    ...     [path.name for path in image_files(Path(folder))]
+    ['frame 9.png', 'frame 10.JPG']
+    """
+    files = [folder / name for name in names(folder)] if folder.is_dir() else []
+    return [file for file in files if file.suffix.lower() in IMAGES and is_there(file)]

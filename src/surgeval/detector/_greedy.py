@@ -1,0 +1,50 @@
+"""Suppression box by box, compiled: on the CPU most of a block's comparisons would be between different classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from surgeval._jit import kernel
+
+__all__ = ["greedy"]
+
+
+@kernel
+def greedy(
+    boxes: npt.NDArray[Any], groups: npt.NDArray[Any], valid: npt.NDArray[Any], iou: Any, kept: npt.NDArray[Any]
+) -> npt.NDArray[Any]:
+    """Write the positions of the kept boxes of every image into `kept`; how many there are."""
+    images, length = valid.shape
+    most = kept.shape[1]
+    counts = np.zeros(images, np.int64)
+    for image in range(images):
+        count = 0
+        for i in range(length):
+            if count == most:
+                break
+            if not valid[image, i]:
+                continue
+            x1, y1, x2, y2 = boxes[image, i]
+            area = (x2 - x1) * (y2 - y1)
+            dropped = False
+            for place in range(count):
+                j = kept[image, place]
+                if groups[image, j] != groups[image, i]:
+                    continue
+                u1, v1, u2, v2 = boxes[image, j]
+                width = min(x2, u2) - max(x1, u1)
+                height = min(y2, v2) - max(y1, v1)
+                if width <= 0 or height <= 0:
+                    continue
+                shared = width * height
+                if shared > ((u2 - u1) * (v2 - v1) + area - shared) * iou:
+                    dropped = True
+                    break
+            if not dropped:
+                kept[image, count] = i
+                count += 1
+        counts[image] = count
+    return counts

@@ -1,0 +1,101 @@
+"""What a training set holds, before an hour is spent on it: a picture of labelled frames, and a table of classes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+
+from surgeval.arrays import Image
+from surgeval.detector.data._augment import PLAIN, Augment
+from surgeval.detector.data._training_set import Sample, TrainingSet
+from surgeval.errors import BadInput
+
+__all__ = ["ClassRow", "class_table", "label_mosaic"]
+
+# One colour per class in turn, bright against red tissue (RGB).
+_COLOURS = ((0, 255, 255), (255, 255, 0), (0, 255, 80), (80, 160, 255), (255, 120, 255), (255, 255, 255),
+            (255, 170, 0), (160, 255, 160), (190, 140, 255), (0, 200, 200))  # fmt: skip
+_MOST = 400  # frames in one picture
+
+
+@dataclass(frozen=True, slots=True)
+class ClassRow:
+    """One class: how many boxes it has, in how many frames of how many videos."""
+
+    name: str
+    boxes: int
+    frames: int
+    videos: int
+
+
+def class_table(data: TrainingSet) -> list[ClassRow]:
+    """A row for every class of the main head, in the order of its ids; classes without a box are there too.
+
+    >>> from surgeval.detector._classes import Classes
+    >>> from surgeval.records import Box, Frame, Instance, Triplet
+    >>> from surgeval.vocab import load_labels
+    >>> hook = Instance(Triplet(2), Box(32, 24, 64, 48))
+    >>> frames = [Frame(f"V{k % 2}", str(k), k, None, None, 128, 96, (hook,)) for k in range(5)]
+    >>> data = TrainingSet.of(frames, Classes.of(load_labels("cholec80")), image_size=64,
+    ...                       read=lambda frame: np.zeros((96, 128, 3), np.uint8))
+    >>> class_table(data)[1:3]
+    [ClassRow(name='Bipolar', boxes=0, frames=0, videos=0), ClassRow(name='Hook', boxes=5, frames=5, videos=2)]
+    """
+    _, video = np.unique(np.array(data.videos), return_inverse=True)
+    rows = []
+    for number, name in enumerate(data.classes.heads[data.classes.main]):
+        shown = data.present[:, number]
+        rows.append(ClassRow(name, int(data.counts[number]), int(shown.sum()), len(np.unique(video[shown]))))
+    return rows
+
+
+def label_mosaic(data: TrainingSet, count: int = 16, *, augment: Augment = PLAIN, seed: int = 0) -> Image:
+    """`count` frames as the network sees them, with their boxes and class names, in one RGB picture.
+
+    They are spread evenly over the data; frames with boxes come first. With an augmentation they show what it does.
+
+    >>> from surgeval.detector._classes import Classes
+    >>> from surgeval.records import Box, Frame, Instance, Triplet
+    >>> from surgeval.vocab import load_labels
+    >>> hook = Instance(Triplet(2), Box(32, 24, 64, 48))
+    >>> frames = [Frame("V1", str(k), k, None, None, 128, 96, (hook,)) for k in range(5)]
+    >>> data = TrainingSet.of(frames, Classes.of(load_labels("cholec80")), image_size=64,
+    ...                       read=lambda frame: np.zeros((96, 128, 3), np.uint8))
+    >>> label_mosaic(data, 4).shape
+    (128, 128, 3)
+    """
+    if not 1 <= count <= _MOST:
+        raise BadInput(f"label mosaic: found {count} frames, expected 1 to {_MOST}")
+    boxed = np.flatnonzero(np.diff(data.offsets))
+    pool = boxed if len(boxed) >= count else np.arange(len(data))
+    chosen = pool[np.unique(np.linspace(0, len(pool) - 1, min(count, len(pool))).round().astype(np.int64))]
+    columns = math.ceil(math.sqrt(len(chosen)))
+    size = data.image_size
+    sheet = np.zeros((math.ceil(len(chosen) / columns) * size, columns * size, 3), dtype=np.uint8)
+    for place, index in enumerate(chosen.tolist()):
+        row, column = divmod(place, columns)
+        tile = _drawn(data.sample(index, 0, seed, augment), data)
+        _text(tile, data.name(index), (4, size - 6), size, (255, 255, 255))
+        sheet[row * size : (row + 1) * size, column * size : (column + 1) * size] = tile
+    return sheet
+
+
+def _drawn(sample: Sample, data: TrainingSet) -> Image:
+    canvas, names = sample.image.copy(), data.classes.heads[data.classes.main]
+    for box, marks in zip(sample.boxes, sample.labels[data.classes.main], strict=True):
+        numbers = np.flatnonzero(marks).tolist()
+        colour = _COLOURS[numbers[0] % len(_COLOURS)]
+        x1, y1, x2, y2 = (round(float(value)) for value in box)
+        cv2.rectangle(canvas, (x1, y1), (x2 - 1, y2 - 1), colour, 1)
+        _text(canvas, " + ".join(names[number] for number in numbers), (x1 + 2, max(y1 - 3, 10)),
+              data.image_size, colour)  # fmt: skip
+    return canvas
+
+
+def _text(canvas: Image, text: str, at: tuple[int, int], size: int, colour: tuple[int, int, int]) -> None:
+    plain = text.encode("ascii", "replace").decode()
+    for shade, width in (((0, 0, 0), 3), (colour, 1)):
+        cv2.putText(canvas, plain, at, cv2.FONT_HERSHEY_SIMPLEX, max(0.3, size / 1600), shade, width, cv2.LINE_AA)

@@ -1,0 +1,98 @@
+"""The frames' pixels, scaled to the detector's input: kept in memory as far as a budget of bytes goes, else read again.
+
+Every image is decoded once when the training set is made. That finds the broken ones before training starts, and fills
+the memory: decoding and scaling a frame costs several times what augmenting it does, and a fast accelerator would wait.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from surgeval.arrays import Image
+from surgeval.detector.data._threads import one_thread_each
+from surgeval.detector.geometry import Fit
+from surgeval.errors import DataError
+from surgeval.progress import advance, start_phase
+from surgeval.records import Frame
+
+__all__ = ["CACHE_BYTES", "Pictures", "Read", "decode_all", "frame_pictures"]
+
+CACHE_BYTES = 4 << 30
+_RUN = 32  # frames that one thread reads in a row: neighbours in a video file are decoded from one key frame
+Read = Callable[[Frame], Image]
+
+
+@dataclass
+class Pictures:
+    """Frames scaled to the input, without the letterbox's padding; `read` reads one, `kept` holds those in memory."""
+
+    read: Callable[[int], Image]
+    kept: dict[int, Image] = field(default_factory=dict)
+
+    def __getitem__(self, number: int) -> Image:
+        kept = self.kept.get(number)
+        return self.read(number) if kept is None else kept
+
+    @property
+    def bytes_kept(self) -> int:
+        """Memory that the kept pictures take."""
+        return sum(image.nbytes for image in self.kept.values())
+
+
+def frame_pictures(frames: Sequence[Frame], fits: Sequence[Fit], read: Read) -> Pictures:
+    """Pictures of frames; those of another size than their labels say raise `DataError`."""
+
+    def scaled(number: int) -> Image:
+        frame = frames[number]
+        pixels = read(frame)
+        if pixels.shape != (frame.height, frame.width, 3):
+            found = " × ".join(str(side) for side in pixels.shape[1::-1])
+            raise DataError(
+                frame.image.path if frame.image else frame.video,
+                record=None if frame.image is not None and frame.image.frame is None else f"frame {frame.name}",
+                field="size",
+                found=f"an image of {found} pixels",
+                expected=f"{frame.width} × {frame.height} as its labels say",
+            )
+        return scaled_only(pixels, fits[number])
+
+    return Pictures(scaled)
+
+
+def scaled_only(pixels: Image, fit: Fit) -> Image:
+    """A frame scaled as the letterbox does, without its padding."""
+    height, width = fit.resized_hw
+    square = fit.image(pixels, 0)  # the one way in which frames are scaled, for training and detection alike
+    return np.ascontiguousarray(square[fit.top : fit.top + height, fit.left : fit.left + width])
+
+
+def decode_all(
+    pictures: Pictures, fits: Sequence[Fit], cache_bytes: int, workers: int | None
+) -> Iterator[tuple[int, DataError]]:
+    """Read every picture once, keep the first ones up to the budget, and yield the unreadable ones in order."""
+    sizes = np.array([3 * fit.resized_hw[0] * fit.resized_hw[1] for fit in fits], dtype=np.int64)
+    within = np.cumsum(sizes) <= cache_bytes
+
+    def read(first: int) -> list[tuple[int, DataError]]:
+        broken = []
+        for number in range(first, min(first + _RUN, len(fits))):
+            try:
+                image = pictures.read(number)
+            except DataError as error:
+                broken.append((number, error))
+            else:
+                if within[number]:
+                    pictures.kept[number] = image
+            advance("frames")
+        return broken
+
+    start_phase("reading frames", frames=len(fits))
+    threads = workers if workers is not None else min(16, os.cpu_count() or 1)
+    with one_thread_each(), ThreadPoolExecutor(max(1, threads), "surgeval-decode") as pool:
+        for broken in pool.map(read, range(0, len(fits), _RUN)):
+            yield from broken

@@ -1,0 +1,103 @@
+"""The labelled frames of a dataset, read with every problem noted instead of raised."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from surgeval.detector.data._labels import Reading, Rows
+from surgeval.detector.data._problems import OWN, Tally
+from surgeval.errors import BadInput, DataError
+from surgeval.records import Frame
+from surgeval.vocab import LabelSpace
+
+if TYPE_CHECKING:
+    from surgeval.datasets import Dataset, Problem
+    from surgeval.detector._classes import Classes
+
+__all__ = ["Labelled", "frame_name", "read_labels"]
+
+_SHOWN = 2  # errors told when there are too many
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Frames that can be learned from and their rows; `errors` are the sentences of what could not be read."""
+
+    place: str
+    space: LabelSpace
+    frames: list[Frame]
+    rows: list[Rows]
+    tally: Tally
+    errors: list[str]
+
+    def left_out(self, number: int, error: DataError) -> None:
+        """A frame whose picture cannot be used."""
+        kind = {"size": "image-size", "no such file": "image-missing", "no image": "image-missing"}
+        self.tally.add(kind.get(error.field or error.found, "image-broken"), frame_name(self.frames[number]))
+        self.errors.append(str(error))
+
+    def refuse_broken(self, good: int, tolerance: float) -> None:
+        """Too much that cannot be read is no dataset to train on."""
+        if len(self.errors) > tolerance * (good + len(self.errors)):
+            raise DataError(
+                self.place,
+                found=f"{len(self.errors)} labels or images that cannot be read beside {good} good frames "
+                f"({'; '.join(self.errors[:_SHOWN])})",
+                expected=f"at most {tolerance:.0%} of them",
+            )
+
+    def refuse_boxless(self, good: int, classes: Classes) -> None:
+        """No box at all: say what became of them."""
+        reasons = [line.split(" (")[0] for line in self.tally.problems().lines()]
+        kind = "triplet" if classes.main == "ivt" else "instrument"
+        raise DataError(
+            self.place,
+            found=f"no box with a known {kind} in {good} frames",
+            expected=f"boxes to learn from ({'; '.join(reasons) or 'every frame is labelled as empty'})",
+        )
+
+
+def read_labels(source: Dataset | Iterable[Frame], classes: Classes, videos: Sequence[str] | None) -> Labelled:
+    """Read all labels of a dataset, or of frames whose ids are those of `classes.space`."""
+    if isinstance(source, Iterable):
+        found = Labelled("frames", classes.space, [], [], Tally(), [])
+        frames: Iterator[Frame] = (frame for frame in source if videos is None or frame.video in videos)
+    else:
+        found = Labelled(str(source.root), source.space, [], [], Tally(), [])
+        frames = _dataset_frames(source, videos, _noting(found))
+    reading = Reading(classes, found.space)
+    for frame in frames:
+        if not frame.labelled:
+            found.tally.add("frame-unlabelled", frame_name(frame))
+            continue
+        rows = reading.rows(frame, found.tally)
+        if rows is not None:
+            # Outlines of a whole dataset would fill the memory; the rows hold all that is learned.
+            found.frames.append(replace(frame, instances=(), gaze=(), objects={}))
+            found.rows.append(rows)
+    return found
+
+
+def frame_name(frame: Frame) -> str:
+    """`video/frame`."""
+    return f"{frame.video}/{frame.name}"
+
+
+def _noting(found: Labelled) -> Callable[[Problem], None]:
+    def note(problem: Problem) -> None:
+        if problem.kind not in OWN:
+            found.tally.add(problem.kind, problem.record or problem.file.removeprefix(f"{found.place}/"))
+        if problem.level == "error":
+            found.errors.append(str(problem))
+
+    return note
+
+
+def _dataset_frames(dataset: Dataset, videos: Sequence[str] | None, note: Callable[[Problem], None]) -> Iterator[Frame]:
+    known = [video.name for video in dataset.videos(note)]
+    for video in known if videos is None else dict.fromkeys(videos):
+        if video not in known:
+            raise BadInput(f"{dataset.root}: found no video {video!r}, expected one of {', '.join(known)}")
+        yield from dataset.frames(video, note)

@@ -1,0 +1,150 @@
+"""How good a detector is on a set of labelled frames: mAP50 and mAP50:95 of triplets, instruments, verbs and targets.
+
+The protocol is one for every detector: confidence from 0.001, several classes per box, NMS at 0.7 by class, at most 300
+boxes. Instrument, verb and target of a box follow from its triplet. The matching and averaging are those of
+`surgeval.metrics` (convention `coco`), over all frames together.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from surgeval.arrays import Floats
+from surgeval.detector._classes import Classes
+from surgeval.detector.data import PLAIN, TrainingSet, batches
+from surgeval.detector.inference import Raw
+from surgeval.detector.nms import Found, Selecting, select
+from surgeval.metrics import Boxes, DetectionSet, mean_of, pooled, rank_detections
+
+__all__ = ["Evaluated", "Look", "evaluate", "fitness"]
+
+Look = Callable[[torch.Tensor], Raw]  # bytes (B, 3, S, S) on the device → every candidate box
+_COLUMN = {"i": 0, "v": 1, "t": 2}
+_MAIN = "main"
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """The means over classes, by component; nan where a component has no ground truth."""
+
+    main: str
+    at50: Mapping[str, float]  # mAP50
+    averaged: Mapping[str, float]  # mAP50:95
+    frames: int
+    boxes: int  # predicted
+    seconds: float
+
+    @property
+    def fitness(self) -> float:
+        """What the best epoch is chosen by: 0.1 · mAP50 + 0.9 · mAP50:95 of the main component."""
+        return fitness(self.at50[self.main], self.averaged[self.main])
+
+    def row(self) -> dict[str, float]:
+        """The numbers by name: those of the main component first, the others with their letter before them."""
+        named = {"mAP50": self.at50[self.main], "mAP50:95": self.averaged[self.main]}
+        for part in self.at50:
+            if part != self.main:
+                named |= {f"{part} mAP50": self.at50[part], f"{part} mAP50:95": self.averaged[part]}
+        return named
+
+
+def fitness(map50: float, map50_95: float) -> float:
+    """0.1 · mAP50 + 0.9 · mAP50:95; 0 where there is nothing to find.
+
+    >>> round(fitness(0.5, 0.25), 3), fitness(float("nan"), float("nan"))
+    (0.275, 0.0)
+    """
+    value = 0.1 * map50 + 0.9 * map50_95
+    return value if value == value else 0.0
+
+
+def evaluate(
+    look: Look,
+    data: TrainingSet,
+    classes: Classes,
+    *,
+    device: torch.device | str = "cpu",
+    selecting: Selecting | None = None,
+    batch: int = 16,
+    workers: int = 0,
+    advance: Callable[[int], None] = lambda _count: None,
+) -> Evaluated:
+    """Show a detector every frame of a set, as it is, and score what it finds.
+
+    >>> from surgeval.records import Box, Frame, Instance, Triplet
+    >>> from surgeval.vocab import load_labels
+    >>> classes = Classes.of(load_labels("cholec80"))
+    >>> hook = Instance(Triplet(2), Box(32, 24, 64, 48))
+    >>> data = TrainingSet.of([Frame("V1", "0", 0, None, None, 128, 96, (hook,))], classes, image_size=64,
+    ...                       read=lambda frame: np.zeros((96, 128, 3), np.uint8))
+    >>> def knowing(images):  # finds the hook, which the letterbox halves and moves down
+    ...     return Raw(torch.tensor([[[16.0, 20.0, 48.0, 44.0]]]), {"i": torch.eye(7)[None, 2:3]})
+    >>> evaluate(knowing, data, classes).row()
+    {'mAP50': 1.0, 'mAP50:95': 1.0}
+    """
+    began = time.perf_counter()
+    chosen = selecting or Selecting()
+    pinned = torch.device(device).type == "cuda"
+    found: list[Found] = []
+    for part in batches(data, batch=batch, augment=PLAIN, workers=workers, pin=pinned):
+        with torch.inference_mode():
+            raw = look(part.images.to(device, non_blocking=pinned))
+            main = {classes.main: raw.probabilities[classes.main]}
+            for one, index in zip(
+                select(raw.boxes, main, classes.main, classes.parts, chosen), part.indices, strict=True
+            ):
+                corners = data.fits[index].back(one.boxes.cpu().double())
+                found.append(Found(corners, one.scores.cpu(), one.classes.cpu(), {}))
+        advance(len(part.frames))
+    scores = _score(data, found, classes)
+    count = sum(len(one) for one in found)
+    at50 = {name: pair[0] for name, pair in scores.items()}
+    averaged = {name: pair[1] for name, pair in scores.items()}
+    return Evaluated(classes.main, at50, averaged, len(found), count, time.perf_counter() - began)
+
+
+def _score(data: TrainingSet, found: Sequence[Found], classes: Classes) -> dict[str, tuple[float, float]]:
+    """mAP50 and mAP50:95 of each component; the frames count as one video, since they are ranked together."""
+    truth, predicted = _truth(data), _predicted(found)
+    result = {}
+    for component in (name for name in ("ivt", "i", "v", "t") if name in classes.heads):
+        sides = [_named(boxes, component, classes) for boxes in (truth, predicted)]
+        joined = DetectionSet.of(np.zeros(len(found), np.int64), sides[0], sides[1])
+        ranked = rank_detections(joined, component, len(classes.heads[component]), "coco")
+        ap, _ = pooled(ranked, np.ones(ranked.n_videos), "coco")
+        result[component] = mean_of(ap[:, 0]), mean_of(ap[:, list(ranked.averaged)].mean(axis=1))
+    return result
+
+
+def _truth(data: TrainingSet) -> Boxes:
+    """A row for every main class that holds on a box, in pixels of its frame."""
+    counts = np.diff(data.offsets)
+    row, ids = np.nonzero(data.main)
+    corners = [fit.back(part.astype(np.float64))
+               for fit, part in zip(data.fits, np.split(data.boxes, data.offsets[1:-1]), strict=True)]  # fmt: skip
+    frame = np.repeat(np.arange(len(data)), counts)[row]
+    return Boxes(frame, {_MAIN: ids}, np.ones(len(row)), _sizes(np.concatenate(corners)[row]))
+
+
+def _predicted(found: Sequence[Found]) -> Boxes:
+    corners = np.concatenate([one.boxes.numpy() for one in found]).reshape(-1, 4)
+    ids = np.concatenate([one.classes.numpy() for one in found]).astype(np.int64)
+    score = np.concatenate([one.scores.double().numpy() for one in found])
+    return Boxes(np.repeat(np.arange(len(found)), [len(one) for one in found]), {_MAIN: ids}, score, _sizes(corners))
+
+
+def _named(boxes: Boxes, component: str, classes: Classes) -> Boxes:
+    """The boxes by their class in a component, which follows from the main class."""
+    ids = boxes.classes[_MAIN]
+    ids = ids if component == classes.main else classes.parts[ids, _COLUMN[component]]
+    known = ids >= 0
+    return Boxes(boxes.frame[known], {component: ids[known]}, boxes.score[known], boxes.xywh[known])
+
+
+def _sizes(corners: Floats) -> Floats:
+    return np.concatenate([corners[:, :2], corners[:, 2:] - corners[:, :2]], axis=1)

@@ -1,0 +1,186 @@
+"""`train_rtdetr`: the same loop, folder, curves and judging as TDnet's, with RT-DETR's loss and AdamW.
+
+The warm-up and the fall of the rate are the shared ones; gradients are not gathered over batches. There is no student.
+The finished detector lies in the training folder itself (config.json, model.safetensors, surgeval.json), its best epoch
+in `best/`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from surgeval.detector._classes import Classes
+from surgeval.detector.assign import Truth
+from surgeval.detector.data import Augment, TrainingSet
+from surgeval.detector.evaluation import evaluate
+from surgeval.detector.losses import Losses
+from surgeval.detector.rtdetr._adamw import AdamW
+from surgeval.detector.rtdetr._config import SIZES
+from surgeval.detector.rtdetr._folder import (
+    CONFIG,
+    WEIGHTS,
+    load_rtdetr,
+    pretrained_rtdetr,
+    save_rtdetr,
+    weights_folder,
+)
+from surgeval.detector.rtdetr._loss import DetrLoss
+from surgeval.detector.rtdetr._network import RTDetr, build_rtdetr
+from surgeval.detector.training._compute import Compute, open_compute, thread_count
+from surgeval.detector.training._conduct import (
+    Tell,
+    about_classes,
+    about_data,
+    best_row,
+    check_sets,
+    conduct,
+    picture_labels,
+)
+from surgeval.detector.training._folder import TrainRecord, current_versions
+from surgeval.detector.training._settings import TrainSettings
+from surgeval.detector.training._stage import Measured, Stage, run_stage
+from surgeval.detector.training._tdnet import Trained
+from surgeval.errors import BadInput
+
+__all__ = ["TrainedRTDetr", "rtdetr_settings", "train_rtdetr"]
+
+RATE, BACKBONE = 1e-4, 0.1  # a backbone that was trained before learns at a tenth
+_BEST = "best"
+
+
+@dataclass(frozen=True)
+class TrainedRTDetr(Trained):
+    """A finished training and its folders."""
+
+    @property
+    def detector(self) -> Path:
+        """The training folder: it is the detector's as well."""
+        return self.folder
+
+    @property
+    def best(self) -> Path:
+        """The best epoch, a detector's folder."""
+        return self.folder / _BEST
+
+
+def rtdetr_settings(**changes: Any) -> TrainSettings:
+    """The ProstaTD authors' settings for RT-DETR as far as they fit: 200 epochs, patience 30, batch 16; no part heads.
+
+    >>> rtdetr_settings(size="tiny", epochs=3).patience
+    30
+    """
+    usual = {"size": "r18", "epochs": 200, "patience": 30, "batch": 16, "aux": False, "student_epochs": 0, "rate": RATE}
+    return TrainSettings(**{**usual, **changes})
+
+
+def train_rtdetr(
+    train: TrainingSet,
+    validation: TrainingSet | None,
+    classes: Classes,
+    out: str | Path,
+    settings: TrainSettings | None = None,
+    *,
+    weights: str | Path | None = None,
+    progress: Tell = lambda _line: None,
+) -> TrainedRTDetr:
+    """Train an RT-DETR; an unfinished training in `out` with the same settings and data goes on exactly.
+
+    `weights` is a folder or a hub name to begin with; its layers for classes are made anew. `settings.aux` adds heads
+    for instrument, verb and target. Without a rate in the settings it is 1e-4.
+
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from surgeval.records import Box, Frame, Instance, Triplet
+    >>> from surgeval.vocab import load_labels
+    >>> classes = Classes.of(load_labels("cholec80"))
+    >>> hook = Instance(Triplet(2), Box(32, 24, 64, 48))
+    >>> frames = [Frame("V1", str(k), k, None, None, 128, 96, (hook,)) for k in range(2)]
+    >>> data = TrainingSet.of(frames, classes, image_size=64, read=lambda frame: np.zeros((96, 128, 3), np.uint8))
+    >>> short = rtdetr_settings(size="tiny", epochs=1, batch=2, image_size=64)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     made = train_rtdetr(data, None, classes, folder, short)
+    ...     made.result["rtdetr"]["epoch"], load_rtdetr(made.detector).size
+    (1, 'tiny')
+    """
+    settings = settings or rtdetr_settings()
+    settings = replace(settings, student_epochs=0, nominal=settings.batch, rate=settings.rate or RATE)
+    if settings.size not in SIZES:
+        raise BadInput(f"size: found {settings.size!r}, expected one of {', '.join(SIZES)}")
+    if settings.compile:
+        raise BadInput("compile: found true, expected false: RT-DETR's denoising queries change their number")
+    check_sets(train, validation, classes, settings.image_size)
+    place = weights_folder(weights) if weights is not None else None
+    path = Path(out)
+    data = about_data(train, validation, [place / CONFIG, place / WEIGHTS] if place is not None else [])
+    record = TrainRecord("rtdetr", settings.to_json(), about_classes(classes), data, current_versions(), "running")
+    training = _Training(train, validation, classes, settings, path)
+    result = conduct(path, record, settings.identity(), progress, lambda tell: training.run(place, tell))
+    return TrainedRTDetr(path, result)
+
+
+class _Training:
+    def __init__(
+        self, train: TrainingSet, validation: TrainingSet | None, classes: Classes, settings: TrainSettings, path: Path
+    ) -> None:
+        self.train, self.validation, self.classes = train, validation, classes
+        self.settings, self.path = settings, path
+        self.compute: Compute = open_compute(settings.device, settings.precision)
+
+    def run(self, weights: Path | None, tell: Tell) -> dict[str, Any]:
+        settings = self.settings
+        network = self._network(weights, tell)
+        loss_of = DetrLoss(network, aux=settings.aux_weight)
+
+        def loss(forward: nn.Module, images: torch.Tensor, truth: Truth) -> Losses:
+            with self.compute.autocast():
+                found = loss_of(forward, images, truth)
+            # Every loss is a mean over boxes: the pieces of a batch that did not fit into the memory share its weight.
+            return Losses(found.total * (len(images) / settings.batch), found.parts, found.positives)
+
+        share = BACKBONE if weights is not None else 1.0
+        stage = Stage(
+            "rtdetr", self.path, network, loss, self._keep, self._measure if self.validation is not None else None,
+            settings.learning_rate, settings.most_epochs, settings.patience, bias_rate=0.0,
+            budget=None if settings.minutes is None else settings.minutes * 60, evaluate_every=settings.evaluate_every,
+            optimiser=lambda net: AdamW(_ours(net), backbone=share),
+        )  # fmt: skip
+        augment = Augment(mosaic=settings.mosaic, partners=settings.sampling)
+        picture_labels(self.path, self.train, augment)
+        ended = run_stage(stage, self.train, settings, augment, self.compute, tell)
+        row = best_row(self.path, ended)
+        save_rtdetr(self.path, load_rtdetr(self.path / _BEST), extra=row)
+        return {"rtdetr": row}
+
+    def _network(self, weights: Path | None, tell: Tell) -> RTDetr:
+        settings = self.settings
+        wanted: dict[str, Any] = {"image_size": settings.image_size, "fill": self.train.fill, "aux": settings.aux,
+                                  "seed": settings.seed}  # fmt: skip
+        if weights is None:
+            return build_rtdetr(settings.size, self.classes, **wanted)
+        tell(f"began with the weights of {weights.name}; the size is theirs")
+        return pretrained_rtdetr(weights, self.classes, **wanted)
+
+    def _keep(self, path: Path, network: nn.Module, told: Mapping[str, Any]) -> None:
+        save_rtdetr(path.with_name(_BEST), _ours(network), extra=told)
+
+    def _measure(self, network: nn.Module) -> Measured:
+        if self.validation is None:
+            raise TypeError("there is nothing to measure on")
+        settings = self.settings
+        found = evaluate(
+            _ours(network).raw, self.validation, self.classes, device=self.compute.device, batch=settings.batch,
+            workers=thread_count(settings.workers, self.compute),
+        )  # fmt: skip
+        return Measured.of(found)
+
+
+def _ours(network: nn.Module) -> RTDetr:
+    if not isinstance(network, RTDetr):
+        raise TypeError(f"an RTDetr is trained, not a {type(network).__name__}")
+    return network

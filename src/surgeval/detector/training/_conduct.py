@@ -1,0 +1,121 @@
+"""What every training does around its stages, whatever network it trains: checks, the folder, how it ended."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import cv2
+
+from surgeval.detector._classes import Classes
+from surgeval.detector.data import PLAIN, Augment, TrainingSet, label_mosaic
+from surgeval.detector.training._curves import read_curves
+from surgeval.detector.training._folder import TrainFolder, TrainRecord
+from surgeval.detector.training._resume import Counters
+from surgeval.errors import BadInput, SurgevalError
+from surgeval.files import make_folder, read_bounded, write_atomically
+
+__all__ = ["Tell", "about_classes", "about_data", "best_row", "check_sets", "conduct", "picture_labels"]
+
+Tell: TypeAlias = Callable[[str], None]
+_LIMIT = 8 << 30  # bytes of a file of weights
+_DRAWN, _WIDEST = 16, 1600  # frames and pixels of a picture of labels
+
+
+def conduct(
+    path: Path, record: TrainRecord, identity: Mapping[str, Any], progress: Tell, work: Callable[[Tell], dict[str, Any]]
+) -> Mapping[str, Any]:
+    """Do the work inside its folder, which is told how it ended; the result, also that of a training done before.
+
+    `work` tells lines: sentences are kept in the folder, lines of epochs (with a middle dot) only shown.
+    """
+    with TrainFolder.open(path, record, identity) as folder:
+        if folder.record.status == "finished" and folder.record.result is not None:
+            progress(f"{path}: finished before")
+            return folder.record.result
+        try:
+            result = work(_told(folder, progress))
+        except KeyboardInterrupt:
+            folder.say("interrupted", "stopped by hand; the same call goes on after its last finished epoch")
+            raise
+        except SurgevalError as error:
+            folder.say("failed", str(error))
+            raise
+        folder.say("finished", result=result)
+        return result
+
+
+def _told(folder: TrainFolder, progress: Tell) -> Tell:
+    def tell(line: str) -> None:
+        if " · " not in line:  # a sentence, not an epoch's line: whoever reads the results must know it
+            folder.note(line)
+        progress(line)
+
+    return tell
+
+
+def check_sets(train: TrainingSet, validation: TrainingSet | None, classes: Classes, side: int) -> None:
+    """Both sets are for these classes and pictures, there is something to train on, and no video is in both."""
+    for name, data in (("training", train), ("validation", validation)):
+        if data is not None and data.classes != classes:
+            raise BadInput(f"{name} frames: found labels for other classes, expected those of the detector")
+        if data is not None and data.image_size != side:
+            raise BadInput(
+                f"{name} frames: found pictures of {data.image_size} pixels, expected {side} as in the settings"
+            )
+    if not len(train):
+        raise BadInput("training frames: found none, expected at least one")
+    shared = set(train.videos) & set(validation.videos) if validation is not None else set()
+    if shared:
+        raise BadInput(f"validation frames: found video {sorted(shared)[0]}, which is trained on, expected others")
+
+
+def about_data(train: TrainingSet, validation: TrainingSet | None, weights: Sequence[Path] = ()) -> dict[str, Any]:
+    """What a training depends on beside its settings: both sets, and the weights that it begins with."""
+    return {
+        "train": _about(train),
+        "validation": _about(validation) if validation is not None else None,
+        "weights": _digest(weights) if weights else None,
+    }
+
+
+def _about(data: TrainingSet) -> dict[str, Any]:
+    return {
+        "fingerprint": data.fingerprint, "frames": len(data), "boxes": int(data.counts.sum()),
+        "videos": sorted(set(data.videos)), "counts": data.counts.tolist(),
+    }  # fmt: skip
+
+
+def about_classes(classes: Classes) -> dict[str, Any]:
+    """The classes as a detector's file has them, and their names by head: whoever reads the record needs no more."""
+    heads = {head: list(names) for head, names in classes.heads.items()}
+    return {**classes.to_json(), "main": classes.main, "heads": heads}
+
+
+def picture_labels(folder: Path, data: TrainingSet, augment: Augment) -> None:
+    """Draw what is learned from: `labels.jpg` frames as they are, `mosaic.jpg` as they are shown to the network."""
+    make_folder(folder)
+    for name, changed in (("labels.jpg", PLAIN), ("mosaic.jpg", augment)):
+        if (folder / name).exists():
+            continue
+        sheet = label_mosaic(data, _DRAWN, augment=changed)
+        side = min(_WIDEST, sheet.shape[1])
+        sheet = cv2.resize(sheet, (side, sheet.shape[0] * side // sheet.shape[1]), interpolation=cv2.INTER_AREA)
+        written, encoded = cv2.imencode(".jpg", cv2.cvtColor(sheet, cv2.COLOR_RGB2BGR))
+        if written:
+            write_atomically(folder / name, encoded.tobytes())
+
+
+def _digest(files: Sequence[Path]) -> str:
+    total = hashlib.sha256()
+    for file in files:
+        total.update(read_bounded(file, _LIMIT, "weights to begin with"))
+    return total.hexdigest()
+
+
+def best_row(folder: Path, ended: Counters) -> dict[str, Any]:
+    """The best epoch's line of the curves, and how the stage ended."""
+    row = next(row for row in read_curves(folder) if row["epoch"] == ended.best_epoch)
+    return {**row, "epochs": ended.epoch, "total_seconds": round(ended.seconds, 3)}

@@ -1,0 +1,76 @@
+"""curves.jsonl: one JSON line per epoch, appended as soon as it is known, so that anybody can look while it trains."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from surgeval.errors import DataError
+from surgeval.files import BrokenJson, parse_json, read_bounded, write_atomically
+
+__all__ = ["CURVES", "append_curve", "read_curves", "trim_curves"]
+
+CURVES = "curves.jsonl"
+_LIMIT = 256 << 20
+
+
+def append_curve(path: Path, row: Mapping[str, Any]) -> None:
+    """Add the line of one epoch; numbers that are none (no ground truth for a mean) become null.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     append_curve(Path(folder) / CURVES, {"epoch": 1, "loss": 2.5, "mAP50": float("nan")})
+    ...     read_curves(folder)
+    [{'epoch': 1, 'loss': 2.5, 'mAP50': None}]
+    """
+    if path.is_symlink():
+        raise DataError(path, found="a link", expected="a regular file")
+    with path.open("ab") as file:
+        file.write(_line(row))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read_curves(folder: Path | str) -> list[dict[str, Any]]:
+    """The epochs so far, of a training folder or a stage's folder; a line that is still being written is left out.
+
+    >>> read_curves("nowhere")
+    Traceback (most recent call last):
+    surgeval.errors.DataError: nowhere/curves.jsonl: found no such file, expected the curves of a training
+    """
+    path = Path(folder) / CURVES
+    data = read_bounded(path, _LIMIT, "the curves of a training")
+    whole = data[: data.rfind(b"\n") + 1].decode(errors="replace")
+    rows = []
+    for number, line in enumerate(whole.splitlines(), start=1):
+        try:
+            row = parse_json(line)
+        except BrokenJson as error:
+            raise DataError(path, record=f"line {number}", found=str(error), expected="a JSON object") from None
+        if not isinstance(row, dict) or not isinstance(row.get("epoch"), int):
+            raise DataError(path, record=f"line {number}", found=line[:60], expected="an object with an epoch")
+        rows.append(row)
+    return rows
+
+
+def trim_curves(path: Path, epochs: int) -> list[dict[str, Any]]:
+    """Drop the lines behind so many epochs: those were written by a process that died before it kept its weights."""
+    if not path.exists():
+        return []
+    kept = [row for row in read_curves(path.parent) if row["epoch"] <= epochs]
+    write_atomically(path, b"".join(map(_line, kept)))
+    return kept
+
+
+def _line(row: Mapping[str, Any]) -> bytes:
+    return f"{json.dumps({name: _plain(value) for name, value in row.items()}, allow_nan=False)}\n".encode()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.6g}") if math.isfinite(value) else None
+    return value

@@ -1,0 +1,92 @@
+"""Tables 9 and 11: what the parts of TDnet add, each configuration trained with several seeds: `run_ablation`.
+
+Every configuration and seed is a folder of folds, so what is finished is not trained again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias, get_args
+
+from surgeval.datasets import Dataset
+from surgeval.engine import Manifest, save_scored
+from surgeval.errors import BadInput, RunError
+from surgeval.files import make_folder, read_json_object, write_atomically
+from surgeval.protocols.contract import refuse_dataset
+from surgeval.protocols.training._stored import SCORES
+from surgeval.protocols.training.ablation_result import (
+    ABLATIONS,
+    FILE,
+    AblationName,
+    AblationScores,
+    Configuration,
+    ablation_home,
+    load_ablation,
+)
+from surgeval.protocols.training.folds import train_folds
+from surgeval.protocols.training.methods import Method, Tell
+from surgeval.protocols.training.scheme import SchemeSpec
+from surgeval.protocols.triplets import RESAMPLES, load_triplets
+
+__all__ = ["run_ablation"]
+
+MethodOf: TypeAlias = Callable[[Configuration, int], Method]
+
+
+def run_ablation(
+    data: Dataset | str | Path,
+    out: str | Path,
+    method_of: MethodOf,
+    *,
+    table: AblationName = "components",
+    seeds: Sequence[int] = (0, 1, 2),
+    scheme: SchemeSpec = "prostatd",
+    resamples: int = RESAMPLES,
+    format: str | None = None,
+    labels: str | Path | None = None,
+    tell: Tell = lambda _text: None,
+) -> AblationScores:
+    """Train every configuration with every seed on every fold of `scheme`; what is finished is not trained again.
+
+    `method_of(configuration, seed)` gives the detector to train, usually `tdnet` with changed settings.
+
+    >>> run_ablation("no/dataset", "out", lambda configuration, seed: None, table="table 10")
+    Traceback (most recent call last):
+    surgeval.errors.BadInput: ablation 'table 10': expected one of components, fusion
+    """
+    if table not in ABLATIONS:
+        raise BadInput(f"ablation {table!r}: expected one of {', '.join(get_args(AblationName))}")
+    if not seeds or len(set(seeds)) != len(seeds):
+        raise BadInput(f"seeds: found {list(seeds)}, expected at least one, each once")
+    ablation, folder = ABLATIONS[table], Path(out)
+    plan = {"table": table, "configurations": [one.name for one in ablation.configurations], "seeds": list(seeds)}
+    _claim(folder, plan)
+    for configuration in ablation.configurations:
+        for seed in seeds:
+            home = ablation_home(folder, configuration.name, seed)
+            tell(f"{configuration.name}, seed {seed}")
+            train_folds(data, home, method_of(configuration, seed), scheme=scheme, resamples=resamples, format=format,
+                        labels=labels, pages=False, tell=tell)  # fmt: skip
+    first = load_triplets(ablation_home(folder, ablation.reference, seeds[0]) / SCORES)
+    manifest = Manifest("training", config={"kind": "ablation", **plan}, dataset=first.settings["data"], model="TDnet")
+    save_scored(folder, manifest, cases=first.settings["frames"])
+    return load_ablation(folder)
+
+
+def _claim(folder: Path, plan: Mapping[str, Any]) -> None:
+    """Write the plan, or check that the folder's is the same but for more seeds."""
+    path = folder / FILE
+    if path.exists():
+        there = read_json_object(path, expected="the plan of an ablation")
+        if there.get("table") != plan["table"]:
+            found = f"the ablation {there.get('table')}"
+            raise RunError(f"{folder}: found {found}, expected {plan['table']} or a new folder")
+    else:
+        refuse_dataset(folder)
+    try:
+        make_folder(folder)
+        write_atomically(path, (json.dumps(plan, indent=1) + "\n").encode())
+    except OSError as error:
+        raise BadInput(f"{folder}: an ablation cannot be written: {error.strerror or error}") from error

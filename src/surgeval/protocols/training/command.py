@@ -1,0 +1,169 @@
+"""`surgeval run training`: train a detector on every fold, test it on videos it never saw; or an ablation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+
+import typer
+
+from surgeval.console import (
+    READING,
+    RUNNING,
+    SCORING,
+    FormatOption,
+    JsonOption,
+    LabelsOption,
+    ResamplesOption,
+    SeedOption,
+    console,
+    grouped,
+    print_json,
+    print_pieces,
+    require_models,
+)
+from surgeval.errors import BadInput, visible
+from surgeval.progress import phases
+
+if TYPE_CHECKING:
+    from surgeval.protocols.training.ablation_result import AblationScores, Configuration
+    from surgeval.protocols.training.methods import Method
+    from surgeval.protocols.training.result import TrainingScores
+    from surgeval.protocols.training.tables import PaperTable
+
+DetectorName: TypeAlias = Literal["tdnet", "rtdetr"]
+TableName: TypeAlias = Literal["components", "fusion"]
+
+
+@grouped(
+    {
+        SCORING: "resamples",
+        READING: "format labels",
+        RUNNING: "only_fold device set weights",
+    }
+)
+def run(
+    data: Annotated[Path, typer.Option("--data", help="A dataset with boxes.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", help="Folder of the folds; met again, it goes on.", show_default=False)],
+    detector: Annotated[DetectorName, typer.Option("--detector", help="What is trained.")] = "tdnet",
+    folds: Annotated[
+        str,
+        typer.Option(
+            "--folds",
+            help="prostatd, prostatd-noval, cholect50-cv …; sources, videos (leave one out), split; or a JSON file of "
+            "train, val and test videos.",
+        ),
+    ] = "prostatd",
+    only_fold: Annotated[
+        list[str] | None,
+        typer.Option("--only-fold", help="Train only this fold (several times: these) and score nothing."),
+    ] = None,
+    ablation: Annotated[
+        TableName | None, typer.Option("--ablation", help="Train the rows of Table 9 (components) or 11 (fusion).")
+    ] = None,
+    seeds: Annotated[int, typer.Option("--seeds", min=1, max=100, help="Seeds of an ablation: 0, 1, 2 …")] = 3,
+    size: Annotated[str | None, typer.Option("--size", help="TDnet's size: p, n, s, m or l.")] = None,
+    epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="Epochs of each training.")] = None,
+    minutes: Annotated[float | None, typer.Option("--minutes", help="Minutes of each training instead.")] = None,
+    batch: Annotated[int | None, typer.Option("--batch", min=1, help="Pictures at once.")] = None,
+    image_size: Annotated[int | None, typer.Option("--image-size", help="Input side, a multiple of 32.")] = None,
+    set: Annotated[
+        list[str] | None, typer.Option("--set", help="Any other setting of the training, as NAME=VALUE.")
+    ] = None,
+    weights: Annotated[str | None, typer.Option("--weights", help="A detector to begin with, in every fold.")] = None,
+    device: Annotated[str, typer.Option("--device", help="cpu, cuda, cuda:1 …")] = "cpu",
+    name: Annotated[str | None, typer.Option("--name", help="What to call the detector.")] = None,
+    seed: SeedOption = 0,
+    resamples: ResamplesOption = 1000,
+    format: FormatOption = None,
+    labels: LabelsOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Train a detector on every fold of a dataset and score it on the videos that it never saw.
+
+    A finished fold is not trained again. On a cluster, give each job its `--only-fold`, then call once without.
+
+    Example: [bold]surgeval run training --data prostatd --folds prostatd --device cuda --out runs/tdnet[/bold]
+
+    Example: [bold]surgeval run training --data prostatd --folds sources --detector rtdetr --out runs/rtdetr[/bold]
+
+    Example: [bold]surgeval run training --data prostatd --ablation components --seeds 3 --out runs/table9[/bold]
+    """
+    require_models("run training")
+    chosen = {"size": size, "epochs": epochs, "minutes": minutes, "batch": batch, "image_size": image_size}
+    given = {key: value for key, value in chosen.items() if value is not None} | {"device": device, "seed": seed}
+    settings = _settings(detector, given, set or [])
+    shared: dict[str, Any] = {"scheme": folds, "resamples": resamples, "format": format, "labels": labels}
+    if ablation is not None and (detector != "tdnet" or only_fold):
+        other = f"--detector {detector}" if detector != "tdnet" else "--only-fold"
+        raise BadInput(f"--ablation and {other}: expected one of them: the tables are about TDnet, whole")
+    with phases(show=not json, eager=True) as shown:
+        shown.phase("reading the dataset")
+        if ablation is not None:
+            from surgeval.protocols.training.ablation import run_ablation
+
+            rows = _rows_of(settings, weights)
+            made: Any = run_ablation(data, out, rows, table=ablation, seeds=range(seeds), tell=shown.note, **shared)
+        else:
+            from surgeval.protocols.training.folds import train_folds
+
+            method = _method(detector, settings, weights, name)
+            made = train_folds(data, out, method, only=only_fold, tell=shown.note, **shared)
+    if made is not None:
+        _finish(made, out, json)
+    elif json:
+        print_json({"folds": list(only_fold or ()), "out": str(out)})
+
+
+def _settings(detector: DetectorName, given: dict[str, Any], texts: list[str]) -> Any:
+    from surgeval.protocols.training.methods import default_settings
+    from surgeval.protocols.training.settings import changed, with_texts
+
+    return with_texts(changed(default_settings(detector), given), texts)
+
+
+def _method(detector: DetectorName, settings: Any, weights: str | None, name: str | None) -> Method:
+    from surgeval.protocols.training.methods import rtdetr, tdnet
+
+    made = tdnet if detector == "tdnet" else rtdetr
+    return made(settings, weights=weights, name=name)
+
+
+def _rows_of(settings: Any, weights: str | None) -> Any:
+    from surgeval.protocols.training.methods import tdnet
+    from surgeval.protocols.training.settings import changed
+
+    def method_of(configuration: Configuration, seed: int) -> Method:
+        own = changed(settings, {**configuration.changes, "seed": seed})
+        return tdnet(own, weights=weights, name=configuration.name)
+
+    return method_of
+
+
+def printed(made: TrainingScores | AblationScores) -> tuple[PaperTable, ...]:
+    """The paper's tables with our rows only."""
+    from surgeval.protocols.training.result import TrainingScores
+    from surgeval.protocols.training.tables import paper_tables
+
+    tables = paper_tables([made]) if isinstance(made, TrainingScores) else (made.paper(),)
+    return tuple(replace(table, theirs=()) for table in tables)
+
+
+def _finish(made: TrainingScores | AblationScores, out: Path, json: bool) -> None:
+    from surgeval.protocols.training.page import write_page_of
+
+    page = write_page_of([made], out)
+    if json:
+        print_json({"name": made.name, "report": str(page), "notes": list(made.notes),
+                    "tables": {key: table.to_dicts() for key, table in made.tables.items()
+                               if not key.startswith("scores_")}})  # fmt: skip
+        return
+    verdict = made.verdict()
+    if verdict is not None:
+        console().print(visible(f"{made.name}: {verdict}"))
+    for table in printed(made):
+        print_pieces(f"As Table {table.number}: {table.title}", table.readable())
+    for note in made.notes:
+        console().print(f"note: {visible(note)}")
+    console().print(f"open {visible(str(page))}")

@@ -1,0 +1,96 @@
+"""A training folder as its page and the folds' figures use it: the record, and every epoch's numbers.
+
+Both are read by `surgeval.detector.training`, also while it runs; here losses are told from other numbers, and
+the stages put in order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from surgeval.detector.training import TrainRecord, load_training, read_curves
+from surgeval.errors import BadInput, DataError
+
+__all__ = ["Epoch", "Training", "is_training", "load_training_folder"]
+
+RECORD, CURVES, STUDENT = "train.json", "curves.jsonl", "student"
+LOSS = "loss "  # before the name of a part; `loss` alone is their sum
+_MOST_EPOCHS = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """An epoch: the parts of its loss by name, and its other numbers (loss, mAP50, rate, seconds …)."""
+
+    number: int
+    stage: str
+    losses: Mapping[str, float]
+    numbers: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Training:
+    """A training folder, read: its record, and its epochs in the order of stages."""
+
+    folder: Path
+    record: TrainRecord
+    epochs: tuple[Epoch, ...]
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """The stages that have begun."""
+        return tuple(dict.fromkeys(epoch.stage for epoch in self.epochs))
+
+    def of(self, stage: str) -> tuple[Epoch, ...]:
+        """The epochs of a stage."""
+        return tuple(epoch for epoch in self.epochs if epoch.stage == stage)
+
+    def best(self, stage: str, metric: str = "mAP50") -> Epoch | None:
+        """The epoch with the highest number; None where no epoch has it."""
+        known = [epoch for epoch in self.of(stage) if metric in epoch.numbers]
+        return max(known, key=lambda epoch: epoch.numbers[metric], default=None)
+
+
+def is_training(folder: Path) -> bool:
+    """Whether a folder holds a training.
+
+    >>> is_training(Path("no/such/folder"))
+    False
+    """
+    return (folder / RECORD).is_file()
+
+
+def load_training_folder(folder: str | Path) -> Training:
+    """A training folder, whether its training is finished or runs.
+
+    >>> load_training_folder("no/such/folder")
+    Traceback (most recent call last):
+    surgeval.errors.BadInput: no/such/folder: found no train.json, expected the folder of a training
+    """
+    place = Path(folder)
+    if "\0" in str(folder) or not is_training(place):
+        raise BadInput(f"{folder}: found no {RECORD}, expected the folder of a training")
+    record = load_training(place)
+    homes = [home for home in (place, place / STUDENT) if (home / CURVES).exists()]
+    epochs = [_epoch(home / CURVES, row, STUDENT if home != place else "teacher")
+              for home in homes for row in read_curves(home)]  # fmt: skip
+    return Training(place, record, tuple(epochs))
+
+
+def _epoch(path: Path, row: Mapping[str, Any], stage: str) -> Epoch:
+    if not 0 <= row["epoch"] <= _MOST_EPOCHS:
+        raise DataError(path, field="epoch", found=row["epoch"], expected=f"a number from 0 to {_MOST_EPOCHS}")
+    numbers = _numbers({key: value for key, value in row.items() if key != "epoch"})
+    losses = {key.removeprefix(LOSS): value for key, value in numbers.items() if key.startswith(LOSS)}
+    rest = {key: value for key, value in numbers.items() if not key.startswith(LOSS)}
+    return Epoch(row["epoch"], str(row.get("stage", stage))[:40], losses, rest)
+
+
+def _numbers(row: Mapping[str, Any]) -> dict[str, float]:
+    """What is a finite number; a loss that became infinite has no place in a figure and is told by its absence."""
+    numeric = {key: value for key, value in row.items() if type(value) in (int, float) and math.isfinite(value)}
+    return {str(key)[:60]: float(value) for key, value in numeric.items()}

@@ -1,0 +1,154 @@
+"""Train and test a detector on every fold, then score all folds together: `train_folds`.
+
+A folder of folds holds `folds.json` (the plan), `folds/NAME/` for each fold (its training, the boxes it found in its
+test videos, and `fold.json` when it is finished), and in the end `scores/`, a run of `triplets`. A finished fold is not
+trained again, and folds do not know of each other, so they may be trained by several machines on a shared disk.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from surgeval._version import __version__
+from surgeval.datasets import Dataset, dataset_fingerprint, open_dataset
+from surgeval.engine import Manifest, fingerprint, folder_lock, save_scored
+from surgeval.errors import BadInput, RunError
+from surgeval.files import (
+    atomic_file,
+    make_folder,
+    read_json_object,
+    read_parquet_file,
+    trust_parquet,
+    write_atomically,
+)
+from surgeval.metrics import Convention
+from surgeval.protocols.contract import refuse_dataset
+from surgeval.protocols.training._stored import BOXES, PLAN, RECORD, SCORES, TRAINING, fold_home, fold_record
+from surgeval.protocols.training.methods import Method, Tell
+from surgeval.protocols.training.result import TrainingScores, load_folds
+from surgeval.protocols.training.scheme import Fold, Scheme, SchemeSpec, choose_folds
+from surgeval.protocols.triplets import RESAMPLES, TripletScores, score_triplets
+from surgeval.protocols.triplets.page import write_triplets_report
+
+__all__ = ["train_folds"]
+
+
+def train_folds(
+    data: Dataset | str | Path,
+    out: str | Path,
+    method: Method,
+    *,
+    scheme: SchemeSpec = "prostatd",
+    only: Sequence[str] | None = None,
+    convention: Convention = "coco",
+    rare: int = 300,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    format: str | None = None,
+    labels: str | Path | None = None,
+    pages: bool = True,
+    tell: Tell = lambda _text: None,
+) -> TrainingScores | None:
+    """Train what is not trained yet, detect in the test videos, score every fold on its own: mean ± std over folds.
+
+    `only` trains the folds of these names and scores nothing (None is returned): jobs of a cluster do that, and one
+    call without it scores. `scheme` is what `choose_folds` takes; `pages` also writes the scores' own page.
+
+    >>> train_folds("no/dataset", "out", method=None)
+    Traceback (most recent call last):
+    surgeval.errors.BadInput: no/dataset: found no such file or folder, expected a dataset
+    """
+    dataset = open_dataset(data, format=format, labels=labels) if isinstance(data, str | Path) else data
+    chosen = choose_folds(dataset.videos(), scheme)
+    folder = Path(out)
+    plan = _claim(folder, dataset, chosen, method)
+    wanted = [chosen.fold(name) for name in only] if only is not None else list(chosen.folds)
+    for fold in wanted:
+        _do_fold(folder, dataset, fold, method, plan, tell)
+    if only is not None:
+        return None
+    tell("scoring all folds")
+    scores = _scored(folder, dataset, chosen, method.name, convention, rare, resamples, seed)
+    if pages:
+        write_triplets_report(scores, folder / SCORES)
+    else:
+        scores.save(folder / SCORES)
+    manifest = Manifest(
+        "training", config={"kind": "folds", "scheme": chosen.name, "plan": plan, "method": dict(method.identity)},
+        dataset=scores.settings["data"], model=method.name, seeds={"resamples": seed},
+    )  # fmt: skip
+    save_scored(folder, manifest, cases=scores.settings["frames"])
+    return load_folds(folder)
+
+
+def _claim(folder: Path, dataset: Dataset, scheme: Scheme, method: Method) -> str:
+    """Write the plan, or check that the folder's is the same; its hash marks what belongs to it."""
+    plan = {
+        "surgeval": __version__, "name": method.name, "method": method.identity, "data": _data_identity(dataset),
+        "scheme": scheme.to_json(),
+    }  # fmt: skip
+    known: dict[str, Any] = json.loads(json.dumps(plan, allow_nan=False))
+    path = folder / PLAN
+    if path.exists():
+        there = read_json_object(path, expected="a plan of folds")
+        differ = [key for key in known if key != "surgeval" and there.get(key) != known[key]]
+        if differ:
+            raise RunError(f"{folder}: found folds of another {', '.join(differ)}, expected the same or a new folder")
+        return fingerprint({key: known[key] for key in known if key != "surgeval"})
+    refuse_dataset(folder)
+    try:
+        make_folder(folder)
+        write_atomically(path, (json.dumps(known, indent=1) + "\n").encode())
+    except OSError as error:
+        raise BadInput(f"{folder}: folds cannot be written: {error.strerror or error}") from error
+    return fingerprint({key: known[key] for key in known if key != "surgeval"})
+
+
+def _data_identity(dataset: Dataset) -> str:
+    """The files of a dataset; of one made in memory its labels."""
+    if dataset.root.exists():
+        return dataset_fingerprint(dataset)
+    frames = {video.name: [repr(frame.instances) for frame in dataset.frames(video.name)] for video in dataset.videos()}
+    return fingerprint({"space": dataset.space.to_json(), "frames": frames})
+
+
+def _do_fold(folder: Path, dataset: Dataset, fold: Fold, method: Method, plan: str, tell: Tell) -> None:
+    home = fold_home(folder, fold.name)
+    if fold_record(home, plan) is not None:
+        tell(f"{fold.name}: finished before")
+        return
+    make_folder(home)
+    with folder_lock(home):
+        tell(f"{fold.name}: training on {len(fold.train)} videos")
+        method.learn(dataset, fold, home / TRAINING, tell)
+        tell(f"{fold.name}: detecting in {len(fold.test)} videos")
+        found = method.detect(dataset, fold.test, home / TRAINING)
+        with atomic_file(home / BOXES) as file:
+            found.table.write_parquet(file)
+        trust_parquet(home / BOXES)
+        record = {
+            "plan": plan, "fold": fold.name, "boxes": found.table.height, "frames": found.frames,
+            "seconds": found.seconds, "device": found.device,
+        }  # fmt: skip
+        write_atomically(home / RECORD, (json.dumps(record, indent=1) + "\n").encode())
+
+
+def _scored(
+    folder: Path, dataset: Dataset, scheme: Scheme, name: str, convention: Convention, rare: int, resamples: int,
+    seed: int,
+) -> TripletScores:  # fmt: skip
+    """Every video's boxes come from the model that did not see it, so one table serves all folds."""
+    tables = [read_parquet_file(fold_home(folder, fold.name) / BOXES) for fold in scheme.folds]
+    groups: dict[str, Any] = (
+        {"leave_source_out": True} if scheme.kind == "sources"
+        else {"folds": {fold.name: fold.test for fold in scheme.folds}}
+    )  # fmt: skip
+    return score_triplets(
+        dataset, pl.concat(tables, how="vertical_relaxed"), task="detection", name=name, convention=convention,
+        rare=rare, resamples=resamples, seed=seed, **groups,
+    )  # fmt: skip

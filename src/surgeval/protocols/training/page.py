@@ -1,0 +1,180 @@
+"""The page about detectors trained on folds: ours beside the published rows, which are other data, and every fold.
+
+One run, or several side by side with their paired differences; an ablation has a page of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from surgeval.errors import BadInput, SurgevalError
+from surgeval.figures import Figure
+from surgeval.pages import Fact, Link, Plot, Section, Table, save_figures, save_tables, write_page
+from surgeval.protocols.contract import Comparison, names_on_page
+from surgeval.protocols.evidence_page import evidence_of
+from surgeval.protocols.training._stored import SCORES
+from surgeval.protocols.training.ablation_page import write_ablation_page
+from surgeval.protocols.training.ablation_result import AblationScores
+from surgeval.protocols.training.compare import compare_training
+from surgeval.protocols.training.figures import class_bars, difference_forest
+from surgeval.protocols.training.paper_page import paper_section
+from surgeval.protocols.training.result import TrainingScores
+from surgeval.protocols.training.settings import setting_rows
+from surgeval.protocols.training.tables import fold_table, paper_tables
+from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
+from surgeval.stats import with_ends
+
+__all__ = ["write_page_of"]
+
+_METHOD = (
+    "Every fold is a training of its own. Each video's boxes come from the model that did not see it, each fold is "
+    "scored on its own test videos, and a number is the mean over folds; ± is the standard deviation over them with "
+    "ddof = 1.\n\nEvery detector is evaluated alike: confidence from 0.001, several labels per box, class-wise "
+    "non-maximum suppression at an IoU of 0.7, at most 300 boxes per frame, unless its settings say otherwise.\n\n"
+    "Frames per second are those of detecting in the test videos, end to end with reading the pictures; the paper "
+    "does not say what it timed."
+)
+
+
+def write_page_of(results: Sequence[TrainingScores | AblationScores], out: Path) -> Path:
+    """Write page, tables and figures below `out`: of folds, several side by side, or of one ablation.
+
+    >>> write_page_of([], Path("page"))
+    Traceback (most recent call last):
+    surgeval.errors.BadInput: report: found no runs, expected at least one
+    """
+    names_on_page(results)
+    ablations = [one for one in results if isinstance(one, AblationScores)]
+    if ablations:
+        if len(results) > 1:
+            raise BadInput(f"report: found the ablation {ablations[0].name} beside other runs, expected it alone")
+        return write_ablation_page(ablations[0], out)
+    return _write(tuple(one for one in results if isinstance(one, TrainingScores)), out)
+
+
+def _write(results: Sequence[TrainingScores], out: Path) -> Path:
+    papers = paper_tables(results)
+    comparisons, refused = _comparisons(results)
+    figures = _figures(results, comparisons)
+    tables: dict[str, pl.DataFrame] = {f"table_{table.number}": table.frame() for table in papers}
+    one_run = len(results) == 1
+    tables |= {f"folds_{k}" if not one_run else "folds": fold_table(one) for k, one in enumerate(results, 1)}
+    tables |= {f"differences_{k}": made.to_frame() for k, made in enumerate(comparisons.values(), 1)}
+    save_tables(tables, out / "tables")
+    plots = save_figures(figures, out)
+    verdicts = {one.name: one.verdict() for one in results}
+    notes = [_sentence(note) for one in results for note in one.notes]
+    sections = [
+        *verdict_sections(verdicts, [*dict.fromkeys(notes), *refused]),
+        Section("Overview", facts=_facts(results[0]) if one_run else (), figures=_some(plots, "classes", "differences"),
+                tables=_difference_tables(comparisons), links=_links(results, out)),
+        paper_section(papers),
+        *_fold_sections(results, plots),
+        Section("Settings", tables=tuple(_settings_tables(results))),
+        *((Section("Each frame", "Every scored frame: what is labelled, what was said, and what became of each object.",
+                   evidence=shown),) if (shown := evidence_of(results)) else ()),
+        Section("How it was computed", _METHOD),
+    ]  # fmt: skip
+    title = results[0].name if one_run else " and ".join(one.name for one in results)
+    return write_page(
+        out / "report.html", title, [s for s in sections if _holds(s)], kind="training",
+        lead=verdict_lead(verdicts), details=_details(results),
+    )  # fmt: skip
+
+
+def _comparisons(results: Sequence[TrainingScores]) -> tuple[dict[str, Comparison], list[str]]:
+    """The first detector against every other; what cannot be compared is told."""
+    made: dict[str, Comparison] = {}
+    refused: list[str] = []
+    for other in results[1:]:
+        try:
+            made[f"{results[0].name} − {other.name}"] = compare_training(results[0], other)
+        except SurgevalError as error:  # other data or other folds: both still have their rows
+            refused.append(f"No differences: {error}.")
+    return made, refused
+
+
+def _figures(results: Sequence[TrainingScores], comparisons: Mapping[str, Comparison]) -> dict[str, Figure]:
+    if len(results) == 1:
+        return results[0].figures
+    figures: dict[str, Figure] = {"classes": class_bars(results)}
+    forest = difference_forest(comparisons)
+    if forest is not None:
+        figures["differences"] = forest
+    for k, one in enumerate(results, 1):
+        figures |= {f"{name}_{k}": figure for name, figure in one.figures.items() if name != "classes"}
+    return figures
+
+
+def _fold_sections(results: Sequence[TrainingScores], plots: Mapping[str, Plot]) -> list[Section]:
+    sections = []
+    for k, one in enumerate(results, 1):
+        end = "" if len(results) == 1 else f"_{k}"
+        drawn = _some(plots, f"folds_by_epoch{end}", f"folds{end}")
+        title = "Each fold" if len(results) == 1 else f"Each fold of {one.name}"
+        table = Table("Test videos of each fold, scored on their own", fold_table(one), file=f"tables/folds{end}.csv")
+        sections.append(Section(title, tables=(table,), figures=drawn, paired=True))
+    return sections
+
+
+def _settings_tables(results: Sequence[TrainingScores]) -> list[Table]:
+    schema = {"setting": pl.String, "value": pl.String}
+    return [
+        Table(one.name, pl.DataFrame(setting_rows(one.plan["method"]), schema=schema, orient="row"), folded=True)
+        for one in results
+    ]
+
+
+def _difference_tables(comparisons: Mapping[str, Comparison]) -> tuple[Table, ...]:
+    made = []
+    for k, (title, comparison) in enumerate(comparisons.items(), 1):
+        rows = [
+            (one.label, with_ends(d.estimate, d.interval.low, d.interval.high), "yes" if d.told_apart else "no")
+            for one in comparison.numbers[:12] for d in (one.difference,)
+        ]  # fmt: skip
+        heads = ("number", "difference", "told apart")
+        frame = pl.DataFrame(rows, schema=dict.fromkeys(heads, pl.String), orient="row")
+        made.append(Table(f"{title}, 95 % intervals over videos", frame, file=f"tables/differences_{k}.csv"))
+    return tuple(made)
+
+
+def _facts(one: TrainingScores) -> tuple[Fact, ...]:
+    main = one.scores.main
+    facts = []
+    for metric in ("mAP50", "mAP50:95", "F1"):
+        number = one.scores.number(main, metric)
+        facts.append(Fact(f"{metric} of {main.upper()}", f"{number.estimate:.3f}", number.ends()))
+    count = len(one.scores.settings["scheme"]["groups"])
+    return (*facts, Fact(one.scheme, str(count)), Fact("test videos", str(len(one.scores.settings["videos"]))))
+
+
+def _links(results: Sequence[TrainingScores], out: Path) -> tuple[Link, ...]:
+    """The scores' own page, where this page lies beside it."""
+    known = [
+        one
+        for one in results
+        if one.folder is not None and one.folder.resolve() == out.resolve() and (out / SCORES / "report.html").is_file()
+    ]
+    return tuple(Link(f"All numbers of {one.name}, with intervals", f"./{SCORES}/report.html") for one in known)
+
+
+def _details(results: Sequence[TrainingScores]) -> dict[str, str]:
+    one = results[0]
+    return {"Scheme": str(one.plan["scheme"].get("name", ""))[:80], "Label space": one.scores.settings["label_space"],
+            "Convention": one.scores.settings["convention"],
+            "Videos": str(len(one.scores.settings["videos"]))}  # fmt: skip
+
+
+def _some(plots: Mapping[str, Plot], *names: str) -> tuple[Plot, ...]:
+    return tuple(plots[name] for name in names if name in plots)
+
+
+def _holds(section: Section) -> bool:
+    return any((section.text, section.tables, section.figures, section.facts, section.evidence, section.findings))
+
+
+def _sentence(note: str) -> str:
+    return f"{note[:1].upper()}{note[1:]}."

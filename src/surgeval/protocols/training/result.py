@@ -1,0 +1,120 @@
+"""`TrainingScores`: a detector trained and tested on every fold, loaded from its folder.
+
+The numbers are those of the run of `triplets` in `scores/`; here are the folds, their speed and their curves, and the
+tables in the paper's layout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from surgeval.engine import load_record
+from surgeval.errors import DataError
+from surgeval.figures import Figure
+from surgeval.pages import Evidence
+from surgeval.protocols.contract import Headline, RunResult
+from surgeval.protocols.training._stored import (
+    SCORES,
+    TRAINING,
+    FoldRecord,
+    fold_home,
+    fold_record,
+    read_plan,
+)
+from surgeval.protocols.training.ablation_result import AblationScores, load_ablation
+from surgeval.protocols.training.curves import Training, is_training, load_training_folder
+from surgeval.protocols.training.figures import fold_figures
+from surgeval.protocols.training.tables import fold_table, paper_tables
+from surgeval.protocols.triplets import TripletScores, load_triplets
+from surgeval.protocols.verdict import Verdict
+
+__all__ = ["TrainingScores", "load_folds", "load_training"]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class TrainingScores(RunResult):
+    """A detector over folds: `scores` are those of its boxes, each video's from the model that did not see it."""
+
+    name: str
+    notes: tuple[str, ...]
+    scores: TripletScores
+    plan: Mapping[str, Any]
+    records: tuple[FoldRecord, ...]
+    trainings: Mapping[str, Training]
+    folder: Path | None = None
+    protocol: str = field(default="training", init=False)
+
+    @property
+    def scheme(self) -> str:
+        """`folds` or `sources`."""
+        return str(self.scores.settings["scheme"]["kind"])
+
+    def headlines(self) -> tuple[Headline, ...]:
+        """Those of its scores."""
+        return self.scores.headlines()
+
+    def evidence(self) -> Evidence | None:
+        """Every frame of its scores."""
+        return self.scores.evidence()
+
+    @cached_property
+    def _verdict(self) -> Verdict | None:
+        """Does it find more than the same answer in every frame would?"""
+        return self.scores.verdict()
+
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """Every fold, then the paper's tables (values and standard deviations in columns), then those of the scores."""
+        papers = {f"table_{table.number}": table.frame() for table in paper_tables([self])}
+        return {"folds": fold_table(self), **papers, **{f"scores_{k}": t for k, t in self.scores.tables.items()}}
+
+    @property
+    def figures(self) -> dict[str, Figure]:
+        """The mAP by epoch of every fold, each fold's number, and AP by class."""
+        return fold_figures(self)
+
+
+def load_training(folder: str | Path) -> TrainingScores | AblationScores:
+    """The result of a finished folder of folds, or of an ablation.
+
+    >>> load_training("no/such/folder")
+    Traceback (most recent call last):
+    surgeval.errors.DataError: no/such/folder/run.json: found no such file, expected the record of a run
+    """
+    place = Path(folder)
+    record = load_record(place)
+    if record.manifest.protocol != "training":
+        raise DataError(place / "run.json", field="protocol", found=record.manifest.protocol, expected="training")
+    if record.manifest.config.get("kind") == "ablation":
+        return load_ablation(place)
+    return load_folds(place)
+
+
+def load_folds(place: Path) -> TrainingScores:
+    """The folds of a folder, scored.
+
+    >>> load_folds(Path("no/such/folder"))
+    Traceback (most recent call last):
+    surgeval.errors.DataError: no/such/folder/folds.json: found no such file, expected a plan of folds
+    """
+    plan = read_plan(place)
+    scores = load_triplets(place / SCORES)
+    names = list(scores.settings["scheme"]["groups"])
+    known = {name: fold_record(fold_home(place, name)) for name in names}
+    lost = [name for name, one in known.items() if one is None]
+    notes = scores.notes
+    if lost:
+        notes += (f"the boxes of {', '.join(lost)} are gone: speed is that of the other folds",)
+    homes = {name: fold_home(place, name) / TRAINING for name in names}
+    return TrainingScores(
+        name=plan["name"], notes=notes, scores=scores, plan=plan,
+        records=tuple(one for one in known.values() if one is not None),
+        trainings={name: load_training_folder(home) for name, home in homes.items() if is_training(home)},
+        folder=place,
+    )  # fmt: skip

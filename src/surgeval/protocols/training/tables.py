@@ -1,0 +1,204 @@
+"""Our numbers in the layout of the paper's tables, with the published rows below them, marked as other data.
+
+Values are per cent, as printed there; Table 14 holds F1 as fractions. Ours are means over folds with the standard
+deviation (ddof = 1) beside them; intervals over videos stand in the tables of the scores.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from surgeval.protocols.training.published import SOURCE, PublishedTable, published, published_notes
+
+if TYPE_CHECKING:
+    from surgeval.protocols.training.result import TrainingScores
+
+__all__ = ["PaperRow", "PaperTable", "fold_table", "paper_tables", "published_rows"]
+
+_COMPONENTS = ("i", "v", "t", "ivt")
+_COSTS = ("bbox", "i", "v", "t", "ivt")
+
+
+@dataclass(frozen=True, slots=True)
+class PaperRow:
+    """A method on some data: values in the order of the columns, and their spreads."""
+
+    name: str
+    data: str
+    values: tuple[float | None, ...]
+    spreads: tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PaperTable:
+    """A table in the paper's layout; `ours` stand above the published rows."""
+
+    number: int
+    title: str
+    columns: tuple[str, ...]
+    theirs: tuple[PaperRow, ...]
+    ours: tuple[PaperRow, ...]
+    decimals: int = 1
+    first: str = "method"
+
+    @property
+    def rows(self) -> tuple[PaperRow, ...]:
+        """Ours first."""
+        return (*self.ours, *self.theirs)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know about the published rows."""
+        return published_notes(self.number)
+
+    def frame(self) -> pl.DataFrame:
+        """Numbers: a column per value, and one for its standard deviation where any row has it."""
+        rows = []
+        spread = [any(row.spreads[k] is not None for row in self.rows) for k, _ in enumerate(self.columns)]
+        for row in self.rows:
+            cells: dict[str, Any] = {self.first: row.name, "data": row.data}
+            for k, column in enumerate(self.columns):
+                cells[column] = row.values[k]
+                if spread[k]:
+                    cells[f"{column} std"] = row.spreads[k]
+            rows.append(cells)
+        numbers = [name for name in (rows[0] if rows else {}) if name not in (self.first, "data")]
+        return pl.DataFrame(rows, schema_overrides=dict.fromkeys(numbers, pl.Float64))
+
+    def readable(self) -> pl.DataFrame:
+        """Texts: `36.1 ± 3.4`."""
+        rows = [
+            {self.first: row.name, "data": row.data}
+            | {column: self._cell(row.values[k], row.spreads[k]) for k, column in enumerate(self.columns)}
+            for row in self.rows
+        ]
+        return pl.DataFrame(rows)
+
+    def _cell(self, value: float | None, spread: float | None) -> str:
+        if value is None:
+            return "–"
+        shown = f"{value:.{self.decimals}f}"
+        return shown if spread is None else f"{shown} ± {spread:.{self.decimals}f}"
+
+
+def paper_tables(results: Sequence[TrainingScores]) -> tuple[PaperTable, ...]:
+    """Tables 4, 5, 8, 12 and 14 of what was trained on folds, Table 15 of what was trained without one source."""
+    folds = [one for one in results if one.scheme != "sources"]
+    sources = [one for one in results if one.scheme == "sources"]
+    made = []
+    if folds:
+        maps = (_COMPONENTS, ("mAP50", "mAP50:95"))
+        rare = ("rare, global", "rare, video (class-first)")
+        made += [
+            _table(4, [_row(one, [*_fold_cells(one, "", *maps), _speed(one)]) for one in folds]),
+            _table(5, [_row(one, _fold_cells(one, "", ("ivt",), ("P", "R", "F1"))) for one in folds]),
+            _table(8, [_row(one, _fold_cells(one, "video-wise ", *maps)) for one in folds]),
+            _table(12, [_row(one, [_number(one, scope, "ivt", "mAP50", 100) for scope in rare]) for one in folds]),
+            _table(14, [_row(one, [_number(one, "cost-aware", part, "F1", 1) for part in _COSTS]) for one in folds], 4),
+        ]
+    if sources:
+        made.append(_left_out(sources))
+    return tuple(table for table in made if any(value is not None for row in table.ours for value in row.values))
+
+
+def published_rows(table: PublishedTable) -> tuple[PaperRow, ...]:
+    """The paper's rows, marked as other data."""
+    return tuple(PaperRow(row.name, SOURCE, row.values, row.spreads) for row in table.rows)
+
+
+def _table(number: int, ours: Iterable[PaperRow], decimals: int = 1) -> PaperTable:
+    paper = published(number)
+    return PaperTable(number, paper.title, paper.columns, published_rows(paper), tuple(ours), decimals)
+
+
+def _row(one: TrainingScores, cells: Sequence[tuple[float | None, float | None]]) -> PaperRow:
+    values, spreads = zip(*cells, strict=True)
+    return PaperRow(one.name, _data(one), values, spreads)
+
+
+def _data(one: TrainingScores) -> str:
+    videos = len(one.scores.settings["videos"])
+    return f"ours ({one.scores.settings['label_space']}, {videos} video{'' if videos == 1 else 's'})"
+
+
+def _groups(one: TrainingScores) -> pl.DataFrame:
+    return one.scores.sheets[one.scheme]
+
+
+def _fold_cells(
+    one: TrainingScores, prefix: str, components: Sequence[str], metrics: Sequence[str]
+) -> list[tuple[float | None, float | None]]:
+    """Mean and standard deviation over folds, in per cent."""
+    rows = {(row["component"], row["group"]): row for row in _groups(one).iter_rows(named=True)}
+    return [
+        (_percent(rows.get((component, "mean"), {}), f"{prefix}{metric}"),
+         _percent(rows.get((component, "std"), {}), f"{prefix}{metric}"))
+        for component in components for metric in metrics
+    ]  # fmt: skip
+
+
+def _percent(row: Mapping[str, Any], column: str) -> float | None:
+    value = row.get(column)
+    return None if value is None else 100 * value
+
+
+def _number(one: TrainingScores, scope: str, component: str, metric: str, scale: float) -> tuple[float | None, None]:
+    found = next((n.interval.estimate for n in one.scores.numbers if n.key == (scope, component, metric)), math.nan)
+    return (None if math.isnan(found) else scale * found), None
+
+
+def _speed(one: TrainingScores) -> tuple[float | None, float | None]:
+    """Frames per second over folds, end to end: another measure than the paper's, which does not say what it timed."""
+    known = [record.frames_per_second for record in one.records if not math.isnan(record.frames_per_second)]
+    if not known:
+        return None, None
+    mean = sum(known) / len(known)
+    spread = math.sqrt(sum((value - mean) ** 2 for value in known) / (len(known) - 1)) if len(known) > 1 else None
+    return mean, spread
+
+
+def _left_out(results: Sequence[TrainingScores]) -> PaperTable:
+    """Table 15, a row per method and source instead of nine columns."""
+    paper, metrics = published(15), ("mAP50", "mAP50:95", "F1")
+    methods = tuple(dict.fromkeys(column.rpartition(" ")[0] for column in paper.columns))
+    theirs = [
+        PaperRow(f"{method}: without {row.name}" if row.name != "Average" else f"{method}: average", SOURCE,
+                 tuple(row.values[paper.columns.index(f"{method} {metric}")] for metric in metrics), (None,) * 3)
+        for method in methods for row in paper.rows
+    ]  # fmt: skip
+    ours = []
+    for one in results:
+        rows = [row for row in _groups(one).iter_rows(named=True) if row["component"] == one.scores.main]
+        for row in rows:
+            if row["group"] == "std":
+                continue
+            title = "average" if row["group"] == "mean" and row["videos"] is None else f"without {row['group']}"
+            cells = tuple(_percent(row, metric) for metric in metrics)
+            ours.append(PaperRow(f"{one.name}: {title}", _data(one), cells, (None,) * 3))
+    return PaperTable(15, paper.title, tuple(f"IVT {metric}" for metric in metrics), tuple(theirs), tuple(ours))
+
+
+def fold_table(one: TrainingScores) -> pl.DataFrame:
+    """One row per fold: videos, main numbers, boxes and speed; then mean and std."""
+    speeds = {record.name: record for record in one.records}
+    rows: list[dict[str, Any]] = []
+    for row in _groups(one).iter_rows(named=True):
+        if row["component"] != one.scores.main:
+            continue
+        record = speeds.get(row["group"]) if row["videos"] is not None else None
+        mean, spread = _speed(one)
+        overall = {"mean": mean, "std": spread}.get(row["group"]) if row["videos"] is None else None
+        rows.append({
+            "fold": row["group"], "test videos": row["videos"],
+            **{metric: row[metric] for metric in ("mAP50", "mAP50:95", "P", "R", "F1")},
+            "boxes": record.boxes if record else None, "frames": record.frames if record else None,
+            "frames per second": record.frames_per_second if record else overall,
+            "device": record.device if record else None,
+        })  # fmt: skip
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    return frame.with_columns(pl.selectors.float().fill_nan(None))

@@ -1,0 +1,220 @@
+"""An ONNX file gives the boxes of its network; one from a stranger is refused before it runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+import torch
+from onnx import TensorProto, helper, numpy_helper
+from tests.conftest import Once
+from tests.unit.detector.inference.detectors import TINY, scene
+
+from surgeval.detector import Classes
+from surgeval.detector.geometry import iou_matrix
+from surgeval.detector.inference import Looker, export_onnx, open_detector
+from surgeval.detector.inference._onnx_check import read_onnx
+from surgeval.detector.nms import Selecting
+from surgeval.errors import BadInput, DataError
+
+SIDE, POINTS = 64, 4
+
+
+@pytest.fixture(scope="session")
+def exported(once: Once, trained: Path) -> Path:
+    def make(folder: Path) -> None:
+        folder.mkdir()
+        export_onnx(trained, folder / "tiny.onnx")
+
+    return once("exported", make) / "tiny.onnx"
+
+
+def test_the_same_boxes_and_scores_to_a_thousandth(exported: Path, trained: Path) -> None:
+    network, file = open_detector(trained), open_detector(exported)
+    assert (file.classes, file.image_size, file.fill) == (network.classes, network.image_size, network.fill)
+    chosen = Selecting(confidence=0.01)
+    frames = [scene(n)[0] for n in range(200, 205)]  # five: any batch size fits
+    pairs = zip(Looker(network, chosen).look(frames), Looker(file, chosen).look(frames), strict=True)
+    compared = 0
+    for one, other in pairs:
+        assert len(one) == len(other)
+        overlaps = iou_matrix(one.boxes, other.boxes) * (one.classes[:, None] == other.classes[None])
+        partner = overlaps.argmax(1)
+        assert sorted(partner.tolist()) == list(range(len(one)))  # one to one
+        assert (one.boxes - other.boxes[partner]).abs().max() <= 1e-3
+        assert (one.scores - other.scores[partner]).abs().max() <= 1e-3
+        for head, values in one.heads.items():
+            assert (values - other.heads[head][partner]).abs().max() <= 1e-3
+        compared += len(one)
+    assert compared > 20
+
+
+def test_a_file_names_no_folder_of_the_machine_that_made_it(exported: Path) -> None:
+    data = exported.read_bytes()
+    assert str(Path(torch.__file__).parent).encode() not in data
+    assert b"site-packages" not in data
+
+
+def test_heads_can_be_left_out_and_half_precision_is_the_files_own(exported: Path) -> None:
+    assert list(open_detector(exported, aux=False).raw(torch.zeros(1, 3, 64, 64, dtype=torch.uint8)).probabilities) == [
+        "ivt"
+    ]
+    with pytest.raises(BadInput, match="found float16, expected float32: an ONNX file says itself how it computes"):
+        open_detector(exported, half=True)
+
+
+def test_an_onnx_file_is_not_exported_again(exported: Path, trained: Path, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="found an ONNX file, expected a TDnet"):
+        export_onnx(exported, tmp_path / "again.onnx")
+    with pytest.raises(BadInput, match=r"found suffix '\.txt', expected \.onnx"):
+        export_onnx(trained, tmp_path / "again.txt")
+
+
+def small() -> onnx.ModelProto:
+    """A valid file: constant boxes and scores for four points."""
+    classes = Classes.of(TINY)
+    shapes = {"boxes": 4, **classes.counts}
+    nodes, stored = [], []
+    nodes.append(helper.make_node("Cast", ["images"], ["numbers"], to=TensorProto.FLOAT))
+    nodes.append(helper.make_node("ReduceMax", ["numbers", "axes"], ["one"], keepdims=1))  # (batch, 1, 1, 1)
+    nodes.append(helper.make_node("Squeeze", ["one", "last"], ["flat"]))  # (batch, 1, 1)
+    stored.append(numpy_helper.from_array(np.array([1, 2, 3]), "axes"))
+    stored.append(numpy_helper.from_array(np.array([3]), "last"))
+    for name, width in shapes.items():
+        stored.append(numpy_helper.from_array(np.full((1, POINTS, width), 0.001, np.float32), f"{name} base"))
+        nodes.append(helper.make_node("Mul", ["flat", f"{name} base"], [name]))
+    picture = helper.make_tensor_value_info("images", TensorProto.UINT8, ["batch", 3, SIDE, SIDE])
+    outputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, ["batch", POINTS, w]) for n, w in shapes.items()]
+    graph = helper.make_graph(nodes, "small", [picture], outputs, stored)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
+    describe(model)
+    return model
+
+
+def describe(model: onnx.ModelProto, **changed: Any) -> None:
+    about = {"kind": "detector", "version": 1, "classes": Classes.of(TINY).to_json(), "image_size": SIDE, "fill": 114,
+             "heads": ["ivt", "i", "v", "t"]}  # fmt: skip
+    del model.metadata_props[:]
+    helper.set_model_props(model, {"surgeval": json.dumps(about | changed)})
+
+
+def test_a_small_file_of_known_operators_is_taken(tmp_path: Path) -> None:
+    onnx.save(small(), tmp_path / "small.onnx")
+    raw = open_detector(tmp_path / "small.onnx").raw(torch.full((3, 3, SIDE, SIDE), 200, dtype=torch.uint8))
+    assert raw.boxes.shape == (3, POINTS, 4)
+    assert raw.boxes[0, 0, 0].item() == pytest.approx(0.2)
+
+
+def external(model: onnx.ModelProto) -> None:
+    tensor = model.graph.initializer[2]
+    tensor.ClearField("raw_data")
+    tensor.data_location = TensorProto.EXTERNAL
+    entry = tensor.external_data.add()
+    entry.key, entry.value = "location", "../../etc/passwd"
+
+
+def foreign(model: onnx.ModelProto) -> None:
+    model.graph.node[0].domain = "com.evil"
+    model.opset_import.append(helper.make_opsetid("com.evil", 1))
+
+
+def looping(model: onnx.ModelProto) -> None:
+    model.graph.node[0].op_type = "Loop"
+
+
+def branching(model: onnx.ModelProto) -> None:
+    inner = helper.make_graph([], "inner", [], [])
+    model.graph.node[0].attribute.append(helper.make_attribute("then", inner))
+
+
+def functions(model: onnx.ModelProto) -> None:
+    model.functions.append(helper.make_function("mine", "F", ["a"], ["b"], [], [helper.make_opsetid("", 20)]))
+
+
+def expanding(model: onnx.ModelProto) -> None:
+    """Four petabytes from forty bytes."""
+    model.graph.initializer.append(numpy_helper.from_array(np.array([1 << 25, 1 << 25, 1]), "huge"))
+    model.graph.node.insert(3, helper.make_node("Expand", ["flat", "huge"], ["bomb"]))
+
+
+def data_dependent(model: onnx.ModelProto) -> None:
+    model.graph.node.insert(1, helper.make_node("Cast", ["numbers"], ["sizes"], to=TensorProto.INT64))
+    model.graph.initializer.append(numpy_helper.from_array(np.array([-1]), "minus"))
+    model.graph.node.insert(2, helper.make_node("Reshape", ["sizes", "minus"], ["list"]))
+    model.graph.node.insert(3, helper.make_node("ConstantOfShape", ["list"], ["bomb"]))
+
+
+def other_input(model: onnx.ModelProto) -> None:
+    model.graph.input[0].type.tensor_type.elem_type = TensorProto.FLOAT
+
+
+def other_size(model: onnx.ModelProto) -> None:
+    model.graph.input[0].type.tensor_type.shape.dim[2].dim_value = 96
+
+
+def second_input(model: onnx.ModelProto) -> None:
+    model.graph.input.append(helper.make_tensor_value_info("more", TensorProto.FLOAT, [1]))
+
+
+def renamed(model: onnx.ModelProto) -> None:
+    model.graph.output[0].name = "numbers"
+
+
+def narrow(model: onnx.ModelProto) -> None:
+    model.graph.initializer[3].CopyFrom(numpy_helper.from_array(np.zeros((1, POINTS, 2), np.float32), "ivt base"))
+
+
+def cyclic(model: onnx.ModelProto) -> None:
+    model.graph.node[0].input[0] = "one"
+
+
+@pytest.mark.parametrize(
+    ("harm", "found"),
+    [
+        (external, "numbers in another file"),
+        (foreign, "operator: found com.evil.Cast"),
+        (looping, "operator: found Loop"),
+        (branching, "a graph inside"),
+        (functions, "functions or training steps of its own"),
+        (expanding, r"bomb: found shape \[33554432"),
+        (data_dependent, "a size that depends on the picture"),
+        (other_input, "images: found type 1"),
+        (other_size, r"images: found type 2, shape \[None, 3, 96, 64\]"),
+        (second_input, "inputs: found images, more"),
+        (renamed, "outputs: found numbers"),
+        (narrow, r"ivt: found shape \[1, 4, 2\]"),
+        (cyclic, "a broken graph"),
+        (lambda model: describe(model, image_size=10**9), "image_size: found 1000000000"),
+        (lambda model: describe(model, fill=300), "fill: found 300"),
+        (lambda model: describe(model, heads=["i"]), r"heads: found \['i'\]"),
+        (lambda model: describe(model, heads=["ivt", "ivt"]), "heads: found a head twice"),
+        (lambda model: describe(model, kind="cat"), "metadata: found another kind or version"),
+        (lambda model: describe(model, classes=[]), "classes: found a list"),
+        (lambda model: helper.set_model_props(model, {"other": "1"}), "found 0 entries 'surgeval'"),
+        (lambda model: helper.set_model_props(model, {"surgeval": "{"}), "metadata: found broken JSON"),
+    ],
+)
+def test_a_harmful_or_foreign_file_is_refused(
+    harm: Callable[[onnx.ModelProto], None], found: str, tmp_path: Path
+) -> None:
+    model = small()
+    if harm.__name__ == "<lambda>":
+        del model.metadata_props[:]
+    harm(model)
+    path = tmp_path / "bad.onnx"
+    path.write_bytes(model.SerializeToString())
+    with pytest.raises(DataError, match=found):
+        read_onnx(path)
+
+
+def test_bytes_that_are_no_onnx_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "bad.onnx"
+    for data in (b"", b"\xff" * 100, b"PK\x03\x04" + b"\x00" * 200, small().SerializeToString()[:-40]):
+        path.write_bytes(data)
+        with pytest.raises(DataError, match=r"bad\.onnx"):
+            read_onnx(path)

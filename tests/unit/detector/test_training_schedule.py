@@ -1,0 +1,134 @@
+"""The schedule of the code that the paper builds on, step by step."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from surgeval.detector.training import TrainSettings
+from surgeval.detector.training._ema import Ema
+from surgeval.detector.training._optimiser import DECAY, Optimiser
+from surgeval.detector.training._plan import planned_epochs
+from surgeval.detector.training._schedule import Moment, Schedule, plain_epochs
+from surgeval.errors import BadInput
+
+
+@pytest.mark.parametrize(("steps", "warm"), [(10, 100), (33, 100), (34, 102), (500, 1500)])
+def test_the_rate_rises_over_three_epochs_and_at_least_a_hundred_steps(steps: int, warm: int) -> None:
+    plan = Schedule(rate=0.01, epochs=100, steps=steps, batch=16)
+    assert plan.warm_steps == warm
+    before, after = plan.at(warm // steps, warm - 1), plan.at(warm // steps, warm)
+    assert before.rate < after.rate == after.bias_rate
+    assert after.momentum == 0.937
+
+
+def test_halfway_up_everything_is_halfway() -> None:
+    plan = Schedule(rate=0.01, epochs=10**9, steps=100, batch=16)  # so many epochs: the fall is not yet felt
+    moment = plan.at(1, 150)
+    assert moment.rate == pytest.approx(0.005)
+    assert moment.bias_rate == pytest.approx((0.1 + 0.01) / 2)
+    assert moment.momentum == pytest.approx((0.8 + 0.937) / 2)
+    assert moment.accumulate == round((1 + 4) / 2)
+
+
+def test_the_rate_falls_to_one_per_cent() -> None:
+    line = Schedule(rate=0.01, epochs=100, steps=50, batch=16)
+    curve = Schedule(rate=0.01, epochs=100, steps=50, batch=16, cosine=True)
+    for plan in (line, curve):
+        assert plan.at(50, 2500).rate == pytest.approx(0.01 * (0.01 + 0.99 / 2))
+        assert plan.at(100, 5000).rate == pytest.approx(0.0001)
+    assert line.at(25, 1250).rate == pytest.approx(0.01 * (1 - 0.25 * 0.99))
+    assert curve.at(25, 1250).rate == pytest.approx(0.01 * (0.01 + 0.99 * (1 + math.cos(math.pi / 4)) / 2))
+
+
+@pytest.mark.parametrize(
+    ("batch", "accumulate", "scale"), [(16, 4, 1.0), (64, 1, 1.0), (4, 16, 1.0), (128, 1, 2.0), (24, 3, 72 / 64)]
+)
+def test_updates_are_of_64_images_and_decay_is_scaled_by_what_they_are(
+    batch: int, accumulate: int, scale: float
+) -> None:
+    plan = Schedule(rate=0.01, epochs=10, steps=50, batch=batch)
+    assert plan.accumulate == accumulate
+    assert plan.decay_scale == pytest.approx(scale)
+
+
+def test_only_weights_of_convolutions_decay() -> None:
+    network = nn.Sequential(nn.Conv2d(1, 1, 1), nn.BatchNorm2d(1))
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.fill_(1.0)
+            parameter.grad = torch.zeros_like(parameter)
+    optimiser = Optimiser(network, decay=DECAY)
+    optimiser.set(Moment(rate=0.5, bias_rate=0.5, momentum=0.9, accumulate=1))
+    optimiser.update()
+    values = [float(parameter.detach()) for parameter in network.parameters()]  # weight, bias, scale, offset
+    # Nesterov: the first step moves by rate · gradient · (1 + momentum).
+    assert values == [pytest.approx(1 - 0.5 * DECAY * 1.9), 1.0, 1.0, 1.0]
+
+
+def test_gradients_are_cut_at_a_norm_of_ten() -> None:
+    layer = nn.Linear(1, 1, bias=False)
+    with torch.no_grad():
+        layer.weight.fill_(0.0)
+    layer.weight.grad = torch.full_like(layer.weight, 1000.0)
+    optimiser = Optimiser(layer, decay=0.0)
+    optimiser.set(Moment(rate=1.0, bias_rate=1.0, momentum=0.0, accumulate=1))
+    # Nesterov wants a momentum; with one of 0 a step is the plain gradient.
+    assert float(optimiser.update()) == pytest.approx(1000.0)
+    assert float(layer.weight.detach()) == pytest.approx(-10.0, rel=1e-4)
+
+
+def test_the_average_follows_by_the_written_formula() -> None:
+    layer = nn.Linear(1, 1, bias=False)
+    average = Ema(layer)
+    with torch.no_grad():
+        layer.weight.fill_(2.0)
+        average.network.weight.fill_(1.0)
+    average.update(layer, 2000)
+    decay = 0.9999 * (1 - math.exp(-1))
+    assert float(average.network.weight) == pytest.approx(decay * 1.0 + (1 - decay) * 2.0)
+    assert not average.network.training
+
+
+def test_with_a_limit_of_time_the_number_of_epochs_follows_the_rate() -> None:
+    planned, done, seconds, clock = 100_000, 0, [], 0.0
+    while done < planned:
+        spent = 30.0 if done == 0 else 10.0 + done % 2  # the first epoch is slow
+        done, clock = done + 1, clock + spent
+        seconds.append(spent)
+        planned = planned_epochs(done, planned, seconds, 600.0 - clock, 100_000)
+    assert 590 - 11 <= clock <= 600
+    assert plain_epochs(planned) == 6
+
+
+def test_the_last_epochs_are_not_put_off_once_they_have_begun() -> None:
+    assert planned_epochs(91, 100, [1.0], left=1000.0, most=10**6) == 100
+    assert planned_epochs(91, 100, [1.0], left=3.5, most=10**6) == 94
+    assert planned_epochs(80, 100, [1.0], left=1000.0, most=10**6) == 1080
+    assert planned_epochs(80, 100, [1.0], left=-5.0, most=10**6) == 81  # one without mosaics, whatever the clock says
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"image_size": 100}, "image_size: found 100, expected a multiple of 32"),
+        ({"fusion": 1.5}, "fusion: found 1.5, expected a number from 0 to 1"),
+        ({"rate": float("nan")}, "rate: found nan, expected a number above 0"),
+        ({"minutes": 0}, "minutes: found 0, expected a number above 0"),
+        ({"sampling": "rare"}, "sampling: found 'rare', expected one of all, repeat-factor, balanced"),
+        ({"epochs": True}, "epochs: found True, expected a whole number from 1"),
+    ],
+)
+def test_settings_that_make_no_training_are_refused(changed: dict[str, object], sentence: str) -> None:
+    with pytest.raises(BadInput) as refused:
+        TrainSettings(**changed)  # type: ignore[arg-type]
+    assert str(refused.value) == sentence
+
+
+def test_presets_are_rates_and_a_given_rate_wins() -> None:
+    assert TrainSettings().learning_rate == 1e-2
+    assert TrainSettings(preset="paper").learning_rate == 1e-4
+    assert TrainSettings(preset="paper", rate=0.5).learning_rate == 0.5

@@ -1,0 +1,86 @@
+"""Ablations: what a configuration adds is weighed against what another seed changes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from tests.unit.protocols.training.conftest import simulated
+
+from surgeval.datasets import MemoryDataset
+from surgeval.errors import BadInput, RunError
+from surgeval.protocols.training.ablation import run_ablation
+from surgeval.protocols.training.ablation_result import ABLATIONS, AblationScores, Configuration, load_ablation
+from surgeval.protocols.training.compare import compare_training
+from surgeval.protocols.training.methods import Method
+from surgeval.protocols.training.page import write_page_of
+
+EIGHT = {"one": [f"v{k}" for k in range(8)]}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("ablation")
+
+
+@pytest.fixture(scope="module")
+def made(home: Path, theatre: MemoryDataset) -> AblationScores:
+    """Without distillation much worse, without the heads alike."""
+
+    def method_of(row: Configuration, seed: int) -> Method:
+        return simulated("poor" if "w/o self" in row.name else "good", name=row.name, seed=seed)
+
+    return run_ablation(theatre, home, method_of, seeds=(0, 1), scheme=EIGHT, resamples=2)
+
+
+def test_means_and_spreads_are_those_over_seeds(made: AblationScores) -> None:
+    values = made.values("TDnet", "ivt", "mAP50")
+    row = made.tables["configurations"].filter(pl.col("configuration") == "TDnet").row(0, named=True)
+    assert row["IVT mAP50"] == pytest.approx(values.mean())
+    assert row["IVT mAP50 std"] == pytest.approx(np.std(values, ddof=1))
+
+
+def test_a_difference_is_paired_over_videos_and_averaged_over_seeds(made: AblationScores) -> None:
+    own = made.differences["TDnet w/o self-distill"]["ivt", "mAP50"]
+    expected = made.values("TDnet w/o self-distill", "ivt", "mAP50") - made.values("TDnet", "ivt", "mAP50")
+    assert own.estimate == pytest.approx(expected.mean())
+    assert own.interval.low < own.estimate < own.interval.high and own.interval.clusters == 8
+    same = made.differences["TDnet w/o MTL"]["ivt", "mAP50"]
+    assert same.estimate == 0 and same.interval.low == same.interval.high == 0
+
+
+def test_the_finding_names_what_is_told_apart(made: AblationScores) -> None:
+    assert "told apart from TDnet over videos: TDnet w/o self-distill." in made.finding
+
+
+def test_the_page_shows_ours_beside_table_9(made: AblationScores, home: Path) -> None:
+    page = write_page_of([load_ablation(home)], home).read_text()
+    for words in ("As Table 9", "TDnet w/o MTL", "2 seeds", "published (ProstaTD)", "34.4 ± 4.2"):
+        assert words in page
+    with pytest.raises(BadInput, match="found an ablation, expected trained folds"):
+        compare_training(home, home)
+
+
+def test_weights_that_differ_by_no_more_than_their_seeds_are_noise(made: AblationScores) -> None:
+    rows = ABLATIONS["fusion"].configurations
+    assert [row.changes["fusion"] for row in rows] == [0.0, 0.2, 0.5, 0.8, 1.0]
+    good, twin = made.runs["TDnet"]
+    runs = {row.name: (good, twin) if k % 2 else (twin, good) for k, row in enumerate(rows)}
+    fusion = replace(made, table="fusion", runs=runs)
+    assert fusion.reference == "teacher 0.8 : labels 0.2"
+    assert fusion.finding.endswith("within noise, as far as 2 seeds can tell.")
+    assert fusion.paper().number == 11
+    alone = replace(fusion, seeds=(0,), runs={name: pair[:1] for name, pair in runs.items()})
+    assert alone.finding.endswith("with one seed nobody can tell that from chance.")
+
+
+def test_another_table_in_the_folder_and_seeds_that_repeat_are_refused(
+    made: AblationScores, home: Path, theatre: MemoryDataset
+) -> None:
+    with pytest.raises(RunError, match="found the ablation components, expected fusion or a new folder"):
+        run_ablation(theatre, home, lambda row, _seed: simulated(name=row.name), table="fusion", scheme=EIGHT)
+    with pytest.raises(BadInput, match=r"seeds: found \[1, 1\]"):
+        run_ablation(theatre, home, lambda row, _seed: simulated(name=row.name), seeds=(1, 1), scheme=EIGHT)

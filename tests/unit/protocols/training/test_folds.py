@@ -1,0 +1,127 @@
+"""A detector over folds: trained once per fold, tested on what it never saw, scored as the triplets protocol scores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from tests.unit.protocols.training.conftest import FOLDS, simulated
+
+from surgeval.datasets import MemoryDataset
+from surgeval.errors import BadInput, RunError, SurgevalError
+from surgeval.phantom import simulate_detector
+from surgeval.protocols.training.compare import compare_training
+from surgeval.protocols.training.folds import train_folds
+from surgeval.protocols.training.page import write_page_of
+from surgeval.protocols.training.result import TrainingScores, load_training
+from surgeval.protocols.training.tables import paper_tables
+from surgeval.protocols.triplets import score_triplets
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("folds")
+
+
+@pytest.fixture(scope="module")
+def good_run(home: Path, theatre: MemoryDataset) -> TrainingScores:
+    made = train_folds(theatre, home / "good", simulated("good"), scheme=FOLDS, resamples=5, pages=False)
+    assert made is not None
+    return made
+
+
+def test_folds_are_scored_as_one_file_of_predictions_is(good_run: TrainingScores, theatre: MemoryDataset) -> None:
+    whole = score_triplets(theatre, simulate_detector(theatre, "good"), folds=FOLDS, resamples=5)
+    assert good_run.scores.number("ivt") == whole.number("ivt")
+    rows = good_run.tables["folds"]
+    values = rows.filter(pl.col("test videos").is_not_null())["mAP50"].to_numpy()
+    assert rows.filter(pl.col("fold") == "mean")["mAP50"].item() == pytest.approx(values.mean())
+    assert rows.filter(pl.col("fold") == "std")["mAP50"].item() == pytest.approx(np.std(values, ddof=1))
+    assert rows["frames per second"].to_list()[:3] == [48.0] * 3
+
+
+def test_a_finished_fold_is_not_trained_again(good_run: TrainingScores, home: Path, theatre: MemoryDataset) -> None:
+    trained: list[str] = []
+    method = simulated("good", trained=trained)
+    again = train_folds(theatre, home / "good", method, scheme=FOLDS, resamples=5, pages=False)
+    assert trained == [] and again is not None
+    assert again.scores.numbers == good_run.scores.numbers
+    (home / "good" / "folds" / "b" / "fold.json").unlink()  # as if its process had been killed
+    train_folds(theatre, home / "good", method, scheme=FOLDS, only=["b"])
+    assert trained == ["b"]
+
+
+def test_jobs_train_folds_apart_and_one_call_scores(tmp_path: Path, theatre: MemoryDataset) -> None:
+    trained: list[str] = []
+    for name in ("c", "a", "b"):
+        method = simulated("good", trained=trained)
+        assert train_folds(theatre, tmp_path / "jobs", method, scheme=FOLDS, only=[name]) is None
+        assert not (tmp_path / "jobs" / "run.json").exists()
+    assert trained == ["c", "a", "b"]
+
+
+def test_another_detector_scheme_or_dataset_is_refused(good_run: TrainingScores, home: Path, theatre: MemoryDataset,
+                                                       tiny: MemoryDataset) -> None:  # fmt: skip
+    with pytest.raises(RunError, match="found folds of another method"):
+        train_folds(theatre, home / "good", simulated("fair"), scheme=FOLDS)
+    with pytest.raises(RunError, match="found folds of another scheme"):
+        train_folds(theatre, home / "good", simulated("good"), scheme="sources")
+    with pytest.raises(RunError, match="another data"):
+        train_folds(tiny, home / "good", simulated("good"), scheme="videos")
+    with pytest.raises(BadInput, match="fold 'z': expected one of a, b, c"):
+        train_folds(theatre, home / "good", simulated("good"), scheme=FOLDS, only=["z"])
+
+
+def test_the_tables_are_the_papers_with_ours_marked(good_run: TrainingScores) -> None:
+    tables = {table.number: table for table in paper_tables([good_run])}
+    assert set(tables) == {4, 5, 8, 12, 14}
+    ours = tables[4].frame().row(0, named=True)
+    assert ours["data"] == "ours (toy, 9 videos)" and ours["method"] == "simulated"
+    assert ours["IVT mAP50"] == pytest.approx(100 * good_run.scores.number("ivt").estimate)
+    published = tables[4].frame().filter(pl.col("data") == "published (ProstaTD)")
+    assert published.height == 14
+    assert tables[4].readable().filter(pl.col("method") == "TDnet")["IVT mAP50"].item() == "36.1 ± 3.4"
+    parts = tables[14].frame().row(0, named=True)
+    assert sum(parts[name] for name in ("box", "I", "V", "T")) == pytest.approx(parts["IVT"], abs=0.002)
+
+
+def test_a_run_is_loaded_compared_and_shown(good_run: TrainingScores, home: Path, theatre: MemoryDataset) -> None:
+    worse = train_folds(theatre, home / "fair", simulated("fair", name="worse"), scheme=FOLDS, resamples=5, pages=False)
+    loaded = load_training(home / "good")
+    assert isinstance(loaded, TrainingScores) and worse is not None
+    assert loaded.headlines()[0].interval == good_run.headlines()[0].interval
+    assert loaded.verdict() is not None
+    compared = compare_training(loaded, worse)
+    assert compared.protocol == "training" and compared.numbers[0].difference.estimate > 0
+    page = write_page_of([loaded, worse], home / "both").read_text()
+    for words in (
+        "As Table 4",
+        "published (ProstaTD)",
+        "ours (toy, 9 videos)",
+        "simulated − worse",
+        "Each fold of worse",
+    ):
+        assert words in page
+    assert (home / "both" / "tables" / "table_14.csv").exists()
+
+
+def test_leaving_out_sources_gives_table_15(tmp_path: Path, theatre: MemoryDataset) -> None:
+    made = train_folds(theatre, tmp_path / "out", simulated("good"), scheme="sources", resamples=5, pages=False)
+    assert made is not None
+    (table,) = paper_tables([made])
+    assert table.number == 15
+    assert [row.name for row in table.ours] == [
+        f"simulated: {x}" for x in ("without A", "without B", "without C", "average")
+    ]
+    assert table.theirs[0].values == (19.3, 16.4, 16.8)
+
+
+def test_damaged_records_are_refused_by_name(tmp_path: Path, theatre: MemoryDataset) -> None:
+    method = simulated("good")
+    train_folds(theatre, tmp_path / "x", method, scheme=FOLDS, only=["a"])
+    record = tmp_path / "x" / "folds" / "a" / "fold.json"
+    record.write_text('{"plan": 3}')
+    with pytest.raises(SurgevalError, match=r"fold\.json: plan: found 3, expected"):
+        train_folds(theatre, tmp_path / "x", method, scheme=FOLDS, only=["a"])
