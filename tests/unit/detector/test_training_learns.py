@@ -12,6 +12,7 @@ from tests.conftest import Once
 from tests.unit.detector.coloured import coloured
 
 from surgeval.detector import Loaded, load_detector
+from surgeval.detector._state import load_state
 from surgeval.detector.data import batches
 from surgeval.detector.evaluation import evaluate
 from surgeval.detector.training import Trained, TrainSettings, load_training, read_curves, train_tdnet
@@ -124,6 +125,23 @@ def test_without_auxiliary_heads_or_a_student_there_are_none(tmp_path: Path) -> 
     assert load_detector(made.detector).model.heads == ("ivt",)
     assert "loss i" not in read_curves(tmp_path)[0]
     assert load_training(tmp_path).result == made.result
+
+
+def test_without_validation_the_last_epoch_of_either_stage_is_kept(tmp_path: Path) -> None:
+    data = coloured(["a"], 4, 64)
+    short = TrainSettings(size="p", epochs=2, batch=4, image_size=64, student_epochs=3, student_patience=2)
+    made = train_tdnet(data, None, data.classes, tmp_path, short)
+    assert [made.result[stage]["epoch"] for stage in ("teacher", "student")] == [2, 3]
+    kept, (last, _) = load_detector(made.detector).model.state_dict(), load_state(tmp_path / "student/last.safetensors")
+    assert all(torch.equal(value, last[f"average.{name}"]) for name, value in kept.items())
+
+
+def test_while_nothing_is_found_the_later_epoch_is_the_better_one(tmp_path: Path) -> None:
+    data, validation = coloured(["a"], 4, 64), coloured(["b"], 4, 64)
+    slow = TrainSettings(size="p", epochs=3, batch=4, image_size=64, student_epochs=0, rate=1e-9, patience=1)
+    made = train_tdnet(data, validation, data.classes, tmp_path, slow)
+    assert made.result["teacher"]["mAP50"] == 0
+    assert made.result["teacher"]["epoch"] == 3
 
 
 def test_minutes_end_a_training_in_an_orderly_way(tmp_path: Path) -> None:

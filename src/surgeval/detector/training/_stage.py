@@ -216,7 +216,8 @@ class _Run:
         else:
             measured = stage.measure(self.average.network)
             row.update(measured.row)
-            if measured.fitness <= counters.best:
+            # 0 says nothing yet (nor is anything measured without validation frames): then the later one has learnt more.
+            if measured.fitness <= counters.best and counters.best > 0:
                 return
             counters.best, counters.best_epoch = measured.fitness, number
         told = {name: value for name, value in row.items() if not isinstance(value, float) or math.isfinite(value)}
