@@ -29,7 +29,7 @@ def planned_epochs(done: int, planned: int, seconds: Sequence[float], left: floa
     """
     each = max(fmean(seconds), 1e-3)
     fitting = min(most, done + int(left / each))
-    closing = done >= planned - plain_epochs(planned)
+    closing = done >= planned or done > planned - plain_epochs(planned)  # one of the last epochs has been done
     return max(done, min(planned, fitting)) if closing else max(done + 1, fitting)
 
 
