@@ -12,6 +12,7 @@ from tests.conftest import Once
 
 from surgeval.phantom import write_phantom
 from surgeval.protocols.intent import IntentScores, compare_intent, load_intent, run_intent
+from surgeval.protocols.intent._conditions import Intervention
 
 pytestmark = pytest.mark.timeout(3600)  # the full count renders and asks about a hundred operations
 LOOKS, PLEASES, REJECTS, READS = "phantom-llava", "phantom-sycophant", "always-reject", "prior"
@@ -27,7 +28,7 @@ def asked(once: Once, long: bool) -> dict[str, IntentScores]:
         videos, seconds = (300, 60) if long else (18, 20)
         write_phantom(out / "data", seed=5020, videos=videos, seconds=seconds, split="test", processes=1)
         for model in (LOOKS, PLEASES, REJECTS, READS):
-            more = ("gaze", "wrong-gaze") if long and model in (LOOKS, PLEASES) else ()
+            more: tuple[Intervention, ...] = ("gaze", "wrong-gaze") if long and model in (LOOKS, PLEASES) else ()
             run_intent(out / "data", model, out / model, interventions=more, pictures=0, progress=False)
         torch.set_num_threads(threads)
 
