@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -158,3 +160,88 @@ def test_a_place_that_was_tampered_with_is_refused(tmp_path: Path) -> None:
     save_state(tmp_path / "last.safetensors", tensors, {**place, "epoch": -1})
     with pytest.raises(DataError, match="epoch: found -1"):
         train_tdnet(data, None, data.classes, tmp_path, replace(SETTINGS, epochs=1))
+
+
+def unfinished(folder: Path, **changed: object) -> None:
+    """A finished training as one that was killed before it said so, with other counters."""
+    record = folder / "train.json"
+    record.write_text(record.read_text().replace('"finished"', '"running"'))
+    tensors, place = load_state(folder / "last.safetensors")
+    save_state(folder / "last.safetensors", tensors, {**place, **changed})
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    data, folder = coloured(["a"], 4, 64), tmp_path_factory.mktemp("finished")
+    train_tdnet(data, None, data.classes, folder, SETTINGS)
+    return folder
+
+
+def refused(folder: Path) -> str:
+    data = coloured(["a"], 4, 64)
+    with pytest.raises(DataError) as error:
+        train_tdnet(data, None, data.classes, folder, SETTINGS)
+    return str(error.value).removeprefix(f"{folder}/")
+
+
+@pytest.mark.parametrize(
+    ("counters", "sentence"),
+    [
+        ({"epochs": 0}, f"epochs: found 0, expected a number from 1 to {2**53}"),
+        ({"pieces": 10**9}, "pieces: found 1000000000, expected a number from 1 to 65536"),
+        ({"seconds": -5.0}, f"seconds: found -5.0, expected a number from 0 to {2**53}"),
+        ({"epoch": 10**30}, f"epoch: found {10**30}, expected a number from 0 to {2**53}"),
+        ({"updates": 2**54}, f"updates: found {2**54}, expected a number from 0 to {2**53}"),
+    ],
+)
+def test_counters_that_no_training_has_are_refused(
+    finished: Path, tmp_path: Path, counters: dict[str, object], sentence: str
+) -> None:
+    shutil.copytree(finished, tmp_path / "run")
+    unfinished(tmp_path / "run", **counters)
+    assert refused(tmp_path / "run") == f"last.safetensors: {sentence}"
+
+
+def test_momentum_that_is_no_number_is_refused(finished: Path, tmp_path: Path) -> None:
+    shutil.copytree(finished, tmp_path / "run")
+    unfinished(tmp_path / "run")
+    tensors, place = load_state(tmp_path / "run" / "last.safetensors")
+    name = "momentum.backbone.down2.conv.weight"
+    save_state(tmp_path / "run" / "last.safetensors", {**tensors, name: tensors[name] * float("inf")}, place)
+    assert refused(tmp_path / "run") == f"last.safetensors: {name}: found NaN or infinity, expected finite numbers"
+
+
+@pytest.mark.parametrize("tenth", range(10))
+def test_curves_that_are_cut_off_are_one_sentence(finished: Path, tmp_path: Path, tenth: int) -> None:
+    shutil.copytree(finished, tmp_path / "run")
+    unfinished(tmp_path / "run")
+    curves = tmp_path / "run" / "curves.jsonl"
+    curves.write_bytes(curves.read_bytes()[: curves.stat().st_size * tenth // 10])
+    assert refused(tmp_path / "run") == "curves.jsonl: found no line of epoch 2, expected one: it is the best"
+
+
+@pytest.mark.parametrize("line", ['{"epoch": 1}', '{"epoch": 1, "seconds": "x"}', '{"epoch": 1, "seconds": -1}'])
+def test_a_curve_without_its_seconds_is_refused(finished: Path, tmp_path: Path, line: str) -> None:
+    shutil.copytree(finished, tmp_path / "run")
+    unfinished(tmp_path / "run", epoch=1, done=False)
+    (tmp_path / "run" / "curves.jsonl").write_text(f"{line}\n")
+    assert refused(tmp_path / "run").startswith("curves.jsonl: epoch 1: seconds: found ")
+
+
+@pytest.mark.parametrize("result", [{"teacher": 5}, {"teacher": {"epoch": [1]}}, {"teacher": {"epoch": 1}}])
+def test_a_finished_training_with_an_odd_result_is_refused(
+    finished: Path, tmp_path: Path, result: dict[str, object]
+) -> None:
+    shutil.copytree(finished, tmp_path / "run")
+    record = tmp_path / "run" / "train.json"
+    record.write_text(json.dumps({**json.loads(record.read_text()), "result": result}))
+    assert refused(tmp_path / "run").startswith("train.json: result of teacher: epoch")
+
+
+def test_a_finished_training_whose_detector_was_taken_away_makes_it_again(finished: Path, tmp_path: Path) -> None:
+    data = coloured(["a"], 4, 64)
+    shutil.copytree(finished, tmp_path / "run")
+    (tmp_path / "run" / "detector.safetensors").unlink()
+    made = train_tdnet(data, None, data.classes, tmp_path / "run", SETTINGS)
+    assert made.detector.read_bytes() == (finished / "detector.safetensors").read_bytes()
+    assert load_training(tmp_path / "run").status == "finished"

@@ -9,9 +9,10 @@ import pytest
 import torch
 from torch import nn
 
+from surgeval.detector.assign import RULES
 from surgeval.detector.training import TrainSettings
 from surgeval.detector.training._ema import Ema
-from surgeval.detector.training._optimiser import DECAY, Optimiser
+from surgeval.detector.training._optimiser import CLIP, DECAY, Optimiser
 from surgeval.detector.training._plan import planned_epochs
 from surgeval.detector.training._schedule import Moment, Schedule, plain_epochs
 from surgeval.errors import BadInput
@@ -148,3 +149,14 @@ def test_presets_are_rates_and_a_given_rate_wins() -> None:
     assert TrainSettings().learning_rate == 1e-2
     assert TrainSettings(preset="paper").learning_rate == 1e-4
     assert TrainSettings(preset="paper", rate=0.5).learning_rate == 0.5
+
+
+def test_what_is_not_said_is_as_the_paper_has_it() -> None:
+    usual = TrainSettings()
+    assert (usual.batch, usual.image_size, usual.nominal, usual.patience, usual.seed) == (16, 640, 64, 100, 0)
+    assert (usual.student_rate, usual.fusion, usual.mosaic, usual.cosine) == (1e-4, 0.8, 1.0, False)
+    assert 20 <= usual.student_epochs <= 50
+    loss = usual.loss
+    assert (loss.box, loss.dfl, loss.cls, loss.aux) == (7.5, 1.5, 0.5, 0.1)
+    assert (loss.hard, loss.literal, loss.aux_background, loss.rule) == (False, False, False, RULES["paper"])
+    assert (DECAY, CLIP) == (5e-4, 10.0)

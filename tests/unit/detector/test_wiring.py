@@ -46,7 +46,7 @@ class InWords:
         return self.cbs(f"{name}.join", torch.cat(kept, 1))
 
     def attention(self, name: str, x: Tensor, areas: int) -> Tensor:
-        batch, channels, _, _ = x.shape
+        batch, channels = x.shape[:2]
         query, key, value = self.cbs(f"{name}.qkv", x, active=False).chunk(3, 1)
         bands = [
             part.reshape(batch, channels // 32, 32, areas, -1).transpose(2, 3) for part in (query, key, value)

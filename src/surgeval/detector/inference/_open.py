@@ -51,7 +51,7 @@ def open_detector(
     precision: Precision = half if isinstance(half, str) else "float16" if half else "float32"
     files = detector_files(spec)
     name = _name(spec, files[0])
-    if files[0].suffix == ".onnx":
+    if files[0].suffix.lower() == ".onnx":
         from surgeval.detector.inference._onnx import OnnxDetector
 
         if precision != "float32":

@@ -120,7 +120,7 @@ def train_rtdetr(
     data = about_data(train, validation, [place / CONFIG, place / WEIGHTS] if place is not None else [])
     record = TrainRecord("rtdetr", settings.to_json(), about_classes(classes), data, current_versions(), "running")
     training = _Training(train, validation, classes, settings, path)
-    result = conduct(path, record, settings.identity(), progress, lambda tell: training.run(place, tell))
+    result = conduct(path, record, settings.identity(), progress, lambda tell: training.run(place, tell), made=WEIGHTS)
     return TrainedRTDetr(path, result)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -11,10 +12,10 @@ import cv2
 
 from surgeval.detector._classes import Classes
 from surgeval.detector.data import PLAIN, Augment, TrainingSet, label_mosaic
-from surgeval.detector.training._curves import read_curves
-from surgeval.detector.training._folder import TrainFolder, TrainRecord
+from surgeval.detector.training._curves import CURVES, read_curves
+from surgeval.detector.training._folder import RECORD, TrainFolder, TrainRecord
 from surgeval.detector.training._resume import Counters
-from surgeval.errors import BadInput, SurgevalError
+from surgeval.errors import BadInput, DataError, SurgevalError
 from surgeval.files import make_folder, read_bounded, write_atomically
 
 __all__ = ["Tell", "about_classes", "about_data", "best_row", "check_sets", "conduct", "picture_labels"]
@@ -25,14 +26,18 @@ _DRAWN, _WIDEST = 16, 1600  # frames and pixels of a picture of labels
 
 
 def conduct(
-    path: Path, record: TrainRecord, identity: Mapping[str, Any], progress: Tell, work: Callable[[Tell], dict[str, Any]]
-) -> Mapping[str, Any]:
+    path: Path, record: TrainRecord, identity: Mapping[str, Any], progress: Tell,
+    work: Callable[[Tell], dict[str, Any]], *, made: str,
+) -> Mapping[str, Any]:  # fmt: skip
     """Do the work inside its folder, which is told how it ended; the result, also that of a training done before.
+
+    `made` is the file that a finished training has: where somebody took it away, the work is done again.
 
     `work` tells lines: sentences are kept in the folder, lines of epochs (with a middle dot) only shown.
     """
     with TrainFolder.open(path, record, identity) as folder:
-        if folder.record.status == "finished" and folder.record.result is not None:
+        if folder.record.status == "finished" and folder.record.result is not None and (path / made).is_file():
+            _check_result(path / RECORD, folder.record.result)
             progress(f"{path}: finished before")
             return folder.record.result
         try:
@@ -45,6 +50,16 @@ def conduct(
             raise
         folder.say("finished", result=result)
         return result
+
+
+def _check_result(file: Path, result: Mapping[str, Any]) -> None:
+    """A result that was written by `best_row`, stage by stage, and by nobody else."""
+    for stage, row in result.items():
+        for name in ("epoch", "epochs", "images_per_second", "total_seconds"):
+            value = row.get(name) if isinstance(row, Mapping) else None
+            if type(value) not in (int, float):
+                found = json.dumps(value)[:60]
+                raise DataError(file, record=f"result of {stage[:40]}", field=name, found=found, expected="a number")
 
 
 def _told(folder: TrainFolder, progress: Tell) -> Tell:
@@ -117,5 +132,7 @@ def _digest(files: Sequence[Path]) -> str:
 
 def best_row(folder: Path, ended: Counters) -> dict[str, Any]:
     """The best epoch's line of the curves, and how the stage ended."""
-    row = next(row for row in read_curves(folder) if row["epoch"] == ended.best_epoch)
+    row = next((row for row in read_curves(folder) if row["epoch"] == ended.best_epoch), None)
+    if row is None:
+        raise DataError(folder / CURVES, found=f"no line of epoch {ended.best_epoch}", expected="one: it is the best")
     return {**row, "epochs": ended.epoch, "total_seconds": round(ended.seconds, 3)}

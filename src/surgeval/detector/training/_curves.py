@@ -51,7 +51,7 @@ def read_curves(folder: Path | str) -> list[dict[str, Any]]:
             row = parse_json(line)
         except BrokenJson as error:
             raise DataError(path, record=f"line {number}", found=str(error), expected="a JSON object") from None
-        if not isinstance(row, dict) or not isinstance(row.get("epoch"), int):
+        if not isinstance(row, dict) or type(row.get("epoch")) is not int:
             raise DataError(path, record=f"line {number}", found=line[:60], expected="an object with an epoch")
         rows.append(row)
     return rows
@@ -62,6 +62,10 @@ def trim_curves(path: Path, epochs: int) -> list[dict[str, Any]]:
     if not path.exists():
         return []
     kept = [row for row in read_curves(path.parent) if row["epoch"] <= epochs]
+    for row in kept:
+        if type(row.get("seconds")) not in (int, float) or not 0 <= row["seconds"] < math.inf:
+            found = json.dumps(row.get("seconds"))[:60]
+            raise DataError(path, record=f"epoch {row['epoch']}", field="seconds", found=found, expected="a number")
     write_atomically(path, b"".join(map(_line, kept)))
     return kept
 

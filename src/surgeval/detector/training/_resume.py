@@ -23,6 +23,7 @@ LAST = "last.safetensors"
 _KIND = "training"
 _EXPECTED = "where a training is"
 _MOMENTUM = "momentum."
+_MOST_PIECES, _MOST = 1 << 16, 1 << 53  # beyond them no training gets
 
 
 @dataclass
@@ -60,6 +61,9 @@ def take_place(path: Path, network: nn.Module, average: nn.Module) -> tuple[Coun
     _fill(path, network, tensors, "network.")
     _fill(path, average, tensors, "average.")
     momentum = {name.removeprefix(_MOMENTUM): value for name, value in tensors.items() if name.startswith(_MOMENTUM)}
+    for name, value in momentum.items():
+        if value.is_floating_point() and not bool(value.isfinite().all()):
+            raise DataError(path, field=f"{_MOMENTUM}{name}", found="NaN or infinity", expected="finite numbers")
     return counters, momentum
 
 
@@ -86,6 +90,10 @@ def _counters(path: Path, found: Mapping[str, Any]) -> Counters:
         if not whole and not (type(value) is kind and kind is not int):
             raise DataError(path, field=name, found=repr(value)[:60], expected=f"a value of type {kind.__name__}")
         values[name] = kind(value)
-    if not values["pieces"]:
-        raise DataError(path, field="pieces", found=0, expected="at least 1")
+    for name, most in (("pieces", _MOST_PIECES), ("epochs", _MOST)):
+        if not 1 <= values[name] <= most:
+            raise DataError(path, field=name, found=values[name], expected=f"a number from 1 to {most}")
+    for name in ("epoch", "step", "updates", "best_epoch", "epoch_frames", "seconds", "scale"):
+        if not 0 <= values[name] <= _MOST:
+            raise DataError(path, field=name, found=values[name], expected=f"a number from 0 to {_MOST}")
     return Counters(**values)

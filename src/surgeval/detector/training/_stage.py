@@ -216,7 +216,7 @@ class _Run:
         else:
             measured = stage.measure(self.average.network)
             row.update(measured.row)
-            # 0 says nothing yet (nor is anything measured without validation frames): then the later has learnt more.
+            # 0 says nothing yet, as does a student without validation frames: then the later epoch has learnt more.
             if measured.fitness <= counters.best and counters.best > 0:
                 return
             counters.best, counters.best_epoch = measured.fitness, number

@@ -111,7 +111,7 @@ def train_tdnet(
     record = TrainRecord("tdnet", settings.to_json(), about_classes(classes), data, current_versions(), "running")
     result = conduct(
         path, record, settings.identity(), progress,
-        lambda tell: _Training(train, validation, classes, settings, path, tell).run(weights),
+        lambda tell: _Training(train, validation, classes, settings, path, tell).run(weights), made=DETECTOR,
     )  # fmt: skip
     return Trained(path, result)
 
