@@ -79,7 +79,7 @@ def register(root: typer.Typer) -> None:
 
 
 @app.command()
-@grouped({**_PANELS, LEARNING: "preset rate weights fusion sampling seed set"})
+@grouped({**_PANELS, LEARNING: "aux student preset rate weights fusion sampling seed set"})
 def tdnet(
     data: DataOption,
     out: OutOption,
@@ -134,7 +134,7 @@ def tdnet(
 
 
 @app.command()
-@grouped({**_PANELS, LEARNING: "rate weights sampling seed set"})
+@grouped({**_PANELS, LEARNING: "aux rate weights sampling seed set"})
 def rtdetr(
     data: DataOption,
     out: OutOption,
