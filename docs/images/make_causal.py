@@ -21,7 +21,7 @@ from surgeval.vocab import tools_question, triplets_question
 HERE = Path(__file__).parent
 PICTURES = {  # video, frame, question, tokens of the answer
     "causal-right.jpg": ("C6", "000700", tools_question, 64),
-    "causal-wrong.jpg": ("A2", "001100", tools_question, 64),
+    "causal-wrong.jpg": ("B3", "000200", tools_question, 64),
     "causal-triplet.jpg": ("C2", "000700", triplets_question, 3),
 }
 
