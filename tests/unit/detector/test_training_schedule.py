@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from surgeval.detector.assign import RULES
+from surgeval.detector.losses import LossSettings
 from surgeval.detector.training import TrainSettings
 from surgeval.detector.training._ema import Ema
 from surgeval.detector.training._optimiser import CLIP, DECAY, Optimiser
@@ -153,6 +154,7 @@ def test_what_is_not_said_is_as_the_paper_has_it() -> None:
     assert (usual.student_rate, usual.fusion, usual.mosaic, usual.cosine) == (1e-4, 0.8, 1.0, False)
     assert 20 <= usual.student_epochs <= 50
     loss = usual.loss
+    assert loss == LossSettings()
     assert (loss.box, loss.dfl, loss.cls, loss.aux) == (7.5, 1.5, 0.5, 0.1)
     assert (loss.hard, loss.literal, loss.aux_background, loss.rule) == (False, False, False, RULES["paper"])
     assert (DECAY, CLIP) == (5e-4, 10.0)
