@@ -434,10 +434,10 @@ def _markdown(frame: Any) -> str:
 # ── command line ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Parse and do."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    steps = parser.add_subparsers(dest="step", required=True)
+def parser() -> argparse.ArgumentParser:
+    """The three steps and their options."""
+    whole = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    steps = whole.add_subparsers(dest="step", required=True)
     one = steps.add_parser("prepare")
     one.add_argument("name", choices=("phantom", "m2cai16", "cholect50"))
     one.add_argument("--data", type=Path, required=True)
@@ -460,7 +460,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     three.add_argument("--name", choices=("phantom", "m2cai16", "cholect50"), default="phantom")
     three.add_argument("--data", type=Path, required=True)
     three.add_argument("--out", type=Path, required=True)
-    given = parser.parse_args(arguments)
+    return whole
+
+
+def main() -> None:
+    """Parse and do."""
+    given = parser().parse_args()
     if given.step == "prepare":
         prepare(given.name, given.data, given.out, given.size, given.quality)
     elif given.step == "train":

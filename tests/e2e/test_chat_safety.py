@@ -16,8 +16,8 @@ from urllib.parse import quote
 
 import pytest
 from tests.e2e.conftest import Quick
-from tests.e2e.loopback import Server, said
 from tests.e2e.test_run_focus import responses, server, write_pair
+from tests.loopback import Server, said
 from tests.unit.models.wire import Wire
 
 __all__ = ["server"]  # a fixture

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
-from tests.e2e.loopback import Reply, Server, said, serving
+from tests.loopback import Reply, Server, said, serving
 
 from surgeval.asking import read_eval_log
 from surgeval.engine import load_cases

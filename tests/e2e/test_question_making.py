@@ -156,7 +156,7 @@ def test_a_reviewer_at_the_terminal_corrects_skips_and_stops(
 ) -> None:
     item = {"id": "q0", "scenario": "s", "cluster": "c", "media": [], "dimension": "spatial", "skill": "absolute",
             "question": "Where do I look\u001b[2J?", "options": ["a", "b", "c"], "answer": 0, "trap": None}  # fmt: skip
-    rows = [{**item, "id": f"q{n}"} for n in range(4)]
+    rows = [{**item, "id": f"q{n}", "media": ["first frame.png"] if n == 0 else []} for n in range(4)]
     (tmp_path / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     keys = iter(["x", "w", "A", "w", "c", "the third is right", "s", "u", "", "", "c"])  # A is the item's own answer
     monkeypatch.setattr("builtins.input", lambda *_: next(keys))
@@ -164,6 +164,8 @@ def test_a_reviewer_at_the_terminal_corrects_skips_and_stops(
     assert code == 0
     assert "3 judged by Ada, 1 left" in said
     assert "\x1b[2J" not in said
+    assert (tmp_path / "first frame.png").as_uri() in "".join(said.split("\n"))  # a terminal opens it by a click
+    assert "pictures are links" in said
     lines = [json.loads(line) for line in (tmp_path / "reviews" / "Ada.jsonl").read_text().splitlines()]
     assert [(line["verdict"], line["answer"], line["comment"]) for line in lines] == [
         ("wrong", 2, "the third is right"),

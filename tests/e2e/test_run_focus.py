@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
-from tests.e2e.loopback import Reply, Server, refused, said, serving
+from tests.loopback import Reply, Server, refused, said, serving
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Quick, Surgeval

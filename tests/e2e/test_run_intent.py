@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 import pytest
 from PIL import Image
-from tests.e2e.loopback import Reply, Server, refused, said, serving, text_of
+from tests.loopback import Reply, Server, refused, said, serving, text_of
 
 from surgeval.datasets import SKILLS
 from surgeval.protocols.intent import IntentRun, load_intent, run_intent, score_intent

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,10 @@ def test_the_help_of_every_command_is_readable_at_80_columns(quick: Quick, monke
         code, out, _ = quick(*words, "--help")
         assert code == 0
         assert max(map(len, out.splitlines())) <= 80, words
+        told = [line.rstrip() for line in out.partition("╭")[0].splitlines()]
+        for line, following in pairwise(told):  # a paragraph flows: no line ends where the next word had room
+            word = following.split()[:1]
+            assert not (line.strip() and word) or len(line) + 1 + len(word[0]) > 78, (words, line)
         options = [name for one in getattr(command, "params", ()) for name in one.opts if name.startswith("--")]
         shown = set(re.findall(r"--[a-z][a-z0-9-]*", out))
         assert set(options) <= shown, words  # none cut short

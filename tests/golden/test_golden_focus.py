@@ -6,32 +6,27 @@ Files are told apart by content: `rows` with an `outcome` are format rows, `requ
 from __future__ import annotations
 
 import json
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from tests.conftest import golden_folder
+from tests.golden.reading import load
 
 from surgeval.protocols.focus import FocusScores, score_focus
 from surgeval.qa.formats import ORENA_FOCUS, judge_format
 from surgeval.qa.judging import Panel, TableJudge
 
 
-@cache
-def _load(file: Path) -> Any:
-    return json.loads(file.read_bytes())
-
-
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    chosen = metafunc.config.getoption("--golden")
-    folder = (Path(str(chosen)) if chosen else Path(__file__).parents[1] / "data" / "golden") / "vqa"
+    folder = golden_folder(metafunc.config) / "vqa"
     files = sorted(folder.glob("*.json"))
     if "format_row" in metafunc.fixturenames:
-        rows = [row for file in files for row in _load(file).get("rows", []) if "outcome" in row]
+        rows = [row for file in files for row in load(file).get("rows", []) if "outcome" in row]
         metafunc.parametrize("format_row", rows, ids=[f"{row['id']}-{row['format']}" for row in rows])
     if "run_file" in metafunc.fixturenames:
-        runs = [file for file in files if {"requests", "references", "expected"} <= _load(file).keys()]
+        runs = [file for file in files if {"requests", "references", "expected"} <= load(file).keys()]
         metafunc.parametrize("run_file", runs, ids=[file.stem for file in runs])
 
 
@@ -76,7 +71,7 @@ def _score(golden: dict[str, Any], folder: Path, compat: str | None) -> FocusSco
 
 
 def test_a_run_scores_as_the_original_does(run_file: Path, tmp_path: Path) -> None:
-    golden = _load(run_file)
+    golden = load(run_file)
     expected, scores = golden["expected"], _score(golden, tmp_path, ORENA_FOCUS)
     columns = expected["per_question_columns"]
     found = scores.results.select(
@@ -103,7 +98,7 @@ def test_a_run_scores_as_the_original_does(run_file: Path, tmp_path: Path) -> No
 
 
 def test_the_default_differs_only_where_a_status_or_reason_says_why(run_file: Path, tmp_path: Path) -> None:
-    golden = _load(run_file)
+    golden = load(run_file)
     original, ours = _score(golden, tmp_path, ORENA_FOCUS), _score(golden, tmp_path, None)
     both = original.results.join(ours.results, on="qID", suffix="_ours")
     assert both.height == original.results.height

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from functools import cache
 from pathlib import Path
@@ -11,15 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from tests.conftest import golden_folder
+from tests.golden.reading import load
 
 from surgeval.metrics import Region, Truth, ars, ars_columns, fixed_region, ground_region, top_region
 
 MODE = re.compile(r"(?P<kind>top|fixed)(?P<value>[0-9.]+)(_(?P<option>positive|ge|gt))?")
-
-
-@cache
-def _load(file: Path) -> Any:
-    return json.loads(file.read_bytes())
 
 
 @cache
@@ -29,27 +25,26 @@ def _arrays(file: Path) -> dict[str, npt.NDArray[Any]]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    chosen = metafunc.config.getoption("--golden")
-    folder = (Path(str(chosen)) if chosen else Path(__file__).parents[1] / "data" / "golden") / "xai"
+    folder = golden_folder(metafunc.config) / "xai"
     if "region_case" in metafunc.fixturenames:
         cases = [
             (file, number)
             for file in sorted(folder.glob("*.json"))
-            if file.with_suffix(".npz").exists() and isinstance(_load(file), list)
-            for number, case in enumerate(_load(file))
+            if file.with_suffix(".npz").exists() and isinstance(load(file), list)
+            for number, case in enumerate(load(file))
             if "modes" in case and "boxes_xyxy" in case
         ]
         metafunc.parametrize(
-            "region_case", cases, ids=[f"{file.stem}-{_load(file)[number]['case']}" for file, number in cases]
+            "region_case", cases, ids=[f"{file.stem}-{load(file)[number]['case']}" for file, number in cases]
         )
     if "ars_file" in metafunc.fixturenames:
-        files = [f for f in sorted(folder.glob("*.json")) if isinstance(_load(f), dict) and "V_over_T" in _load(f)]
+        files = [f for f in sorted(folder.glob("*.json")) if isinstance(load(f), dict) and "V_over_T" in load(f)]
         metafunc.parametrize("ars_file", files, ids=[f.stem for f in files])
 
 
 def _case(region_case: tuple[Path, int]) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], Truth]:
     file, number = region_case
-    case, arrays = _load(file)[number], _arrays(file.with_suffix(".npz"))
+    case, arrays = load(file)[number], _arrays(file.with_suffix(".npz"))
     mine = {key.removeprefix(f"{case['case']}/"): a for key, a in arrays.items() if key.startswith(f"{case['case']}/")}
     boxes, classes = [box for _, box in case["boxes_xyxy"]], [name for name, _ in case["boxes_xyxy"]]
     return case, mine, Truth.of(boxes, classes, case["H"], case["W"])
@@ -88,7 +83,7 @@ def test_all_ratios_equal_the_golden_ones(region_case: tuple[Path, int]) -> None
 
 
 def test_the_ars_row_equals_the_golden_one(ars_file: Path) -> None:
-    golden = _load(ars_file)
+    golden = load(ars_file)
     frames = golden["frames"]
     valid = [frame["gt"] == frame["pred"] for frame in frames]
     columns = ars_columns(valid, [frame["overlap_ratio"] for frame in frames])

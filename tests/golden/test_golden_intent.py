@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.conftest import golden_folder
+from tests.golden.reading import load
 
 from surgeval.datasets.gaze import GazeTrack, find_fixations, idt
 from surgeval.stats import cohen_kappa, count_ratings, fleiss_kappa, krippendorff_alpha
 
 
-@cache
-def _load(file: Path) -> Any:
-    raw = file.read_bytes()
-    return json.loads(gzip.decompress(raw) if file.suffix == ".gz" else raw)
-
-
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    chosen = metafunc.config.getoption("--golden")
-    folder = (Path(str(chosen)) if chosen else Path(__file__).parents[1] / "data" / "golden") / "intent"
+    folder = golden_folder(metafunc.config) / "intent"
     for fixture, key in (("trace", "positions"), ("table", "ratings")):
         if fixture in metafunc.fixturenames:
             cases = [
                 case
                 for file in sorted(folder.glob("*.json*"))
-                if isinstance(_load(file), list)
-                for case in _load(file)
+                if isinstance(load(file), list)
+                for case in load(file)
                 if key in case
             ]
             metafunc.parametrize(fixture, cases, ids=[case["case"] for case in cases])

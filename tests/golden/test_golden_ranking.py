@@ -12,15 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.conftest import golden_folder
+from tests.golden.reading import load
 
 from surgeval.stats import Outcomes, rank
 
 EXACT = ("copeland", "final_rank", "bucket_rank", "better", "pairwise_bucket_wins", "low_cluster_buckets")
-
-
-@cache
-def _load(path: Path) -> Any:
-    return json.loads(path.read_text("utf-8"))
 
 
 def _cases(golden: Any) -> list[dict[str, Any]]:
@@ -28,21 +25,20 @@ def _cases(golden: Any) -> list[dict[str, Any]]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    chosen = metafunc.config.getoption("--golden")
-    folder = Path(str(chosen)) if chosen else Path(__file__).parents[1] / "data" / "golden"
+    folder = golden_folder(metafunc.config)
     if "ranking_case" in metafunc.fixturenames:
-        found = [(p, k) for p in sorted((folder / "vqa").glob("ranking_*.json")) for k in range(len(_cases(_load(p))))]
-        names = [f"{p.stem}-{json.dumps(_cases(_load(p))[k]['options'])}" for p, k in found]
+        found = [(p, k) for p in sorted((folder / "vqa").glob("ranking_*.json")) for k in range(len(_cases(load(p))))]
+        names = [f"{p.stem}-{json.dumps(_cases(load(p))[k]['options'])}" for p, k in found]
         metafunc.parametrize("ranking_case", found, ids=names)
     if "two_level_file" in metafunc.fixturenames:
         files = sorted((folder / "vqa").glob("ranking_*.json"))
-        agreeing = [p for p in files if _load(p)["robustness"].get("two_level_bootstrap_agrees")]
+        agreeing = [p for p in files if load(p)["robustness"].get("two_level_bootstrap_agrees")]
         metafunc.parametrize("two_level_file", agreeing, ids=lambda p: p.stem)
 
 
 @cache
 def _outcomes(path: Path) -> Outcomes:
-    golden = _load(path)
+    golden = load(path)
     return Outcomes.of(
         {model: [int(sign) for sign in golden["correct"][model]] for model in golden["models"]},
         [golden["bucket_names"][k] for k in golden["questions_bucket_index"]],
@@ -52,7 +48,7 @@ def _outcomes(path: Path) -> Outcomes:
 
 def test_a_ranking_gives_what_the_file_says(ranking_case: tuple[Path, int]) -> None:
     path, number = ranking_case
-    expected = _cases(_load(path))[number]
+    expected = _cases(load(path))[number]
     found = rank(_outcomes(path), **expected["options"]).to_json()
     for key in EXACT:
         if key in expected:
@@ -64,7 +60,7 @@ def test_a_ranking_gives_what_the_file_says(ranking_case: tuple[Path, int]) -> N
 
 
 def test_a_two_level_bootstrap_agrees_where_the_file_says_so(two_level_file: Path) -> None:
-    golden = _load(two_level_file)
+    golden = load(two_level_file)
     found = rank(_outcomes(two_level_file), scheme="two_level", n_boot=2000, **golden["options"]).to_json()
     assert found["final_order"] == golden["expected"]["final_order"]
     assert found["copeland"] == golden["expected"]["copeland"]

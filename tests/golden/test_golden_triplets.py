@@ -6,8 +6,6 @@ functions *and* of the drop-in classes.
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -16,6 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from tests.conftest import golden_folder
+from tests.golden.reading import load
 
 from surgeval.compat import ivtd, ivtmetrics
 from surgeval.metrics import (
@@ -38,15 +38,8 @@ FIELD = {"AP": "AP", "Rec": "recall", "Pre": "precision", "F1": "F1", "AP_5095":
 SCOPES = ("global", "video")
 
 
-@cache
-def _load(file: Path) -> Any:
-    raw = file.read_bytes()
-    return json.loads(gzip.decompress(raw) if file.suffix == ".gz" else raw)
-
-
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    chosen = metafunc.config.getoption("--golden")
-    folder = (Path(str(chosen)) if chosen else Path(__file__).parents[1] / "data" / "golden") / "triplets"
+    folder = golden_folder(metafunc.config) / "triplets"
     files = sorted(p for p in folder.glob("*") if p.name.endswith((".json", ".json.gz")))
     for fixture, wanted in (
         ("detection_file", lambda d: d.get("kind") == "detection"),
@@ -54,7 +47,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         ("cost_file", lambda d: "class_agnostic" in d),
     ):
         if fixture in metafunc.fixturenames:
-            found = [p for p in files if wanted(_load(p))]
+            found = [p for p in files if wanted(load(p))]
             metafunc.parametrize(fixture, found, ids=[p.name.split(".")[0] for p in found])
 
 
@@ -73,7 +66,7 @@ def _same(found: Any, expected: Any, tolerance: float, what: object) -> None:
 @cache
 def _data(file: Path, trailing: int = 0) -> DetectionSet:
     """The file as tables; `trailing` empty videos follow, as the reference's last `video_end` leaves one."""
-    golden = _load(file)
+    golden = load(file)
     frames = [(v, frame) for v, video in enumerate(golden["videos"]) for frame in video["frames"]]
     boxes = []
     for kind in ("gt", "pd"):
@@ -87,7 +80,7 @@ def _data(file: Path, trailing: int = 0) -> DetectionSet:
 
 @cache
 def _evaluated(file: Path, convention: Convention, style: str = "coco", trailing: int = 0) -> DetectionResult:
-    golden = _load(file)
+    golden = load(file)
     sizes = {c: golden["params"][SIZE[c]] for c in golden["components"]}
     return evaluate(_data(file, trailing), sizes, convention=convention, iou=golden["params"]["threshold"], style=style)
 
@@ -105,7 +98,7 @@ def _check_scores(scores: Scores, expected: dict[str, Any], keys: Sequence[str],
 
 
 def test_legacy_equals_the_reference_with_a_stable_sort(detection_file: Path) -> None:
-    golden, result = _load(detection_file), _evaluated(detection_file, "ivtd-legacy")
+    golden, result = load(detection_file), _evaluated(detection_file, "ivtd-legacy")
     assert result.association is not None
     for scope in SCOPES:
         association = result.association.overall() if scope == "global" else result.association.video_wise()
@@ -116,7 +109,7 @@ def test_legacy_equals_the_reference_with_a_stable_sort(detection_file: Path) ->
 
 
 def test_legacy_association_counts_equal_the_raw_ones_of_each_video(detection_file: Path) -> None:
-    golden, result = _load(detection_file), _evaluated(detection_file, "ivtd-legacy")
+    golden, result = load(detection_file), _evaluated(detection_file, "ivtd-legacy")
     assert result.association is not None
     for number, counts in enumerate(result.association.counts):
         raw = golden["raw"][f"vid{number + 1}"]
@@ -125,7 +118,7 @@ def test_legacy_association_counts_equal_the_raw_ones_of_each_video(detection_fi
 
 
 def test_legacy_equals_the_reference_as_run_where_no_ties_matter(detection_file: Path) -> None:
-    golden = _load(detection_file)
+    golden = load(detection_file)
     if golden["expected_if_global_sort_stable"]["fields_differing_from_asrun"]:
         pytest.skip("ties: as-run values depend on the numpy version")
     result = _evaluated(detection_file, "ivtd-legacy")
@@ -143,7 +136,7 @@ def test_legacy_equals_the_reference_as_run_where_no_ties_matter(detection_file:
 
 
 def test_legacy_11point_equals_the_reference(detection_file: Path) -> None:
-    golden = _load(detection_file)
+    golden = load(detection_file)
     if golden["expected_if_global_sort_stable"]["fields_differing_from_asrun"]:
         pytest.skip("ties: as-run values depend on the numpy version")
     result = _evaluated(detection_file, "ivtd-legacy", "11point", trailing=1)
@@ -156,7 +149,7 @@ def test_legacy_11point_equals_the_reference(detection_file: Path) -> None:
 
 
 def test_ivtd_gives_precision_recall_and_f1_on_sorted_confidences(detection_file: Path) -> None:
-    golden, result = _load(detection_file), _evaluated(detection_file, "ivtd")
+    golden, result = load(detection_file), _evaluated(detection_file, "ivtd")
     for scope in SCOPES:
         for component, expected in golden["expected_prf_sorted_confidence"][scope].items():
             _check_scores(_scores(result, component, scope), expected, tuple(FIELD), (scope, component))
@@ -164,7 +157,7 @@ def test_ivtd_gives_precision_recall_and_f1_on_sorted_confidences(detection_file
 
 @pytest.mark.parametrize("mode", ["legacy", "fixed"])
 def test_the_drop_in_detection_class_gives_the_same(detection_file: Path, mode: str) -> None:
-    golden = _load(detection_file)
+    golden = load(detection_file)
     metric = ivtd.Detection(**golden["params"], mode=mode)
     for video in golden["videos"]:
         metric.update([frame["gt"] for frame in video["frames"]], [frame["pd"] for frame in video["frames"]])
@@ -183,7 +176,7 @@ def test_the_drop_in_detection_class_gives_the_same(detection_file: Path, mode: 
 
 
 def test_the_drop_in_detection_class_gives_the_11point_style_and_the_last_video(detection_file: Path) -> None:
-    golden = _load(detection_file)
+    golden = load(detection_file)
     if golden["expected_if_global_sort_stable"]["fields_differing_from_asrun"]:
         pytest.skip("ties: as-run values depend on the numpy version")
     metric = ivtd.Detection(**golden["params"], mode="legacy")
@@ -202,7 +195,7 @@ def test_the_drop_in_detection_class_gives_the_11point_style_and_the_last_video(
 
 @pytest.mark.parametrize("component", ["i", "v", "t", "iv", "it", "ivt"])
 def test_recognition_equals_ivtmetrics(recognition_file: Path, component: str) -> None:
-    golden = _load(recognition_file)
+    golden = load(recognition_file)
     targets, scores, video = _recognition(recognition_file)
     result = evaluate_recognition(targets, scores, video, space=load_labels("cholect50"), components=[component])[
         component
@@ -219,7 +212,7 @@ def test_recognition_equals_ivtmetrics(recognition_file: Path, component: str) -
 
 @pytest.mark.parametrize("mode", ["fixed", "legacy"])
 def test_the_drop_in_recognition_class_gives_the_same(recognition_file: Path, mode: str) -> None:
-    golden = _load(recognition_file)
+    golden = load(recognition_file)
     targets, scores, video = _recognition(recognition_file)
     metric = ivtmetrics.Recognition(num_class=golden["num_class"], mode=mode)
     for number in range(len(golden["videos"])):
@@ -245,7 +238,7 @@ def test_the_drop_in_recognition_class_gives_the_same(recognition_file: Path, mo
 
 
 def test_top_k_equals_ivtmetrics_where_no_scores_tie(recognition_file: Path) -> None:
-    golden = _load(recognition_file)
+    golden = load(recognition_file)
     targets, scores, _ = _recognition(recognition_file)
     metric = ivtmetrics.Recognition(num_class=golden["num_class"])
     metric.update(targets, scores)
@@ -264,7 +257,7 @@ def test_top_k_equals_ivtmetrics_where_no_scores_tie(recognition_file: Path) -> 
 
 @cache
 def _recognition(file: Path) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-    golden = _load(file)
+    golden = load(file)
     ids = [positive for video in golden["videos"] for positive in video["targets_positive_ids"]]
     targets = np.zeros((len(ids), golden["num_class"]), np.int64)
     for row, positive in enumerate(ids):
@@ -276,7 +269,7 @@ def _recognition(file: Path) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.floa
 
 @pytest.mark.parametrize(("block", "matching"), [("class_agnostic", "any-class"), ("same_class", "same-class")])
 def test_cost_aware_scores_equal_the_worked_example(cost_file: Path, block: str, matching: str) -> None:
-    golden = _load(cost_file)
+    golden = load(cost_file)
     boxes = []
     for kind in ("gt", "pd"):
         rows = [(f, row) for f, frame in enumerate(golden["frames"]) for row in frame[kind]]

@@ -13,8 +13,9 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 # Names of distributions that differ from the name that is imported.
 IMPORTED_AS = {"opencv-python-headless": "cv2", "pillow": "PIL", "huggingface-hub": "huggingface_hub",
                "inspect-ai": "inspect_ai"}  # fmt: skip
-# transformers reads the folders' tokenizer.json with it; which version decides what a damaged file does.
-NOT_IMPORTED = {"tokenizers"}
+# transformers reads the folders' tokenizer.json with the first, and which version decides what a damaged file does;
+# torch's exporter writes graphs with the second.
+NOT_IMPORTED = {"tokenizers", "onnxscript"}
 
 
 def names(requirements: list[str]) -> set[str]:

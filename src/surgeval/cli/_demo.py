@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,7 +16,7 @@ from surgeval.cli._single_file import writes_pages
 from surgeval.console import JsonOption, console, print_frame, print_json, progress
 from surgeval.errors import DataError
 from surgeval.protocols.registry import descriptors
-from surgeval.protocols.workers import deaf, process_context
+from surgeval.protocols.workers import deaf
 
 EDITION = "phantom-v1"
 _OTHER = "note: not the pinned edition; numpy, scipy or opencv differ from constraints.txt, so quote no numbers from it"
@@ -90,7 +91,7 @@ def demo(
 
 def _filming(path: Path) -> BaseProcess:
     """A process that makes the film while the chapters run; Ctrl-C is for this process alone, and ends both."""
-    process = process_context().Process(target=_film, args=(path,), daemon=True)
+    process = get_context("spawn").Process(target=_film, args=(path,), daemon=True)
     with deaf():
         process.start()
     return process

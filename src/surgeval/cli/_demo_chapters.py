@@ -56,7 +56,7 @@ def telling(protocols: Sequence[Descriptor], data: Path, edition: str, out: Path
     from surgeval.pages import library_inside
 
     before = set(active_children())
-    pool = worker_pool(_AT_ONCE)
+    pool = worker_pool(_AT_ONCE, light=True)
     try:
         with deaf():
             # The last chapter takes longest: begun first, it is not waited for alone at the end.

@@ -46,7 +46,7 @@ def register(app: typer.Typer, models: typer.Typer) -> None:
     {
         CHOOSING: "preset confidence iou nms most components probabilities",
         TRACKING: "track_high track_low track_lost show",
-        READING: "every fps format",
+        READING: "every fps video format",
         RUNNING: "batch device half workers",
     }
 )
@@ -95,6 +95,9 @@ def detect(
     show: Annotated[float, typer.Option("--show", help="Score from which a box is drawn on the film.")] = 0.25,
     every: Annotated[int, typer.Option("--every", min=1, help="Look at every N-th frame.")] = 1,
     fps: Annotated[float | None, typer.Option("--fps", help="Look at so many frames a second.")] = None,
+    video: Annotated[
+        list[str] | None, typer.Option("--video", metavar="NAME", help="Look at this video only (repeatable).")
+    ] = None,
     format: FormatOption = None,
     batch: Annotated[int, typer.Option("--batch", min=1, max=1024, help="Frames at a time.")] = 16,
     device: Annotated[str, typer.Option("--device", help="cpu, cuda, cuda:1 …")] = "cpu",
@@ -111,6 +114,8 @@ def detect(
     Example: [bold]surgeval detect --model run/ --data op.mp4 --fps 5 --track --out op.csv --video-out seen.mp4[/bold]
     """
     require_models("detect")
+    if components == "heads" and not aux:
+        raise BadInput("--components heads: found --no-aux as well, expected the heads to be computed")
     with progress("frames", show=not json) as bar:
         bar.phase(f"loading {visible(model)}")
         from surgeval.detector.inference import DetectSettings, detector_digest, open_detector, open_source
@@ -120,7 +125,7 @@ def detect(
         tracking = _tracking(track_high, track_low, track_lost) if track else None
         identity = f"{detector_digest(model)} {aux} {half}"
         network = open_detector(model, device=device, half=half, aux=aux, graph=True)
-        source = open_source(data, network.classes.space, every=every, fps=fps, format=format)
+        source = open_source(data, network.classes.space, every=every, fps=fps, videos=video or (), format=format)
         settings = DetectSettings(chosen, components, probabilities, batch, workers, tracking, show)
         counts = [video.frames for video in source.videos(lambda _text: None)]
         total = sum(count or 0 for count in counts) if every == 1 and fps is None and None not in counts else None
@@ -130,7 +135,7 @@ def detect(
         done = run(
             network, source, out, settings, identity=identity, film=video_out,
             tell=lambda text: typer.echo(visible(f"note: {text}"), err=True), advance=bar.advance,
-            phase=lambda name: bar.phase(name, total if name == "looking" else None),
+            phase=lambda name: bar.phase(name, total if name in ("looking", "filming") else None),
         )  # fmt: skip
     if json:
         print_json(_as_json(done, network.name))
@@ -191,12 +196,14 @@ def _as_json(done: Detected, name: str) -> dict[str, object]:
 
 
 def export(
-    model: Annotated[str, typer.Argument(help="TDnet .safetensors, training folder, or tdnet-p.", show_default=False)],
+    model: Annotated[
+        str, typer.Argument(help="TDnet .safetensors, training or RT-DETR folder, or tdnet-p.", show_default=False)
+    ],
     out: Annotated[Path, typer.Option("--out", help="The ONNX file.", show_default=False)],
     aux: Annotated[bool, typer.Option("--aux/--no-aux", help="Keep the heads for instrument, verb and target.")] = True,
     json: JsonOption = False,
 ) -> None:
-    """Write a TDnet as an ONNX file that carries its classes; `surgeval detect --model FILE.onnx` gives the same boxes.
+    """Write a detector as an ONNX file with its classes; `surgeval detect --model FILE.onnx` gives the same boxes.
 
     Example: [bold]surgeval models export run/detector.safetensors --out detector.onnx[/bold]
     """

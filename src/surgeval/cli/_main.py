@@ -28,7 +28,7 @@ from surgeval.cli import (
     _train,
     _weak,
 )
-from surgeval.console import EXTRA_PACKAGES, standard_streams
+from surgeval.console import EXTRA_PACKAGES, flow_help, standard_streams
 from surgeval.errors import MissingExtra, SurgevalError, visible
 from surgeval.progress import quiet
 from surgeval.protocols.registry import descriptors
@@ -69,6 +69,7 @@ for _title, _names in _PANELS.items():
     for _group in app.registered_groups:
         if _group.name in _names:
             _group.rich_help_panel = _title
+flow_help(app)
 
 
 def _version(value: bool) -> None:

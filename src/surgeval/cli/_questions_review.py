@@ -43,6 +43,8 @@ def review(
     desk = Adjudication(opened, name) if adjudicate else Review(opened, name, each=each)
     left = desk.pending()
     say = console().print
+    if any(item.media for item in left):
+        say("pictures are links: a click (with Ctrl or Cmd) opens one, or paste it into a browser")
     for number, item in enumerate(left, start=1):
         _show(desk, item, number, len(left))
         if not _judged(desk, item):
@@ -61,7 +63,7 @@ def _show(desk: Review, item: IntentQuestion, number: int, count: int) -> None:
         f"{item.scenario}, {item.skill}{', ' + item.trap + ' trap' if item.trap else ''}{'; ' + known if known else ''}"
     )
     for media in item.media[:8]:
-        say(f"  {desk.questions.folder / media}")
+        say(f"  {(desk.questions.folder / media).absolute().as_uri()}")  # what terminals open by a click
     if item.gaze:
         say(f"gaze:\n{gaze_in_words(item.gaze, 5)}")
     say(f"\n{item.question}")

@@ -2,36 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
 from surgeval.cli._group import command_group
-from surgeval.console import (
-    READING,
-    RUNNING,
-    FormatOption,
-    JsonOption,
-    LabelsOption,
-    claim_folder,
-    console,
-    grouped,
-    open_named,
-    print_json,
-    print_table,
-    require_models,
-)
-from surgeval.errors import BadInput, visible
-from surgeval.progress import phases
-
-if TYPE_CHECKING:
-    from surgeval.datasets import Dataset
-    from surgeval.detector.data import TrainingSet
-    from surgeval.detector.training import Rehearsal, Trained, TrainSettings
-    from surgeval.protocols.training import Fold
+from surgeval.cli._training import Chosen, TaskName, train
+from surgeval.console import READING, RUNNING, FormatOption, JsonOption, LabelsOption, grouped
 
 app = command_group(
     "Train a detector; the same command again goes on with a training that was stopped.",
@@ -41,7 +19,6 @@ app = command_group(
 VIDEOS, LEARNING = "Which videos", "Advanced: learning"
 SamplingName: TypeAlias = Literal["all", "repeat-factor", "balanced"]
 PresetName: TypeAlias = Literal["scratch", "paper"]
-TaskName: TypeAlias = Literal["triplets", "instruments"]
 
 DataOption = Annotated[Path, typer.Option("--data", help="A dataset with boxes.", show_default=False)]
 OutOption = Annotated[
@@ -94,7 +71,6 @@ _PANELS = {
     READING: "task format labels",
     RUNNING: "workers compile evaluate_every",
 }
-_MOST_CLASSES = 25
 
 
 def register(root: typer.Typer) -> None:
@@ -103,7 +79,7 @@ def register(root: typer.Typer) -> None:
 
 
 @app.command()
-@grouped({**_PANELS, LEARNING: "preset rate weights fusion sampling seed set"})
+@grouped({**_PANELS, LEARNING: "aux student preset rate weights fusion sampling seed set"})
 def tdnet(
     data: DataOption,
     out: OutOption,
@@ -153,12 +129,12 @@ def tdnet(
         "workers": workers, "compile": compile, "evaluate_every": evaluate_every,
         **({} if student else {"student_epochs": 0}),
     }  # fmt: skip
-    chosen = _Chosen(data, out, fold, folds, all_folds, leave_source_out, val_videos, split, task, format, labels)
-    _command("tdnet", chosen, given, set or [], weights, dry_run, json)
+    chosen = Chosen(data, out, fold, folds, all_folds, leave_source_out, val_videos, split, task, format, labels)
+    train("tdnet", chosen, given, set or [], weights, dry_run, json)
 
 
 @app.command()
-@grouped({**_PANELS, LEARNING: "rate weights sampling seed set"})
+@grouped({**_PANELS, LEARNING: "aux rate weights sampling seed set"})
 def rtdetr(
     data: DataOption,
     out: OutOption,
@@ -202,180 +178,5 @@ def rtdetr(
     }  # fmt: skip
     if minutes is not None and epochs is None:
         given["epochs"] = None  # as many as fit
-    chosen = _Chosen(data, out, fold, folds, all_folds, leave_source_out, val_videos, split, task, format, labels)
-    _command("rtdetr", chosen, given, set or [], weights, dry_run, json)
-
-
-@dataclass(frozen=True)
-class _Chosen:
-    """What the options say about data and videos."""
-
-    data: Path
-    out: Path
-    fold: str | None
-    folds: str | None
-    all_folds: bool
-    source: str | None
-    val_videos: str | None
-    split: bool | None
-    task: TaskName | None
-    format: str | None
-    labels: str | None
-
-
-def _command(
-    model: Literal["tdnet", "rtdetr"], chosen: _Chosen, given: Mapping[str, Any], texts: list[str],
-    weights: str | None, dry_run: bool, json: bool,
-) -> None:  # fmt: skip
-    require_models(f"train {model}")
-    if chosen.all_folds:
-        _all_folds(model, chosen, given, texts, weights, dry_run, json)
-        return
-    from surgeval.protocols.training.settings import changed, with_texts
-
-    if model == "tdnet":
-        from surgeval.detector.training import TrainSettings, train_tdnet
-
-        start, learn = TrainSettings(), train_tdnet
-    else:
-        from surgeval.detector.rtdetr import rtdetr_settings, train_rtdetr
-
-        start, learn = rtdetr_settings(), train_rtdetr
-    settings: TrainSettings = with_texts(changed(start, given), texts)
-    with phases(show=not json, eager=True) as shown:
-        shown.phase("reading labels and pictures")
-        dataset = open_named(chosen.data, chosen.format, chosen.labels)
-        fold = _videos(dataset, chosen)
-        train, validation = _sets(dataset, fold, chosen.task, settings)
-        for line in (*_about(fold, train, validation), *train.problems.lines()):
-            shown.note(line)
-        if dry_run:
-            if not (chosen.out / "train.json").exists():
-                claim_folder(chosen.out, "labels.png")
-            rehearsal = _rehearse(train, chosen.out, settings)
-        else:
-            trained = learn(
-                train, validation, train.classes, chosen.out, settings, weights=weights, progress=shown.note
-            )
-    if dry_run:
-        _print_rehearsal(rehearsal, json)
-        return
-    page = _page(trained)
-    if json:
-        print_json({"out": str(trained.folder), "detector": str(trained.detector), "report": str(page),
-                    "held_out": list(fold.test), "result": trained.result})  # fmt: skip
-        return
-    _print(trained, fold, page)
-
-
-def _videos(dataset: Dataset, chosen: _Chosen) -> Fold:
-    from surgeval.protocols.training.single import choose_videos, usual_scheme
-
-    named = [name.strip() for name in (chosen.val_videos or "").split(",") if name.strip()]
-    if chosen.folds is not None and chosen.fold is None:
-        raise BadInput("--folds: found no --fold, expected the one to train, or --all-folds")
-    scheme = chosen.folds or usual_scheme(dataset.space.name)
-    return choose_videos(
-        dataset.videos(), scheme=scheme, fold=chosen.fold, source=chosen.source, validation=named, split=chosen.split
-    )
-
-
-def _sets(
-    dataset: Dataset, fold: Fold, task: TaskName | None, settings: TrainSettings
-) -> tuple[TrainingSet, TrainingSet | None]:
-    """The frames to learn from, and those to choose the best epoch on."""
-    from surgeval.detector import Classes
-    from surgeval.detector.data import TrainingSet
-
-    classes = Classes.of(dataset.space, task)
-    train = TrainingSet.of(dataset, classes, image_size=settings.image_size, videos=fold.train)
-    if not fold.val:
-        return train, None
-    return train, TrainingSet.of(dataset, classes, image_size=settings.image_size, videos=fold.val)
-
-
-def _about(fold: Fold, train: TrainingSet, validation: TrainingSet | None) -> list[str]:
-    told = [f"learns from {len(train)} frames of {len(fold.train)} videos with {int(train.counts.sum())} boxes"]
-    if validation is not None:
-        told.append(f"the best epoch is chosen on {len(validation)} frames of {len(fold.val)} videos")
-    else:
-        told.append("no videos for validation: the last epoch is kept (--val-videos names some)")
-    if fold.test:
-        told.append(f"held out: {', '.join(fold.test)}")
-    return told
-
-
-def _all_folds(
-    model: Literal["tdnet", "rtdetr"], chosen: _Chosen, given: Mapping[str, Any], texts: list[str],
-    weights: str | None, dry_run: bool, json: bool,
-) -> None:  # fmt: skip
-    """Hand over to the protocol: every fold is trained, and all of them are scored together."""
-    for name, value in (
-        ("--dry-run", dry_run), ("--fold", chosen.fold), ("--weights", weights), ("--split", chosen.split),
-        ("--val-videos", chosen.val_videos), ("--task", chosen.task),
-    ):  # fmt: skip
-        if value:
-            raise BadInput(f"--all-folds and {name}: expected one of them")
-    from json import dumps
-
-    from surgeval.protocols.training.command import run
-    from surgeval.protocols.training.single import usual_scheme
-
-    scheme = chosen.folds
-    if scheme is None:
-        space = open_named(chosen.data, chosen.format, chosen.labels).space.name
-        scheme = "sources" if chosen.source else usual_scheme(space)
-        if scheme is None:
-            raise BadInput(f"--all-folds: found no published folds for {space}, expected --folds with a scheme")
-    own = [f"{name}={dumps(value)}" for name, value in given.items() if name not in ("device", "seed")]
-    run(
-        data=chosen.data, out=chosen.out, detector=model, folds=scheme, set=[*own, *texts], device=given["device"],
-        seed=given["seed"], format=chosen.format, labels=chosen.labels, json=json,
-    )  # fmt: skip
-
-
-def _rehearse(train: TrainingSet, out: Path, settings: TrainSettings) -> Rehearsal:
-    from surgeval.detector import SIZES
-    from surgeval.detector.training import rehearse
-
-    usable = settings if settings.size in SIZES else replace(settings, size="p")  # RT-DETR's sizes have other names
-    return rehearse(train, out, usable)
-
-
-def _print_rehearsal(told: Rehearsal, json: bool) -> None:
-    if json:
-        print_json({"classes": [asdict(row) for row in told.classes], "problems": list(told.problems),
-                    "labels": str(told.mosaic), "boxes": told.boxes, "found": told.found, "learns": told.learns,
-                    "first_loss": told.first_loss, "last_loss": told.last_loss, "says": str(told)})  # fmt: skip
-        return
-    rows = sorted(told.classes, key=lambda row: -row.boxes)
-    met = [row for row in rows if row.boxes]
-    print_table(
-        f"{len(met)} of {len(rows)} classes have boxes", ("class", "boxes", "frames", "videos"),
-        [(row.name, row.boxes, row.frames, row.videos) for row in met[:_MOST_CLASSES]],
-    )  # fmt: skip
-    if len(met) > _MOST_CLASSES:
-        console().print(f"and {len(met) - _MOST_CLASSES} more")
-    console().print(visible(str(told)))
-    console().print(f"open {visible(str(told.mosaic))}")
-
-
-def _page(trained: Trained) -> Path:
-    from surgeval.protocols.training import write_training_page
-
-    return write_training_page(trained.folder)
-
-
-def _print(trained: Trained, fold: Fold, page: Path) -> None:
-    names = [name for name in ("mAP50", "mAP50:95", "i mAP50", "v mAP50", "t mAP50", "drift")
-             if any(name in row for row in trained.result.values())]  # fmt: skip
-    rows = [
-        (stage, f"{row['epoch']} of {row['epochs']}", *(row.get(name) for name in names), row["images_per_second"],
-         row["total_seconds"] / 60)
-        for stage, row in trained.result.items()
-    ]  # fmt: skip
-    print_table("Best epochs", ("stage", "epoch", *names, "images/s", "minutes"), rows)
-    console().print(f"detector: {visible(str(trained.detector))}")
-    if fold.test:
-        console().print(f"not seen yet, for the test: {visible(', '.join(fold.test))}")
-    console().print(f"open {visible(str(page))}")
+    chosen = Chosen(data, out, fold, folds, all_folds, leave_source_out, val_videos, split, task, format, labels)
+    train("rtdetr", chosen, given, set or [], weights, dry_run, json)

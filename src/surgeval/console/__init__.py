@@ -4,7 +4,7 @@ Protocols bring their own commands, so this lies below them; the tree of command
 """
 
 from surgeval.console._extras import EXTRA_PACKAGES, models_missing, require_models
-from surgeval.console._help import CAUSES, JUDGING, MAPS, MOTION, READING, RUNNING, SCORING, grouped
+from surgeval.console._help import CAUSES, JUDGING, MAPS, MOTION, READING, RUNNING, SCORING, flow_help, grouped
 from surgeval.console._options import (
     BoxesOption,
     FormatOption,
@@ -45,6 +45,7 @@ __all__ = [
     "SeedOption",
     "claim_folder",
     "console",
+    "flow_help",
     "grouped",
     "keep_times",
     "models_missing",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-__all__ = ["CAUSES", "JUDGING", "MAPS", "MOTION", "READING", "RUNNING", "SCORING", "grouped"]
+__all__ = ["CAUSES", "JUDGING", "MAPS", "MOTION", "READING", "RUNNING", "SCORING", "flow_help", "grouped"]
 
 # What is not named in a panel stands first, under "Options".
 READING = "Advanced: reading the data"
@@ -45,6 +46,29 @@ def grouped(panels: Mapping[str, str]) -> Callable[[Command], Command]:
         return command
 
     return group
+
+
+def flow_help(app: Any) -> None:
+    r"""Let the paragraphs of every command's help flow: line ends of the source would stand in the middle of a line.
+
+    >>> import typer
+    >>> app = typer.Typer()
+    >>> @app.command()
+    ... def look() -> None:
+    ...     '''Look at it.
+    ...
+    ...     Example: surgeval look
+    ...     --out D
+    ...     '''
+    >>> flow_help(app)
+    >>> app.registered_commands[0].help
+    'Look at it.\n\nExample: surgeval look --out D'
+    """
+    for command in app.registered_commands:
+        text = command.help or inspect.getdoc(command.callback) or ""
+        command.help = "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
+    for group in app.registered_groups:
+        flow_help(group.typer_instance)
 
 
 def _shorten(hint: Any, option: Any) -> None:

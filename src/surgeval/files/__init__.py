@@ -20,6 +20,7 @@ from surgeval.files._regular import (
     read_regular,
 )
 from surgeval.files._store import Column, Store
+from surgeval.files._toml import parse_toml
 
 __all__ = [
     "FOLDER",
@@ -42,6 +43,7 @@ __all__ = [
     "make_folder",
     "open_regular",
     "parse_json",
+    "parse_toml",
     "path_inside",
     "read_bounded",
     "read_json_file",

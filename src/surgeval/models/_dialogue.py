@@ -6,22 +6,18 @@ folder is a stranger's: whatever fails is one sentence, and a question cannot br
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 from surgeval.errors import BadInput, DataError
+from surgeval.models._template import few_steps
 from surgeval.models._tokens import FolderTokens, checked_prompts, tokenizing
 from surgeval.models._weights import read_config
 
 __all__ = ["Dialogue"]
 
 _TEMPLATES = ("chat_template.jinja", "chat_template.json")
-_MOST_STEPS = 200_000  # lines of a compiled template that are run: loops in loops would never end
 _LONGEST = 1 << 20  # characters of a question with what the template adds
 
 
@@ -58,11 +54,12 @@ class Dialogue(FolderTokens):
         """The tokens of a question about so many pictures, and the positions of each picture's tokens."""
         (text,) = checked_prompts([text])
         content = [*({"type": "image"} for _ in range(pictures)), {"type": "text", "text": text}]
-        with tokenizing(self.place, "a chat template for pictures and text"), _few_steps():
-            said = self._tokenizer.apply_chat_template(
-                [{"role": "user", "content": content}], chat_template=self._template, tokenize=False,
-                add_generation_prompt=True,
-            )  # fmt: skip
+        with tokenizing(self.place, "a chat template for pictures and text"):
+            with few_steps():
+                said = self._tokenizer.apply_chat_template(
+                    [{"role": "user", "content": content}], chat_template=self._template, tokenize=False,
+                    add_generation_prompt=True,
+                )  # fmt: skip
             if len(said) > _LONGEST:
                 raise ValueError(f"a question of {len(said)} characters")
             start = self._tokenizer.bos_token
@@ -119,25 +116,3 @@ class Dialogue(FolderTokens):
             raise DataError(self.place, field="tokenizer", found=f"token {worst}",
                             expected=f"tokens below {self.words}")  # fmt: skip
         return tuple(ids)
-
-
-@contextmanager
-def _few_steps() -> Iterator[None]:
-    """End a template that runs for too long; jinja's sandbox bounds each of its loops, not loops in loops."""
-    steps = 0
-
-    def count(frame: FrameType, event: str, arg: object) -> Any:
-        nonlocal steps
-        if frame.f_code.co_filename != "<template>":
-            return None
-        steps += 1
-        if steps > _MOST_STEPS:
-            raise RuntimeError(f"more than {_MOST_STEPS} steps")
-        return count
-
-    before = sys.gettrace()
-    sys.settrace(count)
-    try:
-        yield
-    finally:
-        sys.settrace(before)

@@ -41,6 +41,7 @@ _NAMES = (  # of files written before transformers 4.52, and of its own until to
     (re.compile(r"^model\.vision_tower\.vision_model\."), "model.vision_tower."),
 )
 _MOST_TOKENS = 4096  # of a reply
+_MOST_CONTEXT = 1 << 15  # of question, pictures and reply: attention takes memory in their square
 
 
 class Llava(Placed):
@@ -116,7 +117,7 @@ class Llava(Placed):
                          tuple(chances), done)  # fmt: skip
 
     def _fits(self, tokens: int) -> None:
-        most = self.network.config.text_config.max_position_embeddings
+        most = min(self.network.config.text_config.max_position_embeddings, _MOST_CONTEXT)
         if tokens > most:
             raise BadInput(f"{self.name}: found a question and reply of {tokens} tokens, expected at most {most}")
 

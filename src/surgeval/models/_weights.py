@@ -26,11 +26,16 @@ __all__ = ["WeightsMismatch", "build", "configured", "digest", "fit", "foreign_p
 Network = TypeVar("Network", bound=nn.Module)
 _CONFIG_LIMIT = 4 << 20
 _WRAPPERS = 4  # wrapped more often than this, a file is nobody's
+_MOST_POSITIONS = 1 << 20  # tokens of a question and its reply
 _MOST_LAYERS = 256  # a network is built, layer by layer, before its weights are compared
 
 
 def _few(found: object) -> bool:
     return isinstance(found, int) and 1 <= found <= _MOST_LAYERS
+
+
+def _length(found: object) -> bool:
+    return isinstance(found, int) and 1 <= found <= _MOST_POSITIONS
 
 
 def _share(found: object) -> bool:
@@ -40,6 +45,7 @@ def _share(found: object) -> bool:
 _FIELDS: tuple[tuple[str, Callable[[object], bool], str], ...] = (  # what transformers accepts and then fails with
     ("num_hidden_layers", _few, f"1 to {_MOST_LAYERS}"),
     ("num_attention_heads", _few, f"1 to {_MOST_LAYERS}"),
+    ("max_position_embeddings", _length, f"1 to {_MOST_POSITIONS}"),
     ("return_dict", lambda found: found is True, "true: outputs by name"),
     ("layer_norm_eps", _share, "a number from 0 to 1"),
     ("attention_dropout", _share, "a number from 0 to 1"),

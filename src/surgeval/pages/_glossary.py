@@ -17,6 +17,7 @@ from typing import Literal, get_args
 from markupsafe import Markup, escape
 
 from surgeval.pages._parts import Section, Term
+from surgeval.pages._safety import seen
 
 __all__ = ["Terms", "glossary", "glossary_page"]
 
@@ -102,7 +103,7 @@ class Terms:
         >>> Terms().mark("<b> AC and AC")
         Markup('&lt;b&gt; <a class="term" href="#term-ac" aria-describedby="term-ac">AC</a> and AC')
         """
-        made, end = Markup(), 0
+        text, made, end = seen(text), Markup(), 0
         for match in _pattern().finditer(text):
             term = _term_of(match.group())
             if (section, term.key) not in self._seen:

@@ -28,7 +28,7 @@ from surgeval.pages._evidence_data import evidence_data
 from surgeval.pages._glossary import Terms, with_glossary
 from surgeval.pages._library import library, library_inside, library_name, put_library
 from surgeval.pages._parts import Picture, Section
-from surgeval.pages._safety import inline, nonce, policy, script_data
+from surgeval.pages._safety import inline, nonce, policy, script_data, seen
 
 _JPEG_QUALITY = 85
 # plotly.js carries the style sheet of its maps and adds it unless an element of this id exists; the page has no maps
@@ -124,12 +124,18 @@ def _rendered(title: str, sections: Sequence[Section], inside: bool, head: Head)
     return (nonce(html) if beside else html), drawn
 
 
+def _finalized(value: Any) -> Any:
+    """What a template prints: texts of strangers with nothing hidden in them; markup was made from such."""
+    return seen(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
 @cache
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("surgeval.pages"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
+        finalize=_finalized,
         trim_blocks=True,
         lstrip_blocks=True,
     )

@@ -14,22 +14,41 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Iterable
 from typing import Any
 
+# What a reader does not see, and a terminal or a line of text obeys: control characters but for tab and line ends, and
+# those that turn the direction of what follows, so that a name reads as another.
+_UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_UNSEEN_IN_JSON = re.compile(r"\\\\|\\(u(?:00[01][0-9a-f]|007f|00[89][0-9a-f]|061c|200[ef]|202[a-e]|206[6-9])|[bf])")
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
 def script_data(value: Any) -> str:
     r"""JSON for a `<script type="application/json">`: nothing in it can close the element or open a comment.
 
+    Characters that nobody sees are spelt out, as everywhere on the page.
+
     >>> script_data("</script><!--\u2028")
     '"\\u003c/script\\u003e\\u003c!--\\u2028"'
+    >>> json.loads(script_data("hook\u202e\x1b"))
+    'hook\\u202e\\u001b'
     """
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    text = _UNSEEN_IN_JSON.sub(lambda match: f"\\\\{match[1]}" if match[1] else match[0], text)
     for sign, escape in _ESCAPES.items():
         text = text.replace(sign, escape)
     return text
+
+
+def seen(text: str) -> str:
+    r"""The text with characters spelt out that nobody sees: models and files may say anything.
+
+    >>> seen("hook\x1b[2J\u202e"), seen("two\nlines")
+    ('hook\\x1b[2J\\u202e', 'two\nlines')
+    """
+    return _UNSEEN.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def inline(text: str, element: str) -> str:

@@ -74,8 +74,10 @@ class Verdict:
         return {"grade": self.grade, "sentence": self.sentence, "reasons": [one.to_json() for one in self.reasons]}
 
     def __str__(self) -> str:
-        said = self.sentence.casefold().startswith(self.grade)  # "Not shown that …" needs no "not shown:" before it
-        return self.sentence if said else f"{self.grade}: {self.sentence}"
+        # "Not shown that …" and "In these videos …" say their grade; what is so instead must not look contradicted.
+        if self.grade == "supported":
+            return f"supported: {self.sentence}"
+        return f"contradicted, for {_clause(self.sentence)}" if self.grade == "contradicted" else self.sentence
 
 
 def verdict_of(claim: Claim, reasons: Sequence[Reason], videos: int) -> Verdict:
@@ -93,7 +95,7 @@ def verdict_of(claim: Claim, reasons: Sequence[Reason], videos: int) -> Verdict:
     'in these videos'
     >>> missed = [Reason(right, "It is never right.", False, "it is never right")]
     >>> str(verdict_of(Claim("It sees.", "It does not see."), missed, videos=1))
-    'not shown: In this video it does not see: it is never right; too few videos for a claim about others.'
+    'In this video it does not see: it is never right; too few videos for a claim about others.'
     """
     failed = [one for one in reasons if one.rule.effect == "decides" and one.holds is False]
     unknown = [one for one in reasons if one.rule.effect == "decides" and one.holds is None]

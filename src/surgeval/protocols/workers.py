@@ -40,15 +40,17 @@ def process_context() -> SpawnContext | ForkServerContext:
 
 
 def worker_pool(
-    workers: int, initializer: Callable[..., None] | None = None, initargs: tuple[Any, ...] = ()
+    workers: int, initializer: Callable[..., None] | None = None, initargs: tuple[Any, ...] = (), *, light: bool = False
 ) -> ProcessPoolExecutor:
-    """A pool of processes that end when this one does, however it does.
+    """A pool of processes that end when this one does, however it does; `light` ones import for themselves.
+
+    A process of the pool has no share in this one's fork server: its own pools start another.
 
     >>> with worker_pool(2) as pool:  # none is started before there is work
     ...     list(pool.map(abs, ()))
     []
     """
-    context = process_context()
+    context = get_context("spawn") if light else process_context()
     return ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(initializer, initargs))
 
 

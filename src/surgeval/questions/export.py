@@ -1,7 +1,8 @@
 """Export: the items that people accepted, with the trail of their review, and how many there are of each kind.
 
 Where fewer options are asked for, wrong ones are dropped: those that a probe without pictures chose least, else by
-seed. A trap and its true-premise twin lose the same ones. What was dropped is in the item's trail.
+seed. A trap and its true-premise twin lose the same ones, and so do several traps of one twin. What was dropped is in
+the item's trail.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -111,21 +112,36 @@ def _why_not(
 def _dropped(
     items: Sequence[IntentQuestion], rows: Sequence[ProbeRow], options: int | None, seed: int
 ) -> dict[str, tuple[int, ...]]:
-    """The options that each item loses; items with a twin are decided together with it."""
+    """The options that each item loses; items with a twin, and all traps of one twin, are decided together."""
     if options is None:
         return {item.id: () for item in items}
     by_id = {item.id: item for item in items}
-    dropped: dict[str, tuple[int, ...]] = {}
+    families: dict[str, list[IntentQuestion]] = {}
     for item in sorted(items, key=lambda item: item.twin is None):
-        if item.id in dropped:
-            continue
-        twin = by_id.get(item.twin or "")
-        same = twin is not None and set(twin.options) == set(item.options)
-        spared = {item.options.index(twin.options[twin.answer])} if same and twin else set()
-        dropped[item.id] = lost = _least(item, rows, len(item.options) - options, spared, seed)
-        if same and twin:
-            dropped[twin.id] = tuple(sorted(twin.options.index(item.options[k]) for k in lost))
+        families.setdefault(_family(item, by_id), []).append(item)
+    dropped: dict[str, tuple[int, ...]] = {}
+    for family in families.values():
+        for leader in family:
+            if leader.id in dropped:
+                continue
+            alike = [one for one in family if set(one.options) == set(leader.options)]
+            answers = {one.options[one.answer] for one in alike}
+            spared = {k for k, option in enumerate(leader.options) if option in answers}
+            lost = _least(leader, rows, len(leader.options) - options, spared, seed)
+            texts = {leader.options[k] for k in lost}
+            for one in alike:
+                dropped[one.id] = tuple(k for k, option in enumerate(one.options) if option in texts)
     return dropped
+
+
+def _family(item: IntentQuestion, by_id: Mapping[str, IntentQuestion]) -> str:
+    """The item at the end of the twins: the same for a twin and all who name it."""
+    way = [item.id]
+    while (twin := by_id.get(by_id[way[-1]].twin or "")) is not None:
+        if twin.id in way:  # they name each other
+            return min(way[way.index(twin.id) :])
+        way.append(twin.id)
+    return way[-1]
 
 
 def _least(item: IntentQuestion, rows: Sequence[ProbeRow], count: int, spared: set[int], seed: int) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from surgeval.errors import BadInput, printable
-from surgeval.files import read_bounded
+from surgeval.files import parse_toml, read_bounded
 from surgeval.questions._gaze_words import gaze_in_words
 from surgeval.questions.records import SourceRecord, facts_named
 
@@ -117,11 +117,9 @@ def parse_template(text: str, file: str) -> Template:
     surgeval.errors.BadInput: mine.toml: found no prompt, expected a template of questions
     """
     try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        data = parse_toml(text)
+    except ValueError as error:
         raise BadInput(f"{file}: found broken TOML ({error}), expected a template of questions") from None
-    except RecursionError:
-        raise BadInput(f"{file}: found nesting too deep, expected a template of questions") from None
     try:
         prompt, rules = data["prompt"], dict(data.get("rules", {}))
         for key in ("years", "birads", "stem_names"):

@@ -213,7 +213,8 @@ def test_boxes_in_pixels_need_a_frame_size(tmp_path: Path) -> None:
         ({"columns": {}}, "found 'columns', expected one of"),
         ({"classes": {"a": 1}}, "classes.a: found 1, expected text"),
         ({"unlisted": "keep"}, "unlisted: found 'keep'"),
-        ({"separator": ";;"}, "separator: found ';;', expected one character"),
+        ({"separator": ";;"}, "separator: found ';;', expected one ASCII character"),
+        ({"separator": "§"}, "separator: found '§', expected one ASCII character"),  # two bytes
     ],
 )
 def test_a_wrong_mapping_is_one_sentence(tmp_path: Path, change: dict[str, Any], sentence: str) -> None:

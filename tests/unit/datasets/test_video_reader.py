@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from surgeval.datasets import check, open_dataset, open_video, read_image, video_index
+from surgeval.datasets.io._video import _FrameReader
 from surgeval.errors import BadInput, DataError
 from surgeval.records import ImageRef
 
@@ -39,11 +40,32 @@ def shade(path: Path, number: int) -> int:
 UNEVEN = [0, 40, 80, 300, 310, 900, 940, 1500, 1501, 2000, 2040, 2080, 2600, 3000]
 
 
-@pytest.mark.parametrize("order", [range(14), range(13, -1, -1), [5, 0, 13, 6, 7, 2, 12, 1, 3, 4]])
+@pytest.mark.parametrize(
+    "order", [range(14), range(13, -1, -1), range(0, 14, 3), [0, 4, 9], [5, 0, 13, 6, 7, 2, 12, 1, 3, 4]]
+)
 def test_frames_are_exact_in_any_order_at_an_uneven_rate(tmp_path: Path, order: list[int]) -> None:
     path = film(tmp_path / "uneven.mp4", UNEVEN)
     assert np.allclose(video_index(path).times, np.array(UNEVEN) / 1000)
     assert [shade(path, number) for number in order] == list(order)
+
+
+def test_skipping_through_a_group_decodes_it_once(tmp_path: Path) -> None:
+    path = film(tmp_path / "long.mp4", [40 * n for n in range(24)], groups=24)
+    seeks: list[int] = []
+    reader = _FrameReader(path)
+    inner = reader.container
+
+    class Counting:
+        def seek(self, *args: object, **how: object) -> None:
+            seeks.append(1)
+            inner.seek(*args, **how)
+
+        def decode(self, *args: object) -> object:
+            return inner.decode(*args)
+
+    reader.container = Counting()
+    shades = [round((float(reader.read(n).mean()) - 10) / 8) for n in range(0, 24, 5)]
+    assert (shades, len(seeks)) == (list(range(0, 24, 5)), 1)
 
 
 def test_avi_without_presentation_times_is_indexed_by_decoding(tmp_path: Path) -> None:

@@ -108,6 +108,16 @@ def test_a_folder_that_transformers_wrote_is_a_start(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+def test_files_that_name_the_decoders_heads_twice_are_read(network: RTDetr, folder: Path) -> None:
+    tensors = load_file(folder / "model.safetensors")
+    again = {name.removeprefix("model.decoder."): value.clone() for name, value in tensors.items()
+             if name.startswith(("model.decoder.class_embed", "model.decoder.bbox_embed"))}  # fmt: skip
+    assert again
+    save_file({**tensors, **again}, folder / "model.safetensors")
+    mine, theirs = load_rtdetr(folder).state_dict(), network.state_dict()
+    assert all(torch.equal(mine[name], theirs[name]) for name in theirs)
+
+
 def test_a_folder_of_ours_with_the_same_classes_keeps_its_heads(network: RTDetr, folder: Path) -> None:
     again = pretrained_rtdetr(folder, CLASSES, image_size=96, aux=True)
     assert all(
@@ -144,6 +154,12 @@ def test_a_configuration_out_of_bounds_is_one_sentence_that_names_the_field(
 def test_a_strange_backbone_is_refused(folder: Path, field: str, value: object) -> None:
     rewrite(folder, lambda config: config["backbone_config"].update({field: value}))
     with pytest.raises(DataError, match=field):
+        load_rtdetr(folder)
+
+
+def test_sizes_that_make_no_network_are_one_sentence(folder: Path) -> None:
+    rewrite(folder, lambda config: config["backbone_config"].update(layer_type="bottleneck", hidden_sizes=[1, 2, 3, 4]))
+    with pytest.raises(DataError, match=r"config\.json|model\.safetensors: weights: found"):
         load_rtdetr(folder)
 
 

@@ -110,7 +110,7 @@ def test_too_little_memory_makes_smaller_pieces_and_is_told(tmp_path: Path) -> N
         "from here on it is done in 2 pieces of 2 whose gradients add up",
         "from here on it is done in 4 pieces of 1 whose gradients add up",
     ]
-    assert len(load_training(tmp_path).notes) == 2
+    assert sum("did not fit" in note for note in load_training(tmp_path).notes) == 2
     assert len(read_curves(tmp_path)) == 2
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -101,15 +102,31 @@ def test_with_a_limit_of_time_the_number_of_epochs_follows_the_rate() -> None:
         spent = 30.0 if done == 0 else 10.0 + done % 2  # the first epoch is slow
         done, clock = done + 1, clock + spent
         seconds.append(spent)
-        planned = planned_epochs(done, planned, seconds, 600.0 - clock, 100_000)
+        planned = planned_epochs(done, planned, seconds[-3:], 600.0 - clock, 100_000)
     assert 590 - 11 <= clock <= 600
     assert plain_epochs(planned) == 6
+
+
+@pytest.mark.parametrize("most", [1, 2, 7, 100_000])
+def test_on_a_machine_of_any_mood_the_last_epoch_has_no_mosaics_and_passes_the_limit_by_one(most: int) -> None:
+    chance = np.random.default_rng(most)
+    for _ in range(300):
+        planned, done, seconds, clock, plain, begun = most, 0, [], 0.0, False, 0.0
+        while done < planned:
+            plain, begun = done >= planned - plain_epochs(planned), clock
+            seconds.append(float(chance.lognormal(0.0, 1.5)))  # now and then ten times slower than before
+            done, clock = done + 1, clock + seconds[-1]
+            planned = planned_epochs(done, planned, seconds[-3:], 20.0 - clock, most)
+        assert done <= most
+        assert plain or most == 1
+        assert begun - seconds[-2] < 20.0 if done > 1 else True  # all but the last two were over in time
 
 
 def test_the_last_epochs_are_not_put_off_once_they_have_begun() -> None:
     assert planned_epochs(91, 100, [1.0], left=1000.0, most=10**6) == 100
     assert planned_epochs(91, 100, [1.0], left=3.5, most=10**6) == 94
     assert planned_epochs(80, 100, [1.0], left=1000.0, most=10**6) == 1080
+    assert planned_epochs(80, 100, [1.0], left=-5.0, most=10**6) == 81  # one without mosaics, whatever the clock says
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from tests.unit.explain.small_models import Small, bank, images, small_vit
 
 from surgeval.errors import BadInput
 from surgeval.explain import curves, fill_colour, occlude
-from surgeval.explain.occlusion import attention_order, least_attended, occlusion, shifted
+from surgeval.explain.occlusion import _averaged, attention_order, least_attended, occlusion, shifted
 from surgeval.models.contrastive import TextBank
 from surgeval.models.preparation import Preparation
 
@@ -127,3 +127,11 @@ def test_the_area_under_a_constant_score_is_that_score() -> None:
 def test_one_map_for_each_image_is_expected() -> None:
     with pytest.raises(BadInput, match="expected one map"):
         occlusion(small_vit(), images(2), bank(), torch.rand(3, 4, 4), NAMES[:2])
+
+
+def test_surroundings_are_the_mean_of_the_square_that_lies_inside_the_map() -> None:
+    maps = torch.rand(2, 24, 40, generator=torch.Generator().manual_seed(1))
+    reach = 3  # 24 // 8
+    means = [[[float(one[max(0, y - reach) : y + reach + 1, max(0, x - reach) : x + reach + 1].mean())
+               for x in range(40)] for y in range(24)] for one in maps]  # fmt: skip
+    torch.testing.assert_close(_averaged(_averaged(maps, reach).mT, reach).mT, torch.tensor(means))

@@ -172,6 +172,10 @@ REFUSED = {
     "a class token among patches": (_config(vision_feature_select_strategy="full"), "vision_feature_select_strategy"),
     "a layer that is not there": (_config(vision_feature_layer=-9), "vision_feature_layer: found -9"),
     "no image token": (_config(image_token_index=10**6), "image_token_index: found 1000000"),
+    "a context without end": (
+        _config(text_config__max_position_embeddings=10**12),
+        "max_position_embeddings: found 1000000000000",
+    ),
     "a hundred thousand layers": (_config(text_config__num_hidden_layers=10**5), "num_hidden_layers: found 100000"),
     "other sizes": (_config(text_config__hidden_size=96), "weights: found"),
     "no processor": (_without("preprocessor_config.json"), "expected the image processor's configuration"),
@@ -185,6 +189,16 @@ REFUSED = {
     "a template that never ends": (
         _written("chat_template.jinja", "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}"),
         "found files that cannot be used (more than 200000 steps)",
+    ),
+    "a template that takes all memory in one step": (
+        _written("chat_template.jinja", "{{ ('hook' * 10**12) | length }}"),
+        "found files that cannot be used (more than 1024 MB of memory)",
+    ),
+    "a template that doubles what it has": (
+        _written(
+            "chat_template.jinja", "{% set s = 'hook' * 10**6 %}" + "{% set s = s ~ s %}" * 40 + "{{ s | length }}"
+        ),
+        "found files that cannot be used (more than 1024 MB of memory)",
     ),
     "a template that floods": (
         _written("chat_template.jinja", "{{ 'hook ' * 400000 }}"),

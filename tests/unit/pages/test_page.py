@@ -22,7 +22,7 @@ from surgeval.figures import Bars, Series
 from surgeval.pages import Fact, Picture, Plot, Section, Table, render_page, write_page
 from surgeval.pages._glossary import Terms
 from surgeval.pages._library import library_name
-from surgeval.pages._safety import inline, script_data
+from surgeval.pages._safety import inline, script_data, seen
 
 EVIL = "</script><img src=x onerror=alert(1)>\u2028<!--<script>"
 
@@ -171,10 +171,26 @@ def test_a_picture_of_another_shape_is_refused(shape: tuple[int, ...]) -> None:
 def test_script_data_is_the_same_json_without_a_way_out(value: object) -> None:
     import json
 
+    def spelt(part: object) -> object:
+        """Control characters, and those that turn the direction of a text, as their escapes."""
+        if isinstance(part, str):
+            return "".join(json.dumps(c)[1:-1] if seen(c) != c else c for c in part)
+        if isinstance(part, list):
+            return [spelt(one) for one in part]
+        return {spelt(key): spelt(one) for key, one in part.items()} if isinstance(part, dict) else part
+
     text = script_data(value)
-    assert json.loads(text) == value
+    assert json.loads(text) == spelt(value)
     assert not set(text) & set("<>&\u2028\u2029")
     assert text.isascii()
+
+
+def test_nothing_hides_in_a_name_or_in_what_a_model_said() -> None:
+    hidden = "safe\u202eevil\u2066\x1b[2J\x00\x9b"
+    table = Table("T", pl.DataFrame({"said": [hidden]}), explained=True)
+    html = render_page(hidden, [Section("S", hidden, tables=(table,))], lead=hidden)
+    assert not re.search("[\x00\x1b\x9b\u202a-\u202e\u2066-\u2069]", html)
+    assert html.count("safe\\u202eevil\\u2066\\x1b[2J\\x00\\x9b") >= 4
 
 
 def test_a_number_that_json_lacks_is_refused_in_script_data() -> None:

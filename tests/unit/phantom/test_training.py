@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -38,14 +37,7 @@ from surgeval.phantom.training._prompts import LENGTH, benchmark_sentences, enco
 from surgeval.phantom.training._published import compare_models, measure  # noqa: E402
 from surgeval.phantom.training._train import fit, multi_positive  # noqa: E402
 
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    """Networks this small cost ten times the work where several threads wait for each other."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -23,13 +22,7 @@ from surgeval.phantom.training._tutor import Pupil, teach  # noqa: E402
 from surgeval.protocols.intent._gaze import Spot, draw_circle  # noqa: E402
 from surgeval.protocols.intent._prompt import item_messages  # noqa: E402
 
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")

@@ -553,3 +553,19 @@ def test_every_rule_stands_in_the_documents_word_for_word(module: Any) -> None:
     text = " ".join(DOCS.read_text("utf-8").split())
     for rule in module.RULES.values():
         assert f"| {rule.name} | {rule.effect} | {rule.text} |" in text, rule.name
+
+
+@pytest.mark.parametrize(
+    ("holds", "videos", "read"),
+    [
+        (True, 20, "supported: It sees: so it is."),
+        (False, 20, "contradicted, for it does not see: so it is."),
+        (None, 20, "Not shown that it sees: so it is."),
+        (True, 3, "In these 3 videos it sees: so it is; too few videos for a claim about others."),
+        (False, 1, "In this video it does not see: so it is; too few videos for a claim about others."),
+    ],
+)
+def test_grade_and_sentence_read_as_one_statement(holds: bool | None, videos: int, read: str) -> None:
+    rule = Rule("right", "Right more often than not.", "decides")
+    made = verdict_of(Claim("It sees.", "It does not see."), [Reason(rule, "So it is.", holds, "so it is")], videos)
+    assert str(made) == read

@@ -7,17 +7,16 @@ import os
 import re
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.loopback import Reply, Server, refused, said, serving
 
 from surgeval.models.chat import ChatOptions, OpenAIChat, open_chat
 from surgeval.models.chat._http import HttpError
@@ -28,85 +27,27 @@ NUMBER = re.compile(r"\| question (\d+)\?")
 OPTIONS = ChatOptions(timeout=5.0, backoff=0.01, max_wait=0.05, tries=4)
 
 
-class Handler(BaseHTTPRequestHandler):
-    """Hands each request to the server's `script(question number, how often it was asked)`."""
+class Judged(Server):
+    """A judge that finds everything right; a second request about a question has it in the first message still."""
 
-    protocol_version = "HTTP/1.1"
-    server: Server
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        asked = json.loads(body)
-        found = NUMBER.search(asked["messages"][1]["content"])
-        number = int(found[1]) if found else -1
-        with self.server.lock:
-            self.server.asked[number] += 1
-            self.server.bodies.append({**asked, "authorization": self.headers.get("Authorization")})
-            count = self.server.asked[number]
-        answer = self.server.script(number, count)
-        if answer is None:  # a reset: close with the data unread by the other side
-            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            self.close_connection = True
-            self.connection.close()
-            return
-        code, text, headers = answer
-        data = text.encode()
-        try:
-            self.send_response(code)
-            for name, value in {"Content-Type": "application/json", **headers}.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-        except OSError:  # the client was killed or has given up
-            self.close_connection = True
-
-    def finish(self) -> None:
-        if self.connection.fileno() >= 0:
-            super().finish()
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Quiet."""
-
-
-Answer = tuple[int, str, dict[str, str]]
-
-
-class Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 64
+    number = re.compile(r"\| question (\d+)\?")
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.lock, self.asked, self.bodies = threading.Lock(), Counter[int](), list[dict[str, object]]()
-        self.script: Callable[[int, int], Answer | None] = lambda number, count: said("CORRECT")
+        super().__init__()
+        self.script = lambda number, count: voted("CORRECT")
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}/v1"
+    def text(self, asked: dict[str, Any]) -> str:
+        return str(asked["messages"][1]["content"])
 
 
-def said(content: object, **extra: object) -> Answer:
-    body = {
-        "choices": [{"message": {"role": "assistant", "content": content}, "finish_reason": "stop"}],
-        "usage": {"prompt_tokens": 300, "completion_tokens": 2},
-        **extra,
-    }
-    return 200, json.dumps(body), {}
-
-
-def error(status: int, headers: dict[str, str] | None = None, **detail: object) -> Answer:
-    return status, json.dumps({"error": {"message": "sorry", **detail}}), headers or {}
+def voted(content: object) -> Reply:
+    return said(content, prompt_tokens=300, completion_tokens=2)
 
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with Server() as running:
-        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
+    with serving(Judged()) as running:
         yield running
-        running.shutdown()
-        thread.join()
 
 
 def item(number: int, candidate: str = "a clip") -> JudgeItem:
@@ -127,10 +68,10 @@ def test_a_judge_by_its_name_votes_and_tells_its_tokens(server: Server) -> None:
 
 
 DETERMINED = [
-    (said(""), "error", "the reply is empty", 2),
-    (said(None), "unparsed", "no text (content null)", 2),
-    (said("Not correct"), "unparsed", "“Not correct” is not one of", 2),
-    (said([{"type": "text"}]), "error", "content is no text", 4),
+    (voted(""), "error", "the reply is empty", 2),
+    (voted(None), "unparsed", "no text (content null)", 2),
+    (voted("Not correct"), "unparsed", "“Not correct” is not one of", 2),
+    (voted([{"type": "text"}]), "error", "content is no text", 4),
     ((200, '{"error": {"message": "overloaded"}}', {}), "error", "in place of a reply (overloaded)", 4),
     ((200, '{"error": "overloaded"}', {}), "error", "in place of a reply (overloaded)", 4),
     ((200, '{"choices": []}', {}), "error", "a reply without choices", 4),
@@ -139,20 +80,20 @@ DETERMINED = [
     ((200, "[]", {}), "error", "no JSON object", 4),
     ((200, '{"choices": [{"message": {"con', {}), "error", "a body that is no JSON", 4),
     ((200, "<html>gateway</html>", {"Content-Type": "text/html"}), "error", "a body that is no JSON (<html>", 4),
-    (error(500), "error", "HTTP 500 (sorry)", 4),
-    (error(503, {"Retry-After": "not a time"}), "error", "HTTP 503 (sorry)", 4),
-    (error(429, {"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}), "error", "HTTP 429 (sorry)", 4),
+    (refused(500), "error", "HTTP 500 (sorry)", 4),
+    (refused(503, {"Retry-After": "not a time"}), "error", "HTTP 503 (sorry)", 4),
+    (refused(429, {"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}), "error", "HTTP 429 (sorry)", 4),
     ((502, "<html>bad gateway</html>", {}), "error", "HTTP 502 (<html>bad gateway</html>)", 4),
-    (error(401), "error", "HTTP 401 (sorry)", 1),
-    (error(404), "error", "HTTP 404 (sorry)", 1),
-    (error(400), "error", "HTTP 400 (sorry)", 1),
+    (refused(401), "error", "HTTP 401 (sorry)", 1),
+    (refused(404), "error", "HTTP 404 (sorry)", 1),
+    (refused(400), "error", "HTTP 400 (sorry)", 1),
     (None, "error", "no connection", 4),
 ]
 
 
 @pytest.mark.parametrize(("answer", "state", "reason", "requests"), DETERMINED)
 def test_a_server_that_always_fails_gives_a_state_a_reason_and_a_bounded_number_of_requests(
-    server: Server, answer: Answer | None, state: str, reason: str, requests: int
+    server: Server, answer: Reply | None, state: str, reason: str, requests: int
 ) -> None:
     server.script = lambda number, count: answer
     vote = judge(server).vote(item(1))
@@ -162,8 +103,8 @@ def test_a_server_that_always_fails_gives_a_state_a_reason_and_a_bounded_number_
 
 
 @pytest.mark.parametrize("answer", [row[0] for row in DETERMINED if row[3] > 1])
-def test_whatever_passes_once_is_overcome(server: Server, answer: Answer | None) -> None:
-    server.script = lambda number, count: answer if count == 1 else said("INCORRECT")
+def test_whatever_passes_once_is_overcome(server: Server, answer: Reply | None) -> None:
+    server.script = lambda number, count: answer if count == 1 else voted("INCORRECT")
     vote = judge(server).vote(item(1))
     assert (vote.state, vote.requests) == ("incorrect", 2)
 
@@ -171,10 +112,10 @@ def test_whatever_passes_once_is_overcome(server: Server, answer: Answer | None)
 def test_a_slow_server_is_given_up_on_time_and_tried_again(server: Server) -> None:
     released = threading.Event()
 
-    def slow(number: int, count: int) -> Answer:
+    def slow(number: int, count: int) -> Reply:
         if count == 1:
             released.wait(20)
-        return said("CORRECT")
+        return voted("CORRECT")
 
     server.script = slow
     vote = judge(server, ChatOptions(timeout=0.3, backoff=0.01, tries=2)).vote(item(1))
@@ -195,7 +136,7 @@ def test_a_server_that_was_there_is_waited_for(server: Server, monkeypatch: pyte
     def gone(*_: object) -> None:
         raise HttpError("no connection (refused)", nobody=True)
 
-    server.script = lambda number, count: said("CORRECT")
+    server.script = lambda number, count: voted("CORRECT")
     met = judge(server)
     assert met.vote(item(1)).state == "correct"
     monkeypatch.setattr("surgeval.models.chat._openai.post", gone)
@@ -205,7 +146,7 @@ def test_a_server_that_was_there_is_waited_for(server: Server, monkeypatch: pyte
 
 def test_waits_follow_the_server_and_never_exceed_the_limit(server: Server) -> None:
     waits: list[float] = []
-    server.script = lambda number, count: error(429, {"Retry-After": ["7", "3600", "nan"][count - 1]})
+    server.script = lambda number, count: refused(429, {"Retry-After": ["7", "3600", "nan"][count - 1]})
     chat = OpenAIChat("tiny", server.url, ChatOptions(tries=3, backoff=1.0, max_wait=60), sleep=waits.append)
     with pytest.raises(ChatError, match="3 tries"):
         chat.complete([{"role": "system", "content": ""}, {"role": "user", "content": "| question 1?"}])
@@ -213,12 +154,12 @@ def test_waits_follow_the_server_and_never_exceed_the_limit(server: Server) -> N
 
 
 def test_a_server_that_wants_other_parameters_gets_them(server: Server) -> None:
-    def picky(number: int, count: int) -> Answer:
+    def picky(number: int, count: int) -> Reply:
         body = server.bodies[-1]
         for name in ("max_tokens", "temperature"):
             if name in body:
-                return error(400, param=name, code="unsupported_parameter")
-        return said("CORRECT")
+                return refused(400, param=name, code="unsupported_parameter")
+        return voted("CORRECT")
 
     server.script = picky
     one = judge(server)
@@ -234,7 +175,7 @@ def test_the_key_for_one_provider_is_not_sent_to_another_server(
     judge(server).vote(item(1))
     monkeypatch.setenv("SURGEVAL_API_KEY", "ours")
     judge(server).vote(item(2))
-    assert [body["authorization"] for body in server.bodies] == ["Bearer none", "Bearer ours"]
+    assert server.keys == ["Bearer none", "Bearer ours"]
 
 
 def test_a_reply_cut_off_while_thinking_says_so(server: Server) -> None:
@@ -243,14 +184,14 @@ def test_a_reply_cut_off_while_thinking_says_so(server: Server) -> None:
     assert "cut off at the token limit" in judge(server).vote(item(1)).reason
 
 
-def flaky(number: int, count: int) -> Answer | None:
+def flaky(number: int, count: int) -> Reply | None:
     """Every third question stumbles in one of eight ways before the truth: even numbers are correct."""
-    truth = said("CORRECT" if number % 2 == 0 else "INCORRECT")
+    truth = voted("CORRECT" if number % 2 == 0 else "INCORRECT")
     if number % 3 or count > 1 + number % 2:
         return truth
-    ways: tuple[Answer | None, ...] = (
-        error(500), error(429, {"Retry-After": "0.01"}), (200, '{"choi', {}), None, said("nonsense"),
-        (200, '{"choices": []}', {}), (200, '{"error": "busy"}', {}), said(None),
+    ways: tuple[Reply | None, ...] = (
+        refused(500), refused(429, {"Retry-After": "0.01"}), (200, '{"choi', {}), None, voted("nonsense"),
+        (200, '{"choices": []}', {}), (200, '{"error": "busy"}', {}), voted(None),
     )  # fmt: skip
     if number % 8 == 5:
         time.sleep(0.05)
@@ -297,10 +238,10 @@ def test_after_a_kill_no_stored_verdict_is_asked_again(server: Server, tmp_path:
     path, count = tmp_path / "v.sqlite", 500
     half = threading.Event()
 
-    def steady(number: int, asked: int) -> Answer:
+    def steady(number: int, asked: int) -> Reply:
         if sum(server.asked.values()) >= count // 2:
             half.set()
-        return said("CORRECT" if number % 2 == 0 else "INCORRECT")
+        return voted("CORRECT" if number % 2 == 0 else "INCORRECT")
 
     server.script = steady
     command = [sys.executable, "-c", RUN, server.url, str(path), str(count)]

@@ -88,6 +88,22 @@ def test_a_model_without_chat_template_is_refused(tmp_path: Path) -> None:
 
 
 @needs_models
+@pytest.mark.parametrize(
+    ("template", "reason"),
+    [
+        ("{{ ('clip' * 10**12) | length }}", "1024 MB of memory"),
+        ("{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}", "more than 200000 steps"),
+        ("{{ 'clip' * 2000000 }}", "a conversation of 8000000 characters"),
+    ],
+)
+def test_a_hostile_chat_template_is_an_error_not_a_machine_without_memory(
+    tmp_path: Path, template: str, reason: str
+) -> None:
+    vote = ChatJudge("local", open_chat(f"hf:{make_model(tmp_path, template)}")).vote(item())
+    assert vote.state == "error" and reason in vote.reason
+
+
+@needs_models
 def test_a_prompt_longer_than_the_context_is_an_error_not_a_crash(tmp_path: Path) -> None:
     make_model(tmp_path)
     vote = ChatJudge("local", open_chat(f"hf:{tmp_path}")).vote(item("clip " * 4000))

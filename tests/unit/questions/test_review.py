@@ -299,6 +299,22 @@ def test_a_trap_and_its_twin_lose_the_same_option(tmp_path: Path) -> None:
         assert made[1].options[made[1].answer] == trap.options[4]
 
 
+def test_two_traps_of_one_twin_lose_the_same_options(tmp_path: Path) -> None:
+    first = item(0, trap="cognitive", twin="q2")
+    second = item(1, trap="perceptual", twin="q2", options=first.options, answer=1)
+    twin = item(2, options=tuple(reversed(first.options)), answer=0)
+    write_items(tmp_path / "items.jsonl", [first, second, twin])
+    questions = open_set(tmp_path)
+    judge_all(questions, "Ada")
+    judge_all(questions, "Bo")
+    for options, seed in product((4, 3), range(6)):
+        made = export_set(questions, tmp_path / f"out{options}-{seed}", options=options, seed=seed).items
+        assert len(made) == 3 and len({frozenset(one.options) for one in made}) == 1
+        assert {len(one.options) for one in made} == {options}
+        right = [one.options[one.answer] for one in made]
+        assert right == [first.options[0], first.options[1], first.options[4]]
+
+
 def test_a_corrected_trap_that_breaks_its_labels_stays_at_home(tmp_path: Path) -> None:
     reasons = tuple(OptionLabel("visible" if k == 0 else "absent", "a fair reason") for k in range(5))
     write_items(tmp_path / "items.jsonl", [item(0, trap="perceptual", labels=reasons)])

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +17,7 @@ from surgeval.datasets._base import raise_errors
 from surgeval.datasets.io._json import NOTHING, read_text, told_json
 from surgeval.datasets.io._values import MAX_SIDE, Place, as_float, shown
 from surgeval.errors import DataError
+from surgeval.files import parse_toml
 
 LAYOUTS = ("xywh", "xyxy", "cxcywh")
 UNLISTED = ("skip", "empty", "unlabelled")
@@ -81,8 +81,8 @@ class BoxMap:
             texts[key] = place.text(data.get(key, None if needed else ""), key, empty=not needed) or ""
         texts["label"] = texts.pop("class")
         texts["name"] = texts["name"] or "{video}"
-        if len(texts["separator"]) > 1:
-            place.report("wrong-value", shown(texts["separator"]), "one character", "separator")
+        if len(texts["separator"].encode("utf-8", "replace")) > 1:  # tables are split at bytes
+            place.report("wrong-value", shown(texts["separator"]), "one ASCII character", "separator")
         box = _texts(data.get("box"), "box", place)
         if len(box) not in (1, 4):
             place.report("wrong-value", f"{len(box)} columns", "four columns, or one that holds four numbers", "box")
@@ -145,8 +145,8 @@ def parsed(path: Path) -> dict[str, Any] | None:
         data = told_json(text, Place(str(path), lambda _: None))
     else:
         try:
-            data = tomllib.loads(text)
-        except (ValueError, RecursionError):
+            data = parse_toml(text)
+        except ValueError:
             return None
     return data if data is not NOTHING and isinstance(data, dict) else None
 
@@ -155,11 +155,9 @@ def _why(path: Path, text: str) -> str:
     if path.suffix.lower() == ".json":
         return "no JSON object"
     try:
-        tomllib.loads(text)
+        parse_toml(text)
     except ValueError as error:
         return f"broken TOML ({str(error).splitlines()[0]})"
-    except RecursionError:
-        return "nesting too deep"
     return "no table"
 
 

@@ -26,8 +26,11 @@ class ImageFolder:
     def __init__(self, path: Path, labels: LabelSpace | None = None) -> None:
         self.root = path
         self.space = labels or LabelSpace("none", ("instrument",))
-        groups = [(path.parent, [path])] if path.is_file() else [(f, image_files(f)) for f in (path, *folders(path))]
-        self._files = {folder.absolute().name or "images": files for folder, files in groups if files}
+        own = path.absolute().parent.name if path.is_file() else path.absolute().name
+        groups = {own or "images": [path] if path.is_file() else image_files(path)}
+        for folder in folders(path) if path.is_dir() else ():
+            groups[f"{own}.{folder.name}" if folder.name in groups else folder.name] = image_files(folder)
+        self._files = {name: files for name, files in groups.items() if files}
         if not self._files:
             raise BadInput(f"{path}: found no image, expected {', '.join(IMAGES)} in it or in the folders below it")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -15,22 +15,51 @@ from surgeval.detector.inference._parts import BLOCK, Block, Parts
 from surgeval.detector.inference.film import Drawn, draw_boxes, write_film
 from surgeval.detector.inference.sources import Source
 from surgeval.detector.inference.tracking import one_each
-from surgeval.errors import DataError
-from surgeval.files import safe_name
+from surgeval.errors import BadInput, DataError
+from surgeval.files import DistinctNames
 from surgeval.records import Frame, Video
 
-__all__ = ["boxes_to_draw", "write_films"]
+__all__ = ["boxes_to_draw", "film_paths", "write_films"]
 
 _COLUMNS = ("frame", "triplet", "instrument", "score", "x", "y", "w", "h", "track")
 _SAME = 0.6  # overlap from which two boxes of one instrument are one for the eye
 
 
-def write_films(parts: Parts, source: Source, classes: Classes, film: Path, show: float) -> Iterator[Path]:
+def film_paths(source: Source, film: Path) -> dict[str, Path]:
+    """Where the film of each video goes; refused where that is the video itself, or one file for several videos."""
+    videos = source.videos(lambda _text: None)
+    if film.suffix and film.suffix.lower() != ".mp4":
+        raise BadInput(f"{film}: found suffix {film.suffix!r}, expected .mp4 or a folder")
+    if film.suffix and len(videos) > 1:
+        raise BadInput(f"{film}: found {len(videos)} videos to film, expected a folder for them instead of one file")
+    names = DistinctNames()
+    paths = {video.name: film if film.suffix else film / names.claim(video.name, ".mp4") for video in videos}
+    for name, path in paths.items():
+        first = next(source.frames(name, lambda _text: None), None) if path.exists() else None
+        if first is not None and first.image is not None and first.image.path.samefile(path):
+            raise BadInput(f"{path}: found the video to look at, expected another place for the film")
+    return paths
+
+
+def write_films(
+    parts: Parts,
+    source: Source,
+    classes: Classes,
+    paths: Mapping[str, Path],
+    show: float,
+    advance: Callable[[int], None] = lambda _count: None,
+) -> Iterator[Path]:
     """One film per video; boxes are drawn from the score `show` on."""
     for video, blocks in parts.by_video():
-        path = film if film.suffix else film / f"{safe_name(video.name)}.mp4"
-        if write_film(path, _pictures(source, video, blocks, classes, show)):
-            yield path
+        shown = _counted(_pictures(source, video, blocks, classes, show), advance)
+        if write_film(paths[video.name], shown):
+            yield paths[video.name]
+
+
+def _counted(pictures: Iterator[tuple[float, Image]], advance: Callable[[int], None]) -> Iterator[tuple[float, Image]]:
+    for one in pictures:
+        yield one
+        advance(1)
 
 
 def _pictures(

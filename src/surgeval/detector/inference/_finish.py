@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from surgeval.arrays import Ints
-from surgeval.datasets.predictions import HEADS, Detections, write_detections
+from surgeval.datasets.predictions import Detections, write_detections
 from surgeval.detector._classes import Classes
 from surgeval.detector.inference._parts import Block, Parts
 from surgeval.detector.inference.sources import Source
@@ -66,7 +66,7 @@ def count_classes(parts: Parts, classes: Classes) -> pl.DataFrame:
             pl.struct(*_NAMES).n_unique().alias("frames"),
             pl.col("score").max().alias("best"),
         )
-        .collect()
+        .collect(engine="streaming")
         .sort("sure", "boxes", main, descending=[True, True, False])
     )
     names = classes.heads[classes.main]
@@ -86,18 +86,10 @@ def write_rows(parts: Parts, target: Path, source: Source) -> tuple[str, ...]:
             partial.unlink(missing_ok=True)
         trust_parquet(target)
         return ()
-    columns = rows.collect_schema().names()
-    known = [name for name in columns if name not in HEADS]
-    table = rows.select(known).collect()
+    table = rows.collect()
     boxes = table.filter(pl.col("score").is_not_null())
     empty = table.filter(pl.col("score").is_null()).select(_NAMES)
     videos = tuple(video.name for video in source.videos(lambda _text: None))
     detections = Detections(boxes, "table", videos, empty=empty)
     format = None if target.suffix else "yolo"
-    report = write_detections(detections, target, format, dataset=source.dataset)
-    note = (
-        ("probabilities of all classes are not kept (Parquet holds them)",)
-        if len(known) < len(columns) and len(boxes)
-        else ()
-    )
-    return (*report.losses, *(f"{report.format}: {text}" for text in note))
+    return write_detections(detections, target, format, dataset=source.dataset).losses

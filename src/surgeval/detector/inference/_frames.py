@@ -15,7 +15,7 @@ from surgeval.detector.geometry import Fit
 from surgeval.detector.inference._look import Looker
 from surgeval.detector.inference._network import Network
 from surgeval.detector.nms import Found, Selecting
-from surgeval.errors import BadInput, DataError
+from surgeval.errors import BadInput, DataError, RunError
 
 if TYPE_CHECKING:
     from surgeval.records import Frame
@@ -73,8 +73,12 @@ def detect_frames(
 
     def looked() -> Iterator[tuple[Frame, Found]]:
         rows = squares if pinned else squares[: len(waiting)]
-        found = looker.look_at(rows.to(network.device, non_blocking=True), [fit for _, fit in waiting])
-        yield from zip((frame for frame, _ in waiting), found, strict=True)
+        try:
+            chosen = looker.look_at(rows.to(network.device, non_blocking=True), [fit for _, fit in waiting])
+        except torch.OutOfMemoryError:
+            found = f"no memory for {batch} frames at a time on {network.device}"
+            raise RunError(f"{network.name}: found {found}, expected a smaller batch") from None
+        yield from zip((frame for frame, _ in waiting), chosen, strict=True)
         waiting.clear()
 
     for frame, fit, square in _prepared(frames, network, batch, workers, on_skip):

@@ -39,7 +39,6 @@ class Looker:
     def __init__(self, network: Network, selecting: Selecting | None = None) -> None:
         self.network, self.selecting = network, selecting or Selecting()
         self._parts = torch.as_tensor(network.classes.parts.copy(), device=network.device)
-        self._checked = False
         self._pinned: dict[tuple[int, ...], torch.Tensor] = {}
         self._pool = ThreadPoolExecutor(min(_THREADS, os.cpu_count() or 1), "frames")
 
@@ -56,17 +55,15 @@ class Looker:
     def look_at(self, squares: torch.Tensor, fits: Sequence[Fit]) -> list[Found]:
         """What is on frames that lie on the device as squares of bytes (batch, side, side, 3); their fits undo that."""
         raw = self.network.raw(squares.permute(0, 3, 1, 2)).first(len(fits))
-        found = self.choose(raw)
-        return [_on_frame(one, fit) for one, fit in zip(found, fits, strict=True)]
+        return _on_frames(self.choose(raw), fits)
 
     def choose(self, raw: Raw) -> list[Found]:
         """The boxes to report of every picture, on the CPU, in pixels of the network's input."""
         main = self.network.classes.main
-        if not self._checked:  # once: half precision that overflows does so on every picture
-            if not bool(raw.boxes.isfinite().all()) or not bool(raw.probabilities[main].isfinite().all()):
-                raise RunError(f"{self.network.name}: found numbers that overflow, expected finite boxes and scores: "
-                               "full precision may hold them")  # fmt: skip
-            self._checked = True
+        # A sum shows NaN and infinity; without this look they would pass for pictures with nothing on them.
+        if not bool((raw.boxes.sum() + raw.probabilities[main].sum()).isfinite()):
+            raise RunError(f"{self.network.name}: found numbers that overflow, expected finite boxes and scores: full "
+                           "precision may hold them")  # fmt: skip
         return fetch(select(raw.boxes, dict(raw.probabilities), main, self._parts, self.selecting))
 
     def _upload(self, pictures: Sequence[Image]) -> torch.Tensor:
@@ -131,11 +128,22 @@ def unpacked(found: Sequence[Found]) -> list[Found]:
     return result
 
 
-def _on_frame(found: Found, fit: Fit) -> Found:
-    """The boxes in pixels of the frame; what lies in the bars beside it has no area there and is left out."""
-    boxes = fit.back(found.boxes.double())
-    inside = (boxes[:, 2] > boxes[:, 0]) & (boxes[:, 3] > boxes[:, 1])
-    if not bool(inside.all()):
-        heads = {head: values[inside] for head, values in found.heads.items()}
-        return Found(boxes[inside], found.scores[inside], found.classes[inside], heads)
-    return Found(boxes, found.scores, found.classes, found.heads)
+def _on_frames(found: Sequence[Found], fits: Sequence[Fit]) -> list[Found]:
+    """The boxes in pixels of their frames; what lies in the bars beside a frame has no area there and is left out."""
+    if len(set(fits)) == 1:  # frames of a film: all boxes at once, as each operation costs more than its numbers
+        boxes = fits[0].back(torch.cat([one.boxes for one in found]).double())
+        placed = boxes.split([len(one) for one in found])
+    else:
+        placed = tuple(fit.back(one.boxes.double()) for one, fit in zip(found, fits, strict=True))
+        boxes = torch.cat(placed)
+    kept = (boxes[:, 2] > boxes[:, 0]) & (boxes[:, 3] > boxes[:, 1])
+    whole = [Found(at, one.scores, one.classes, one.heads) for one, at in zip(found, placed, strict=True)]
+    if bool(kept.all()):
+        return whole
+    inside = kept.split([len(one) for one in found])
+    return [one if bool(k.all()) else _some(one, k) for one, k in zip(whole, inside, strict=True)]
+
+
+def _some(found: Found, kept: torch.Tensor) -> Found:
+    heads = {head: values[kept] for head, values in found.heads.items()}
+    return Found(found.boxes[kept], found.scores[kept], found.classes[kept], heads)

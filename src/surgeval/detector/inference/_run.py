@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from surgeval.datasets import dataset_fingerprint
-from surgeval.detector.inference._filming import write_films
+from surgeval.detector.inference._filming import film_paths, write_films
 from surgeval.detector.inference._finish import count_classes, track_video, write_rows
 from surgeval.detector.inference._network import Network
 from surgeval.detector.inference._parts import detect_parts
@@ -92,18 +92,21 @@ def detect(
     (1, 7, ['frame', ...])
     """
     target, how = Path(out), settings or DetectSettings()
-    _check_target(target, how, source, film)
+    _check_target(target, how, source)
+    paths = film_paths(source, Path(film)) if film is not None else {}
     work = target.with_name(f".{target.name}.parts")
-    frozen = {"detector": identity, "data": dataset_fingerprint(source.dataset), "every": source.every,
-              "fps": source.fps, "selecting": asdict(how.selecting), "components": how.components,
-              "probabilities": how.probabilities}  # fmt: skip
+    kept = how.probabilities and target.suffix.lower() == ".parquet"
+    frozen = {
+        "detector": identity, "data": dataset_fingerprint(source.dataset), "every": source.every, "fps": source.fps,
+        "videos": source.only, "selecting": asdict(how.selecting), "components": how.components, "probabilities": kept,
+    }  # fmt: skip
     if not identity and work.is_dir():
         shutil.rmtree(work)
     phase("looking")
     began = time.perf_counter()
     parts = detect_parts(
         network, source, work, frozen, selecting=how.selecting, components=how.components,
-        probabilities=how.probabilities, batch=how.batch, workers=how.workers, tell=tell, advance=advance,
+        probabilities=kept, batch=how.batch, workers=how.workers, tell=tell, advance=advance,
     )  # fmt: skip
     seconds = time.perf_counter() - began
     tracks = 0
@@ -116,15 +119,17 @@ def detect(
     classes = count_classes(parts, network.classes)
     losses = write_rows(parts, target, source)
     films: tuple[Path, ...] = ()
-    if film is not None:
+    if paths:
         phase("filming")
-        films = tuple(write_films(parts, source, network.classes, Path(film), how.show))
+        films = tuple(write_films(parts, source, network.classes, paths, how.show, advance))
     shutil.rmtree(work)
     boxes = int(classes["boxes"].sum())
+    if boxes and how.probabilities and not kept:
+        losses = (*losses, "probabilities of all classes are not kept (Parquet holds them)")
     return Detected(target, parts.frames, parts.earlier, parts.skipped, boxes, tracks, seconds, classes, losses, films)
 
 
-def _check_target(target: Path, how: DetectSettings, source: Source, film: str | Path | None) -> None:
+def _check_target(target: Path, how: DetectSettings, source: Source) -> None:
     """Refuse at once what could not be written in the end."""
     if target.suffix.lower() not in ("", ".parquet", ".csv", ".json"):
         raise BadInput(f"{target}: found suffix {target.suffix!r}, expected .parquet, .csv, .json or a folder")
@@ -136,10 +141,6 @@ def _check_target(target: Path, how: DetectSettings, source: Source, film: str |
         raise BadInput(f"{target}: found something there already, expected a new or empty folder")
     if target.suffix and target.is_dir():
         raise BadInput(f"{target}: found a folder, expected the name of a file")
+    if target.exists() and target.samefile(source.dataset.root):
+        raise BadInput(f"{target}: found the frames to look at, expected another place to write to")
     target.parent.mkdir(parents=True, exist_ok=True)
-    if film is not None and Path(film).suffix:
-        if Path(film).suffix.lower() != ".mp4":
-            raise BadInput(f"{film}: found suffix {Path(film).suffix!r}, expected .mp4 or a folder")
-        count = len(source.videos(lambda _text: None))
-        if count > 1:
-            raise BadInput(f"{film}: found {count} videos to film, expected a folder for them instead of one file")

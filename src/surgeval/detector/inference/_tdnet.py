@@ -16,6 +16,7 @@ __all__ = ["GREY", "Precision", "TDNetDetector", "fill_of"]
 
 Precision: TypeAlias = Literal["float32", "float16", "bfloat16"]
 GREY = 114
+_MOST_GRAPHS = 8  # each keeps the memory of one pass
 _WARM_UP = 3  # passes before a graph is recorded: libraries choose their kernels in the first ones
 
 
@@ -64,6 +65,8 @@ class TDNetDetector:
                 return self._look(images)
             shape = tuple(images.shape)
             if shape not in self._graphs:
+                if len(self._graphs) >= _MOST_GRAPHS:
+                    return self._look(images)
                 self._graphs[shape] = _Graph(self._look, images)
             return self._graphs[shape](images)
 

@@ -47,6 +47,10 @@ def export_onnx(spec: str | Path | Loaded, out: str | Path, *, aux: bool = True)
 
     Class names, picture size and padding go into the file's metadata. The file is read back by the same checks that
     files of strangers meet. `aux=False` leaves the auxiliary heads out.
+
+    >>> export_onnx("nowhere.safetensors", "detector.onnx")
+    Traceback (most recent call last):
+    surgeval.errors.BadInput: nowhere.safetensors: found no such file or folder, expected a detector...
     """
     for package in ("onnx", "onnxscript"):
         if find_spec(package) is None:

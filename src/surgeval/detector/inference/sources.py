@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -27,6 +27,7 @@ class Source:
     dataset: Dataset
     every: int = 1
     fps: float | None = None
+    only: tuple[str, ...] = ()  # the videos to look at, where not all of them
     foreign: bool = False  # the dataset is labelled with other classes than the detector's
 
     def __post_init__(self) -> None:
@@ -39,7 +40,12 @@ class Source:
 
     def videos(self, tell: Tell) -> tuple[Video, ...]:
         """The videos that can be read; what is wrong with others is told."""
-        return self.dataset.videos(_problems(tell))
+        known = self.dataset.videos(_problems(tell))
+        names = [video.name for video in known]
+        for name in self.only:
+            if name not in names:
+                raise BadInput(f"{self.dataset.root}: found no video {name!r}, expected one of {', '.join(names)}")
+        return tuple(video for video in known if not self.only or video.name in self.only)
 
     def frames(self, video: str, tell: Tell) -> Iterator[Frame]:
         """The frames to look at, in time order; records that cannot be read are told and left out."""
@@ -64,9 +70,15 @@ class Source:
 
 
 def open_source(
-    path: str | Path, space: LabelSpace, *, every: int = 1, fps: float | None = None, format: str | None = None
+    path: str | Path,
+    space: LabelSpace,
+    *,
+    every: int = 1,
+    fps: float | None = None,
+    videos: Sequence[str] = (),
+    format: str | None = None,
 ) -> Source:
-    """Open what lies at a path for a detector that speaks `space`.
+    """Open what lies at a path for a detector that speaks `space`; `videos` names those to look at.
 
     >>> from surgeval.vocab import load_labels
     >>> open_source("nowhere", load_labels("cholec80"))
@@ -76,17 +88,23 @@ def open_source(
     target = Path(path)
     if not target.exists():
         raise BadInput(f"{target}: found no such file or folder, expected frames to look at")
-    film = target.suffix.lower() in SUFFIXES if target.is_file() else False
-    if format is None and (film or _only_films(target)):
-        return Source(open_video(target, labels=space), every, fps)
-    if format is None and not is_dataset(target):
-        return Source(open_images(target, space), every, fps)
-    dataset = open_dataset(target, format)
+    dataset, foreign = _opened(target, space, format)
+    return Source(dataset, every, fps, tuple(videos), foreign)
+
+
+def _opened(path: Path, space: LabelSpace, format: str | None) -> tuple[Dataset, bool]:
+    """The dataset in the detector's label space, and whether it is labelled in another."""
+    film = path.is_file() and path.suffix.lower() in SUFFIXES
+    if format is None and (film or _only_films(path)):
+        return open_video(path, labels=space), False
+    if format is None and not is_dataset(path):
+        return open_images(path, space), False
+    dataset = open_dataset(path, format)
     if dataset.format == "video":
-        return Source(open_video(target, labels=space), every, fps)
+        return open_video(path, labels=space), False
     if _same(dataset.space, space):
-        return Source(dataset, every, fps)
-    return Source(_Relabelled(dataset, space), every, fps, foreign=True)
+        return dataset, False
+    return _Relabelled(dataset, space), True
 
 
 def _only_films(folder: Path) -> bool:
@@ -94,11 +112,13 @@ def _only_films(folder: Path) -> bool:
 
 
 def _same(one: LabelSpace, other: LabelSpace) -> bool:
-    """Whether ids mean the same; a detector of instruments alone has no triplets to compare."""
+    """Whether the ids that a detector says mean the same: triplets with their parts, or instruments where it has none.
+
+    An instrument beside the triplets (the phantom's bag) is never said, so it makes no difference.
+    """
     if not other.triplets:
         return one.instruments == other.instruments
-    return (one.instruments, one.verbs, one.targets, one.triplets) == (
-        other.instruments, other.verbs, other.targets, other.triplets)  # fmt: skip
+    return one.triplets == other.triplets and one.triplet_names == other.triplet_names
 
 
 class _Relabelled:

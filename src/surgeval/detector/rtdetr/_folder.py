@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from surgeval.detector.rtdetr._config import read_architecture, transformers_config
-from surgeval.detector.rtdetr._network import RTDetr, new_heads
+from surgeval.detector.rtdetr._config import read_architecture
+from surgeval.detector.rtdetr._network import RTDetr, bare_net, new_heads
 from surgeval.errors import BadInput, DataError
 from surgeval.files import make_folder, read_json_object, write_atomically
 from surgeval.models.loading import build, hub_folder, read_config, read_safetensors
@@ -30,6 +30,7 @@ __all__ = ["CONFIG", "WEIGHTS", "is_rtdetr", "load_rtdetr", "pretrained_rtdetr",
 CONFIG, WEIGHTS, OURS = "config.json", "model.safetensors", "surgeval.json"
 _KIND, _VERSION, _LIMIT = "rtdetr", 1, 8 << 20
 _PARTS = "surgeval_parts."
+_NO_NETWORK = (ValueError, RuntimeError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError)
 _RENAMED = (  # transformers renamed these inside the network; files on the hub keep the first names
     (re.compile(r"\.o_proj\."), ".out_proj."),
     (re.compile(r"\.layers\.(\d+)\.mlp\.(fc\d)\."), r".layers.\1.\2."),
@@ -143,23 +144,28 @@ class _Parts(nn.ModuleDict):
 
 def _read_net(folder: Path) -> tuple[nn.Module, dict[str, Any], dict[str, torch.Tensor]]:
     """The network of transformers, its configuration, and the tensors of part heads."""
-    from transformers import RTDetrForObjectDetection
-
     path, weights = folder / CONFIG, folder / WEIGHTS
     made = read_architecture(read_config(path), path)
     found = read_safetensors(weights)
     parts = {name.removeprefix(_PARTS): value for name, value in found.items() if name.startswith(_PARTS)}
     stored = {_stored(name): value for name, value in found.items() if not name.startswith(_PARTS)}
-
-    def make() -> nn.Module:
-        return RTDetrForObjectDetection(transformers_config(made))
-
-    with torch.device("meta"):
-        wanted = {_stored(name): name for name in make().state_dict()}
+    wanted = _names(made, path)
     tensors = {wanted.get(name, name): value for name, value in stored.items()
                if name in wanted or not name.endswith("num_batches_tracked")}  # fmt: skip
-    net, _ = build(make, tensors, weights)
+    net, _ = build(lambda: bare_net(made), tensors, weights)
     return net, made, parts
+
+
+def _names(made: Mapping[str, Any], path: Path) -> dict[str, str]:
+    """Names in files → names inside the network, which takes no memory here."""
+    try:
+        with torch.device("meta"):
+            return {_stored(name): name for name in bare_net(made).state_dict()}
+    except _NO_NETWORK as error:
+        said = str(error).splitlines()[0][:160] if str(error) else type(error).__name__
+        raise DataError(
+            path, found=f"sizes that make no network ({said})", expected="a consistent configuration"
+        ) from None
 
 
 def weights_folder(where: str | Path) -> Path:

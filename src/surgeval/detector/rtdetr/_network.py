@@ -25,7 +25,7 @@ from surgeval.errors import BadInput
 if TYPE_CHECKING:
     from surgeval.detector._classes import Classes
 
-__all__ = ["Output", "RTDetr", "build_rtdetr", "corners", "in_float32", "new_heads"]
+__all__ = ["Output", "RTDetr", "bare_net", "build_rtdetr", "corners", "in_float32", "new_heads"]
 
 _SHARE = 0.01  # of queries that show a class, as RT-DETR's authors start; transformers says 1 in classes + 1
 
@@ -152,14 +152,25 @@ def build_rtdetr(
     >>> net.eval().raw(torch.zeros(1, 3, 64, 64, dtype=torch.uint8)).probabilities["ivt"].shape
     torch.Size([1, 60, 100])
     """
-    from transformers import RTDetrForObjectDetection
-
     made = architecture(size, len(classes.heads[classes.main]))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        net = RTDetrForObjectDetection(transformers_config(made))
+        net = bare_net(made)
         _start(net)
         return RTDetr(net, made, classes, image_size=image_size, fill=fill, aux=aux, size=size)
+
+
+def bare_net(made: Mapping[str, Any]) -> nn.Module:
+    """The network of transformers for a configuration, every layer under one name.
+
+    Some versions keep the decoder's heads a second time at the top; nothing here reads them there.
+    """
+    from transformers import RTDetrForObjectDetection
+
+    net: nn.Module = RTDetrForObjectDetection(transformers_config(made))
+    for name in ("class_embed", "bbox_embed"):
+        net._modules.pop(name, None)
+    return net
 
 
 def _check_side(side: int, made: Mapping[str, Any]) -> None:

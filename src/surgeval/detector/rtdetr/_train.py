@@ -33,7 +33,15 @@ from surgeval.detector.rtdetr._folder import (
 from surgeval.detector.rtdetr._loss import DetrLoss
 from surgeval.detector.rtdetr._network import RTDetr, build_rtdetr
 from surgeval.detector.training._compute import Compute, open_compute, thread_count
-from surgeval.detector.training._conduct import Tell, about_classes, about_data, best_row, check_sets, conduct
+from surgeval.detector.training._conduct import (
+    Tell,
+    about_classes,
+    about_data,
+    best_row,
+    check_sets,
+    conduct,
+    picture_labels,
+)
 from surgeval.detector.training._folder import TrainRecord, current_versions
 from surgeval.detector.training._settings import TrainSettings
 from surgeval.detector.training._stage import Measured, Stage, run_stage
@@ -143,6 +151,7 @@ class _Training:
             optimiser=lambda net: AdamW(_ours(net), backbone=share),
         )  # fmt: skip
         augment = Augment(mosaic=settings.mosaic, partners=settings.sampling)
+        picture_labels(self.path, self.train, augment)
         ended = run_stage(stage, self.train, settings, augment, self.compute, tell)
         row = best_row(self.path, ended)
         save_rtdetr(self.path, load_rtdetr(self.path / _BEST), extra=row)

@@ -6,7 +6,7 @@ So a training with a limit of time still ends as its schedule wants: with a low 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import median
+from statistics import fmean
 
 from surgeval.detector.training._schedule import plain_epochs
 
@@ -17,19 +17,20 @@ _FEWEST = 12  # epochs that a training with a limit should have, or its schedule
 
 
 def planned_epochs(done: int, planned: int, seconds: Sequence[float], left: float, most: int) -> int:
-    """Epochs in all, when `done` ones took these seconds and so many are left.
+    """Epochs in all, when `done` ones are finished, the latest of which took `seconds`, and so much time is left.
 
-    Once the last epochs (those without mosaics) have begun their number can only fall.
+    Once the last epochs (those without mosaics) have begun their number can only fall; before that at least one of them
+    follows, even where the time is over: a limit may be passed by one epoch, and no training ends in the middle.
 
     >>> planned_epochs(2, 100, [12.0, 10.0], left=100.0, most=1000)
     11
     >>> planned_epochs(10, 11, [10.0] * 10, left=500.0, most=1000)
     11
     """
-    each = max(median(seconds[-3:]), 1e-3)
+    each = max(fmean(seconds), 1e-3)
     fitting = min(most, done + int(left / each))
-    closing = done >= planned - plain_epochs(planned)
-    return max(done, min(planned, fitting) if closing else fitting)
+    closing = done >= planned or done > planned - plain_epochs(planned)  # one of the last epochs has been done
+    return max(done, min(planned, fitting)) if closing else max(done + 1, fitting)
 
 
 def frames_in_epoch(frames: int, batch: int, per_frame: float, budget: float) -> int:

@@ -7,13 +7,11 @@ gathered are used up at the end of an epoch, and everything else is in last.safe
 from __future__ import annotations
 
 import copy
-import gc
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -21,28 +19,25 @@ import torch
 from torch import nn
 
 from surgeval.arrays import Ints
-from surgeval.detector.assign import Truth
 from surgeval.detector.data import Augment, TrainingSet, batches, epoch_order
 from surgeval.detector.evaluation import Evaluated
-from surgeval.detector.losses import Losses
 from surgeval.detector.training._compute import Compute, Ready, ready_batches, thread_count
 from surgeval.detector.training._curves import CURVES, append_curve, trim_curves
 from surgeval.detector.training._ema import Ema
+from surgeval.detector.training._gradients import Gradients, LossOf, Tell
+from surgeval.detector.training._lines import epoch_line
 from surgeval.detector.training._optimiser import DECAY, Optimiser, Updates
 from surgeval.detector.training._plan import frames_in_epoch, planned_epochs
 from surgeval.detector.training._resume import LAST, Counters, keep_place, take_place
 from surgeval.detector.training._schedule import BIAS_RATE, Schedule, plain_epochs
 from surgeval.detector.training._settings import TrainSettings
 from surgeval.detector.training._tally import LossTally
-from surgeval.errors import RunError
 from surgeval.files import make_folder
 from surgeval.progress import advance, start_phase
 
 __all__ = ["BEST", "Measured", "Stage", "run_stage"]
 
 BEST = "best.safetensors"
-LossOf = Callable[[nn.Module, torch.Tensor, Truth], Losses]
-Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -107,6 +102,7 @@ class _Run:
         self.rows: list[dict[str, Any]] = []
         self._images, self._shown = f"{stage.name} images", False
         self.scaler = compute.scaler(self.counters.scale)
+        self.gradients = Gradients(stage.name, self.forward, stage.loss, compute, settings, tell)
 
     def resume(self) -> None:
         place = self.stage.folder / LAST
@@ -125,12 +121,15 @@ class _Run:
         began = time.perf_counter() - counters.seconds
         if stage.budget is not None and counters.epoch == 0 and not counters.epoch_frames:
             counters.epoch_frames = self._fitting_frames(stage.budget)
+        if stage.budget is None and counters.epoch == 0:
+            self._say_short()
         while not counters.done:
             row = self._epoch()
             counters.epoch += 1
             counters.seconds = time.perf_counter() - began
             if stage.budget is not None:
-                seconds = [one["seconds"] for one in (*self.rows, row)]
+                recent = (*self.rows, row)[-max(3, stage.evaluate_every) :]  # an evaluation among them
+                seconds = [one["seconds"] for one in recent]
                 left = stage.budget - counters.seconds
                 counters.epochs = planned_epochs(counters.epoch, counters.epochs, seconds, left, stage.epochs)
             waited = counters.epoch - counters.best_epoch
@@ -139,9 +138,19 @@ class _Run:
             if counters.done and not counters.best_epoch:  # the plan was cut short between two evaluations
                 self._measure(row, counters.epoch)
             self._keep(row)
-            self.tell(_line(row, counters, [one["seconds"] for one in self.rows]))
+            self.tell(epoch_line(row, counters, [one["seconds"] for one in self.rows]))
             if stopped and counters.epoch < counters.epochs:
                 self.tell(f"{stage.name}: no better since epoch {counters.best_epoch}, so it ends here")
+
+    def _say_short(self) -> None:
+        """Tell where a training is over before its rate has come to anything."""
+        steps = math.ceil((self.counters.epoch_frames or len(self.data)) / self.settings.batch)
+        plan = self._schedule(self.stage.epochs, steps)
+        if 2 * plan.warm_steps > steps * self.stage.epochs:
+            self.tell(
+                f"{self.stage.name}: the rate rises over {plan.warm_steps} batches and the training has "
+                f"{steps * self.stage.epochs}: more epochs would do it good"
+            )
 
     def _epoch(self) -> dict[str, Any]:
         """One pass over the frames, and what the moving average can do after it."""
@@ -179,7 +188,7 @@ class _Run:
         last = schedule.steps - 1
         for number, ready in enumerate(source):
             moment = schedule.at(counters.epoch, counters.step)
-            parts, dropped = self._gradients(ready)
+            parts, dropped = self.gradients.add(ready, self.optimiser, self.scaler, counters)
             gathered = 1 if dropped else gathered + 1
             counters.step += 1
             norm = None
@@ -195,48 +204,6 @@ class _Run:
         if self.scaler is not None:
             counters.scale = float(self.scaler.get_scale())
         return rate
-
-    def _gradients(self, ready: Ready) -> tuple[dict[str, torch.Tensor], bool]:
-        """Add the gradients of a batch; where it does not fit into the memory, in smaller and smaller pieces.
-
-        Also says whether what had gathered before was dropped.
-        """
-        dropped = False
-        while True:
-            try:
-                return self._piecewise(ready), dropped
-            except torch.OutOfMemoryError:
-                pieces = self.counters.pieces * 2
-            # Out of the handler: what the error holds on to is free now.
-            self.optimiser.forget()  # a part of this batch may be in there
-            dropped = True
-            gc.collect()
-            if self.compute.cuda:
-                torch.cuda.empty_cache()
-            if pieces > 2 * len(ready) or self.settings.batch // pieces < 1:
-                raise RunError(
-                    f"memory of {self.compute.device}: found too little for one image of {self.settings.image_size} "
-                    "pixels, expected room for it: use a smaller image size or network"
-                )
-            self.counters.pieces = pieces
-            self.tell(
-                f"{self.stage.name}: a batch did not fit into the memory of {self.compute.device}; from here on it is "
-                f"done in {pieces} pieces of {max(1, self.settings.batch // pieces)} whose gradients add up"
-            )
-
-    def _piecewise(self, ready: Ready) -> dict[str, torch.Tensor]:
-        sums: dict[str, torch.Tensor] = {}
-        for number in range(self.counters.pieces):
-            piece = ready.piece(number, self.counters.pieces) if self.counters.pieces > 1 else ready
-            if not len(piece):
-                continue
-            losses = self.stage.loss(self.forward, self.compute.images(piece.images), piece.truth)
-            (losses.total if self.scaler is None else self.scaler.scale(losses.total)).backward()
-            share = len(piece) / len(ready)
-            for name, value in losses.parts.items():
-                part = value.detach() * share
-                sums[name] = sums[name] + part if name in sums else part
-        return sums
 
     def _due(self, number: int) -> bool:
         return number >= self.counters.epochs or number % self.stage.evaluate_every == 0
@@ -310,27 +277,3 @@ class _Run:
     def _settle(self) -> None:
         if self.compute.cuda:
             torch.cuda.synchronize(self.compute.device)
-
-
-def _line(row: Mapping[str, Any], counters: Counters, seconds: Sequence[float]) -> str:
-    """An epoch in one line, with the time that the others of its stage will take."""
-    known = [(name, row.get(name)) for name in ("mAP50", "mAP50:95")]
-    scores = [f"{name} {value:.3f}" for name, value in known if value is not None and value == value]
-    mark = " (best)" if counters.best_epoch == row["epoch"] and scores else ""
-    left = 0.0 if counters.done else (counters.epochs - counters.epoch) * median(seconds[-5:])
-    told = [
-        f"{row['stage']} {row['epoch']}/{counters.epochs}", f"loss {row['loss']:.4g}", " ".join(scores) + mark,
-        f"{row['images_per_second']:.4g} images/s", f"{row['seconds']:.1f} s", f"{_short(left)} left" if left else "",
-    ]  # fmt: skip
-    return " · ".join(part for part in told if part)
-
-
-def _short(seconds: float) -> str:
-    """A time as one says it.
-
-    >>> _short(50), _short(200), _short(9000)
-    ('50 s', '3 min', '2.5 h')
-    """
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import norm
+from scipy.special import ndtr, ndtri
 
 from surgeval.arrays import AnyFloats, Floats
 from surgeval.errors import BadInput
@@ -67,7 +67,7 @@ def p_value(r: float, size: int, n: int) -> float:
     """
     if abs(r) >= 1:
         return 0.0
-    return float(2 * (1 - norm.cdf(np.sqrt(n - size - 3) * abs(np.arctanh(r)))))
+    return float(2 * (1 - ndtr(np.sqrt(n - size - 3) * abs(np.arctanh(r)))))
 
 
 def learn_graph(
@@ -112,7 +112,7 @@ def _limits(n: int, alpha: float, nodes: int, largest: int | None) -> Floats:
     free = n - 3 - np.arange(max(most, 0) + 1)
     if n < 4:
         raise BadInput(f"n: found {n}, expected at least 4 samples")
-    return np.tanh(norm.isf(alpha / 2) / np.sqrt(free))
+    return np.tanh(-ndtri(alpha / 2) / np.sqrt(free))
 
 
 class _Search:

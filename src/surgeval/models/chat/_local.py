@@ -23,11 +23,13 @@ from typing import Any
 from PIL import Image
 
 from surgeval.errors import BadInput, DataError
+from surgeval.models._template import few_steps
 from surgeval.qa.chat import ChatError, Message, Reply
 
 __all__ = ["LocalChat"]
 
 _SAMPLE = 1 << 16
+_LONGEST = 1 << 22  # characters of a conversation with what the template adds
 _SMALL = 1_000_000_000  # parameters: 4 GB in full precision
 _FAILURES = (RuntimeError, ValueError, IndexError)  # out of memory, prompt longer than the context, template
 _DATA = "data:image/jpeg;base64,"
@@ -148,9 +150,12 @@ class LocalChat:
     def _inputs(self, turns: Sequence[_Turn]) -> Any:
         """The rows of a batch, padded, with their pictures."""
         options = {} if self.sees else {"enable_thinking": False}
-        texts = self._processor.apply_chat_template(
-            [turn.messages for turn in turns], add_generation_prompt=True, tokenize=False, **options
-        )
+        with few_steps():
+            texts = self._processor.apply_chat_template(
+                [turn.messages for turn in turns], add_generation_prompt=True, tokenize=False, **options
+            )
+        if any(len(text) > _LONGEST for text in texts):
+            raise ValueError(f"a conversation of {max(map(len, texts))} characters")
         begin = self._tokenizer.bos_token  # most templates write it themselves
         written: dict[str, Any] = {"add_special_tokens": self.sees and not (begin and texts[0].startswith(begin))}
         if self.sees and turns[0].pictures:

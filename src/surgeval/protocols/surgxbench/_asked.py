@@ -18,7 +18,6 @@ from surgeval.explain import token_maps
 from surgeval.explain.heatmaps import method_for
 from surgeval.metrics.grounding import Match, triplet_match
 from surgeval.models import Generative
-from surgeval.protocols.surgxbench._causal import causal_cases
 from surgeval.protocols.surgxbench._frames import PreparedFrame
 from surgeval.protocols.surgxbench._hide import hidden_images
 from surgeval.protocols.surgxbench._instruments import named_cases, to_device
@@ -167,6 +166,8 @@ class Asked:
         yield from named_cases(seen, self.space.instruments, named, maps, scores, best, effects, self.settings)
         yield from (reply_case(one, self.tools, answer) for one, answer in zip(seen, answers, strict=True))
         if self.settings.causal is not None:
+            from surgeval.protocols.surgxbench._causal import causal_cases  # loads numba, which few runs need
+
             names, batch = self.space.instruments, self.settings.batch
             yield from causal_cases(self.net, seen, pixels, answers, names, self.settings.causal, batch)
 

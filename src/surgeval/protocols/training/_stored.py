@@ -49,8 +49,10 @@ def fold_record(home: Path, plan: str | None = None) -> FoldRecord | None:
         "plan": str, "fold": str, "boxes": int, "frames": int, "seconds": (int, float), "device": str
     }  # fmt: skip
     for key, kind in kinds.items():
-        if not isinstance(data.get(key), kind) or isinstance(data.get(key), bool):
-            raise DataError(path, field=key, found=repr(data.get(key))[:60], expected="a value of its kind")
+        value = data.get(key)
+        negative = isinstance(value, int | float) and value < 0
+        if not isinstance(value, kind) or isinstance(value, bool) or negative:
+            raise DataError(path, field=key, found=repr(value)[:60], expected="a value of its kind, not below 0")
     if plan is not None and data["plan"] != plan:
         return None
     return FoldRecord(data["fold"], data["boxes"], data["frames"], float(data["seconds"]), data["device"])

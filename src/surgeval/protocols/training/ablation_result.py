@@ -172,7 +172,8 @@ class AblationScores(RunResult):
         order = [tuple(column.split(" ", 1)) for column in theirs.columns]
         names = {(_COMPONENTS[component], metric): (component, metric) for component, metric in self.columns}
         scores = self.runs[self.reference][0].settings
-        data = f"ours ({scores['label_space']}, {len(self.videos)} videos, {len(self.seeds)} seeds)"
+        seeds = f"{len(self.seeds)} seed{'' if len(self.seeds) == 1 else 's'}"
+        data = f"ours ({scores['label_space']}, {len(self.videos)} videos, {seeds})"
         ours = []
         for name in self.runs:
             found = [self.values(name, *names[column]) if column in names else None for column in order]

@@ -40,7 +40,8 @@ TableName: TypeAlias = Literal["components", "fusion"]
     {
         SCORING: "resamples",
         READING: "format labels",
-        RUNNING: "only_fold device set weights",
+        "Ablation": "ablation seeds",
+        RUNNING: "only_fold batch image_size device set weights name",
     }
 )
 def run(

@@ -204,12 +204,14 @@ def _figures(training: Training, counts: pl.DataFrame | None) -> dict[str, Figur
     drift = _drift_lines(training)
     if drift is not None:
         figures["background"] = drift
-    if counts is not None and counts["train"].sum():
-        shown = counts.head(_MOST_BARS)
-        more = counts.height - shown.height
-        title = f"Boxes of each class{f', the {_MOST_BARS} most frequent of {counts.height}' if more > 0 else ''}"
+    if counts is not None:
+        met = counts.filter(pl.sum_horizontal(pl.exclude("class")) > 0)
+        shown = met.head(_MOST_BARS)
+        title = f"Boxes of each class that occurs ({met.height} of {counts.height})"
+        title += f", the {_MOST_BARS} most frequent" if met.height > shown.height else ""
         series = tuple(Series(part, tuple(shown[part].to_list())) for part in shown.columns[1:])
-        figures["classes"] = Bars(title, tuple(shown["class"].to_list()), series, "boxes")
+        if met.height:
+            figures["classes"] = Bars(title, tuple(shown["class"].to_list()), series, "boxes")
     return figures
 
 

@@ -19,6 +19,7 @@ __all__ = ["check_scores"]
 
 _Columns: TypeAlias = dict[str, type[pl.DataType]]
 _MOST_RESAMPLES = 1_000_000
+METHODS = ("t", "bound", "none")  # of intervals over videos
 
 
 def check_scores(
@@ -86,11 +87,13 @@ def _number(path: Path, row: Any, settings: Mapping[str, Any]) -> ScoreNumber:
     expect(all(end is None or is_number(end) for end in ends), path, "numbers", row, "estimate, low and high")
     clusters = row.get("clusters")
     expect(type(clusters) is int and clusters >= 0, path, "numbers", clusters, "the number of videos")
+    method = row.get("method")
+    expect(method in METHODS, path, "numbers", method, f"a method: {', '.join(METHODS)}")
     estimate, low, high = (float("nan") if end is None else float(end) for end in ends)
     key = Key(row["scope"], row["component"], row["metric"])
     interval = Interval(
-        estimate, low, high, method="none" if low != low else "t", point="statistic", n=clusters,
-        clusters=clusters, name=key.text, note=row["note"],
+        estimate, low, high, method=method, point="statistic", n=clusters, clusters=clusters, name=key.text,
+        note=row["note"],
     )  # fmt: skip
     return ScoreNumber(key, interval)
 

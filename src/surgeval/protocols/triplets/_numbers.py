@@ -114,6 +114,7 @@ class ScoreNumber:
             **{name: None if value != value else value for name, value in ends.items()},
             "clusters": self.interval.clusters,
             "few_clusters": self.interval.few_clusters,
+            "method": self.interval.method,
             "note": self.interval.note,
         }
 

@@ -23,7 +23,7 @@ from surgeval.vocab import load_labels
 
 
 def run(network: FindsWhite, data: Path, out: Path, settings: DetectSettings | None = None, **more: object) -> Detected:
-    source = open_source(data, network.space, **{k: more.pop(k) for k in ("every", "fps") if k in more})  # type: ignore[arg-type]
+    source = open_source(data, network.space, **{k: more.pop(k) for k in ("every", "fps", "videos") if k in more})  # type: ignore[arg-type]
     return detect(network, source, out, settings, **more)  # type: ignore[arg-type]
 
 
@@ -131,6 +131,24 @@ def test_two_films_need_a_folder(film: Film, tmp_path: Path) -> None:
         run(FindsWhite(), tmp_path / "ops", tmp_path / "f.csv", film=tmp_path / "seen.mp4")
     done = run(FindsWhite(), tmp_path / "ops", tmp_path / "f.csv", film=tmp_path / "seen")
     assert [path.name for path in done.films] == ["a.mp4", "b.mp4"]
+
+
+def test_a_film_is_never_written_over_the_video_it_shows(film: Film, tmp_path: Path) -> None:
+    path = film(frames=3)
+    before = path.read_bytes()
+    for place in (path, tmp_path):
+        with pytest.raises(BadInput, match=r"op\.mp4: found the video to look at, expected another place for the film"):
+            run(FindsWhite(), path, tmp_path / "f.csv", film=place)
+    assert path.read_bytes() == before
+
+
+def test_one_video_of_several_can_be_chosen(film: Film, tmp_path: Path) -> None:
+    (tmp_path / "ops").mkdir()
+    for name in ("a", "b"):
+        film(f"ops/{name}.mp4", frames=3)
+    assert run(FindsWhite(), tmp_path / "ops", tmp_path / "f.csv", videos=["b"]).frames == 3
+    with pytest.raises(BadInput, match="found no video 'c', expected one of a, b"):
+        run(FindsWhite(), tmp_path / "ops", tmp_path / "f.csv", videos=["c"])
 
 
 def test_what_could_not_be_written_is_refused_before_the_work(images: Path, tmp_path: Path) -> None:

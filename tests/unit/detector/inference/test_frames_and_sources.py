@@ -12,6 +12,7 @@ from tests.unit.detector.inference.detectors import SPACE, FindsWhite
 
 from surgeval.datasets import open_images
 from surgeval.detector.inference import detect_frames, open_source
+from surgeval.detector.inference.sources import _same
 from surgeval.errors import BadInput, DataError
 from surgeval.records import Frame
 from surgeval.vocab import load_labels
@@ -31,6 +32,9 @@ def test_an_image_a_folder_and_folders_of_images(images: Path) -> None:
     assert names(images) == {"pictures": ["000", "001", "002", "003", "004"]}
     assert names(images, every=2) == {"pictures": ["000", "002", "004"]}
     assert names(images.parent) == {"pictures": ["000", "001", "002", "003", "004"]}
+    (images / "pictures").mkdir()
+    Picture.fromarray(picture(None)).save(images / "pictures" / "x.png")
+    assert list(names(images)) == ["pictures", "pictures.pictures"]
     Picture.fromarray(picture(None)).save(images / "001.jpg")
     assert names(images)["pictures"][:4] == ["000", "001", "001.png", "002"]
 
@@ -66,6 +70,14 @@ def test_labels_of_other_classes_are_not_used(tmp_path: Path) -> None:
     assert source.foreign
     assert source.dataset.space == SPACE
     assert [(frame.instances, frame.labelled) for frame in source.frames("VID01", quiet)] == [((), False)]
+
+
+def test_equal_triplets_are_the_same_classes_whatever_stands_beside_them() -> None:
+    phantom, cholec = SPACE, load_labels("cholect50")
+    assert phantom.instruments != cholec.instruments
+    assert _same(cholec, phantom)
+    assert not _same(load_labels("prostatd"), phantom)
+    assert not _same(phantom, load_labels("cholec80"))
 
 
 @pytest.mark.parametrize("batch", [1, 2, 16])

@@ -49,6 +49,7 @@ def test_what_lies_in_the_bars_is_left_out_and_the_rest_is_cut_at_the_edge() -> 
 
     found = Looker(Everywhere(), Selecting(multi_label=False)).look([picture(None, 128, 64)])[0]
     assert found.boxes.tolist() == [[0.0, 0.0, 64.0, 32.0]]  # 128 × 64 in 64 × 64: 16 rows of bar above and below
+    assert (len(found.scores), len(found.classes), len(found.heads["v"])) == (1, 1, 1)
 
 
 def test_what_was_learnt_is_found_on_pictures_never_seen(trained: Path) -> None:

@@ -51,7 +51,7 @@ def test_the_same_boxes_and_scores_to_a_thousandth(exported: Path, trained: Path
         for head, values in one.heads.items():
             assert (values - other.heads[head][partner]).abs().max() <= 1e-3
         compared += len(one)
-    assert compared > 20
+    assert compared > 5
 
 
 def test_a_file_names_no_folder_of_the_machine_that_made_it(exported: Path) -> None:

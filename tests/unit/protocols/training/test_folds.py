@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -12,7 +15,9 @@ from tests.unit.protocols.training.conftest import FOLDS, simulated
 from surgeval.datasets import MemoryDataset
 from surgeval.errors import BadInput, RunError, SurgevalError
 from surgeval.phantom import simulate_detector
+from surgeval.protocols.training._stored import fold_record, read_plan
 from surgeval.protocols.training.compare import compare_training
+from surgeval.protocols.training.curves import load_training_folder
 from surgeval.protocols.training.folds import train_folds
 from surgeval.protocols.training.page import write_page_of
 from surgeval.protocols.training.result import TrainingScores, load_training
@@ -125,3 +130,28 @@ def test_damaged_records_are_refused_by_name(tmp_path: Path, theatre: MemoryData
     record.write_text('{"plan": 3}')
     with pytest.raises(SurgevalError, match=r"fold\.json: plan: found 3, expected"):
         train_folds(theatre, tmp_path / "x", method, scheme=FOLDS, only=["a"])
+
+
+ODD: tuple[Any, ...] = (None, [], {}, "x", -1, 1e300, True, ["a", 3], {"folds": 3})
+LOADERS: dict[str, Callable[[Path], object]] = {
+    "folds.json": read_plan,
+    "folds/a/fold.json": fold_record,
+    "folds/a/training/train.json": load_training_folder,
+}
+
+
+@pytest.mark.parametrize("name", LOADERS)
+def test_no_odd_value_in_a_file_does_more_than_name_it(name: str, good_run: TrainingScores, home: Path) -> None:
+    path = home / "good" / name
+    whole = path.read_bytes()
+    data = json.loads(whole)
+    refused: list[str] = []
+    for key in data:
+        for odd in ODD:
+            path.write_text(json.dumps({**data, key: odd}))
+            try:
+                LOADERS[name](path.parent)
+            except SurgevalError as error:
+                refused.append(str(error))
+    path.write_bytes(whole)
+    assert len(refused) >= 10 and all(path.name in sentence for sentence in refused)

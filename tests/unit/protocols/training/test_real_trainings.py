@@ -52,6 +52,7 @@ TDNET = tdnet(TrainSettings(size="p", epochs=2, batch=4, image_size=SIDE, studen
 RTDETR = rtdetr(rtdetr_settings(size="tiny", epochs=1, batch=4, image_size=SIDE, workers=1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [TDNET, RTDETR], ids=lambda method: method.name)
 def test_a_detector_is_trained_on_folds_and_scored_on_what_it_never_saw(
     method: Method, rectangles: MemoryDataset, tmp_path: Path
