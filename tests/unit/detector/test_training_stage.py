@@ -104,7 +104,7 @@ def test_gradients_left_at_the_end_of_an_epoch_are_used(tmp_path: Path) -> None:
 
 
 def test_a_student_that_hardly_learns_is_its_teacher_and_fusion_decides_what_it_learns(tmp_path: Path) -> None:
-    data = coloured(["a"], 4, 64)
+    data = coloured(["a"], 8, 64)
     losses = []
     for fusion in (0.0, 1.0):
         gentle = replace(SETTINGS, epochs=1, student_epochs=1, student_rate=1e-9, fusion=fusion)
@@ -113,7 +113,9 @@ def test_a_student_that_hardly_learns_is_its_teacher_and_fusion_decides_what_it_
         teacher, student = load_state(made.best)[0], load_state(made.student)[0]
         for name, value in teacher.items():
             torch.testing.assert_close(student[name], value, rtol=0, atol=1e-6)
-        losses.append(read_curves(made.folder / "student")[0]["loss ivt"])
+        row = read_curves(made.folder / "student")[0]
+        assert row["rate"] == pytest.approx(1e-9 / 100)  # the second of the hundred steps in which it rises
+        losses.append(row["loss ivt"])
     assert losses[0] > 2 * losses[1]  # labels of 1 are far from a new teacher's scores; these are its own
 
 
