@@ -245,3 +245,9 @@ def test_a_finished_training_whose_detector_was_taken_away_makes_it_again(finish
     made = train_tdnet(data, None, data.classes, tmp_path / "run", SETTINGS)
     assert made.detector.read_bytes() == (finished / "detector.safetensors").read_bytes()
     assert load_training(tmp_path / "run").status == "finished"
+
+
+def test_the_largest_seed_trains(tmp_path: Path) -> None:
+    data = coloured(["a"], 2, 64)
+    made = train_tdnet(data, None, data.classes, tmp_path, replace(SETTINGS, seed=2**53 - 1, epochs=1))
+    assert made.result["teacher"]["epoch"] == 1

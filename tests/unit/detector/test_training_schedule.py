@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from surgeval.detector.assign import RULES
+from surgeval.detector.losses import LossSettings
 from surgeval.detector.training import TrainSettings
 from surgeval.detector.training._ema import Ema
 from surgeval.detector.training._optimiser import CLIP, DECAY, Optimiser
@@ -137,6 +138,19 @@ def test_the_last_epochs_are_not_put_off_once_they_have_begun() -> None:
         ({"minutes": 0}, "minutes: found 0, expected a number above 0"),
         ({"sampling": "rare"}, "sampling: found 'rare', expected one of all, repeat-factor, balanced"),
         ({"epochs": True}, "epochs: found True, expected a whole number from 1"),
+        ({"epochs": 10**20}, f"epochs: found {10**20}, expected at most {2**53 - 1}"),
+        ({"seed": 10**20}, f"seed: found {10**20}, expected at most {2**53 - 1}"),
+        ({"minutes": 1e308}, f"minutes: found 1e+308, expected a number above 0 and at most {2**53 - 1}"),
+        ({"minutes": [1]}, "minutes: found [1], expected a number above 0"),
+        ({"rate": "a"}, "rate: found 'a', expected a number above 0"),
+        ({"student_rate": True}, "student_rate: found True, expected a number above 0"),
+        ({"mosaic": "x"}, "mosaic: found 'x', expected a number from 0 to 1"),
+        ({"fusion": None}, "fusion: found None, expected a number from 0 to 1"),
+        ({"aux_weight": "x"}, "aux_weight: found 'x', expected a number from 0 to 1000"),
+        ({"aux": "maybe"}, "aux: found 'maybe', expected true or false"),
+        ({"cosine": 1}, "cosine: found 1, expected true or false"),
+        ({"workers": "x"}, "workers: found 'x', expected a whole number from 0"),
+        ({"device": 5}, "device: found 5, expected a name such as cpu or cuda"),
     ],
 )
 def test_settings_that_make_no_training_are_refused(changed: dict[str, object], sentence: str) -> None:
@@ -157,6 +171,7 @@ def test_what_is_not_said_is_as_the_paper_has_it() -> None:
     assert (usual.student_rate, usual.fusion, usual.mosaic, usual.cosine) == (1e-4, 0.8, 1.0, False)
     assert 20 <= usual.student_epochs <= 50
     loss = usual.loss
+    assert loss == LossSettings()
     assert (loss.box, loss.dfl, loss.cls, loss.aux) == (7.5, 1.5, 0.5, 0.1)
     assert (loss.hard, loss.literal, loss.aux_background, loss.rule) == (False, False, False, RULES["paper"])
     assert (DECAY, CLIP) == (5e-4, 10.0)

@@ -52,6 +52,14 @@ def test_normalisation_keeps_no_count_and_loads_without_one() -> None:
         Norm(4).load_state_dict({name: value for name, value in state.items() if name != "running_mean"})
 
 
+def test_statistics_follow_by_three_per_cent() -> None:
+    norm = Norm(1)
+    norm.train()
+    norm(torch.tensor([1.0, 3.0]).reshape(2, 1, 1, 1))
+    assert norm.running_mean.item() == pytest.approx(0.03 * 2.0)
+    assert norm.running_var.item() == pytest.approx(0.97 + 0.03 * 2.0)
+
+
 def test_a_bottleneck_adds_its_input_only_where_channels_agree() -> None:
     x = pictures(1, 8, 8).repeat(1, 2, 1, 1)[:, :4]
     same, other = Bottleneck(4, 4, 0.5), Bottleneck(4, 6, 0.5)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, TypeGuard, get_args
 
 from surgeval.detector.assign import RULES
 from surgeval.detector.losses import LossSettings
@@ -24,6 +24,7 @@ PRESETS: Mapping[str, float] = {"scratch": 1e-2, "paper": 1e-4}  # learning rate
 RUNNING = ("device", "workers", "compile", "precision")  # where and how fast: a training may go on with others
 _EPOCHS = 100
 _ENDLESS = 100_000  # epochs, where minutes set their number
+_LARGEST = (1 << 53) - 1  # what JSON readers keep exactly
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,13 @@ class TrainSettings:
         for name in ("epochs", "epoch_frames"):
             if getattr(self, name) is not None:
                 _whole(name, getattr(self, name), 1)
+        if self.workers is not None:
+            _whole("workers", self.workers, 0)
+        for name in ("aux", "cosine", "aux_background", "hard", "compile"):
+            if not isinstance(getattr(self, name), bool):
+                raise BadInput(f"{name}: found {getattr(self, name)!r}, expected true or false")
+        if not isinstance(self.device, str):
+            raise BadInput(f"device: found {self.device!r}, expected a name such as cpu or cuda")
         _whole("student_epochs", self.student_epochs, 0)
         _whole("seed", self.seed, 0)
         _whole("image_size", self.image_size, 64)
@@ -117,13 +125,21 @@ class TrainSettings:
 def _whole(name: str, value: object, least: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise BadInput(f"{name}: found {value!r}, expected a whole number from {least}")
+    if value > _LARGEST:
+        raise BadInput(f"{name}: found {value}, expected at most {_LARGEST}")
 
 
-def _between(name: str, value: float, low: float, high: float) -> None:
-    if not low <= value <= high:  # NaN too
+def _between(name: str, value: object, low: float, high: float) -> None:
+    if not _number(value) or not low <= value <= high:  # NaN too
         raise BadInput(f"{name}: found {value!r}, expected a number from {low:g} to {high:g}")
 
 
-def _positive(name: str, value: float) -> None:
-    if not 0 < value < float("inf"):
+def _positive(name: str, value: object) -> None:
+    if not _number(value) or not 0 < value < float("inf"):
         raise BadInput(f"{name}: found {value!r}, expected a number above 0")
+    if value > _LARGEST:
+        raise BadInput(f"{name}: found {value!r}, expected a number above 0 and at most {_LARGEST}")
+
+
+def _number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -162,7 +162,7 @@ class _Run:
         schedule = self._schedule(counters.epochs, math.ceil(len(order) / settings.batch))
         if self.stage.budget is not None or not self._shown:
             self._show(len(order))
-        torch.manual_seed(settings.seed * 1_000_003 + epoch)
+        torch.manual_seed((settings.seed * 1_000_003 + epoch) % (1 << 63))
         self.network.train()
         tally = LossTally()
         rate = self._steps(order, self.augment.without_mosaic() if plain else self.augment, schedule, tally)

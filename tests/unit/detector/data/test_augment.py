@@ -58,6 +58,7 @@ def test_draws_are_spread_as_the_settings_say() -> None:
     for values, low, high in (
         ([d.scale for d in drawn], 0.5, 1.5), ([d.shift[0] for d in drawn], -0.1, 0.1),
         ([d.shift[1] for d in drawn], -0.1, 0.1), ([d.centre[0] for d in drawn], 0.5, 1.5),
+        ([d.centre[1] for d in drawn], 0.5, 1.5),
         ([d.colour[0] for d in drawn], -0.015, 0.015), ([d.colour[1] for d in drawn], 0.3, 1.7),
         ([d.colour[2] for d in drawn], 0.6, 1.4), ([d.partners[2] for d in drawn], 0.0, 1.0),
     ):  # fmt: skip
@@ -227,3 +228,24 @@ def test_impossible_settings_are_refused(setting: str) -> None:
 def test_impossible_keys_are_refused(key: tuple[int, int, int]) -> None:
     with pytest.raises(BadInput, match="expected a whole number from 0"):
         draw(Augment(), *key)
+
+
+def _tile(pixels: Pixels) -> Tile:
+    return Tile(pixels, np.zeros((0, 4), np.float32), np.zeros((0, 1), bool), (0, 0))
+
+
+def test_pixels_are_scaled_from_centre_to_centre() -> None:
+    ramp = np.broadcast_to(np.arange(0, 256, 8, dtype=np.uint8)[None, :, None], (32, 32, 3)).copy()
+    image, _, _ = compose([_tile(ramp)], replace(STILL, scale=1.5), PLAIN, 32, 114)
+    # The middle stays: pixel k has its centre at k + 0.5, which was at 16 + (k + 0.5 − 16) / 1.5 in the tile.
+    expected = 8 * (16 + (np.arange(32) + 0.5 - 16) / 1.5 - 0.5)
+    assert np.abs(image[16, :, 0] - expected).max() <= 0.51
+
+
+def test_a_mosaic_ends_at_its_canvas_of_twice_the_side() -> None:
+    tiles = [_tile(np.full((32, 32, 3), 200, np.uint8)) for _ in range(4)]
+    drawn = replace(STILL, mosaic=True, centre=(1.5, 1.5), scale=0.5, shift=(-0.125, -0.125))
+    image, _, _ = compose(tiles, drawn, PLAIN, 32, 114)
+    # The last tile reaches from 1.5 to 2.5 sides; halved and moved, the canvas ends at 28 of 32 pixels.
+    assert (image[20:28, 20:28] == 200).all()
+    assert (image[28:] == 114).all() and (image[:, 28:] == 114).all()

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.detector.data.small_sets import frame, instance, training_set
 
-from surgeval.detector.data import epoch_order, repeat_factors
-from surgeval.detector.data._sampling import _rounded
+from surgeval.detector.data import Augment, epoch_order, repeat_factors
+from surgeval.detector.data._sampling import THRESHOLD, _rounded
 from surgeval.errors import BadInput
 
 FRAMES = [frame(k, [instance(17)] + ([instance(60)] if k < 4 else [])) for k in range(96)]
@@ -76,3 +76,10 @@ def test_unknown_ways_of_sampling_are_refused() -> None:
         epoch_order(DATA, epoch=0, seed=0, sampling="rare")  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="sampling threshold"):
         repeat_factors(DATA.present, "repeat-factor", threshold=0.0)
+
+
+def test_without_a_word_a_class_in_fewer_than_a_hundredth_of_the_frames_is_rare() -> None:
+    present = np.zeros((400, 2), bool)
+    present[:, 0] = present[0, 1] = True
+    assert repeat_factors(present, "repeat-factor")[:2].tolist() == [2.0, 1.0]  # √(0.01 · 400)
+    assert Augment().threshold == THRESHOLD
