@@ -20,10 +20,14 @@ EMBEDDED_GENERATIVE = {
     "phantom-llava": "a small LLaVA that looks at the picture before it answers",
     "phantom-sycophant": "the same, taught to agree with what a question presumes",
 }
-EMBEDDED_DETECTORS = {
+_WEIGHTS = Path(__file__).parent / "weights"
+_DETECTORS = {
     "tdnet-p": "a small TDnet that finds the phantom's instruments and what they do",
 }
-_WEIGHTS = Path(__file__).parent / "weights"
+# Those whose weights are part of this installation.
+EMBEDDED_DETECTORS = {
+    name: told for name, told in _DETECTORS.items() if (_WEIGHTS / name / "detector.safetensors").is_file()
+}
 
 
 def embedded_folder(name: str) -> Path:
@@ -48,12 +52,8 @@ def embedded_detector(name: str) -> Path:
 
     >>> embedded_detector("tdnet-xl")
     Traceback (most recent call last):
-    surgeval.errors.BadInput: detector 'tdnet-xl': expected one of tdnet-p
+    surgeval.errors.BadInput: detector 'tdnet-xl': found no weights of that name in this installation
     """
     if name not in EMBEDDED_DETECTORS:
-        raise BadInput(f"detector {name!r}: expected one of {', '.join(EMBEDDED_DETECTORS)}")
-    path = _WEIGHTS / name / "detector.safetensors"
-    if not path.is_file():
-        raise BadInput(f"detector {name}: found no weights in this installation, expected {name}/{path.name} among the "
-                       "package's data")  # fmt: skip
-    return path
+        raise BadInput(f"detector {name!r}: found no weights of that name in this installation")
+    return _WEIGHTS / name / "detector.safetensors"

@@ -25,7 +25,7 @@ def descriptors() -> dict[str, Descriptor]:
     """Every installed protocol by name, in the order of the demo.
 
     >>> list(descriptors())[:3]
-    ['triplets', 'focus', 'intent']
+    ['triplets', 'training', 'focus']
     """
     return _installed()[0]
 

@@ -17,7 +17,7 @@ __all__ = ["TRAINED", "detector_digest", "detector_files", "open_detector"]
 
 TRAINED = "detector.safetensors"  # in a training folder
 _RTDETR = ("config.json", "model.safetensors", "surgeval.json")
-_EXPECTED = "a detector: a .safetensors or .onnx file, a training folder, an RT-DETR folder or tdnet-p"
+_EXPECTED = "a detector: a .safetensors or .onnx file, a training folder or an RT-DETR folder"
 
 
 def open_detector(
@@ -31,7 +31,7 @@ def open_detector(
     """Open a detector for looking at frames.
 
     `spec` is a TDnet file (.safetensors), a folder that training wrote, an ONNX file, an RT-DETR folder, or the name of
-    the embedded `tdnet-p`. `half` computes in float16 (or the type named) on a GPU. `aux=False` skips the auxiliary
+    an embedded detector. `half` computes in float16 (or the type named) on a GPU. `aux=False` skips the auxiliary
     heads, which triplets do not need.
 
     >>> import tempfile

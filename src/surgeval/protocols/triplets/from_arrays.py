@@ -108,7 +108,7 @@ def score_recognition(
     >>> import numpy as np
     >>> labels = np.eye(2)[[0, 1, 0, 1]]
     >>> print(score_recognition(labels, labels * 0.8, ["v1", "v1", "v2", "v2"]).number())
-    1.000 [1.000, 1.000] (few clusters: 2)
+    1.000 [0.158, 1.000] (few clusters: 2)
     """
     names = tuple(dict.fromkeys(map(str, videos)))
     number = {video: k for k, video in enumerate(names)}
