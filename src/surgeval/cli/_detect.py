@@ -196,9 +196,7 @@ def _as_json(done: Detected, name: str) -> dict[str, object]:
 
 
 def export(
-    model: Annotated[
-        str, typer.Argument(help="TDnet .safetensors, training or RT-DETR folder.", show_default=False)
-    ],
+    model: Annotated[str, typer.Argument(help="TDnet .safetensors, training or RT-DETR folder.", show_default=False)],
     out: Annotated[Path, typer.Option("--out", help="The ONNX file.", show_default=False)],
     aux: Annotated[bool, typer.Option("--aux/--no-aux", help="Keep the heads for instrument, verb and target.")] = True,
     json: JsonOption = False,
