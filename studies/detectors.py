@@ -26,6 +26,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from fnmatch import fnmatchcase
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -121,7 +122,7 @@ def train(experiment: str, packed: Path, out: Path, options: argparse.Namespace)
     data = load_packed(packed)
     plan = json.loads(packed.with_suffix(".json").read_text())
     tasks = PLANS[experiment](plan, data.image_size, options)
-    tasks = [task for task in tasks if task.name.startswith(options.only)]
+    tasks = [task for task in tasks if fnmatchcase(task.name, options.only)]
     todo = [task for task in tasks if not (out / task.name / DONE).exists()]
     print(f"{len(tasks)} trainings, {len(tasks) - len(todo)} finished before; {len(data)} frames in memory", flush=True)
     for number, task in enumerate(todo):
@@ -232,7 +233,7 @@ def _settings(options: argparse.Namespace, size: int, trainings: int, **changes:
     minutes = options.minutes or options.budget_seconds / 60 / trainings / OVERHEAD
     usual = {"size": options.size, "batch": options.batch, "image_size": size, "device": options.device,
              "minutes": minutes, "student_epochs": options.student_epochs, "evaluate_every": options.evaluate_every,
-             "workers": options.workers}  # fmt: skip
+             "nominal": options.batch, "workers": options.workers}  # fmt: skip
     return TrainSettings(**{**usual, **changes})
 
 
@@ -289,8 +290,8 @@ def halves_plan(plan: Mapping[str, Any], size: int, options: argparse.Namespace)
 
 def one_plan(plan: Mapping[str, Any], size: int, options: argparse.Namespace) -> list[Task]:
     """One TDnet on the split of the dataset."""
-    parts = (tuple(plan["split"][part]) for part in ("train", "val", "test"))
-    return [Task(f"tdnet-{options.size}", "tdnet", *parts, _settings(options, size, 1), BOTH)]
+    train, val, test = (tuple(plan["split"][part]) for part in ("train", "val", "test"))
+    return [Task(f"tdnet-{options.size}", "tdnet", train, val, test, _settings(options, size, 1), BOTH)]
 
 
 PLANS = {"compare": compare_plan, "ablation": ablation_plan, "videos": videos_plan, "halves": halves_plan,
@@ -481,7 +482,7 @@ def parser() -> argparse.ArgumentParser:
     two.add_argument("--student-epochs", type=int, default=30)
     two.add_argument("--evaluate-every", type=int, default=2)
     two.add_argument("--folds", type=int, default=0, help="of `videos`; default: one a video")
-    two.add_argument("--only", default="", help="trainings whose names begin so")
+    two.add_argument("--only", default="*", help="trainings of this name (* for any part of it)")
     two.add_argument("--seeds", type=int, default=3)
     three = steps.add_parser("score")
     three.add_argument("experiment", choices=tuple(PLANS))

@@ -16,7 +16,7 @@ import torch
 
 from surgeval.arrays import Floats
 from surgeval.detector._classes import Classes
-from surgeval.detector.data import PLAIN, TrainingSet, batches
+from surgeval.detector.data import PLAIN, PictureProcesses, TrainingSet, batches
 from surgeval.detector.inference import Raw
 from surgeval.detector.nms import Found, Selecting, select
 from surgeval.metrics import Boxes, DetectionSet, mean_of, pooled, rank_detections
@@ -71,7 +71,7 @@ def evaluate(
     device: torch.device | str = "cpu",
     selecting: Selecting | None = None,
     batch: int = 16,
-    workers: int = 0,
+    workers: int | PictureProcesses = 0,
     advance: Callable[[int], None] = lambda _count: None,
 ) -> Evaluated:
     """Show a detector every frame of a set, as it is, and score what it finds.

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from surgeval.detector.data._packed import load_packed, save_packed
     from surgeval.detector.data._pictures import CACHE_BYTES
     from surgeval.detector.data._problems import Problems
+    from surgeval.detector.data._processes import PictureProcesses, can_fork, picture_processes
     from surgeval.detector.data._sampling import THRESHOLD, epoch_order, repeat_factors
     from surgeval.detector.data._training_set import TOLERANCE, Sample, TrainingSet
 
@@ -27,6 +28,7 @@ _HOMES = {
     "_packed": ("load_packed", "save_packed"),
     "_pictures": ("CACHE_BYTES",),
     "_problems": ("Problems",),
+    "_processes": ("PictureProcesses", "can_fork", "picture_processes"),
     "_sampling": ("THRESHOLD", "epoch_order", "repeat_factors"),
     "_training_set": ("TOLERANCE", "Sample", "TrainingSet"),
 }
@@ -39,15 +41,18 @@ __all__ = [
     "Augment",
     "Batch",
     "ClassRow",
+    "PictureProcesses",
     "Problems",
     "Sample",
     "Sampling",
     "TrainingSet",
     "batches",
+    "can_fork",
     "class_table",
     "epoch_order",
     "label_mosaic",
     "load_packed",
+    "picture_processes",
     "repeat_factors",
     "save_packed",
 ]

@@ -32,7 +32,7 @@ from surgeval.detector.rtdetr._folder import (
 )
 from surgeval.detector.rtdetr._loss import DetrLoss
 from surgeval.detector.rtdetr._network import RTDetr, build_rtdetr
-from surgeval.detector.training._compute import Compute, open_compute, thread_count
+from surgeval.detector.training._compute import Compute, open_compute
 from surgeval.detector.training._conduct import (
     Tell,
     about_classes,
@@ -43,6 +43,7 @@ from surgeval.detector.training._conduct import (
     picture_labels,
 )
 from surgeval.detector.training._folder import TrainRecord, current_versions
+from surgeval.detector.training._hands import Hands
 from surgeval.detector.training._settings import TrainSettings
 from surgeval.detector.training._stage import Measured, Stage, run_stage
 from surgeval.detector.training._tdnet import Trained
@@ -131,6 +132,7 @@ class _Training:
         self.train, self.validation, self.classes = train, validation, classes
         self.settings, self.path = settings, path
         self.compute: Compute = open_compute(settings.device, settings.precision)
+        self.hands = Hands(settings.workers, settings.batch, self.compute)
 
     def run(self, weights: Path | None, tell: Tell) -> dict[str, Any]:
         settings = self.settings
@@ -152,7 +154,8 @@ class _Training:
         )  # fmt: skip
         augment = Augment(mosaic=settings.mosaic, partners=settings.sampling)
         picture_labels(self.path, self.train, augment)
-        ended = run_stage(stage, self.train, settings, augment, self.compute, tell)
+        with self.hands:
+            ended = run_stage(stage, self.train, settings, augment, self.compute, self.hands, tell)
         row = best_row(self.path, ended)
         save_rtdetr(self.path, load_rtdetr(self.path / _BEST), extra=row)
         return {"rtdetr": row}
@@ -175,7 +178,7 @@ class _Training:
         settings = self.settings
         found = evaluate(
             _ours(network).raw, self.validation, self.classes, device=self.compute.device, batch=settings.batch,
-            workers=thread_count(settings.workers, self.compute),
+            workers=self.hands.of(self.validation),
         )  # fmt: skip
         return Measured.of(found)
 

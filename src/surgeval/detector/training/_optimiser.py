@@ -58,6 +58,9 @@ class Optimiser:
             ],
             lr=0.0, momentum=MOMENTUM, nesterov=True, fused=fused or None,
         )  # fmt: skip
+        if fused:  # a first update that fp16 leaves out would make torch go on with memory that nobody has written
+            for parameter in self.parameters:
+                self._sgd.state[parameter][_BUFFER] = torch.zeros_like(parameter)
 
     def set(self, moment: Moment) -> None:
         """Use the rates and the momentum of this step."""
