@@ -6,7 +6,9 @@
 Protocol: input 640, batch 1 and 16 (CPU: 1), float32 and float16 (GPU), evaluation mode, normalisations folded or not
 (told per row), 50 warm-up and 300 timed batches, the device synchronised before and after each (3 and 10 on a CPU);
 median and 95th percentile. Stages: `network` from bytes on the device to boxes and probabilities of all points; `+ nms`
-to chosen boxes on the host; `frames` from decoded frames in memory to boxes on those frames; `jpeg` from JPEG bytes.
+to chosen boxes on the host; `frames` from decoded frames in memory to boxes on those frames; `jpeg` from JPEG bytes;
+`overlapped` is `frames` for a stream of batches, the next one submitted before the boxes of this one are taken: mean of
+all batches instead of the median, and the 95th percentile of the time from one batch's boxes to the next one's.
 "one head" is `--no-aux`: TDnet without its auxiliary heads. "graph" replays recorded CUDA kernels.
 
 Random weights would choose no box at all, so their scores are shifted until `--candidates` of them pass the cut, as
@@ -33,6 +35,7 @@ import torch
 
 from surgeval.arrays import Image
 from surgeval.detector import Classes, Loaded, build_tdnet, load_detector
+from surgeval.detector.geometry import Fit
 from surgeval.detector.inference import Looker, Precision, TDNetDetector, detector_files
 from surgeval.detector.nms import Selecting
 from surgeval.vocab import load_labels
@@ -42,7 +45,7 @@ CUT = 0.001
 
 @dataclass(frozen=True)
 class Row:
-    """One measurement: milliseconds per batch, frames per second at the median."""
+    """One measurement: milliseconds per batch, frames per second at the median (`overlapped`: at the mean)."""
 
     stage: str
     batch: int
@@ -66,12 +69,12 @@ def main() -> None:
     about = _about(device, loaded, asked, warm, timed)
     print(f"{about['device']}; torch {about['torch']}; TDnet-{loaded.size}, input {loaded.image_size}; "
           f"frames {asked.frame}; {warm} warm-up, {timed} timed")  # fmt: skip
-    print(f"{'stage':<9}{'batch':>6} {'precision':<10}{'fused':<7}{'heads':<9}{'graph':<7}"
+    print(f"{'stage':<11}{'batch':>6} {'precision':<10}{'fused':<7}{'heads':<9}{'graph':<7}"
           f"{'median ms':>10}{'p95 ms':>9}{'frames/s':>10}")  # fmt: skip
     rows = []
     for row in _measure(loaded, device, asked, warm, timed):
         rows.append(row)
-        print(f"{row.stage:<9}{row.batch:>6} {row.precision:<10}{_yes(row.fused):<7}{row.heads:<9}{_yes(row.graph):<7}"
+        print(f"{row.stage:<11}{row.batch:>6} {row.precision:<10}{_yes(row.fused):<7}{row.heads:<9}{_yes(row.graph):<7}"
               f"{row.median_ms:>10.2f}{row.p95_ms:>9.2f}{row.fps:>10.1f}", flush=True)  # fmt: skip
     result = {"about": about, "rows": [asdict(row) for row in rows]}
     if asked.json:
@@ -85,10 +88,10 @@ def _measure(loaded: Loaded, device: torch.device, asked: argparse.Namespace, wa
     batches = [int(text) for text in (asked.batches or ("1,16" if on_gpu else "1")).split(",")]
     precisions: tuple[Precision, ...] = ("float32", "float16") if on_gpu else ("float32",)
     # fused, all heads, graph; and what is timed of it: variants that nobody would choose only where they differ
-    whole, network_only = ("network", "+ nms", "frames", "jpeg"), ("network",)
+    whole, network_only = ("network", "+ nms", "frames", "overlapped", "jpeg"), ("network",)
     variants = [(True, True, False, whole), (True, False, False, whole), (False, True, False, network_only)]
     if on_gpu:
-        variants = [(True, True, True, whole), (True, False, True, ("network", "frames")),
+        variants = [(True, True, True, whole), (True, False, True, ("network", "frames", "overlapped")),
                     *((fused, aux, graph, network_only) for fused, aux, graph, _ in variants)]  # fmt: skip
     for batch in batches:
         frames, files = _pictures(asked.frame, batch)
@@ -98,11 +101,15 @@ def _measure(loaded: Loaded, device: torch.device, asked: argparse.Namespace, wa
                 looker = Looker(network, Selecting(confidence=CUT))
                 stages = _stages(network, looker, frames, files)
                 for stage in chosen:
-                    times = _times(stages[stage], device, warm, timed)
-                    median = statistics.median(times)
+                    if stage == "overlapped":
+                        times = _stream_times(looker, frames, warm, timed)
+                        typical = statistics.fmean(times)
+                    else:
+                        times = _times(stages[stage], device, warm, timed)
+                        typical = statistics.median(times)
                     p95 = float(np.percentile(times, 95))
                     heads = "all" if aux else "one"
-                    yield Row(stage, batch, precision, fused, heads, graph, 1e3 * median, 1e3 * p95, batch / median)
+                    yield Row(stage, batch, precision, fused, heads, graph, 1e3 * typical, 1e3 * p95, batch / typical)
 
 
 def _stages(
@@ -110,7 +117,7 @@ def _stages(
 ) -> dict[str, Callable[[], Any]]:
     side = network.image_size
     squares = torch.from_numpy(np.stack([cv2.resize(frame, (side, side)) for frame in frames])).to(network.device)
-    images = squares.permute(0, 3, 1, 2)
+    images, fits = squares.permute(0, 3, 1, 2), [Fit.of(side, side, side)] * len(frames)
     pool = ThreadPoolExecutor(8)
 
     def decoded() -> list[Image]:
@@ -118,7 +125,7 @@ def _stages(
 
     return {
         "network": lambda: network.raw(images),
-        "+ nms": lambda: looker.choose(network.raw(images)),
+        "+ nms": lambda: looker.look_at(squares, fits),
         "frames": lambda: looker.look(frames),
         "jpeg": lambda: looker.look(decoded()),
     }
@@ -139,6 +146,19 @@ def _times(work: Callable[[], Any], device: torch.device, warm: int, timed: int)
         wait()
         times.append(time.perf_counter() - began)
     return times
+
+
+def _stream_times(looker: Looker, frames: list[Image], warm: int, timed: int) -> list[float]:
+    """Seconds from the boxes of each batch to those of the next, with one batch always on its way."""
+    ends = []
+    going = looker.submit(frames)
+    for _ in range(warm + timed):
+        following = looker.submit(frames)
+        looker.finish(going)
+        going = following
+        ends.append(time.perf_counter())
+    looker.finish(going)
+    return np.diff(ends[warm - 1 :]).tolist()
 
 
 def _decode(data: bytes) -> Image:
