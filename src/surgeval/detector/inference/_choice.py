@@ -6,18 +6,19 @@ of a fixed length can be recorded and comes in one transfer. Both choose the sam
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
-from surgeval.arrays import Bools, Ints, Singles
+from surgeval.arrays import AnyFloats, Bools, Floats, Ints, Singles
 from surgeval.detector._tensors import gather_rows, wide
+from surgeval.detector.geometry import Fit
 from surgeval.detector.inference._network import Raw
 from surgeval.detector.nms import Found, Selecting
 
-__all__ = ["LISTED", "Listing", "choose_listed", "list_candidates"]
+__all__ = ["LISTED", "Choice", "Listing", "choose_listed", "found_of", "list_candidates", "on_frames"]
 
 # Of each picture. About 1000 scores pass a cut of 0.001 with a trained network; twice that is still a megabyte with
 # what all heads say. A picture with more is mostly decided by the highest, and else left to `select`.
@@ -79,8 +80,16 @@ class Listing:
                        self.boxes[:count], heads)  # fmt: skip
 
 
-def choose_listed(listing: Listing, groups: Ints, settings: Selecting) -> list[Found] | None:
-    """The boxes that `select` would report, or nothing where the list is too short to be sure of them.
+@dataclass(frozen=True)
+class Choice:
+    """Which candidates of a listing are reported: its rows, those of all pictures one after the other."""
+
+    rows: Ints  # picture x listed + place in its list
+    counts: Ints  # (pictures,)
+
+
+def choose_listed(listing: Listing, groups: Ints, settings: Selecting) -> Choice | None:
+    """The candidates that `select` would report, or nothing where the list is too short to be sure of them.
 
     `groups` has what each class suppresses (`class_groups`).
     """
@@ -89,13 +98,16 @@ def choose_listed(listing: Listing, groups: Ints, settings: Selecting) -> list[F
     usable, complete = _usable(listing, settings)
     used = int(usable.max(initial=0))
     boxes = np.ascontiguousarray(listing.boxes[:, :used])
-    kinds = listing.kinds[:, :used].astype(np.int64)
-    valid: Bools = (np.arange(used) < usable[:, None]) & np.isfinite(boxes).all(-1)
+    valid: Bools = np.arange(used) < usable[:, None]
+    if not np.isfinite(listing.checks).all():
+        valid &= np.isfinite(boxes).all(-1)
     kept = np.zeros((len(usable), min(settings.most, used)), np.int64)
+    kinds = listing.kinds[:, :used].astype(np.int64)
     counts = greedy(boxes, groups[kinds], valid, np.float32(settings.iou), kept)
     if not (complete | (counts == settings.most)).all():
         return None
-    return _found(listing, kept, counts)
+    kept += np.arange(len(usable))[:, None] * listing.scores.shape[1]
+    return Choice(kept[np.arange(kept.shape[1]) < counts[:, None]], counts)
 
 
 def _usable(listing: Listing, settings: Selecting) -> tuple[Ints, Bools]:
@@ -103,28 +115,47 @@ def _usable(listing: Listing, settings: Selecting) -> tuple[Ints, Bools]:
 
     Where more passed than are listed, which ones of the lowest listed score are there is left to chance.
     """
-    pictures, length = listing.scores.shape
-    if not length:
-        return np.zeros(pictures, np.int64), np.ones(pictures, np.bool_)
-    all_listed = listing.passed <= length
-    above = (listing.scores > listing.scores[:, -1:]).sum(1)
-    certain = np.where(all_listed, (listing.scores >= 0).sum(1), above)
-    return np.minimum(certain, settings.candidates), all_listed | (certain >= settings.candidates)
+    length = listing.scores.shape[1]
+    certain, complete = listing.passed.astype(np.int64), listing.passed <= length
+    if not complete.all():
+        above = (listing.scores > listing.scores[:, -1:]).sum(1)
+        certain = np.where(complete, certain, above)
+    return np.minimum(certain, settings.candidates), complete | (certain >= settings.candidates)
 
 
-def _found(listing: Listing, kept: Ints, counts: Ints) -> list[Found]:
-    """Kept rows of all pictures at once, as each operation costs more than its numbers, and then picture by picture."""
-    pictures, length = listing.scores.shape
-    rows = np.concatenate([kept[i, :n] + i * length for i, n in enumerate(counts.tolist())] or [kept.reshape(-1)])
-    sizes = counts.tolist()
+def found_of(listing: Listing, choice: Choice, fits: Sequence[Fit]) -> list[Found]:
+    """What was chosen, on the frames. Of all pictures at once, as each operation costs more than its numbers."""
 
-    def taken(values: Singles) -> torch.Tensor:
-        flat = values.reshape(pictures * length, *values.shape[2:])
-        return torch.from_numpy(flat.take(rows, 0))
+    def taken(values: Singles) -> AnyFloats:
+        return values.reshape(-1, *values.shape[2:]).take(choice.rows, 0)
 
-    boxes, scores = taken(listing.boxes).split(sizes), taken(listing.scores).split(sizes)
-    classes = taken(listing.kinds).long().split(sizes)
-    heads = {head: taken(of).split(sizes) for head, of in listing.heads.items()}
-    return [
-        Found(boxes[i], scores[i], classes[i], {head: of[i] for head, of in heads.items()}) for i in range(pictures)
-    ]
+    boxes, inside = on_frames(taken(listing.boxes), choice.counts, fits)
+    if not inside.all():
+        pictures = np.repeat(np.arange(len(fits)), choice.counts)[inside]
+        choice, boxes = Choice(choice.rows[inside], np.bincount(pictures, minlength=len(fits))), boxes[inside]
+    scores, classes = taken(listing.scores), taken(listing.kinds).astype(np.int64)
+    heads = {head: taken(of) for head, of in listing.heads.items()}
+    ends = choice.counts.cumsum()
+    result = []
+    for own in (slice(end - count, end) for end, count in zip(ends.tolist(), choice.counts.tolist(), strict=True)):
+        at, score, kind = (torch.from_numpy(values[own]) for values in (boxes, scores, classes))
+        result.append(Found(at, score, kind, {head: torch.from_numpy(of[own]) for head, of in heads.items()}))
+    return result
+
+
+def on_frames(boxes: AnyFloats, counts: Ints, fits: Sequence[Fit]) -> tuple[Floats, Bools]:
+    """Boxes of all pictures in pixels of their frames; and which of them have an area there.
+
+    What lies in the bars beside a frame has none.
+
+    >>> on_frames(np.array([[0.0, 0, 64, 15], [0.0, 10, 32, 32]]), np.array([2]), [Fit.of(64, 128, 64)])
+    (array([[  0.,   0., 128.,   0.],
+           [  0.,   0.,  64.,  32.]]), array([False,  True]))
+    """
+    exact = boxes.astype(np.float64)
+    if all(fit is fits[0] or fit == fits[0] for fit in fits):  # frames of a film
+        placed = fits[0].back(exact)
+    else:
+        own = np.split(exact, counts.cumsum()[:-1])
+        placed = np.concatenate([fit.back(some) for fit, some in zip(fits, own, strict=True)])
+    return placed, (placed[:, 2] > placed[:, 0]) & (placed[:, 3] > placed[:, 1])

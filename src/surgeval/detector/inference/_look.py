@@ -14,7 +14,7 @@ from torch.nn.functional import interpolate
 
 from surgeval.arrays import Image
 from surgeval.detector.geometry import Fit
-from surgeval.detector.inference._choice import Listing, choose_listed, list_candidates
+from surgeval.detector.inference._choice import Listing, choose_listed, found_of, list_candidates, on_frames
 from surgeval.detector.inference._network import Network, Raw
 from surgeval.detector.inference._recorded import Slot
 from surgeval.detector.inference._tdnet import TDNetDetector
@@ -84,9 +84,9 @@ class Looker:
     def submit(self, frames: Sequence[Image]) -> Pending:
         """Begin to look; the frames may be changed as soon as this returns."""
         side, fill = self.network.image_size, self.network.fill
-        fits = [Fit.of(frame.shape[0], frame.shape[1], side) for frame in frames]
         if self.network.device.type == "cuda" and len({frame.shape for frame in frames}) == 1:
-            return self._submit(frames, fits)
+            return self._submit(frames, [Fit.of(frames[0].shape[0], frames[0].shape[1], side)] * len(frames))
+        fits = [Fit.of(frame.shape[0], frame.shape[1], side) for frame in frames]
         return self._submit(list(self._pool.map(lambda fit, frame: fit.image(frame, fill), fits, frames)), fits)
 
     def submit_squares(self, squares: Sequence[Image], fits: Sequence[Fit], *, batch: int = 0) -> Pending:
@@ -102,10 +102,9 @@ class Looker:
             source = pending.source
             if isinstance(source, Slot):
                 self._busy.discard(source)  # also where what follows fails
-                found = self._choose_of(source, len(pending.fits))
+                pending.found = self._listed_by(source, pending.fits)
             else:
-                found = self.choose(source)
-            pending.found = _on_frames(found, pending.fits)
+                pending.found = _on_frames(self.choose(source), pending.fits)
         return pending.found
 
     def choose(self, raw: Raw) -> list[Found]:
@@ -115,14 +114,16 @@ class Looker:
         self._expect_finite(bool((raw.boxes.sum() + raw.probabilities[main].sum()).isfinite()))
         return fetch(select(raw.boxes, dict(raw.probabilities), main, self._parts, self.selecting))
 
-    def _choose_of(self, slot: Slot[Raw], count: int) -> list[Found]:
-        """The same from the candidates that a recorded pass listed; from all it said where those do not suffice."""
+    def _listed_by(self, slot: Slot[Raw], fits: Sequence[Fit]) -> list[Found]:
+        """What is on the frames, from the candidates that a pass listed; from all it said where those do not do."""
         row, raw = slot.wait(), slot.kept
         heads = {head: of.shape[-1] for head, of in raw.probabilities.items()}
-        listing = Listing.of(row, len(raw.boxes), heads).first(count)
+        listing = Listing.of(row, len(raw.boxes), heads).first(len(fits))
         self._expect_finite(bool(np.isfinite(listing.checks).all()))
-        found = choose_listed(listing, self._groups, self.selecting)
-        return self.choose(raw.first(count)) if found is None else found
+        choice = choose_listed(listing, self._groups, self.selecting)
+        if choice is None:
+            return _on_frames(self.choose(raw.first(len(fits))), fits)
+        return found_of(listing, choice, fits)
 
     def _expect_finite(self, finite: bool) -> None:
         if not finite:
@@ -230,19 +231,12 @@ def unpacked(found: Sequence[Found]) -> list[Found]:
 
 
 def _on_frames(found: Sequence[Found], fits: Sequence[Fit]) -> list[Found]:
-    """The boxes in pixels of their frames; what lies in the bars beside a frame has no area there and is left out."""
-    if len(set(fits)) == 1:  # frames of a film: all boxes at once, as each operation costs more than its numbers
-        boxes = fits[0].back(torch.cat([one.boxes for one in found]).double())
-        placed = boxes.split([len(one) for one in found])
-    else:
-        placed = tuple(fit.back(one.boxes.double()) for one, fit in zip(found, fits, strict=True))
-        boxes = torch.cat(placed)
-    kept = (boxes[:, 2] > boxes[:, 0]) & (boxes[:, 3] > boxes[:, 1])
-    whole = [Found(at, one.scores, one.classes, one.heads) for one, at in zip(found, placed, strict=True)]
-    if bool(kept.all()):
-        return whole
-    inside = kept.split([len(one) for one in found])
-    return [one if bool(k.all()) else _some(one, k) for one, k in zip(whole, inside, strict=True)]
+    """The boxes in pixels of their frames; what has no area there is left out."""
+    counts = np.array([len(one) for one in found], np.int64)
+    placed, inside = on_frames(torch.cat([one.boxes for one in found]).double().numpy(), counts, fits)
+    pieces = zip(*(torch.from_numpy(values).split(counts.tolist()) for values in (placed, inside)), strict=True)
+    whole = [(Found(at, one.scores, one.classes, one.heads), k) for one, (at, k) in zip(found, pieces, strict=True)]
+    return [one if bool(k.all()) else _some(one, k) for one, k in whole]
 
 
 def _some(found: Found, kept: torch.Tensor) -> Found:

@@ -10,11 +10,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from surgeval.detector.geometry import Fit
 from surgeval.detector.inference import Raw
-from surgeval.detector.inference._choice import Listing, choose_listed, list_candidates
+from surgeval.detector.inference._choice import Listing, choose_listed, found_of, list_candidates
 from surgeval.detector.nms import Found, Selecting, class_groups, select
 
 PARTS = np.array([[0, 0, 0], [0, 1, 1], [1, 0, 0], [-1, 0, 0], [-1, 1, 1]])
+SQUARE = Fit.of(1024, 1024, 1024)  # changes no box
 HEADS = {"ivt": len(PARTS), "i": 3}
 
 
@@ -38,8 +40,12 @@ def _listing(raw: Raw, selecting: Selecting, most: int) -> Listing:
 
 
 def _chosen(raw: Raw, selecting: Selecting, most: int) -> list[Found] | None:
-    groups = class_groups(PARTS, selecting.mode, len(PARTS)).numpy()
-    return choose_listed(_listing(raw, selecting, most), groups, selecting)
+    return _found(_listing(raw, selecting, most), selecting)
+
+
+def _found(listing: Listing, selecting: Selecting) -> list[Found] | None:
+    choice = choose_listed(listing, class_groups(PARTS, selecting.mode, len(PARTS)).numpy(), selecting)
+    return None if choice is None else found_of(listing, choice, [SQUARE] * len(listing.scores))
 
 
 def _selected(raw: Raw, selecting: Selecting) -> list[Found]:
@@ -51,7 +57,7 @@ def _same(some: Sequence[Found] | None, others: Sequence[Found]) -> None:
     for one, other in zip(some, others, strict=True):
         for name in ("boxes", "scores", "classes"):
             values, expected = getattr(one, name), getattr(other, name)
-            assert values.dtype == expected.dtype and torch.equal(values, expected)
+            assert torch.equal(values, expected.double() if name == "boxes" else expected)
         assert list(one.heads) == list(other.heads)
         assert all(torch.equal(values, other.heads[head]) for head, values in one.heads.items())
 
@@ -103,8 +109,7 @@ def test_pictures_with_nothing_on_them_and_rows_that_only_fill_the_batch() -> No
         values[1] = 0
     asked = Selecting(confidence=0.5)
     listing = _listing(raw, asked, 100)
-    groups = class_groups(PARTS, "class", len(PARTS)).numpy()
-    found = choose_listed(listing.first(3), groups, asked)
+    found = _found(listing.first(3), asked)
     _same(found, _selected(raw.first(3), asked))
     assert found is not None and [len(one) > 0 for one in found] == [True, False, True]
     empty = Raw(raw.boxes, {head: torch.zeros_like(values) for head, values in raw.probabilities.items()})
