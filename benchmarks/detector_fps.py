@@ -12,7 +12,7 @@ all batches instead of the median, and the 95th percentile of the time from one 
 "one head" is `--no-aux`: TDnet without its auxiliary heads. "graph" replays recorded CUDA kernels.
 
 Random weights would choose no box at all, so their scores are shifted until `--candidates` of them pass the cut, as
-with a trained network. Needs torch, numpy and OpenCV only.
+with a trained network. Needs torch, numpy, numba and OpenCV only.
 """
 
 from __future__ import annotations

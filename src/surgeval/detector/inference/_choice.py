@@ -38,7 +38,7 @@ def list_candidates(raw: Raw, main: str, settings: Selecting, most: int = LISTED
     scores = wide(raw.probabilities[main])
     flat, best = (scores.flatten(1), None) if settings.multi_label else scores.max(-1)
     wanted = flat > settings.confidence
-    values, places = flat.where(wanted, -1.0).topk(min(most, flat.shape[1]), sorted=False)
+    values, places = flat.masked_fill(~wanted, -1.0).topk(min(most, flat.shape[1]), sorted=False)
     places, by_place = places.sort(dim=1)
     values, by_score = values.gather(1, by_place).sort(dim=1, descending=True, stable=True)
     places = places.gather(1, by_score)
