@@ -11,7 +11,6 @@ import pytest
 import torch
 from tests.unit.detector.inference.detectors import scene, train
 
-from surgeval.datasets import open_images
 from surgeval.detector.geometry import Fit, iou_matrix
 from surgeval.detector.inference import Looker, Raw, detect_frames, letterbox_on_device, open_detector
 from surgeval.detector.inference._choice import Listing, choose_listed, found_of, list_candidates
@@ -111,6 +110,9 @@ def test_batches_that_overlap_find_what_they_find_alone(weights: Path, half: boo
 
 
 def test_frames_of_a_folder_keep_their_order_and_the_last_batch_may_be_short(weights: Path, tmp_path: Path) -> None:
+    pytest.importorskip("polars")  # a machine for computing may have no more than torch
+    from surgeval.datasets import open_images
+
     for n in range(11):
         PIL.Image.fromarray(scene(n)[0]).save(tmp_path / f"{n:03d}.png")
     chosen = Selecting(confidence=0.05)
@@ -124,3 +126,16 @@ def test_frames_of_a_folder_keep_their_order_and_the_last_batch_may_be_short(wei
     assert [name for name, _ in there] == [f"{n:03d}" for n in range(11)]
     for (_, one), (_, other) in zip(here, there, strict=True):
         agree(one, other, pixels=0.05, score=2e-3, least=0.2)
+
+
+def test_a_short_batch_goes_through_the_recording_of_a_whole_one(weights: Path) -> None:
+    looker = Looker(open_detector(weights, device="cuda", graph=True), Selecting(confidence=0.05))
+    alone = Looker(open_detector(weights), Selecting(confidence=0.05))
+    fit = Fit.of(64, 96, 64)
+    for count in (4, 3, 1):
+        frames = [scene(50 + n)[0] for n in range(count)]
+        squares = [fit.image(frame, 114) for frame in frames]
+        found = looker.finish(looker.submit_squares(squares, [fit] * count, batch=4))
+        for one, other in zip(alone.look(frames), found, strict=True):
+            agree(one, other, pixels=0.05, score=2e-3, least=0.2)
+    assert list(looker._slots) == [(4, 64, 64, 3)]
