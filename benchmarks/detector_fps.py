@@ -41,6 +41,7 @@ from surgeval.detector.nms import Selecting
 from surgeval.vocab import load_labels
 
 CUT = 0.001
+_LIVENING = 8  # pictures by which the scores of random weights are shifted
 
 
 @dataclass(frozen=True)
@@ -169,11 +170,10 @@ def _decode(data: bytes) -> Image:
 def _pictures(size: str, count: int) -> tuple[list[Image], list[bytes]]:
     """Smooth noise that a camera could have seen: JPEG is slow on white noise."""
     width, height = (int(side) for side in size.split("x"))
-    noise = np.random.default_rng(0)
-    frames = []
-    for _ in range(count):
-        small = noise.integers(0, 256, (height // 16, width // 16, 3), dtype=np.uint8)
-        frames.append(cv2.resize(small, (width, height), interpolation=cv2.INTER_CUBIC))
+    small = np.random.default_rng(0).integers(0, 256, (height // 16, width // 16, 3), dtype=np.uint8)
+    first = cv2.resize(small, (width, height), interpolation=cv2.INTER_CUBIC)
+    # Moved sideways, pictures have about the same number of candidates; others would differ a hundredfold.
+    frames = [np.roll(first, 32 * number, axis=1) for number in range(count)]
     return frames, [cv2.imencode(".jpg", frame, [cv2.IMWRITE_JPEG_QUALITY, 90])[1].tobytes() for frame in frames]
 
 
@@ -182,19 +182,34 @@ def _loaded(asked: argparse.Namespace) -> Loaded:
         return load_detector(detector_files(asked.model)[0])
     classes = Classes.of(load_labels(asked.labels))
     model = build_tdnet(asked.size, classes).eval()
-    _liven(model, asked.image, asked.candidates)
-    return Loaded(model, classes, asked.size, asked.image, {})
+    loaded = Loaded(model, classes, asked.size, asked.image, {})
+    _liven(model, asked.image, TDNetDetector(loaded).fill, asked.candidates, asked.frame)
+    return loaded
 
 
-def _liven(model: Any, side: int, candidates: int) -> None:
-    """Shift the scores of the main head so that about that many candidates of a picture pass the cut."""
-    picture = torch.from_numpy(_pictures(f"{side}x{side}", 1)[0][0]).permute(2, 0, 1)[None].float() / 255
+def _liven(model: Any, side: int, fill: int, candidates: int, frame: str) -> None:
+    """Make random weights behave like trained ones: about that many candidates of a picture pass the cut.
+
+    Without statistics of their own the normalisations let nothing of the picture through: all points would say the
+    same, and all or none of them pass.
+    """
+    frames = _pictures(frame, _LIVENING)[0]
+    squares = np.stack([Fit.of(one.shape[0], one.shape[1], side).image(one, fill) for one in frames])
+    pictures = torch.from_numpy(squares).permute(0, 3, 1, 2).float() / 255
+    norms = [module for module in model.modules() if isinstance(module, torch.nn.BatchNorm2d)]
+    usual = [norm.momentum for norm in norms]
     stack = model.head.stacks[model.main]
     with torch.no_grad():
+        for norm in norms:
+            norm.momentum = 1.0
+        model.train()(pictures)
+        model.eval()
+        for norm, momentum in zip(norms, usual, strict=True):
+            norm.momentum = momentum
         for branch in stack:
             torch.nn.init.normal_(branch[-1].weight, std=1.0)
-        logits = model(picture, heads=[model.main]).logits[model.main].flatten()
-        shift = math.log(CUT / (1 - CUT)) - float(logits.topk(min(candidates, logits.numel())).values[-1])
+        logits = model(pictures, heads=[model.main]).logits[model.main].flatten()
+        shift = math.log(CUT / (1 - CUT)) - float(logits.topk(min(len(frames) * candidates, logits.numel())).values[-1])
         for branch in stack:
             branch[-1].bias += shift
 
