@@ -11,8 +11,8 @@ to chosen boxes on the host; `frames` from decoded frames in memory to boxes on 
 all batches instead of the median, and the 95th percentile of the time from one batch's boxes to the next one's.
 "one head" is `--no-aux`: TDnet without its auxiliary heads. "graph" replays recorded CUDA kernels.
 
-Random weights would choose no box at all, so their scores are shifted until `--candidates` of them pass the cut, as
-with a trained network. Needs torch, numpy, numba and OpenCV only.
+Random weights would choose no box at all, so their scores are shifted until on average `--candidates` of a picture pass
+the cut, as with a trained network. Needs torch, numpy, numba and OpenCV only.
 """
 
 from __future__ import annotations
