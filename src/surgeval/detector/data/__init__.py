@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from surgeval.detector.data._pictures import CACHE_BYTES
     from surgeval.detector.data._problems import Problems
     from surgeval.detector.data._sampling import THRESHOLD, epoch_order, repeat_factors
+    from surgeval.detector.data._toy import toy_set
     from surgeval.detector.data._training_set import TOLERANCE, Sample, TrainingSet
 
 _HOMES = {
@@ -28,6 +29,7 @@ _HOMES = {
     "_pictures": ("CACHE_BYTES",),
     "_problems": ("Problems",),
     "_sampling": ("THRESHOLD", "epoch_order", "repeat_factors"),
+    "_toy": ("toy_set",),
     "_training_set": ("TOLERANCE", "Sample", "TrainingSet"),
 }
 
@@ -50,6 +52,7 @@ __all__ = [
     "load_packed",
     "repeat_factors",
     "save_packed",
+    "toy_set",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, _HOMES)
