@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from surgeval.cli._single_file import writes_pages
-from surgeval.console import JsonOption, claim_folder, console, print_json, print_pieces, progress
+from surgeval.console import claim_folder, console, print_json, print_pieces, progress
+from surgeval.console.options import JsonOption
 from surgeval.errors import BadInput, visible
 
 

@@ -11,23 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from surgeval.cli._group import command_group
-from surgeval.console import (
-    READING,
-    RUNNING,
-    BoxesOption,
-    FormatOption,
-    JsonOption,
-    LabelsOption,
-    MappingOption,
-    claim_folder,
-    console,
-    grouped,
-    open_named,
-    print_frame,
-    print_json,
-    print_table,
-    progress,
-)
+from surgeval.console import claim_folder, console, open_named, print_frame, print_json, print_table, progress
+from surgeval.console.options import BoxesOption, FormatOption, JsonOption, LabelsOption, MappingOption
+from surgeval.console.panels import READING, RUNNING, grouped
 from surgeval.errors import BadInput, visible
 from surgeval.results import counted
 

@@ -10,7 +10,9 @@ from typing import Annotated, Literal, TypeAlias
 
 import typer
 
-from surgeval.console import RUNNING, JsonOption, console, grouped, print_json, progress
+from surgeval.console import console, print_json, progress
+from surgeval.console.options import JsonOption
+from surgeval.console.panels import RUNNING, grouped
 from surgeval.errors import BadInput
 
 Tint: TypeAlias = Literal["none", "random", "by_instrument"]

@@ -13,7 +13,8 @@ from surgeval.cli._data_phantom import rendering
 from surgeval.cli._demo_chapters import telling
 from surgeval.cli._report import write_checked
 from surgeval.cli._single_file import writes_pages
-from surgeval.console import JsonOption, console, print_frame, print_json, progress
+from surgeval.console import console, print_frame, print_json, progress
+from surgeval.console.options import JsonOption
 from surgeval.errors import DataError
 from surgeval.protocols.registry import descriptors
 from surgeval.protocols.workers import deaf

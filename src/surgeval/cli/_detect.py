@@ -7,18 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
-from surgeval.console import (
-    READING,
-    RUNNING,
-    FormatOption,
-    JsonOption,
-    console,
-    grouped,
-    print_json,
-    print_table,
-    progress,
-    require_models,
-)
+from surgeval.console import console, print_json, print_table, progress, require_models
+from surgeval.console.options import FormatOption, JsonOption
+from surgeval.console.panels import READING, RUNNING, grouped
 from surgeval.errors import BadInput, visible
 
 if TYPE_CHECKING:

@@ -16,17 +16,9 @@ from surgeval.cli._causes import (
     say_unknown,
     show_causes,
 )
-from surgeval.console import (
-    CAUSES,
-    MAPS,
-    JsonOption,
-    console,
-    grouped,
-    print_json,
-    print_table,
-    progress,
-    require_models,
-)
+from surgeval.console import console, print_json, print_table, progress, require_models
+from surgeval.console.options import JsonOption
+from surgeval.console.panels import CAUSES, MAPS, grouped
 from surgeval.errors import BadInput, visible
 from surgeval.protocols.surgxbench.command import MethodName, WordsName, heatmap_method
 

@@ -8,13 +8,9 @@ from typing import Annotated
 
 import typer
 
-from surgeval.console import (
-    JsonOption,
-    console,
-    grouped,
-    print_json,
-    progress,
-)
+from surgeval.console import console, print_json, progress
+from surgeval.console.options import JsonOption
+from surgeval.console.panels import grouped
 from surgeval.errors import BadInput
 from surgeval.files import path_inside, safe_name
 

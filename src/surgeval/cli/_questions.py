@@ -10,19 +10,9 @@ import typer
 from surgeval.cli._group import command_group
 from surgeval.cli._questions_records import records
 from surgeval.cli._questions_review import review
-from surgeval.console import (
-    RUNNING,
-    JsonOption,
-    ResamplesOption,
-    SeedOption,
-    claim_folder,
-    console,
-    grouped,
-    print_frame,
-    print_json,
-    print_table,
-    progress,
-)
+from surgeval.console import claim_folder, console, print_frame, print_json, print_table, progress
+from surgeval.console.options import JsonOption, ResamplesOption, SeedOption
+from surgeval.console.panels import RUNNING, grouped
 from surgeval.errors import BadInput
 
 if TYPE_CHECKING:

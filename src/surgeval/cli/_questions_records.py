@@ -8,18 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from surgeval.console import (
-    RUNNING,
-    FormatOption,
-    JsonOption,
-    LabelsOption,
-    claim_folder,
-    console,
-    grouped,
-    open_named,
-    print_json,
-    progress,
-)
+from surgeval.console import claim_folder, console, open_named, print_json, progress
+from surgeval.console.options import FormatOption, JsonOption, LabelsOption
+from surgeval.console.panels import RUNNING, grouped
 from surgeval.errors import BadInput
 
 if TYPE_CHECKING:

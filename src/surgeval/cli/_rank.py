@@ -8,17 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from surgeval.cli._single_file import writes_pages
-from surgeval.console import (
-    RUNNING,
-    SCORING,
-    JsonOption,
-    claim_folder,
-    console,
-    grouped,
-    print_frame,
-    print_json,
-    progress,
-)
+from surgeval.console import claim_folder, console, print_frame, print_json, progress
+from surgeval.console.options import JsonOption
+from surgeval.console.panels import RUNNING, SCORING, grouped
 from surgeval.errors import visible
 
 if TYPE_CHECKING:

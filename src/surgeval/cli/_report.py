@@ -8,18 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from surgeval.cli._single_file import writes_pages
-from surgeval.console import (
-    READING,
-    FormatOption,
-    JsonOption,
-    LabelsOption,
-    claim_folder,
-    console,
-    grouped,
-    open_named,
-    print_json,
-    progress,
-)
+from surgeval.console import claim_folder, console, open_named, print_json, progress
+from surgeval.console.options import FormatOption, JsonOption, LabelsOption
+from surgeval.console.panels import READING, grouped
 from surgeval.errors import BadInput, visible
 
 if TYPE_CHECKING:

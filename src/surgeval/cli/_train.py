@@ -9,7 +9,8 @@ import typer
 
 from surgeval.cli._group import command_group
 from surgeval.cli._training import Chosen, TaskName, train
-from surgeval.console import READING, RUNNING, FormatOption, JsonOption, LabelsOption, grouped
+from surgeval.console.options import FormatOption, JsonOption, LabelsOption
+from surgeval.console.panels import READING, RUNNING, grouped
 
 app = command_group(
     "Train a detector; the same command again goes on with a training that was stopped.",

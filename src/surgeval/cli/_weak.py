@@ -7,19 +7,9 @@ from typing import Annotated, Literal, TypeAlias
 
 import typer
 
-from surgeval.console import (
-    READING,
-    RUNNING,
-    FormatOption,
-    JsonOption,
-    LabelsOption,
-    console,
-    grouped,
-    open_named,
-    print_json,
-    progress,
-    require_models,
-)
+from surgeval.console import console, open_named, print_json, progress, require_models
+from surgeval.console.options import FormatOption, JsonOption, LabelsOption
+from surgeval.console.panels import READING, RUNNING, grouped
 from surgeval.errors import BadInput, visible
 
 PromptsName: TypeAlias = Literal["paired", "triplets", "instruments"]

@@ -13,23 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from surgeval.console import (
-    JUDGING,
-    READING,
-    RUNNING,
-    SCORING,
-    JsonOption,
-    ResamplesOption,
-    SeedOption,
-    console,
-    grouped,
-    keep_times,
-    print_frame,
-    print_json,
-    print_table,
-    progress,
-    require_models,
-)
+from surgeval.console import console, keep_times, print_frame, print_json, print_table, progress, require_models
+from surgeval.console.options import JsonOption, ResamplesOption, SeedOption
+from surgeval.console.panels import JUDGING, READING, RUNNING, SCORING, grouped
 from surgeval.errors import BadInput, visible
 from surgeval.progress import phases
 

@@ -8,20 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from surgeval.console import (
-    READING,
-    RUNNING,
-    SCORING,
-    JsonOption,
-    SeedOption,
-    console,
-    grouped,
-    keep_times,
-    print_json,
-    print_table,
-    progress,
-    require_models,
-)
+from surgeval.console import console, keep_times, print_json, print_table, progress, require_models
+from surgeval.console.options import JsonOption, SeedOption
+from surgeval.console.panels import READING, RUNNING, SCORING, grouped
 from surgeval.errors import BadInput, visible
 from surgeval.progress import phases
 

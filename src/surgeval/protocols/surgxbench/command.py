@@ -7,24 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast
 
 import typer
 
-from surgeval.console import (
-    MAPS,
-    MOTION,
-    READING,
-    RUNNING,
-    SCORING,
-    FormatOption,
-    JsonOption,
-    LabelsOption,
-    ResamplesOption,
-    SeedOption,
-    console,
-    grouped,
-    keep_times,
-    print_frame,
-    print_json,
-    require_models,
-)
+from surgeval.console import console, keep_times, print_frame, print_json, require_models
+from surgeval.console.options import FormatOption, JsonOption, LabelsOption, ResamplesOption, SeedOption
+from surgeval.console.panels import MAPS, MOTION, READING, RUNNING, SCORING, grouped
 from surgeval.errors import BadInput, visible
 from surgeval.progress import phases
 

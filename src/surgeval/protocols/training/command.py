@@ -8,21 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from surgeval.console import (
-    READING,
-    RUNNING,
-    SCORING,
-    FormatOption,
-    JsonOption,
-    LabelsOption,
-    ResamplesOption,
-    SeedOption,
-    console,
-    grouped,
-    print_json,
-    print_pieces,
-    require_models,
-)
+from surgeval.console import console, print_json, print_pieces, require_models
+from surgeval.console.options import FormatOption, JsonOption, LabelsOption, ResamplesOption, SeedOption
+from surgeval.console.panels import READING, RUNNING, SCORING, grouped
 from surgeval.errors import BadInput, visible
 from surgeval.progress import phases
 

@@ -7,22 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from surgeval.console import (
-    READING,
-    RUNNING,
-    SCORING,
-    FormatOption,
-    JsonOption,
-    LabelsOption,
-    ResamplesOption,
-    SeedOption,
-    claim_folder,
-    console,
-    grouped,
-    print_json,
-    print_pieces,
-    progress,
-)
+from surgeval.console import claim_folder, console, print_json, print_pieces, progress
+from surgeval.console.options import FormatOption, JsonOption, LabelsOption, ResamplesOption, SeedOption
+from surgeval.console.panels import READING, RUNNING, SCORING, grouped
 from surgeval.errors import BadInput, SurgevalError, visible
 
 if TYPE_CHECKING:
