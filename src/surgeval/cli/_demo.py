@@ -29,7 +29,7 @@ def register(app: typer.Typer) -> None:
 
 
 def demo(
-    out: Annotated[Path, typer.Option("--out", help="Folder for everything the demo makes.")] = Path("demo"),
+    out: Annotated[Path, typer.Option(help="Folder for everything the demo makes.")] = Path("demo"),
     json: JsonOption = False,
 ) -> None:
     """Make the surgical phantom, check it, and take it through every installed protocol; ends with one page to open.

@@ -45,55 +45,50 @@ def detect(
     model: Annotated[
         str,
         typer.Option(
-            "--model",
             help="TDnet .safetensors, training folder, .onnx, or RT-DETR folder.",
             show_default=False,
         ),
     ],
-    data: Annotated[
-        Path, typer.Option("--data", help="A dataset, video, folder of images, or image.", show_default=False)
-    ],
+    data: Annotated[Path, typer.Option(help="A dataset, video, folder of images, or image.", show_default=False)],
     out: Annotated[
         Path,
-        typer.Option(
-            "--out", help="A table (.parquet, .csv), COCO (.json), or a folder for YOLO text.", show_default=False
-        ),
+        typer.Option(help="A table (.parquet, .csv), COCO (.json), or a folder for YOLO text.", show_default=False),
     ],
     video_out: Annotated[
-        Path | None, typer.Option("--video-out", help="Annotated MP4; a folder where there are several videos.")
+        Path | None, typer.Option(help="Annotated MP4; a folder where there are several videos.")
     ] = None,
     track: Annotated[bool, typer.Option("--track", help="Number the same instrument the same in all frames.")] = False,
     aux: Annotated[
         bool, typer.Option("--aux/--no-aux", help="Compute the heads for instrument, verb and target too.")
     ] = True,
-    preset: Annotated[PresetName, typer.Option("--preset", help="A set of the choices below.")] = "default",
-    confidence: Annotated[float | None, typer.Option("--confidence", help="Least score of a box.")] = None,
-    iou: Annotated[float | None, typer.Option("--iou", help="Overlap above which the weaker box goes.")] = None,
+    preset: Annotated[PresetName, typer.Option(help="A set of the choices below.")] = "default",
+    confidence: Annotated[float | None, typer.Option(help="Least score of a box.")] = None,
+    iou: Annotated[float | None, typer.Option(help="Overlap above which the weaker box goes.")] = None,
     nms: Annotated[
-        NmsName | None, typer.Option("--nms", help="Boxes that compete: of a class, all, or of an instrument.")
+        NmsName | None, typer.Option(help="Boxes that compete: of a class, all, or of an instrument.")
     ] = None,
-    most: Annotated[int | None, typer.Option("--most", min=1, help="Boxes of a frame, at most.")] = None,
+    most: Annotated[int | None, typer.Option(min=1, help="Boxes of a frame, at most.")] = None,
     components: Annotated[
         ComponentsName,
-        typer.Option("--components", help="Instrument, verb, target: the triplet's, or the heads'."),
+        typer.Option(help="Instrument, verb, target: the triplet's, or the heads'."),
     ] = "ivt",
     probabilities: Annotated[
         bool, typer.Option(help="Keep every head's probabilities of all classes for each box (Parquet).")
     ] = True,
-    track_high: Annotated[float, typer.Option("--track-high", help="Score from which a box may begin a track.")] = 0.4,
-    track_low: Annotated[float, typer.Option("--track-low", help="Score from which a box may go on with one.")] = 0.1,
-    track_lost: Annotated[float, typer.Option("--track-lost", help="Seconds that a track survives unseen.")] = 1.0,
-    show: Annotated[float, typer.Option("--show", help="Score from which a box is drawn on the film.")] = 0.25,
-    every: Annotated[int, typer.Option("--every", min=1, help="Look at every N-th frame.")] = 1,
-    fps: Annotated[float | None, typer.Option("--fps", help="Look at so many frames a second.")] = None,
+    track_high: Annotated[float, typer.Option(help="Score from which a box may begin a track.")] = 0.4,
+    track_low: Annotated[float, typer.Option(help="Score from which a box may go on with one.")] = 0.1,
+    track_lost: Annotated[float, typer.Option(help="Seconds that a track survives unseen.")] = 1.0,
+    show: Annotated[float, typer.Option(help="Score from which a box is drawn on the film.")] = 0.25,
+    every: Annotated[int, typer.Option(min=1, help="Look at every N-th frame.")] = 1,
+    fps: Annotated[float | None, typer.Option(help="Look at so many frames a second.")] = None,
     video: Annotated[
-        list[str] | None, typer.Option("--video", metavar="NAME", help="Look at this video only (repeatable).")
+        list[str] | None, typer.Option(metavar="NAME", help="Look at this video only (repeatable).")
     ] = None,
     format: FormatOption = None,
-    batch: Annotated[int, typer.Option("--batch", min=1, max=1024, help="Frames at a time.")] = 16,
-    device: Annotated[str, typer.Option("--device", help="cpu, cuda, cuda:1 …")] = "cpu",
+    batch: Annotated[int, typer.Option(min=1, max=1024, help="Frames at a time.")] = 16,
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 …")] = "cpu",
     half: Annotated[bool, typer.Option("--half", help="Compute in 16 bits (on a GPU).")] = False,
-    workers: Annotated[int | None, typer.Option("--workers", min=1, help="Threads that decode images.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Threads that decode images.")] = None,
     json: JsonOption = False,
 ) -> None:
     """Find instruments, and what they do, on every frame; the table goes into `surgeval score triplets` as it is.
@@ -188,7 +183,7 @@ def _as_json(done: Detected, name: str) -> dict[str, object]:
 
 def export(
     model: Annotated[str, typer.Argument(help="TDnet .safetensors, training or RT-DETR folder.", show_default=False)],
-    out: Annotated[Path, typer.Option("--out", help="The ONNX file.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="The ONNX file.", show_default=False)],
     aux: Annotated[bool, typer.Option("--aux/--no-aux", help="Keep the heads for instrument, verb and target.")] = True,
     json: JsonOption = False,
 ) -> None:

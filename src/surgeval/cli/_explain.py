@@ -39,40 +39,32 @@ def register(app: typer.Typer) -> None:
 )
 def explain(
     image: Annotated[Path, typer.Argument(help="An image file.", show_default=False)],
-    model: Annotated[str, typer.Option("--model", help="As in `surgeval models list`.", show_default=False)],
+    model: Annotated[str, typer.Option(help="As in `surgeval models list`.", show_default=False)],
     prompt: Annotated[
-        list[str], typer.Option("--prompt", help="What to look for, or what to ask (repeatable).", show_default=False)
+        list[str], typer.Option(help="What to look for, or what to ask (repeatable).", show_default=False)
     ],
-    out: Annotated[
-        Path | None, typer.Option("--out", help="The picture. Default: IMAGE-heatmap.png in this folder.")
-    ] = None,
-    method: Annotated[MethodName, typer.Option("--method", help="Default: what the tower allows.")] = "auto",
-    order: Annotated[str, typer.Option("--order", help="Rollout: chefer or seed.")] = "chefer",
-    start_layer: Annotated[int, typer.Option("--start-layer", help="Rollout: first block; -1 = the last only.")] = 0,
-    score_scale: Annotated[str, typer.Option("--score-scale", help="cosine, logits or a factor.")] = "cosine",
+    out: Annotated[Path | None, typer.Option(help="The picture. Default: IMAGE-heatmap.png in this folder.")] = None,
+    method: Annotated[MethodName, typer.Option(help="Default: what the tower allows.")] = "auto",
+    order: Annotated[str, typer.Option(help="Rollout: chefer or seed.")] = "chefer",
+    start_layer: Annotated[int, typer.Option(help="Rollout: first block; -1 = the last only.")] = 0,
+    score_scale: Annotated[str, typer.Option(help="cosine, logits or a factor.")] = "cosine",
     words: Annotated[
-        WordsName, typer.Option("--words", help="A word of several tokens: their mean map, the first, the maximum.")
+        WordsName, typer.Option(help="A word of several tokens: their mean map, the first, the maximum.")
     ] = "mean",
-    keep_top: Annotated[float, typer.Option("--keep-top", help="Share of pixels outlined as attended.")] = 0.2,
-    max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, max=512, help="Of a reply, at most.")] = 64,
+    keep_top: Annotated[float, typer.Option(help="Share of pixels outlined as attended.")] = 0.2,
+    max_tokens: Annotated[int, typer.Option(min=1, max=512, help="Of a reply, at most.")] = 64,
     causal: Annotated[
         bool, typer.Option("--causal", help="Causal graphs behind each generated token, in place of heatmaps.")
     ] = False,
     box: Annotated[
-        list[str] | None, typer.Option("--box", help="The relevant area: x1,y1,x2,y2 in pixels (repeatable).")
+        list[str] | None, typer.Option(help="The relevant area: x1,y1,x2,y2 in pixels (repeatable).")
     ] = None,
-    heads: Annotated[int, typer.Option("--heads", min=1, help="Heads per token: those most on the image.")] = 5,
-    radius: Annotated[int, typer.Option("--radius", min=1, help="Steps from the token in its graph.")] = 3,
-    learner: Annotated[LearnerName, typer.Option("--learner", help="The order of the tokens is causal, or not.")] = (
-        "ordered"
-    ),
-    head_rule: Annotated[HeadRuleName, typer.Option("--head-rule", help="What makes a head look at the image.")] = (
-        "image_over_text"
-    ),
-    sink: Annotated[
-        SinkName, typer.Option("--sink", help="A token that all attend to: keep, remove, centre.")
-    ] = "keep",
-    device: Annotated[str, typer.Option("--device", help="cpu, cuda, cuda:1 …")] = "cpu",
+    heads: Annotated[int, typer.Option(min=1, help="Heads per token: those most on the image.")] = 5,
+    radius: Annotated[int, typer.Option(min=1, help="Steps from the token in its graph.")] = 3,
+    learner: Annotated[LearnerName, typer.Option(help="The order of the tokens is causal, or not.")] = ("ordered"),
+    head_rule: Annotated[HeadRuleName, typer.Option(help="What makes a head look at the image.")] = ("image_over_text"),
+    sink: Annotated[SinkName, typer.Option(help="A token that all attend to: keep, remove, centre.")] = "keep",
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 …")] = "cpu",
     json: JsonOption = False,
 ) -> None:
     """Show where a model looks for a prompt: the picture darkens what the model never saw and outlines its top pixels.

@@ -36,7 +36,7 @@ def report(
     ],
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="Folder for the page, its tables and figures. Default: the run's own folder."),
+        typer.Option(help="Folder for the page, its tables and figures. Default: the run's own folder."),
     ] = None,
     format: FormatOption = None,
     labels: LabelsOption = None,

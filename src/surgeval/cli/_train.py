@@ -84,7 +84,7 @@ def register(root: typer.Typer) -> None:
 def tdnet(
     data: DataOption,
     out: OutOption,
-    size: Annotated[str, typer.Option("--size", help="p, n, s, m or l.")] = "n",
+    size: Annotated[str, typer.Option(help="p, n, s, m or l.")] = "n",
     epochs: EpochsOption = None,
     minutes: MinutesOption = None,
     batch: BatchOption = 16,
@@ -100,11 +100,11 @@ def tdnet(
     val_videos: ValidationOption = None,
     split: SplitOption = None,
     preset: Annotated[
-        PresetName, typer.Option("--preset", help="From random weights at 0.01, or from given ones at 0.0001.")
+        PresetName, typer.Option(help="From random weights at 0.01, or from given ones at 0.0001.")
     ] = "scratch",
     rate: RateOption = None,
     weights: WeightsOption = None,
-    fusion: Annotated[float, typer.Option("--fusion", help="The teacher's share in what the student learns.")] = 0.8,
+    fusion: Annotated[float, typer.Option(help="The teacher's share in what the student learns.")] = 0.8,
     sampling: SamplingOption = "all",
     seed: SeedOption = 0,
     set: SetOption = None,
@@ -139,8 +139,8 @@ def tdnet(
 def rtdetr(
     data: DataOption,
     out: OutOption,
-    size: Annotated[str, typer.Option("--size", help="tiny, r18 or r50 (the backbone).")] = "r18",
-    epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="Passes over the frames. Default: 200.")] = None,
+    size: Annotated[str, typer.Option(help="tiny, r18 or r50 (the backbone).")] = "r18",
+    epochs: Annotated[int | None, typer.Option(min=1, help="Passes over the frames. Default: 200.")] = None,
     minutes: MinutesOption = None,
     batch: BatchOption = 16,
     image_size: ImageSizeOption = 640,
@@ -154,9 +154,7 @@ def rtdetr(
     val_videos: ValidationOption = None,
     split: SplitOption = None,
     rate: RateOption = None,
-    weights: Annotated[
-        str | None, typer.Option("--weights", help="A folder or hub name with an RT-DETR to begin with.")
-    ] = None,
+    weights: Annotated[str | None, typer.Option(help="A folder or hub name with an RT-DETR to begin with.")] = None,
     sampling: SamplingOption = "all",
     seed: SeedOption = 0,
     set: SetOption = None,
