@@ -20,7 +20,7 @@ from surgeval.console import console, print_json, print_table, progress, require
 from surgeval.console.options import JsonOption
 from surgeval.console.panels import CAUSES, MAPS, grouped
 from surgeval.errors import BadInput, visible
-from surgeval.protocols.surgxbench.command import MethodName, WordsName, heatmap_method
+from surgeval.protocols.surgxbench.command import MethodOption, OrderOption, StartLayerOption, WordsName, heatmap_method
 
 if TYPE_CHECKING:
     import polars as pl
@@ -44,9 +44,9 @@ def explain(
         list[str], typer.Option(help="What to look for, or what to ask (repeatable).", show_default=False)
     ],
     out: Annotated[Path | None, typer.Option(help="The picture. Default: IMAGE-heatmap.png in this folder.")] = None,
-    method: Annotated[MethodName, typer.Option(help="Default: what the tower allows.")] = "auto",
-    order: Annotated[str, typer.Option(help="Rollout: chefer or seed.")] = "chefer",
-    start_layer: Annotated[int, typer.Option(help="Rollout: first block; -1 = the last only.")] = 0,
+    method: MethodOption = "auto",
+    order: OrderOption = "chefer",
+    start_layer: StartLayerOption = 0,
     score_scale: Annotated[str, typer.Option(help="cosine, logits or a factor.")] = "cosine",
     words: Annotated[
         WordsName, typer.Option(help="A word of several tokens: their mean map, the first, the maximum.")

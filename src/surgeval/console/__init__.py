@@ -7,6 +7,7 @@ from surgeval.console._extras import EXTRA_PACKAGES, models_missing, require_mod
 from surgeval.console._given import claim_folder, open_named
 from surgeval.console._progress import Progress, keep_times, progress, say_times
 from surgeval.console._screen import console, print_frame, print_json, print_pieces, print_table, standard_streams
+from surgeval.console._takes import takes
 
 __all__ = [
     "EXTRA_PACKAGES",
@@ -24,4 +25,5 @@ __all__ = [
     "require_models",
     "say_times",
     "standard_streams",
+    "takes",
 ]

@@ -22,6 +22,9 @@ ProfileName: TypeAlias = Literal["surgxbench", "early"]  # whose prompts, thresh
 # Which heatmap.
 MethodName: TypeAlias = Literal["auto", "rollout", "gradcam", "cross", "token-gradcam"]
 WordsName: TypeAlias = Literal["mean", "first", "max"]  # how the maps of a name's tokens become one
+MethodOption = Annotated[MethodName, typer.Option(help="Default: what the tower allows.")]
+OrderOption = Annotated[str, typer.Option(help="Rollout: chefer or seed.")]
+StartLayerOption = Annotated[int, typer.Option(help="Rollout: first block; -1 = the last only.")]
 
 
 @grouped(
@@ -46,9 +49,9 @@ def run(
     out: Annotated[Path, typer.Option(help="Run folder; an interrupted one is resumed.", show_default=False)],
     profile: Annotated[ProfileName, typer.Option(help="Which paper's choices.")] = "surgxbench",
     task: Annotated[list[str] | None, typer.Option(help="instruments or triplets (repeatable). Default: both.")] = None,
-    method: Annotated[MethodName, typer.Option(help="Default: what the tower allows.")] = "auto",
-    order: Annotated[str, typer.Option(help="Rollout: chefer or seed.")] = "chefer",
-    start_layer: Annotated[int, typer.Option(help="Rollout: first block; -1 = the last only.")] = 0,
+    method: MethodOption = "auto",
+    order: OrderOption = "chefer",
+    start_layer: StartLayerOption = 0,
     score_scale: Annotated[str, typer.Option(help="What is differentiated: cosine, logits or a factor.")] = "cosine",
     words: Annotated[
         WordsName, typer.Option(help="A name of several tokens: their mean map, the first, the maximum.")
