@@ -18,10 +18,11 @@ from surgeval.stats import FEW_CLUSTERS, Difference, Interval, Unit, gap_unit
 
 if TYPE_CHECKING:
     from surgeval.datasets import Dataset
+    from surgeval.engine import RunRecord
     from surgeval.pages import Evidence, Section
 
-__all__ = ["Chapter", "Compared", "Comparison", "Demo", "Headline", "RunResult", "by_key", "few_video_notes",
-           "names_on_page", "refuse_dataset"]  # fmt: skip
+__all__ = ["Chapter", "Compared", "Comparison", "Demo", "Headline", "RecordedResult", "RunResult", "by_key",
+           "few_video_notes", "names_on_page", "refuse_dataset"]  # fmt: skip
 
 Part = TypeVar("Part")
 _MOST_BARS = 24
@@ -111,6 +112,19 @@ class RunResult(Result):
         said = "; ".join(f"{one.label} {one.cell}" for one in self.headlines()[:3])
         verdict = self.verdict()
         return f"{type(self).__name__} {self.name!r}: {f'{verdict.grade}; ' if verdict else ''}{said or 'no number'}"
+
+
+class RecordedResult(RunResult):
+    """A result that keeps the record of the run it was read from."""
+
+    __slots__ = ()
+
+    record: RunRecord
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """As run.json holds them."""
+        return self.record.manifest.config
 
 
 @dataclass(frozen=True, slots=True)

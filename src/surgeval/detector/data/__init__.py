@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from surgeval.detector.data._training_set import TOLERANCE, Sample, TrainingSet
 
 _HOMES = {
-    "_augment": ("PLAIN", "Augment", "Sampling"),
-    "_batches": ("Batch", "batches"),
-    "_overview": ("ClassRow", "class_table", "label_mosaic"),
-    "_packed": ("load_packed", "save_packed"),
-    "_pictures": ("CACHE_BYTES",),
-    "_problems": ("Problems",),
-    "_sampling": ("THRESHOLD", "epoch_order", "repeat_factors"),
-    "_toy": ("toy_set",),
-    "_training_set": ("TOLERANCE", "Sample", "TrainingSet"),
+    "_augment": "PLAIN Augment Sampling",
+    "_batches": "Batch batches",
+    "_overview": "ClassRow class_table label_mosaic",
+    "_packed": "load_packed save_packed",
+    "_pictures": "CACHE_BYTES",
+    "_problems": "Problems",
+    "_sampling": "THRESHOLD epoch_order repeat_factors",
+    "_toy": "toy_set",
+    "_training_set": "TOLERANCE Sample TrainingSet",
 }
 
 __all__ = [
