@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from surgeval.cli._causes import (
-    Asked,
-    HeadRuleName,
-    LearnerName,
-    SinkName,
-    save_picture,
-    say_unknown,
-    show_causes,
-)
+from surgeval.cli._causes import Asked, HeadRuleName, LearnerName, SinkName, save_picture, say_unknown, show_causes
 from surgeval.console import console, print_json, print_table, progress, require_models
 from surgeval.console.options import JsonOption
 from surgeval.console.panels import CAUSES, MAPS, grouped

@@ -212,15 +212,6 @@ def _bar(one: Compared) -> Estimate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Demo:
-    """What a chapter of the demo is given: the phantom, opened, and the folder for its runs."""
-
-    dataset: Dataset
-    edition: str
-    out: Path
-
-
-@dataclass(frozen=True, kw_only=True)
 class Chapter:
     """What a chapter made: its runs, the page to open first, and a small table and a few sentences to print.
 
@@ -245,6 +236,15 @@ class Chapter:
             "numbers": self.table.to_dicts(),
             **self.more,
         }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demo:
+    """What a chapter of the demo is given: the phantom, opened, and the folder for its runs."""
+
+    dataset: Dataset
+    edition: str
+    out: Path
 
 
 def by_key(items: Sequence[Part], key: str) -> Part:

@@ -60,9 +60,7 @@ def score(
     out: Annotated[Path, typer.Option(help="Folder for report.html, tables, scores.", show_default=False)],
     requests: Annotated[Path | None, typer.Option(help="The questions (JSON list).")] = None,
     references: Annotated[Path | None, typer.Option(help="Their references.")] = None,
-    data: Annotated[
-        str | None, typer.Option(help="In place of these two: a dataset, as for run.")
-    ] = None,
+    data: Annotated[str | None, typer.Option(help="In place of these two: a dataset, as for run.")] = None,
     judge: JudgeOption = None,
     track: Annotated[Track | None, typer.Option(help="Sets the latency limit: 5, 15 or 30 s.")] = None,
     max_latency: Annotated[float | None, typer.Option(help="A latency limit in seconds.")] = None,
@@ -91,9 +89,7 @@ def score(
         list[str] | None,
         typer.Option(metavar="JUDGE=P,C", help="A judge's cost per million prompt and completion tokens."),
     ] = None,
-    cache: Annotated[
-        Path | None, typer.Option(help="File of stored verdicts. Default: OUT/verdicts.sqlite.")
-    ] = None,
+    cache: Annotated[Path | None, typer.Option(help="File of stored verdicts. Default: OUT/verdicts.sqlite.")] = None,
     workers: Annotated[int, typer.Option(min=1, help="Answers judged at a time.")] = 8,
     scheme: Annotated[
         SchemeName | None, typer.Option(help="What is resampled. Default: videos; with --compat two_level.")
@@ -102,7 +98,7 @@ def score(
     seed: SeedOption = 0,
     name: Annotated[str | None, typer.Option(help="What to call the model. Default: the folder's.")] = None,
     json: JsonOption = False,
-) -> int:  # fmt: skip
+) -> int:
     """Score answers as the FOCUS challenge does, with a status and a reason for every question.
 
     Exit code 1 when answers are left without a verdict: the same command asks only those again.

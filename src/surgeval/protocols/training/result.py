@@ -18,14 +18,7 @@ from surgeval.engine import load_record
 from surgeval.figures import Figure
 from surgeval.pages import Evidence
 from surgeval.protocols.contract import Headline, RunResult
-from surgeval.protocols.training._stored import (
-    SCORES,
-    TRAINING,
-    FoldRecord,
-    fold_home,
-    fold_record,
-    read_plan,
-)
+from surgeval.protocols.training._stored import SCORES, TRAINING, FoldRecord, fold_home, fold_record, read_plan
 from surgeval.protocols.training.ablation_result import AblationScores, load_ablation
 from surgeval.protocols.training.curves import Training, is_training, load_training_folder
 from surgeval.protocols.training.figures import fold_figures
