@@ -84,16 +84,21 @@ def _measure(loaded: Loaded, device: torch.device, asked: argparse.Namespace, wa
     on_gpu = device.type == "cuda"
     batches = [int(text) for text in (asked.batches or ("1,16" if on_gpu else "1")).split(",")]
     precisions: tuple[Precision, ...] = ("float32", "float16") if on_gpu else ("float32",)
-    variants = [(True, True, False), (True, False, False), (False, True, False)]  # fused, all heads, graph
-    variants = [(True, True, True), (True, False, True), *variants] if on_gpu else variants
+    # fused, all heads, graph; and what is timed of it: variants that nobody would choose only where they differ
+    whole, network_only = ("network", "+ nms", "frames", "jpeg"), ("network",)
+    variants = [(True, True, False, whole), (True, False, False, whole), (False, True, False, network_only)]
+    if on_gpu:
+        variants = [(True, True, True, whole), (True, False, True, ("network", "frames")),
+                    *((fused, aux, graph, network_only) for fused, aux, graph, _ in variants)]  # fmt: skip
     for batch in batches:
         frames, files = _pictures(asked.frame, batch)
         for precision in precisions:
-            for fused, aux, graph in variants:
+            for fused, aux, graph, chosen in variants:
                 network = TDNetDetector(loaded, device=device, precision=precision, aux=aux, fuse=fused, graph=graph)
                 looker = Looker(network, Selecting(confidence=CUT))
-                for stage, work in _stages(network, looker, frames, files).items():
-                    times = _times(work, device, warm, timed)
+                stages = _stages(network, looker, frames, files)
+                for stage in chosen:
+                    times = _times(stages[stage], device, warm, timed)
                     median = statistics.median(times)
                     p95 = float(np.percentile(times, 95))
                     heads = "all" if aux else "one"
