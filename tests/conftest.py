@@ -6,7 +6,7 @@ import fcntl
 import gc
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeAlias
 
@@ -61,6 +61,17 @@ def golden(request: pytest.FixtureRequest) -> Path:
 def long() -> bool:
     """Whether the full counts are wanted (`make test-long`)."""
     return LONG
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Small networks on shared cores: torch with one thread."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")

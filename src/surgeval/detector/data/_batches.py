@@ -56,13 +56,8 @@ def batches(
     is left early or fails; or it is the processes of this very set.
     `pin` asks for memory that an accelerator copies from by itself; `drop_last` leaves out a last batch that is short.
 
-    >>> from surgeval.detector._classes import Classes
-    >>> from surgeval.records import Box, Frame, Instance, Triplet
-    >>> from surgeval.vocab import load_labels
-    >>> hook = Instance(Triplet(2), Box(32, 24, 64, 48))
-    >>> frames = [Frame("V1", str(k), k, None, None, 128, 96, (hook,)) for k in range(5)]
-    >>> data = TrainingSet.of(frames, Classes.of(load_labels("cholec80")), image_size=64,
-    ...                       read=lambda frame: np.zeros((96, 128, 3), np.uint8))
+    >>> from surgeval.detector.data import toy_set
+    >>> data = toy_set(5)
     >>> [(tuple(b.images.shape), b.truth.boxes.shape[1], b.frames) for b in batches(data, batch=3)][1]
     ((2, 3, 64, 64), 8, ('V1/3', 'V1/4'))
     """

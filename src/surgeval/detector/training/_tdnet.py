@@ -19,17 +19,9 @@ from surgeval.detector.evaluation import Look, evaluate
 from surgeval.detector.inference import Raw
 from surgeval.detector.losses import Losses, teacher_loss
 from surgeval.detector.training._compute import Compute, open_compute
-from surgeval.detector.training._conduct import (
-    Tell,
-    about_classes,
-    about_data,
-    best_row,
-    check_sets,
-    conduct,
-    picture_labels,
-)
+from surgeval.detector.training._conduct import Tell, begun, best_row, check_sets, conduct, picture_labels
 from surgeval.detector.training._curves import CURVES
-from surgeval.detector.training._folder import DETECTOR, STUDENT, TrainRecord, current_versions
+from surgeval.detector.training._folder import DETECTOR, STUDENT
 from surgeval.detector.training._hands import Hands
 from surgeval.detector.training._plan import STUDENT_SHARE
 from surgeval.detector.training._resume import LAST, Counters
@@ -92,24 +84,19 @@ def train_tdnet(
     frames the last epoch counts as the best.
 
     >>> import tempfile
-    >>> import numpy as np
-    >>> from surgeval.records import Box, Frame, Instance, Triplet
-    >>> from surgeval.vocab import load_labels
-    >>> classes = Classes.of(load_labels("cholec80"))
-    >>> hook = Instance(Triplet(2), Box(32, 24, 64, 48))
-    >>> frames = [Frame("V1", str(k), k, None, None, 128, 96, (hook,)) for k in range(4)]
-    >>> data = TrainingSet.of(frames, classes, image_size=64, read=lambda frame: np.zeros((96, 128, 3), np.uint8))
+    >>> from surgeval.detector.data import toy_set
+    >>> data = toy_set(4)
     >>> short = TrainSettings(size="p", epochs=1, batch=4, image_size=64, student_epochs=0)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     made = train_tdnet(data, None, classes, folder, short)
+    ...     made = train_tdnet(data, None, data.classes, folder, short)
     ...     made.detector.name, made.result["teacher"]["epoch"]
     ('detector.safetensors', 1)
     """
     settings = settings or TrainSettings()
     _check(train, validation, classes, settings, weights)
     path = Path(out)
-    data = about_data(train, validation, [Path(weights)] if weights is not None else [])
-    record = TrainRecord("tdnet", settings.to_json(), about_classes(classes), data, current_versions(), "running")
+    files = [Path(weights)] if weights is not None else []
+    record = begun("tdnet", settings, train, validation, classes, files)
     result = conduct(
         path, record, settings.identity(), progress,
         lambda tell: _Training(train, validation, classes, settings, path, tell).run(weights), made=DETECTOR,
