@@ -6,6 +6,7 @@ import fcntl
 import gc
 import os
 import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
@@ -15,6 +16,10 @@ from hypothesis import HealthCheck, settings
 
 # Two test processes share two cores: a second thread in each (torch, OpenMP) only makes them wait for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Three test processes and every command they start compile the same files: where Python was told to keep no bytecode,
+# that is a quarter of a minute in each of them and a tenth of a second in each command.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 # A shell that ignores Ctrl-C (nohup, a background job) hands that down to every process a test starts, and the tests
 # that send SIGINT would wait in vain: from here on processes are started as from a terminal.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
