@@ -73,6 +73,7 @@ def three(tmp_path: Path) -> list[str]:
     return ["net.csv", "prior.csv", "random.csv"]
 
 
+@pytest.mark.figures
 def test_a_ranking_is_written_with_its_reasons(surgeval: Surgeval, three: list[str], tmp_path: Path) -> None:
     command = ("rank", *three, "--baseline", "prior", "--baseline", "random", "--stability", 20, "--out", "R")
     done = surgeval(*command)
