@@ -41,13 +41,13 @@ export function placeLabels(wishes: LabelWish[], stage: Size): PlacedLabel[] {
     const others = wishes.filter((other) => other.id !== wish.id).map((other) => other.box)
     const taken = placed.map((one): Box => [one.x, one.y, one.width, one.height])
     let best: { cost: number; at: Box; hidden: number } | null = null
-    candidates(wish).forEach((candidate, rank) => {
+    ;[...candidates(wish), ...besideLabels(wish, taken)].forEach((candidate, rank) => {
       const at = within(candidate, stage)
       const area = at[2] * at[3]
       const onLabels = sum(taken, at) / area
       const onTips = sum(tips, at) / area
       const onBoxes = sum(others, at) / area
-      const cost = onLabels * 100 + onTips * 6 + onBoxes * 2 + rank * 0.15
+      const cost = (onLabels ? 100 + onLabels : 0) + onTips * 6 + onBoxes * 2 + rank * 0.15
       if (!best || cost < best.cost) best = { cost, at, hidden: Math.min(1, onLabels + onTips + onBoxes) }
     })
     const { at, hidden } = best as unknown as { at: Box; hidden: number }
@@ -74,6 +74,19 @@ function candidates({ box: [x, y, w, h], width, height }: LabelWish): Box[] {
     [x + w + gap, y, width, height],
     [x - width - gap, y, width, height],
   ]
+}
+
+/** In a crowd: just above, below or beside a label that is already there. */
+function besideLabels({ box: [x, y], width, height }: LabelWish, taken: Box[]): Box[] {
+  const gap = 1
+  const near = taken.flatMap(([tx, ty, tw, th]): Box[] => [
+    [x, ty + th + gap, width, height],
+    [x, ty - height - gap, width, height],
+    [tx + tw + gap, ty, width, height],
+    [tx - width - gap, ty, width, height],
+  ])
+  const far = ([bx, by]: Box): number => Math.hypot(bx - x, by - y)
+  return near.sort((a, b) => far(a) - far(b))
 }
 
 function within([x, y, w, h]: Box, stage: Size): Box {
