@@ -22,6 +22,7 @@ export const ids = {
   spanBar: 'span-bar', spanStart: 'span-start', spanEnd: 'span-end', spanFirst: 'span-first', spanLast: 'span-last',
   spanConfirm: 'span-confirm', spanCancel: 'span-cancel', spanPreview: 'span-preview', spanWhat: 'span-what',
   spanValues: 'span-values', hold: 'hold',
+  spanLoop: 'span-loop', spanDeselect: 'span-deselect',
 
   timeline: 'timeline', timelineCanvas: 'timeline-canvas',
 

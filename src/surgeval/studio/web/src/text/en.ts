@@ -88,6 +88,9 @@ export const en = {
   holding: 'Writing {value} from frame {first}…',
   holdStored: '{value} written to frames {first}–{last}.',
 
+  spanLoop: 'Span {first}–{last} is selected: playback loops inside it; {back} and {on} move its edge.',
+  spanDeselect: 'Deselect',
+
   spans: 'Spans',
   noSpans: 'No spans yet.',
   spanCut: 'Cut here',

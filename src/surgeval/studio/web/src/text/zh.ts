@@ -90,6 +90,9 @@ export const zh: Catalogue = {
   holding: '从第 {first} 帧起写入 {value}…',
   holdStored: '{value} 已写入第 {first}–{last} 帧。',
 
+  spanLoop: '已选中区间 {first}–{last}：播放在其中循环；{back} 和 {on} 移动其边缘。',
+  spanDeselect: '取消选中',
+
   spans: '区间列表',
   noSpans: '还没有区间。',
   spanCut: '在此处切开',
