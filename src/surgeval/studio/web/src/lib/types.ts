@@ -127,6 +127,7 @@ export interface StudioEvent {
   version: number
   author: string
   session: string
+  kind?: string
   video: string | null
 }
 

@@ -4,6 +4,7 @@ import { api } from '../api'
 import type { Annotation, Values } from '../lib/types'
 
 export const BLOCK = 200
+const KEPT = 50 // blocks: ten thousand frames
 
 export class Blocks {
   /** Every cached block is at least as new as this version. */
@@ -13,7 +14,8 @@ export class Blocks {
   private readonly names = new Map<number, string>()
   private readonly times = new Map<number, number | null>()
   private readonly values = new Map<number, Values>()
-  private readonly loading = new Map<number, Promise<void>>()
+  private readonly loading = new Map<number, Promise<number>>()
+  private readonly held = new Set<number>()
 
   constructor(
     private readonly video: string,
@@ -42,7 +44,7 @@ export class Blocks {
   }
 
   /** Answers when the frame's block is here; the next block is fetched ahead. */
-  load(frame: number): Promise<void> {
+  load(frame: number): Promise<number> {
     const block = Math.floor(frame / BLOCK)
     const near = frame % BLOCK > BLOCK * 0.6 ? block + 1 : frame % BLOCK < BLOCK * 0.2 ? block - 1 : block
     if (near >= 0 && near * BLOCK < this.frames) void this.block(near).catch(() => null)
@@ -53,16 +55,31 @@ export class Blocks {
     return this.byFrame.has(frame)
   }
 
-  private block(block: number): Promise<void> {
+  private block(block: number): Promise<number> {
     const known = this.loading.get(block)
     if (known) return known
     const loading = this.fetchBlock(block)
     this.loading.set(block, loading)
+    this.forget(block)
     loading.catch(() => this.loading.delete(block))
     return loading
   }
 
-  private async fetchBlock(block: number, tries = 3): Promise<void> {
+  /** A long session must not hold a whole long video: the blocks farthest away go. */
+  private forget(near: number): void {
+    this.held.add(near)
+    const far = [...this.held].sort((a, b) => Math.abs(b - near) - Math.abs(a - near))
+    for (const block of far.slice(0, Math.max(0, far.length - KEPT))) {
+      this.loading.delete(block)
+      this.held.delete(block)
+      for (let frame = block * BLOCK; frame < (block + 1) * BLOCK; frame++) {
+        for (const old of this.at(frame)) this.byId.delete(old.id)
+        for (const map of [this.byFrame, this.names, this.times, this.values]) map.delete(frame)
+      }
+    }
+  }
+
+  private async fetchBlock(block: number, tries = 3): Promise<number> {
     const first = block * BLOCK
     const last = Math.min(this.frames, first + BLOCK) - 1
     const [frames, found] = await Promise.all([
@@ -80,10 +97,11 @@ export class Blocks {
     frames.times.forEach((time, place) => this.times.set(frames.first + place, time))
     for (const one of found.annotations) this.put(one)
     this.changed()
+    return found.version
   }
 
-  /** What other edits did since the version at hand; true where spans or whole-frame values may have changed. */
-  async catchUp(): Promise<boolean> {
+  /** What edits did since the version at hand. */
+  async catchUp(): Promise<void> {
     const changes = await api.changes(this.video, this.version)
     for (const id of changes.gone) this.take(id)
     for (const one of changes.annotations) {
@@ -91,13 +109,13 @@ export class Blocks {
     }
     this.version = Math.max(this.version, changes.version)
     this.changed()
-    return changes.spans_changed
   }
 
-  /** Forget what is cached but keep showing it until the frame's block is here again. */
+  /** Every block is fetched again before it is next shown; this frame's now, and what it shows stays until then. */
   async reload(frame: number): Promise<void> {
     this.loading.clear()
-    await this.block(Math.floor(frame / BLOCK))
+    const version = await this.block(Math.floor(frame / BLOCK))
+    this.version = Math.max(this.version, version)
   }
 
   /** A change shown at once, before the server has answered. */

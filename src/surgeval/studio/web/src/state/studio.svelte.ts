@@ -1,6 +1,7 @@
 /** The project at hand: its video, what is cached of it, and the one way edits leave this tab. */
 
 import { api, listen } from '../api'
+import { listsOf, touchesFrames, type List } from '../lib/needs'
 import { OperationQueue, Refused, sessionName } from '../lib/queue'
 import type {
   Annotation, Flag, Outcome, Presence, Problem, Project, Span, StudioEvent, TrackSummary, Values, Video,
@@ -11,8 +12,9 @@ import { messages } from './messages.svelte'
 import { Pictures } from './pictures'
 import { settings } from './settings.svelte'
 
-const TOUCHES_FRAMES = /^(image\.|span\.|undo|redo|project\.|schema\.|frames\.)/
 
+/** Changed instances above which blocks are fetched again when they are needed, instead of every change now. */
+const MANY = 500
 const NAME_KEY = 'surgeval studio name'
 
 class Studio {
@@ -38,7 +40,10 @@ class Studio {
   private direction = 1
   private refreshTimer = 0
   private catching: Promise<void> | null = null
-  private catchAgain = false
+  private lost = false
+  private frameValuesStale = false
+  private manyChanged = false
+  private stale = new Set<List>()
 
   constructor() {
     const wire = { send: api.operation, wait: (ms: number) => new Promise<void>((done) => setTimeout(done, ms)) }
@@ -140,17 +145,18 @@ class Studio {
   async edit(kind: string, payload: Record<string, unknown>): Promise<Outcome | null> {
     try {
       const outcome = await this.queue.add(kind, payload)
-      if (kind !== 'setting.set') await this.caughtUp(TOUCHES_FRAMES.test(kind))
+      this.manyChanged ||= outcome.changed > MANY
+      if (kind !== 'setting.set') await this.caughtUp(kind)
       return outcome
     } catch (error) {
       if (!(error instanceof Refused)) throw error
       if (error.status === 409) messages.conflict(t('conflict', { text: error.message }))
       else messages.error(error.message)
       if (this.blocks) {
-        await this.blocks.catchUp().catch(() => false)
+        await this.blocks.catchUp().catch(() => undefined)
         await this.blocks.reload(this.frame).catch(() => undefined)
       }
-      this.refreshSoon()
+      this.refreshSoon('')
       return null
     }
   }
@@ -159,21 +165,21 @@ class Studio {
     return api.preview(this.queue.make(kind, payload))
   }
 
-  /** The lists beside the picture. */
-  async refresh(): Promise<void> {
+  /** The lists beside the picture, or some of them. */
+  async refresh(lists: Set<List> = new Set(['spans', 'presence', 'flags'])): Promise<void> {
     const video = this.video
     if (!video) return
-    const [spans, tracks, presence, flags] = await Promise.allSettled([
-      api.spans(video.id),
-      api.tracks(video.id),
-      api.presence(video.id),
-      api.flags(video.id),
+    const load = async <T>(list: List, asked: (id: string) => Promise<T>, show: (found: T) => void): Promise<void> => {
+      if (!lists.has(list)) return
+      const found = await asked(video.id).catch(() => null)
+      if (found && this.video === video) show(found)
+    }
+    await Promise.all([
+      load('spans', api.spans, (found) => (this.spans = found)),
+      load('flags', api.flags, (found) => (this.flags = found)),
+      load('presence', api.tracks, (found) => (this.tracks = found)),
+      load('presence', api.presence, (found) => (this.presence = found)),
     ])
-    if (this.video !== video) return
-    if (spans.status === 'fulfilled') this.spans = spans.value
-    if (tracks.status === 'fulfilled') this.tracks = tracks.value
-    if (presence.status === 'fulfilled') this.presence = presence.value
-    if (flags.status === 'fulfilled') this.flags = flags.value
   }
 
   async findProblems(): Promise<void> {
@@ -195,43 +201,52 @@ class Studio {
   private heard(event: StudioEvent): void {
     if (event.session === this.session || event.version <= (this.blocks?.version ?? 0)) return
     if (event.video && this.video && event.video !== this.video.id) return
-    void this.caughtUp(true)
+    void this.caughtUp(event.kind ?? '')
   }
 
   private connected(well: boolean): void {
     if (well) {
       if (messages.trouble?.kind === 'offline' && !messages.pending) messages.trouble = null
-      if (this.blocks && this.shown >= 0) void this.caughtUp(true)
-    } else messages.trouble ??= { kind: 'offline', text: '' }
+      if (this.lost) void this.caughtUp('')
+      this.lost = false
+    } else {
+      this.lost = true
+      messages.trouble ??= { kind: 'offline', text: '' }
+    }
   }
 
   /** One request for changes at a time; edits that come meanwhile share the next one. */
-  private async caughtUp(withFrames: boolean): Promise<void> {
-    if (this.catching) {
-      this.catchAgain ||= withFrames
-      await this.catching
-    }
-    this.catching ??= this.fetchChanges(withFrames || this.catchAgain).finally(() => (this.catching = null))
+  private async caughtUp(kind: string): Promise<void> {
+    this.frameValuesStale ||= touchesFrames(kind)
+    this.refreshSoon(kind)
+    if (this.catching) await this.catching
+    this.catching ??= this.fetchChanges().finally(() => (this.catching = null))
     await this.catching
   }
 
-  private async fetchChanges(withFrames: boolean): Promise<void> {
+  private async fetchChanges(): Promise<void> {
     const blocks = this.blocks
     if (!blocks) return
-    this.catchAgain = false
+    const [frames, many] = [this.frameValuesStale, this.manyChanged]
+    this.frameValuesStale = this.manyChanged = false
     try {
-      const spans = await blocks.catchUp()
-      if (spans || withFrames) await blocks.reload(this.frame)
-      this.refreshSoon()
+      if (!many) await blocks.catchUp()
+      if (many || frames) await blocks.reload(this.frame)
     } catch (error) {
       if (error instanceof Refused) messages.error(error.message)
       else messages.trouble ??= { kind: 'offline', text: '' }
     }
   }
 
-  private refreshSoon(): void {
+  private refreshSoon(kind: string): void {
+    for (const list of listsOf(kind)) this.stale.add(list)
+    if (!this.stale.size) return
     window.clearTimeout(this.refreshTimer)
-    this.refreshTimer = window.setTimeout(() => void this.refresh(), 120)
+    this.refreshTimer = window.setTimeout(() => {
+      const lists = this.stale
+      this.stale = new Set()
+      void this.refresh(lists)
+    }, 120)
   }
 
   private remembered(): { video: string; frame: number } | null {

@@ -12,6 +12,8 @@ class Ui {
   shape = $state<'box' | 'polygon'>('box')
   dialog = $state<Dialog>(null)
   tab = $state<Tab>('objects')
+  /** How much larger than usual things are drawn on a large screen, as the texts are. */
+  factor = $state(1)
   stage = $state({ width: 800, height: 500 })
   view = $state.raw<View>({ scale: 1, x: 0, y: 0 })
   /** Whether the view follows the stage's size; a zoom or pan by hand ends that. */

@@ -1,0 +1,20 @@
+/** Which lists an edit may have changed: asking for all of them after every edit would be slow on long videos. */
+
+export type List = 'spans' | 'presence' | 'flags'
+
+/** Edits that change neither where things are in time nor any span. */
+const LOCAL = /^(instances\.(move|reshape|values|mark)|image\.values|setting\.set|frames\.mark)$/
+
+export function listsOf(kind: string): List[] {
+  if (LOCAL.test(kind)) return []
+  if (kind.startsWith('frames.')) return ['flags']
+  if (kind.startsWith('span.')) return ['spans']
+  if (/^(instances|boxes|proposals)\./.test(kind)) return ['presence']
+  if (kind.startsWith('track.')) return ['presence', 'spans']
+  return ['spans', 'presence', 'flags'] // undo, redo, the project's own, and whatever comes to be
+}
+
+/** Whether values of whole frames may have changed. */
+export function touchesFrames(kind: string): boolean {
+  return /^(image\.|span\.|undo$|redo$|project\.|schema\.|$)/.test(kind)
+}

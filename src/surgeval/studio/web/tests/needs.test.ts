@@ -1,0 +1,19 @@
+import { expect, it } from 'vitest'
+import { listsOf, touchesFrames } from '../src/lib/needs'
+
+it.each([
+  ['instances.move', []],
+  ['instances.add', ['presence']],
+  ['proposals.reject', ['presence']],
+  ['span.edges', ['spans']],
+  ['track.swap', ['presence', 'spans']],
+  ['frames.flag', ['flags']],
+  ['frames.mark', []],
+  ['undo', ['spans', 'presence', 'flags']],
+  ['something.new', ['spans', 'presence', 'flags']],
+] as const)('%s', (kind, lists) => expect(listsOf(kind)).toEqual(lists))
+
+it('fetches whole-frame values again only where they may have changed', () => {
+  expect(['image.values', 'span.add', 'undo', ''].map(touchesFrames)).toEqual([true, true, true, true])
+  expect(['instances.add', 'track.swap', 'frames.flag'].map(touchesFrames)).toEqual([false, false, false])
+})
