@@ -40,6 +40,9 @@ export const ids = {
   trackSwap: (number: number) => `track-swap-${number}`, trackMerge: (number: number) => `track-merge-${number}`,
   trackSplit: 'track-split', trackExtend: 'track-extend', interpolate: 'interpolate', pasteRange: 'paste-range',
 
+  replaceDialog: 'replace', replaceOpen: 'replace-open', replaceWhat: 'replace-what', replaceOld: 'replace-old', replaceNew: 'replace-new',
+  replacePreview: 'replace-preview', replaceApply: 'replace-apply',
+
   flagDialog: 'flag-dialog', flagReason: (name: string) => `flag-reason-${name}`, flagNote: 'flag-note',
 
   settingsDialog: 'settings', settingsClose: 'settings-close', slider: (name: string) => `slider-${name}`,

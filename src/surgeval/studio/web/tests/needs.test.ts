@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { listsOf, touchesFrames } from '../src/lib/needs'
+import { listsOf, touchesFrames, touchesProject } from '../src/lib/needs'
 
 it.each([
   ['instances.move', []],
@@ -12,6 +12,11 @@ it.each([
   ['undo', ['spans', 'presence', 'flags']],
   ['something.new', ['spans', 'presence', 'flags']],
 ] as const)('%s', (kind, lists) => expect(listsOf(kind)).toEqual(lists))
+
+it('reads the schema again where it may have changed', () => {
+  expect(['schema.set', 'undo', 'redo', ''].every(touchesProject)).toBe(true)
+  expect(['span.add', 'frames.flag', 'instances.add'].some(touchesProject)).toBe(false)
+})
 
 it('fetches whole-frame values again only where they may have changed', () => {
   expect(['image.values', 'span.add', 'undo', ''].map(touchesFrames)).toEqual([true, true, true, true])

@@ -18,3 +18,8 @@ export function listsOf(kind: string): List[] {
 export function touchesFrames(kind: string): boolean {
   return /^(image\.|span\.|undo$|redo$|project\.|schema\.|$)/.test(kind)
 }
+
+/** Whether the schema or the list of videos may have changed. */
+export function touchesProject(kind: string): boolean {
+  return /^(undo$|redo$|schema\.|video\.|frames\.add$|$)/.test(kind)
+}

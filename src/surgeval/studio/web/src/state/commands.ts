@@ -2,7 +2,7 @@
 
 import { digitIndex, chordOf, type Action } from '../lib/keys'
 import { t } from '../text/i18n.svelte'
-import { copyPrevious, decide, duplicate, moveBy, redo, remove, undo } from './edits'
+import { copyPrevious, decide, decideRange, duplicate, moveBy, redo, remove, undo } from './edits'
 import { interpolate, pasteRange } from './identity'
 import { CLASS_SLOT, labelling } from './labelling.svelte'
 import { messages } from './messages.svelte'
@@ -11,7 +11,7 @@ import { selection } from './selection.svelte'
 import { settings } from './settings.svelte'
 import { cutSpan, deleteSpan, draft, hold, joinSpan, nudge, stepSpan } from './spans.svelte'
 import { studio } from './studio.svelte'
-import { ui } from './ui.svelte'
+import { ui, type Dialog } from './ui.svelte'
 
 function step(by: number): void {
   if (playback.playing) playback.stop()
@@ -31,7 +31,7 @@ function cancel(): void {
   else selection.clear()
 }
 
-function toggleDialog(name: 'settings' | 'help' | 'track' | 'flag'): void {
+function toggleDialog(name: Exclude<Dialog, null>): void {
   ui.dialog = ui.dialog === name ? null : name
 }
 
@@ -90,8 +90,9 @@ export const commands: Record<Action, () => void> = {
   },
   accept: () => decide('accept', false),
   reject: () => decide('reject', false),
-  acceptAll: () => decide('accept', true),
-  rejectAll: () => decide('reject', true),
+  acceptAll: () => (draft.range ? void decideRange('accept', draft.range) : decide('accept', true)),
+  rejectAll: () => (draft.range ? void decideRange('reject', draft.range) : decide('reject', true)),
+  replace: () => toggleDialog('replace'),
   trackMenu: () => toggleDialog('track'),
   flag: () => toggleDialog('flag'),
   reviewed: () => void markReviewed(),

@@ -126,6 +126,14 @@ export function proposalsInSight(): Annotation[] {
   return studio.annotations(studio.shown).filter((one) => one.proposal && (one.score ?? 1) >= settings.values.threshold)
 }
 
+/** All proposals of a range: accepted from the threshold on, rejected below it. */
+export async function decideRange(verdict: 'accept' | 'reject', range: { first: number; last: number }): Promise<void> {
+  const outcome = await studio.edit(`proposals.${verdict}`, {
+    video: studio.video?.id, ...range, threshold: settings.values.threshold,
+  })
+  if (outcome) messages.info(t('identityDone', { changed: outcome.changed }))
+}
+
 /** Selected proposals, or with `all` those of the frame (accept: above the threshold, reject: below). */
 export function decide(verdict: 'accept' | 'reject', all: boolean): void {
   const proposals = studio.annotations(studio.shown).filter((one) => one.proposal)

@@ -45,9 +45,17 @@ class SettingsStore {
     this.store('keys', {})
   }
 
+  /** Store a change that still waits. */
+  flush(): void {
+    if (!this.timer) return
+    window.clearTimeout(this.timer)
+    this.timer = 0
+    this.store('display', $state.snapshot(this.values))
+  }
+
   private later(): void {
     window.clearTimeout(this.timer)
-    this.timer = window.setTimeout(() => this.store('display', $state.snapshot(this.values)), 400)
+    this.timer = window.setTimeout(() => this.flush(), 400)
   }
 }
 

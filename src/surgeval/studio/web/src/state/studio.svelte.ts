@@ -1,7 +1,7 @@
 /** The project at hand: its video, what is cached of it, and the one way edits leave this tab. */
 
 import { api, listen } from '../api'
-import { listsOf, touchesFrames, type List } from '../lib/needs'
+import { listsOf, touchesFrames, touchesProject, type List } from '../lib/needs'
 import { OperationQueue, Refused, sessionName } from '../lib/queue'
 import type {
   Annotation, Flag, Outcome, Presence, Problem, Project, Span, StudioEvent, TrackSummary, Values, Video,
@@ -193,9 +193,15 @@ class Studio {
     }
   }
 
+  /** The schema and the videos as they are now; what did not change stays the same object, so nothing is redrawn. */
   async reloadProject(): Promise<void> {
-    this.project = await api.project(this.project?.shared ? this.project.author : '')
-    if (this.video) this.video = this.project.videos.find((one) => one.id === this.video?.id) ?? this.video
+    const before = this.project
+    const project = await api.project(before?.shared ? before.author : '')
+    const same = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
+    if (before && same(before.schema, project.schema) && same(before.videos, project.videos)) return
+    this.project = project
+    const video = project.videos.find((one) => one.id === this.video?.id)
+    if (video && !same(video, this.video)) await this.open(video, this.frame)
   }
 
   private heard(event: StudioEvent): void {
@@ -219,6 +225,7 @@ class Studio {
   private async caughtUp(kind: string): Promise<void> {
     this.frameValuesStale ||= touchesFrames(kind)
     this.refreshSoon(kind)
+    if (touchesProject(kind)) void this.reloadProject().catch(() => undefined)
     if (this.catching) await this.catching
     this.catching ??= this.fetchChanges().finally(() => (this.catching = null))
     await this.catching
