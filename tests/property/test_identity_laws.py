@@ -25,8 +25,7 @@ def videos(draw: st.DrawFn) -> Tracks:
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     corner = rng.integers(0, 20, (len(present), 2))
     boxes = np.hstack([corner, corner + rng.integers(4, 20, (len(present), 2))]).astype(np.float64)
-    frame, track = (np.array(column, np.int64) for column in zip(*present, strict=True)) if present else ([], [])
-    return Tracks.of(frame, track, boxes)
+    return Tracks.of([frame for frame, _ in present], [track for _, track in present], boxes)
 
 
 def _numbers(truth: Tracks, found: Tracks) -> list[float]:
@@ -103,8 +102,8 @@ def test_swaps_are_those_of_walking_through_the_frames(truth: Tracks, found: Tra
         table = np.array([[_overlap(truth.xyxy[r], found.xyxy[c]) for c in columns] for r in rows])
         kept = np.array([[before.get(truth.names[r]) == found.names[c] for c in columns] for r in rows])
         table = np.where(table >= 0.5 - 1e-15, 1000 * kept + table, 0.0)
-        pairs = [(truth.names[rows[y]], found.names[columns[x]])
-                 for y, x in zip(*linear_sum_assignment(table, maximize=True), strict=True) if table[y, x] > 0]  # fmt: skip
+        chosen = [(y, x) for y, x in zip(*linear_sum_assignment(table, maximize=True), strict=True) if table[y, x] > 0]
+        pairs = [(truth.names[rows[y]], found.names[columns[x]]) for y, x in chosen]
         swaps += sum(last.get(true, name) != name for true, name in pairs)
         before = dict(pairs)
         last.update(before)

@@ -94,7 +94,7 @@ def heaviest_pairs(left: Ints, right: Ints, weight: Floats) -> Ints:
     n = int(rows.max()) + 1
     size = n + int(columns.max()) + 1
     links = coo_array((np.ones(len(rows)), (rows, columns + n)), shape=(size, size))
-    group = connected_components(links, directed=False)[1][rows]
+    group = connected_components(links, directed=False)[1][rows].astype(np.int64)
     kept, left_over = _heaviest_of_two(rows, columns, group, weight)
     rest = np.flatnonzero(left_over)
     order = rest[np.argsort(group[rest], kind="stable")]
