@@ -130,11 +130,11 @@ def _match(
     if len(rows) == 0 or len(alive) == 0:
         return
     k = windows.shape[1]
-    table = np.full((len(rows), len(alive) + len(rows)), _NEVER)
-    table[:, len(alive) :] = newcomer
+    table = np.full((len(rows), len(alive) + len(rows)), newcomer)
     for y in range(len(rows)):
         row = rows[y]
         for x in range(len(alive)):
+            table[y, x] = _NEVER
             one = alive[x]
             # A box whose id nobody has yet may name an identity without one.
             if not taken[x] and (fixed[row] < 0 or name[one] < 0):
@@ -143,6 +143,19 @@ def _match(
     for y in range(len(rows)):
         if chosen[y] < len(alive):
             identity[rows[y]] = alive[chosen[y]]
+
+
+@kernel
+def _contradicts(
+    look: Floats, one: int, alive: Ints, memory: Floats, windows: Ints, seen: Ints, levels: Floats, weights: Floats
+) -> bool:
+    """Whether a box that was given to an identity by hand lies nearer to another one."""
+    k = windows.shape[1]
+    cost = _cost(look, memory, windows[one], min(seen[one], k), levels, weights)
+    for other in alive:
+        if other != one and _cost(look, memory, windows[other], min(seen[other], k), levels, weights) < cost:
+            return True
+    return False
 
 
 @kernel
@@ -201,17 +214,26 @@ def follow(
                 below[one], dead[last_sector[one]] = dead[last_sector[one]], one
         living = staying
         free, taken = np.ones(last - first, np.bool_), np.zeros(living, np.bool_)
+        forget = np.zeros(last - first, np.bool_)
         for row in range(first, last):
             if fixed[row] >= 0 and owner[fixed[row]] >= 0:  # dead or alive
                 identity[row], free[row - first] = owner[fixed[row]], False
+                for place in range(living):
+                    taken[place] |= alive[place] == identity[row]
                 _revive(identity[row], dead, below, last_sector)
-                taken |= alive[:living] == identity[row]
         _match(
             first + np.flatnonzero(free), alive[:living], taken, identity, looks, memory, windows, seen, name, fixed,
             levels, weights, newcomer,
         )  # fmt: skip
         for row in range(first, last):
+            if not free[row - first]:
+                forget[row - first] = _contradicts(
+                    looks[row], identity[row], alive[:living], memory, windows, seen, levels, weights
+                )
+        for row in range(first, last):
             one = identity[row]
+            if forget[row - first]:  # what it remembers is of another instrument
+                seen[one] = 0
             if one < 0 and reuse and fixed[row] < 0 and dead[sector[row]] >= 0:
                 one = dead[sector[row]]
                 dead[sector[row]] = below[one]
@@ -224,7 +246,10 @@ def follow(
             _remember(row, memory, windows[one], seen[one], levels)
             seen[one] += 1
             last_time[one], last_sector[one] = time[f], sector[row]
-            if not (alive[:living] == one).any():
+            present = False
+            for place in range(living):
+                present |= alive[place] == one
+            if not present:
                 alive[living] = one
                 living += 1
     return identity, name[:count]
