@@ -87,6 +87,7 @@ def _moved(tool: ToolState, tip: Point) -> ToolState:
 
 def film(seed: int, seconds: int) -> tuple[Instances, npt.NDArray[np.int64], int, int]:
     """Boxes and outlines of one video as a detector gives them, their true identities, crossings and drop-outs."""
+    cv2.setNumThreads(1)
     rng = np.random.default_rng([seed, 11])
     names = sorted(PROCEDURES)
     procedure = make_procedure(seed, float(seconds), names[seed % len(names)])
@@ -215,10 +216,13 @@ def main() -> None:
     )
     print("rule              IDF1                   HOTA                   swaps per video")
     videos = [str(seed) for seed in seeds]
-    for rule, values in compare(seeds, chosen.seconds, chosen.jobs).items():
-        means = [bootstrap_mean(column, videos) for column in values.T]
-        texts = [f"{m.value:.3f} [{m.low:.3f}, {m.high:.3f}]" for m in means]
-        print(f"{rule:<16}  {'   '.join(texts)}", flush=True)
+    scored = compare(seeds, chosen.seconds, chosen.jobs)
+    for rule, values in scored.items():
+        cells = [f"{bootstrap_mean(column, videos).cell():<22}" for column in values.T]
+        print(f"{rule:<16}  {' '.join(cells)}", flush=True)
+    for other in RULES[1:]:
+        lead = bootstrap_mean(scored["sector"][:, 0] - scored[other][:, 0], videos)
+        print(f"sector − {other}: IDF1 {lead.cell()}", flush=True)
 
 
 if __name__ == "__main__":

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeAlias, get_args
 
 import numpy as np
 import pytest
 
 from surgeval.errors import BadInput
-from surgeval.studio.identity import Instances, SectorRule, number_tracks, sectors_of, track_statistics
+from surgeval.studio.identity import Instances, Rule, SectorRule, number_tracks, sectors_of, track_statistics
 from surgeval.studio.identity._chain import _assign
 
+Spot: TypeAlias = tuple[float, float]
 SIZE = (200.0, 100.0)
 LEFT, RIGHT, TOP = (0.0, 45.0), (200.0, 55.0), (100.0, 0.0)  # where shafts come in
 
 
-def _box(entry: tuple[float, float], tip: tuple[float, float]) -> list[float]:
+def _box(entry: Spot, tip: Spot) -> list[float]:
     """The box around a shaft from its trocar's side to its tip."""
     (a, b), (c, d) = entry, tip
     return [min(a, c) - 3, min(b, d) - 3, max(a, c) + 3, max(b, d) + 3]
@@ -28,7 +30,7 @@ def _video(rows: list[tuple[int, list[float]]], **columns: Any) -> Instances:
     return Instances.of(frame=frame, xyxy=[row[1] for row in rows], size=SIZE, **columns)
 
 
-def _two(tips: list[tuple[tuple[float, float] | None, tuple[float, float] | None]], **columns: Any) -> Instances:
+def _two(tips: Sequence[tuple[Spot | None, Spot | None]], **columns: Any) -> Instances:
     """A left and a right instrument; None where one is not seen."""
     rows = [
         (frame, _box(entry, tip))
@@ -39,8 +41,8 @@ def _two(tips: list[tuple[tuple[float, float] | None, tuple[float, float] | None
     return _video(rows, **columns)
 
 
-APART: tuple[tuple[float, float], tuple[float, float]] = ((80.0, 50.0), (120.0, 50.0))
-CROSSED: tuple[tuple[float, float], tuple[float, float]] = ((130.0, 60.0), (70.0, 40.0))
+APART: tuple[Spot, Spot] = ((80.0, 50.0), (120.0, 50.0))
+CROSSED: tuple[Spot, Spot] = ((130.0, 60.0), (70.0, 40.0))
 
 
 def test_two_that_cross_and_come_back_keep_their_numbers() -> None:
@@ -121,9 +123,9 @@ def test_a_known_tip_is_the_key_point() -> None:
     [("left-right", [1, 2, 3]), ("right-left", [3, 2, 1]), ("top-bottom", [2, 1, 3]), ("bottom-top", [2, 3, 1])],
 )
 def test_a_coordinate_order_says_who_is_number_one(order: str, expected: list[int]) -> None:
-    boxes = [[10, 20, 30, 40], [80, 5, 99, 10], [150, 60, 180, 90]]
+    boxes = [[10.0, 20, 30, 40], [80.0, 5, 99, 10], [150.0, 60, 180, 90]]
     rows = [(frame, box) for frame in range(3) for box in boxes]
-    assert number_tracks(_video(rows), SectorRule(order=(order,))).tolist() == expected * 3  # type: ignore[arg-type]
+    assert number_tracks(_video(rows), SectorRule(order=(order,))).tolist() == expected * 3
 
 
 def test_outlines_tell_what_boxes_cannot() -> None:
@@ -215,8 +217,8 @@ def test_bytetrack_leaves_doubtful_boxes_without_a_number() -> None:
 
 def test_nothing_is_numbered_as_nothing() -> None:
     nothing = Instances.of(frame=[], time=[], kind=[], size=SIZE, xyxy=[])
-    for rule in ("sector", "bytetrack", "centres", "upstream"):
-        assert number_tracks(nothing, rule).tolist() == []  # type: ignore[arg-type]
+    for rule in get_args(Rule):
+        assert number_tracks(nothing, rule).tolist() == []
     assert track_statistics(nothing, number_tracks(nothing)) == ()
 
 

@@ -25,7 +25,7 @@ def sector_of(exits: Floats, centre: Floats, sectors: int = 8) -> Ints:
     [0, 2, 4]
     """
     turn = np.arctan2(exits[:, 1] - centre[1], exits[:, 0] - centre[0]) * sectors / (2 * np.pi)
-    return np.floor(turn + 0.5).astype(np.int64) % sectors
+    return np.asarray(np.floor(turn + 0.5).astype(np.int64) % sectors, dtype=np.int64)
 
 
 def box_exits(xyxy: Floats, size: tuple[float, float]) -> Floats:

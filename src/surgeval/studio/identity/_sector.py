@@ -134,7 +134,7 @@ def _looks(instances: Instances) -> Floats:
     rows, outlines = _outlined(instances)
     if len(rows):
         axes[rows] = outline_axes(outlines)[1]
-    known = np.isfinite(instances.tip).all(axis=1)[:, None]
+    known = np.isfinite(instances.tip).all(axis=1, keepdims=True)
     key = np.where(known, instances.tip, nearest_corners(boxes, centre))
     middle = (boxes[:, :2] + boxes[:, 2:]) / 2
     points = np.clip(np.hstack([key, middle]), 0, np.tile(instances.size, 2)) / diagonal

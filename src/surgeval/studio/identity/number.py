@@ -53,7 +53,7 @@ def number_tracks(
         return _numbered(instances, *centre_identities(instances, gap))
     if rule == "bytetrack":
         return _numbered(instances, *bytetrack_identities(instances, gap))
-    raise BadInput(f"rule: found {rule!r}, expected {', '.join(get_args(get_args(Rule)[0]) or get_args(Rule))}")
+    raise BadInput(f"rule: found {rule!r}, expected {', '.join(get_args(Rule))}")
 
 
 def _within(
