@@ -10,9 +10,11 @@ Separate steps, because the machine with the GPU often has neither the data nor 
     python studies/detectors.py score compare   --data PHANTOM --out results/compare                here: polars
 
 `compare`: TDnet and RT-DETR with the same minutes, beside an untrained network and the majority triplet of TDnet's own
-boxes. `ablation`: Tables 9 and 11 over seeds; the students of a seed share one teacher. `videos`: leave one video out.
-A training that is finished is not done again, so a budget that was too short is followed by another call. Weights
-trained on real frames stay where they were made: the licences forbid passing them on.
+boxes. `ablation`: Tables 9 and 11 over seeds; the students of a seed share one teacher. `videos`: leave videos out in
+`--folds` groups (one each by default). `halves`: m2cai16 as its authors divide it, by frame. `one`: a single TDnet.
+A training that is finished is not done again, so a budget that was too short is followed by another call, and `--only`
+lets several processes share a GPU. Weights trained on real frames stay where they were made: the licences forbid
+passing them on.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from fnmatch import fnmatchcase
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,8 +41,9 @@ if TYPE_CHECKING:
     from surgeval.protocols.triplets import TripletScores
 
 MOST_MEGABYTES = 60
+BOTH = {"student": "", "teacher": "best.safetensors"}
 WEIGHTS = (0.0, 0.2, 0.5, 0.8, 1.0)  # of the teacher, Table 11
-STUDENT_EPOCHS = 30
+DONE = "done.json"
 STUDENT_SHARE = 0.2  # of a training's minutes
 OVERHEAD = 1.15  # a training's minutes do not hold its start and the detection after it
 
@@ -62,7 +66,11 @@ def prepare(name: str, data: Path, out: Path, size: int, quality: int) -> None:
     splits = {video.name: video.split or "" for video in halves[0].videos(_ignore)}
     present = list(dict.fromkeys(packed.videos))
     folds = {part: [video for video in present if splits[video] == part] for part in ("train", "val", "test")}
-    (out / f"{name}.json").write_text(json.dumps({"videos": present, "split": folds}, indent=1))
+    plan: dict[str, Any] = {"videos": present, "split": folds}
+    if len(halves) > 1:
+        plan["halves"] = [[f"{video.name}/{frame.name}" for video in half.videos(_ignore)
+                           for frame in half.frames(video.name, _ignore)] for half in halves]  # fmt: skip
+    (out / f"{name}.json").write_text(json.dumps(plan, indent=1))
     megabytes = path.stat().st_size / 1e6
     print(f"{path}: {len(packed)} frames of {len(present)} videos, {len(packed.boxes)} boxes, {megabytes:.1f} MB")
     for line in packed.problems.lines():
@@ -91,7 +99,10 @@ def _ignore(_problem: object) -> None:
 
 @dataclass(frozen=True)
 class Task:
-    """One training and the boxes it leaves: `boxes` maps a name of results to a detector below the folder."""
+    """One training and the boxes it leaves: `boxes` maps a name of results to a detector below the folder.
+
+    Its parts name videos, or single frames as `video/frame`.
+    """
 
     name: str
     kind: str  # tdnet, rtdetr, untrained or student (of another task's teacher)
@@ -111,7 +122,8 @@ def train(experiment: str, packed: Path, out: Path, options: argparse.Namespace)
     data = load_packed(packed)
     plan = json.loads(packed.with_suffix(".json").read_text())
     tasks = PLANS[experiment](plan, data.image_size, options)
-    todo = [task for task in tasks if not (out / task.name / "done.json").exists()]
+    tasks = [task for task in tasks if fnmatchcase(task.name, options.only)]
+    todo = [task for task in tasks if not (out / task.name / DONE).exists()]
     print(f"{len(tasks)} trainings, {len(tasks) - len(todo)} finished before; {len(data)} frames in memory", flush=True)
     for number, task in enumerate(todo):
         share = STUDENT_SHARE if task.kind == "student" else 1.0
@@ -120,17 +132,16 @@ def train(experiment: str, packed: Path, out: Path, options: argparse.Namespace)
             print(f"no time for {', '.join(one.name for one in todo[number:])}: call again", flush=True)
             break
         _do(task, data, out, options.device)
-    _summary(tasks, out)
 
 
 def _do(task: Task, data: TrainingSet, out: Path, device: str) -> None:
     from surgeval.detector import build_tdnet, save_detector
     from surgeval.detector.rtdetr import train_rtdetr
-    from surgeval.detector.training import train_tdnet
+    from surgeval.detector.training import load_training, train_tdnet
 
     home, began = out / task.name, time.monotonic()
     folder = home / "training"
-    learned, validation = data.of_videos(task.train), data.of_videos(task.val) if task.val else None
+    learned, validation = _part(data, task.train), _part(data, task.val) if task.val else None
     if task.kind == "untrained":
         folder.mkdir(parents=True, exist_ok=True)
         blank = build_tdnet(task.settings.size, data.classes, seed=task.settings.seed)
@@ -141,14 +152,22 @@ def _do(task: Task, data: TrainingSet, out: Path, device: str) -> None:
             _branch(out / task.teacher / "training", folder, task.settings)
         method = train_rtdetr if task.kind == "rtdetr" else train_tdnet
         method(learned, validation, data.classes, folder, task.settings, progress=lambda line: print(line, flush=True))
-    test = data.of_videos(task.test)
+    test = _part(data, task.test)
     speeds = {}
     for name, place in task.boxes.items():
         network = _opened(folder / place if place else folder, device)
         speeds[name] = _detect(network, test, home / f"{name}.npz")
+    told = None if task.kind == "untrained" else load_training(folder).result
     facts = {"settings": asdict(task.settings), "train": task.train, "val": task.val, "test": task.test,
-             "frames_per_second": speeds, "seconds": time.monotonic() - began, "device": _device(device)}  # fmt: skip
-    (home / "done.json").write_text(json.dumps(facts, indent=1))
+             "frames_per_second": speeds, "seconds": time.monotonic() - began, "device": _device(device),
+             "result": told}  # fmt: skip
+    (home / DONE).write_text(json.dumps(facts, indent=1))
+
+
+def _part(data: TrainingSet, names: Sequence[str]) -> TrainingSet:
+    """The frames of these videos, or these frames."""
+    wanted = set(names)
+    return data.subset([k for k, video in enumerate(data.videos) if video in wanted or data.name(k) in wanted])
 
 
 def _branch(teacher: Path, folder: Path, settings: TrainSettings) -> None:
@@ -205,21 +224,6 @@ def _device(device: str) -> str:
     return torch.cuda.get_device_name(device) if device.startswith("cuda") else "CPU"
 
 
-def _summary(tasks: Sequence[Task], out: Path) -> None:
-    """What every finished training said about itself."""
-    from surgeval.detector.training import load_training
-
-    made = {}
-    for task in tasks:
-        home = out / task.name
-        if (home / "done.json").exists():
-            facts = json.loads((home / "done.json").read_text())
-            known = (home / "training" / "train.json").exists()
-            made[task.name] = {**facts, "result": load_training(home / "training").result if known else None}
-    (out / "results.json").write_text(json.dumps(made, indent=1))
-    print(f"{len(made)} of {len(tasks)} trainings finished: {out / 'results.json'}")
-
-
 # ── plans ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -228,7 +232,8 @@ def _settings(options: argparse.Namespace, size: int, trainings: int, **changes:
 
     minutes = options.minutes or options.budget_seconds / 60 / trainings / OVERHEAD
     usual = {"size": options.size, "batch": options.batch, "image_size": size, "device": options.device,
-             "minutes": minutes, "student_epochs": STUDENT_EPOCHS, "evaluate_every": 2}  # fmt: skip
+             "minutes": minutes, "student_epochs": options.student_epochs, "evaluate_every": options.evaluate_every,
+             "nominal": options.batch, "workers": options.workers}  # fmt: skip
     return TrainSettings(**{**usual, **changes})
 
 
@@ -240,10 +245,11 @@ def compare_plan(plan: Mapping[str, Any], size: int, options: argparse.Namespace
     parts = (split["train"], split["val"], split["test"])
     own = _settings(options, size, 2)
     other = rtdetr_settings(size=options.rtdetr_size, image_size=size, batch=options.batch, device=options.device,
-                            minutes=own.minutes, evaluate_every=2)  # fmt: skip
+                            workers=options.workers,
+                            minutes=own.minutes, evaluate_every=options.evaluate_every)  # fmt: skip
     return [
         Task("untrained", "untrained", *parts, replace(own, minutes=None), {"untrained": ""}),
-        Task("tdnet", "tdnet", *parts, own, {"student": "", "teacher": "best.safetensors"}),
+        Task("tdnet", "tdnet", *parts, own, BOTH),
         Task("rtdetr", "rtdetr", *parts, other, {"rtdetr": ""}),
     ]
 
@@ -257,8 +263,7 @@ def ablation_plan(plan: Mapping[str, Any], size: int, options: argparse.Namespac
         # Students have a seventh of their teacher's time; counted in trainings of a teacher there are three a seed.
         whole = _settings(options, size, 3 * options.seeds, seed=seed)
         first = f"seed-{seed}-fusion-{WEIGHTS[3]:g}"
-        tasks.append(Task(first, "tdnet", *parts, replace(whole, fusion=WEIGHTS[3]),
-                          {"student": "", "teacher": "best.safetensors"}))  # fmt: skip
+        tasks.append(Task(first, "tdnet", *parts, replace(whole, fusion=WEIGHTS[3]), BOTH))
         tasks += [Task(f"seed-{seed}-fusion-{weight:g}", "student", *parts, replace(whole, fusion=weight),
                        {"student": ""}, first) for weight in WEIGHTS if weight != WEIGHTS[3]]  # fmt: skip
         tasks.append(Task(f"seed-{seed}-no-mtl", "tdnet", *parts, replace(whole, aux=False), {"student": ""}))
@@ -268,15 +273,29 @@ def ablation_plan(plan: Mapping[str, Any], size: int, options: argparse.Namespac
 def videos_plan(plan: Mapping[str, Any], size: int, options: argparse.Namespace) -> list[Task]:
     """Every video is tested once; nothing is validated on, the last epoch counts."""
     videos = tuple(plan["videos"])
-    shared = _settings(options, size, len(videos))
-    return [
-        Task(video, "tdnet", tuple(one for one in videos if one != video), (), (video,), shared,
-             {"student": "", "teacher": "best.safetensors"})
-        for video in videos
-    ]  # fmt: skip
+    count = options.folds or len(videos)
+    shared = _settings(options, size, count)
+    made = []
+    for fold in (videos[k::count] for k in range(count)):
+        rest = tuple(video for video in videos if video not in fold)
+        made.append(Task("-".join(fold), "tdnet", rest, (), fold, shared, BOTH))
+    return made
 
 
-PLANS = {"compare": compare_plan, "ablation": ablation_plan, "videos": videos_plan}
+def halves_plan(plan: Mapping[str, Any], size: int, options: argparse.Namespace) -> list[Task]:
+    """The authors' division: frames of every operation on both sides. The tested half chooses nothing."""
+    learned, tested = (tuple(half) for half in plan["halves"])
+    return [Task("halves", "tdnet", learned, (), tested, _settings(options, size, 1), BOTH)]
+
+
+def one_plan(plan: Mapping[str, Any], size: int, options: argparse.Namespace) -> list[Task]:
+    """One TDnet on the split of the dataset."""
+    train, val, test = (tuple(plan["split"][part]) for part in ("train", "val", "test"))
+    return [Task(f"tdnet-{options.size}", "tdnet", train, val, test, _settings(options, size, 1), BOTH)]
+
+
+PLANS = {"compare": compare_plan, "ablation": ablation_plan, "videos": videos_plan, "halves": halves_plan,
+         "one": one_plan}  # fmt: skip
 
 
 # ── score ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -284,11 +303,12 @@ PLANS = {"compare": compare_plan, "ablation": ablation_plan, "videos": videos_pl
 
 def score(experiment: str, name: str, data: Path, out: Path) -> None:
     """Runs of `triplets` from the stored boxes, and the tables of the docs."""
-    dataset = _joined(name, data)
-    results = json.loads((out / "results.json").read_text())
+    dataset = _open(name, data)[1] if experiment == "halves" else _joined(name, data)
+    results = {path.parent.name: json.loads(path.read_text()) for path in sorted(out.glob(f"*/{DONE}"))}
     if not results:
         sys.exit(f"{out}: found no finished training, expected some")
-    {"compare": _score_compare, "ablation": _score_ablation, "videos": _score_videos}[experiment](dataset, out, results)
+    work = {"compare": _score_compare, "ablation": _score_ablation}.get(experiment, _score_students)
+    work(dataset, out, results)
 
 
 def _joined(name: str, data: Path) -> Dataset:
@@ -345,16 +365,28 @@ def _score_compare(dataset: Dataset, out: Path, results: Mapping[str, Any]) -> N
               if (path := out / f"{place}.npz").exists()}  # fmt: skip
     if dataset.space.triplets and "TDnet (student)" in tables:
         usual = frequent_triplets(dataset, facts["train"])
-        tables["majority triplet of TDnet's boxes"] = majority_triplets(
-            _one_per_box(tables["TDnet (student)"]), usual, dataset.space
-        )
+        tables["majority triplet"] = majority_triplets(_one_per_box(tables["TDnet (student)"]), usual, dataset.space)
     scored = {name: _scored(dataset, table, folds, name, out / "scored" / name.replace(" ", "-"))
               for name, table in tables.items()}  # fmt: skip
     _print_scores(scored, results)
+    _picture(scored, out / "compare")
     for a, b in (("TDnet (student)", "TDnet (teacher)"), ("TDnet (student)", "RT-DETR"),
-                 ("TDnet (student)", "majority triplet of TDnet's boxes")):  # fmt: skip
+                 ("TDnet (student)", "majority triplet")):  # fmt: skip
         if a in scored and b in scored:
             print(f"{a} − {b}: {compare_triplets(scored[a], scored[b]).difference(scored[a].main)}")
+
+
+def _picture(scored: Mapping[str, TripletScores], stem: Path) -> None:
+    """mAP50 of every component and detector with its interval."""
+    from surgeval.figures import Estimate, EstimateBars, EstimateGroup, save_figure
+
+    components = next(iter(scored.values())).settings["components"]
+    groups = []
+    for name, one in scored.items():
+        numbers = [one.number(component, "mAP50") for component in components]
+        groups.append(EstimateGroup(name, tuple(Estimate(n.estimate, n.low, n.high) for n in numbers)))
+    labels = tuple(component.upper() for component in components)
+    save_figure(EstimateBars("Detectors on held-out phantom videos", labels, tuple(groups), "mAP50"), stem)
 
 
 def _one_per_box(table: Any) -> Any:
@@ -391,12 +423,14 @@ def _score_ablation(dataset: Dataset, out: Path, results: Mapping[str, Any]) -> 
         print(f"\n{made.finding}\n\n{_markdown(made.paper().readable())}\nopen {write_page_of([made], home)}")
 
 
-def _score_videos(dataset: Dataset, out: Path, results: Mapping[str, Any]) -> None:
+def _score_students(dataset: Dataset, out: Path, results: Mapping[str, Any]) -> None:
     import polars as pl
 
     from surgeval.protocols.triplets import compare_triplets
 
-    folds = {name: facts["test"] for name, facts in results.items()}
+    """Teacher and student, each video (or half) as its fold."""
+    named = {name: [one for one in facts["test"] if "/" not in one] for name, facts in results.items()}
+    folds = named if all(named.values()) else None  # halves by frame: every frame of the dataset is tested
     scored = {}
     for stage in ("teacher", "student"):
         table = pl.concat([_table(out / name / f"{stage}.npz", dataset) for name in results])
@@ -404,6 +438,8 @@ def _score_videos(dataset: Dataset, out: Path, results: Mapping[str, Any]) -> No
     _print_scores(scored, results)
     teacher, student = scored.values()
     print(f"student − teacher: {compare_triplets(student, teacher).difference(student.main)}")
+    if folds is None or len(folds) == 1:
+        return
     rows = (
         student.sheets["folds"].filter(pl.col("component") == student.main).select("group", "mAP50", "mAP50:95", "F1")
     )
@@ -454,6 +490,11 @@ def parser() -> argparse.ArgumentParser:
     two.add_argument("--size", default="n")
     two.add_argument("--rtdetr-size", default="r18")
     two.add_argument("--batch", type=int, default=16)
+    two.add_argument("--workers", type=int, help="threads that prepare pictures; default: one a core")
+    two.add_argument("--student-epochs", type=int, default=30)
+    two.add_argument("--evaluate-every", type=int, default=2)
+    two.add_argument("--folds", type=int, default=0, help="of `videos`; default: one a video")
+    two.add_argument("--only", default="*", help="trainings of this name (* for any part of it)")
     two.add_argument("--seeds", type=int, default=3)
     three = steps.add_parser("score")
     three.add_argument("experiment", choices=tuple(PLANS))

@@ -7,7 +7,7 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TypeAlias
 
@@ -93,6 +93,17 @@ def golden(request: pytest.FixtureRequest) -> Path:
 def long() -> bool:
     """Whether the full counts are wanted (`make test-long`)."""
     return LONG
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Small networks on shared cores: torch with one thread."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")

@@ -12,14 +12,14 @@ from surgeval._lazy import lazy_exports
 from surgeval._version import __version__
 
 _HOMES = {
-    "datasets": ("open_dataset",),
-    "protocols.focus": ("compare_focus", "run_focus", "score_focus"),
-    "protocols.intent": ("compare_intent", "run_intent", "score_intent"),
-    "protocols.registry": ("load_run",),
-    "protocols.surgxbench": ("compare_surgxbench", "explain_image", "run_surgxbench"),
-    "protocols.triplets": ("compare_triplets", "score_detection", "score_recognition", "score_triplets"),
-    "report": ("rank",),
-    "vocab": ("load_labels",),
+    "datasets": "open_dataset",
+    "protocols.focus": "compare_focus run_focus score_focus",
+    "protocols.intent": "compare_intent run_intent score_intent",
+    "protocols.registry": "load_run",
+    "protocols.surgxbench": "compare_surgxbench explain_image run_surgxbench",
+    "protocols.triplets": "compare_triplets score_detection score_recognition score_triplets",
+    "report": "rank",
+    "vocab": "load_labels",
 }
 _PACKAGES = (
     "asking", "cli", "compat", "console", "datasets", "detector", "engine", "errors", "explain", "figures", "files",

@@ -8,11 +8,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import torch
 from tests.e2e.conftest import Quick
 from tests.unit.detector.coloured import write_yolo
 
@@ -20,14 +18,7 @@ from surgeval.detector import load_detector
 from surgeval.detector.training import load_training, read_curves
 
 SHORT = ("--size", "p", "--image-size", "64", "--batch", "4", "--epochs", "2", "--set", "student_epochs=1")
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")

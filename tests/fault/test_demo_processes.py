@@ -13,6 +13,7 @@ from tests.fault.engine_runs import PATIENCE
 
 SCRIPT = """
 import os, sys, time
+from surgeval._signals import deaf_children
 from surgeval.protocols import workers
 workers._HEAVY = ()  # what it imports before is not what is asked here
 def inner(file):
@@ -22,7 +23,7 @@ def outer(file):
     with workers.worker_pool(1) as pool:
         pool.submit(inner, file).result()
 if __name__ == "__main__":
-    with workers.deaf():
+    with deaf_children():
         workers.worker_pool(1).submit(outer, sys.argv[1])
     time.sleep(600)
 """

@@ -5,47 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from surgeval.console import console, print_json, print_table, progress
 from surgeval.errors import BadInput, visible
 
-__all__ = [
-    "Asked",
-    "HeadRuleName",
-    "LearnerName",
-    "SinkName",
-    "save_picture",
-    "say_unknown",
-    "show_causes",
-]
+if TYPE_CHECKING:
+    from surgeval.cli._explain_options import ExplainOptions
 
-LearnerName: TypeAlias = Literal["ordered", "icd"]
-HeadRuleName: TypeAlias = Literal["image_over_text", "max_image"]
-SinkName: TypeAlias = Literal["keep", "remove", "centre"]
+__all__ = ["save_picture", "say_unknown", "show_causes"]
 
 
-class Asked(NamedTuple):
-    """The options of causal graphs."""
-
-    boxes: tuple[str, ...]
-    heads: int
-    radius: int
-    learner: LearnerName
-    head_rule: HeadRuleName
-    sink: SinkName
-
-
-def show_causes(
-    image: Path, model: str, prompts: Sequence[str], out: Path, asked: Asked, device: str, max_tokens: int, *,
-    json: bool,
-) -> None:  # fmt: skip
+def show_causes(asked: ExplainOptions) -> None:
     """Ask, draw, print."""
-    boxes = [_box(text) for text in asked.boxes]
+    boxes = [_box(text) for text in asked.box or ()]
     with progress("pictures") as bar:
-        bar.phase(f"loading {model}")
+        bar.phase(f"loading {asked.model}")
         from surgeval.explain.cleann import CausalSettings
         from surgeval.protocols.surgxbench import explain_causes
 
@@ -54,13 +31,14 @@ def show_causes(
             heads=asked.heads, radius=asked.radius, learner=asked.learner, head_rule=asked.head_rule, sink=asked.sink
         )
         shown = explain_causes(
-            image, model, tuple(prompts), boxes=boxes, settings=settings, device=device, max_tokens=max_tokens
-        )
-    save_picture(shown.picture, out)
+            asked.image, asked.model, tuple(asked.prompt), boxes=boxes, settings=settings, device=asked.device,
+            max_tokens=asked.max_tokens,
+        )  # fmt: skip
+    save_picture(shown.picture, asked.place)
     table = shown.to_frame()
-    if json:
-        print_json({"picture": str(out), "model": shown.model, "visible": shown.visible, "unknown": shown.unknown,
-                    "settings": settings.record(), "replies": dict(shown.replies),
+    if asked.json:
+        print_json({"picture": str(asked.place), "model": shown.model, "visible": shown.visible,
+                    "unknown": shown.unknown, "settings": settings.record(), "replies": dict(shown.replies),
                     "graphs": table.to_dicts()})  # fmt: skip
         return
     say_unknown(shown.model, shown.unknown)
@@ -71,7 +49,7 @@ def show_causes(
              "image": "of the image", **({"near": "near the box"} if boxes else {})}  # fmt: skip
     print_table("", list(heads.values()), [[str(row[column]) for column in heads] for row in table.to_dicts()])
     say(_summary(table, bool(boxes)))
-    say(f"open {visible(str(out))}")
+    say(f"open {visible(str(asked.place))}")
 
 
 def _summary(table: Any, boxed: bool) -> str:

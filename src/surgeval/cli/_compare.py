@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from surgeval.cli._single_file import writes_pages
-from surgeval.console import JsonOption, claim_folder, console, print_json, print_pieces, progress
+from surgeval.console import claim_folder, console, print_json, print_pieces, progress
+from surgeval.console.options import JsonOption
 from surgeval.errors import BadInput, visible
 
 
@@ -21,7 +22,7 @@ def register(app: typer.Typer) -> None:
 def compare(
     a: Annotated[Path, typer.Argument(help="A run folder.", show_default=False)],
     b: Annotated[Path, typer.Argument(help="Another of the same protocol, on the same data.", show_default=False)],
-    out: Annotated[Path | None, typer.Option("--out", help="Folder for report.html, tables and figures.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for report.html, tables and figures.")] = None,
     json: JsonOption = False,
 ) -> None:
     """Paired differences A − B on the same videos, with intervals and a test, for two runs of any protocol.

@@ -11,23 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from surgeval.cli._group import command_group
-from surgeval.console import (
-    READING,
-    RUNNING,
-    BoxesOption,
-    FormatOption,
-    JsonOption,
-    LabelsOption,
-    MappingOption,
-    claim_folder,
-    console,
-    grouped,
-    open_named,
-    print_frame,
-    print_json,
-    print_table,
-    progress,
-)
+from surgeval.console import claim_folder, console, open_named, print_frame, print_json, print_table, progress
+from surgeval.console.options import BoxesOption, FormatOption, JsonOption, LabelsOption, MappingOption
+from surgeval.console.panels import READING, RUNNING, grouped
 from surgeval.errors import BadInput, visible
 from surgeval.results import counted
 
@@ -87,7 +73,7 @@ def check(
     boxes: BoxesOption = None,
     allow: Annotated[
         list[str] | None,
-        typer.Option("--allow", metavar="KIND", help="A kind of problem that is known and accepted (repeatable)."),
+        typer.Option(metavar="KIND", help="A kind of problem that is known and accepted (repeatable)."),
     ] = None,
     images: Annotated[bool, typer.Option(help="Decode every image; without it only their headers are read.")] = True,
     quality: Annotated[
@@ -95,11 +81,11 @@ def check(
     ] = False,
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="Folder for tables; with --quality the run folder, which can be resumed."),
+        typer.Option(help="Folder for tables; with --quality the run folder, which can be resumed."),
     ] = None,
-    processes: Annotated[int, typer.Option("--processes", min=1, help="Processes for --quality.")] = 1,
+    processes: Annotated[int, typer.Option(min=1, help="Processes for --quality.")] = 1,
     retry: Annotated[bool, typer.Option("--retry", help="With --quality: do again only what failed.")] = False,
-    limit: Annotated[int, typer.Option("--limit", min=0, help="Examples to print of equal problems.")] = 3,
+    limit: Annotated[int, typer.Option(min=0, help="Examples to print of equal problems.")] = 3,
     json: JsonOption = False,
 ) -> int:
     """Name every problem in a dataset, with file and record; exit code 2 if there is any.
@@ -260,22 +246,20 @@ def _print_check(report: CheckReport, accepted: frozenset[str]) -> None:
 )
 def convert(
     path: Annotated[Path, typer.Argument(help="A dataset folder or file.", show_default=False)],
-    to: Annotated[str, typer.Option("--to", help="The format to write; `surgeval data list` names them.")],
-    out: Annotated[Path, typer.Option("--out", help="A new or empty folder.")],
+    to: Annotated[str, typer.Option(help="The format to write; `surgeval data list` names them.")],
+    out: Annotated[Path, typer.Option(help="A new or empty folder.")],
     format: FormatOption = None,
     labels: LabelsOption = None,
     mapping: MappingOption = None,
     boxes: BoxesOption = None,
-    size: Annotated[
-        int | None, typer.Option("--size", help="Pad every frame to a square and resize it (ProstaTD: 640).")
-    ] = None,
+    size: Annotated[int | None, typer.Option(help="Pad every frame to a square and resize it (ProstaTD: 640).")] = None,
     restore: Annotated[
         bool, typer.Option("--restore", help="Undo --size: back to the original frame size and points (labelme).")
     ] = False,
     merge: Annotated[
-        Path | None, typer.Option("--merge", help="JSON map that consolidates labels (ProstaTD, appendix A.4).")
+        Path | None, typer.Option(help="JSON map that consolidates labels (ProstaTD, appendix A.4).")
     ] = None,
-    min_count: Annotated[int, typer.Option("--min-count", min=0, help="Drop triplets with fewer instances.")] = 0,
+    min_count: Annotated[int, typer.Option(min=0, help="Drop triplets with fewer instances.")] = 0,
     images: Annotated[bool, typer.Option(help="Copy the images too.")] = True,
     json: JsonOption = False,
 ) -> None:

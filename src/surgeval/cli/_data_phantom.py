@@ -10,7 +10,9 @@ from typing import Annotated, Literal, TypeAlias
 
 import typer
 
-from surgeval.console import RUNNING, JsonOption, console, grouped, print_json, progress
+from surgeval.console import console, print_json, progress
+from surgeval.console.options import JsonOption
+from surgeval.console.panels import RUNNING, grouped
 from surgeval.errors import BadInput
 
 Tint: TypeAlias = Literal["none", "random", "by_instrument"]
@@ -27,24 +29,20 @@ def register(app: typer.Typer) -> None:
     }
 )
 def make_phantom(
-    out: Annotated[Path, typer.Option("--out", help="The folder to make; finished videos in it are kept.")],
+    out: Annotated[Path, typer.Option(help="The folder to make; finished videos in it are kept.")],
     seed: Annotated[
-        int | None, typer.Option("--seed", min=0, help="Another seed, another set of operations. Default: 1.")
+        int | None, typer.Option(min=0, help="Another seed, another set of operations. Default: 1.")
     ] = None,
-    videos: Annotated[
-        int | None, typer.Option("--videos", min=1, max=1000, help="How many operations. Default: 3.")
-    ] = None,
-    seconds: Annotated[
-        float | None, typer.Option("--seconds", min=2, max=7200, help="Length of each. Default: 60.")
-    ] = None,
-    size: Annotated[str | None, typer.Option("--size", help="Frame size. Default: 448x256.", metavar="WxH")] = None,
-    tint: Annotated[Tint, typer.Option("--tint", help="Colour cue in the tissue, for shortcut studies.")] = "none",
+    videos: Annotated[int | None, typer.Option(min=1, max=1000, help="How many operations. Default: 3.")] = None,
+    seconds: Annotated[float | None, typer.Option(min=2, max=7200, help="Length of each. Default: 60.")] = None,
+    size: Annotated[str | None, typer.Option(help="Frame size. Default: 448x256.", metavar="WxH")] = None,
+    tint: Annotated[Tint, typer.Option(help="Colour cue in the tissue, for shortcut studies.")] = "none",
     edition: Annotated[
-        str | None, typer.Option("--edition", help="A fixed edition (phantom-v1) instead of your own settings.")
+        str | None, typer.Option(help="A fixed edition (phantom-v1) instead of your own settings.")
     ] = None,
-    split: Annotated[str | None, typer.Option("--split", help="Only the train, val or test videos.")] = None,
+    split: Annotated[str | None, typer.Option(help="Only the train, val or test videos.")] = None,
     mp4: Annotated[bool, typer.Option("--mp4", help="Also write each operation as a 25 frames/s video.")] = False,
-    processes: Annotated[int | None, typer.Option("--processes", min=1, help="Default: one per core.")] = None,
+    processes: Annotated[int | None, typer.Option(min=1, help="Default: one per core.")] = None,
     json: JsonOption = False,
 ) -> None:
     """Make a surgical phantom: procedural laparoscopy whose every label is known.

@@ -9,14 +9,15 @@ from typing import Annotated, Any
 
 import typer
 
+from surgeval._signals import deaf_children
 from surgeval.cli._data_phantom import rendering
 from surgeval.cli._demo_chapters import telling
 from surgeval.cli._report import write_checked
 from surgeval.cli._single_file import writes_pages
-from surgeval.console import JsonOption, console, print_frame, print_json, progress
+from surgeval.console import console, print_frame, print_json, progress
+from surgeval.console.options import JsonOption
 from surgeval.errors import DataError
 from surgeval.protocols.registry import descriptors
-from surgeval.protocols.workers import deaf
 
 EDITION = "phantom-v1"
 _OTHER = "note: not the pinned edition; numpy, scipy or opencv differ from constraints.txt, so quote no numbers from it"
@@ -28,7 +29,7 @@ def register(app: typer.Typer) -> None:
 
 
 def demo(
-    out: Annotated[Path, typer.Option("--out", help="Folder for everything the demo makes.")] = Path("demo"),
+    out: Annotated[Path, typer.Option(help="Folder for everything the demo makes.")] = Path("demo"),
     json: JsonOption = False,
 ) -> None:
     """Make the surgical phantom, check it, and take it through every installed protocol; ends with one page to open.
@@ -92,7 +93,7 @@ def demo(
 def _filming(path: Path) -> BaseProcess:
     """A process that makes the film while the chapters run; Ctrl-C is for this process alone, and ends both."""
     process = get_context("spawn").Process(target=_film, args=(path,), daemon=True)
-    with deaf():
+    with deaf_children():
         process.start()
     return process
 

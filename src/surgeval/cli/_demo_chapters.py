@@ -15,10 +15,11 @@ from multiprocessing import active_children
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from surgeval._signals import deaf_children
 from surgeval.console import progress
 from surgeval.errors import MissingExtra, RunError
 from surgeval.progress import quiet
-from surgeval.protocols.workers import deaf, worker_pool
+from surgeval.protocols.workers import worker_pool
 
 if TYPE_CHECKING:
     import polars as pl
@@ -58,7 +59,7 @@ def telling(protocols: Sequence[Descriptor], data: Path, edition: str, out: Path
     before = set(active_children())
     pool = worker_pool(_AT_ONCE, light=True)
     try:
-        with deaf():
+        with deaf_children():
             # The last chapter takes longest: begun first, it is not waited for alone at the end.
             begun = {
                 one.name: pool.submit(_tell, one.name, data, edition, out / one.name, library_inside())

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
-from surgeval.console import (
-    READING,
-    RUNNING,
-    FormatOption,
-    JsonOption,
-    console,
-    grouped,
-    print_json,
-    print_table,
-    progress,
-    require_models,
-)
+from surgeval.console import console, print_json, print_table, progress, require_models, takes
+from surgeval.console.options import FormatOption, JsonOption
+from surgeval.console.panels import READING, RUNNING, grouped
 from surgeval.errors import BadInput, visible
 
 if TYPE_CHECKING:
-    from surgeval.detector.inference import Detected, Tracking
+    from surgeval.detector.inference import Detected, Source, Tracking
     from surgeval.detector.nms import Selecting
 
 PresetName: TypeAlias = Literal["default", "coco", "prostatd-repo", "prostatd-repo-rtdetr", "viewer"]
@@ -42,6 +34,79 @@ def register(app: typer.Typer, models: typer.Typer) -> None:
     models.command()(export)
 
 
+@dataclass(frozen=True, kw_only=True)
+class DetectOptions:
+    """The options of `detect`, in the order of its help."""
+
+    model: Annotated[
+        str,
+        typer.Option(
+            help="TDnet .safetensors, training folder, .onnx, or RT-DETR folder.",
+            show_default=False,
+        ),
+    ]
+    data: Annotated[Path, typer.Option(help="A dataset, video, folder of images, or image.", show_default=False)]
+    out: Annotated[
+        Path,
+        typer.Option(help="A table (.parquet, .csv), COCO (.json), or a folder for YOLO text.", show_default=False),
+    ]
+    video_out: Annotated[Path | None, typer.Option(help="Annotated MP4; a folder where there are several videos.")] = (
+        None
+    )
+    track: Annotated[bool, typer.Option("--track", help="Number the same instrument the same in all frames.")] = False
+    aux: Annotated[
+        bool, typer.Option("--aux/--no-aux", help="Compute the heads for instrument, verb and target too.")
+    ] = True
+    preset: Annotated[PresetName, typer.Option(help="A set of the choices below.")] = "default"
+    confidence: Annotated[float | None, typer.Option(help="Least score of a box.")] = None
+    iou: Annotated[float | None, typer.Option(help="Overlap above which the weaker box goes.")] = None
+    nms: Annotated[NmsName | None, typer.Option(help="Boxes that compete: of a class, all, or of an instrument.")] = (
+        None
+    )
+    most: Annotated[int | None, typer.Option(min=1, help="Boxes of a frame, at most.")] = None
+    components: Annotated[
+        ComponentsName,
+        typer.Option(help="Instrument, verb, target: the triplet's, or the heads'."),
+    ] = "ivt"
+    probabilities: Annotated[
+        bool, typer.Option(help="Keep every head's probabilities of all classes for each box (Parquet).")
+    ] = True
+    track_high: Annotated[float, typer.Option(help="Score from which a box may begin a track.")] = 0.4
+    track_low: Annotated[float, typer.Option(help="Score from which a box may go on with one.")] = 0.1
+    track_lost: Annotated[float, typer.Option(help="Seconds that a track survives unseen.")] = 1.0
+    show: Annotated[float, typer.Option(help="Score from which a box is drawn on the film.")] = 0.25
+    every: Annotated[int, typer.Option(min=1, help="Look at every N-th frame.")] = 1
+    fps: Annotated[float | None, typer.Option(help="Look at so many frames a second.")] = None
+    video: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Look at this video only (repeatable).")] = (
+        None
+    )
+    format: FormatOption = None
+    batch: Annotated[int, typer.Option(min=1, max=1024, help="Frames at a time.")] = 16
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 …")] = "cpu"
+    half: Annotated[bool, typer.Option("--half", help="Compute in 16 bits (on a GPU).")] = False
+    workers: Annotated[int | None, typer.Option(min=1, help="Threads that decode images.")] = None
+    json: JsonOption = False
+
+    def selecting(self) -> Selecting:
+        """Which boxes are kept: the preset's choices, but for those that were made."""
+        from surgeval.detector.nms import SELECTING
+
+        usual = SELECTING[self.preset]
+        return replace(
+            usual,
+            confidence=usual.confidence if self.confidence is None else self.confidence,
+            iou=usual.iou if self.iou is None else self.iou,
+            mode=self.nms or usual.mode,
+            most=self.most or usual.most,
+        )
+
+    def tracking(self) -> Tracking | None:
+        """How boxes become tracks; None where they do not."""
+        from surgeval.detector.inference import Tracking
+
+        return Tracking(high=self.track_high, low=self.track_low, lost=self.track_lost) if self.track else None
+
+
 @grouped(
     {
         CHOOSING: "preset confidence iou nms most components probabilities",
@@ -50,61 +115,8 @@ def register(app: typer.Typer, models: typer.Typer) -> None:
         RUNNING: "batch device half workers",
     }
 )
-def detect(
-    model: Annotated[
-        str,
-        typer.Option(
-            "--model",
-            help="TDnet .safetensors, training folder, .onnx, or RT-DETR folder.",
-            show_default=False,
-        ),
-    ],
-    data: Annotated[
-        Path, typer.Option("--data", help="A dataset, video, folder of images, or image.", show_default=False)
-    ],
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out", help="A table (.parquet, .csv), COCO (.json), or a folder for YOLO text.", show_default=False
-        ),
-    ],
-    video_out: Annotated[
-        Path | None, typer.Option("--video-out", help="Annotated MP4; a folder where there are several videos.")
-    ] = None,
-    track: Annotated[bool, typer.Option("--track", help="Number the same instrument the same in all frames.")] = False,
-    aux: Annotated[
-        bool, typer.Option("--aux/--no-aux", help="Compute the heads for instrument, verb and target too.")
-    ] = True,
-    preset: Annotated[PresetName, typer.Option("--preset", help="A set of the choices below.")] = "default",
-    confidence: Annotated[float | None, typer.Option("--confidence", help="Least score of a box.")] = None,
-    iou: Annotated[float | None, typer.Option("--iou", help="Overlap above which the weaker box goes.")] = None,
-    nms: Annotated[
-        NmsName | None, typer.Option("--nms", help="Boxes that compete: of a class, all, or of an instrument.")
-    ] = None,
-    most: Annotated[int | None, typer.Option("--most", min=1, help="Boxes of a frame, at most.")] = None,
-    components: Annotated[
-        ComponentsName,
-        typer.Option("--components", help="Instrument, verb, target: the triplet's, or the heads'."),
-    ] = "ivt",
-    probabilities: Annotated[
-        bool, typer.Option(help="Keep every head's probabilities of all classes for each box (Parquet).")
-    ] = True,
-    track_high: Annotated[float, typer.Option("--track-high", help="Score from which a box may begin a track.")] = 0.4,
-    track_low: Annotated[float, typer.Option("--track-low", help="Score from which a box may go on with one.")] = 0.1,
-    track_lost: Annotated[float, typer.Option("--track-lost", help="Seconds that a track survives unseen.")] = 1.0,
-    show: Annotated[float, typer.Option("--show", help="Score from which a box is drawn on the film.")] = 0.25,
-    every: Annotated[int, typer.Option("--every", min=1, help="Look at every N-th frame.")] = 1,
-    fps: Annotated[float | None, typer.Option("--fps", help="Look at so many frames a second.")] = None,
-    video: Annotated[
-        list[str] | None, typer.Option("--video", metavar="NAME", help="Look at this video only (repeatable).")
-    ] = None,
-    format: FormatOption = None,
-    batch: Annotated[int, typer.Option("--batch", min=1, max=1024, help="Frames at a time.")] = 16,
-    device: Annotated[str, typer.Option("--device", help="cpu, cuda, cuda:1 …")] = "cpu",
-    half: Annotated[bool, typer.Option("--half", help="Compute in 16 bits (on a GPU).")] = False,
-    workers: Annotated[int | None, typer.Option("--workers", min=1, help="Threads that decode images.")] = None,
-    json: JsonOption = False,
-) -> None:
+@takes(DetectOptions)
+def detect(asked: DetectOptions) -> None:
     """Find instruments, and what they do, on every frame; the table goes into `surgeval score triplets` as it is.
 
     An interrupted run goes on where it was. A frame that cannot be read is named, counted and left out.
@@ -114,56 +126,42 @@ def detect(
     Example: [bold]surgeval detect --model run/ --data op.mp4 --fps 5 --track --out op.csv --video-out seen.mp4[/bold]
     """
     require_models("detect")
-    if components == "heads" and not aux:
+    if asked.components == "heads" and not asked.aux:
         raise BadInput("--components heads: found --no-aux as well, expected the heads to be computed")
-    with progress("frames", show=not json) as bar:
-        bar.phase(f"loading {visible(model)}")
+    with progress("frames", show=not asked.json) as bar:
+        bar.phase(f"loading {visible(asked.model)}")
         from surgeval.detector.inference import DetectSettings, detector_digest, open_detector, open_source
         from surgeval.detector.inference import detect as run
 
-        chosen = _selecting(preset, confidence, iou, nms, most)
-        tracking = _tracking(track_high, track_low, track_lost) if track else None
-        identity = f"{detector_digest(model)} {aux} {half}"
-        network = open_detector(model, device=device, half=half, aux=aux, graph=True)
-        source = open_source(data, network.classes.space, every=every, fps=fps, videos=video or (), format=format)
-        settings = DetectSettings(chosen, components, probabilities, batch, workers, tracking, show)
-        counts = [video.frames for video in source.videos(lambda _text: None)]
-        total = sum(count or 0 for count in counts) if every == 1 and fps is None and None not in counts else None
+        settings = DetectSettings(
+            asked.selecting(), asked.components, asked.probabilities, asked.batch, asked.workers, asked.tracking(),
+            asked.show,
+        )  # fmt: skip
+        identity = f"{detector_digest(asked.model)} {asked.aux} {asked.half}"
+        network = open_detector(asked.model, device=asked.device, half=asked.half, aux=asked.aux, graph=True)
+        source = open_source(
+            asked.data, network.classes.space, every=asked.every, fps=asked.fps, videos=asked.video or (),
+            format=asked.format,
+        )  # fmt: skip
+        total = _frames_of(source) if asked.every == 1 and asked.fps is None else None
         if source.foreign:
-            typer.echo(visible(f"note: {data} is labelled with other classes than those of {network.name}: its labels "
-                               "are not used, and cannot score these detections"), err=True)  # fmt: skip
+            typer.echo(visible(f"note: {asked.data} is labelled with other classes than those of {network.name}: its "
+                               "labels are not used, and cannot score these detections"), err=True)  # fmt: skip
         done = run(
-            network, source, out, settings, identity=identity, film=video_out,
+            network, source, asked.out, settings, identity=identity, film=asked.video_out,
             tell=lambda text: typer.echo(visible(f"note: {text}"), err=True), advance=bar.advance,
             phase=lambda name: bar.phase(name, total if name in ("looking", "filming") else None),
         )  # fmt: skip
-    if json:
+    if asked.json:
         print_json(_as_json(done, network.name))
     else:
         _print(done, network.name)
 
 
-def _selecting(
-    preset: str, confidence: float | None, iou: float | None, nms: NmsName | None, most: int | None
-) -> Selecting:
-    from dataclasses import replace
-
-    from surgeval.detector.nms import SELECTING
-
-    usual = SELECTING[preset]
-    return replace(
-        usual,
-        confidence=usual.confidence if confidence is None else confidence,
-        iou=usual.iou if iou is None else iou,
-        mode=nms or usual.mode,
-        most=most or usual.most,
-    )
-
-
-def _tracking(high: float, low: float, lost: float) -> Tracking:
-    from surgeval.detector.inference import Tracking
-
-    return Tracking(high=high, low=low, lost=lost)
+def _frames_of(source: Source) -> int | None:
+    """All frames of the videos; None where one does not say how many it has."""
+    counts = [video.frames for video in source.videos(lambda _text: None)]
+    return None if None in counts else sum(count or 0 for count in counts)
 
 
 def _print(done: Detected, name: str) -> None:
@@ -197,7 +195,7 @@ def _as_json(done: Detected, name: str) -> dict[str, object]:
 
 def export(
     model: Annotated[str, typer.Argument(help="TDnet .safetensors, training or RT-DETR folder.", show_default=False)],
-    out: Annotated[Path, typer.Option("--out", help="The ONNX file.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="The ONNX file.", show_default=False)],
     aux: Annotated[bool, typer.Option("--aux/--no-aux", help="Keep the heads for instrument, verb and target.")] = True,
     json: JsonOption = False,
 ) -> None:

@@ -3,32 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from surgeval.cli._causes import (
-    Asked,
-    HeadRuleName,
-    LearnerName,
-    SinkName,
-    save_picture,
-    say_unknown,
-    show_causes,
-)
-from surgeval.console import (
-    CAUSES,
-    MAPS,
-    JsonOption,
-    console,
-    grouped,
-    print_json,
-    print_table,
-    progress,
-    require_models,
-)
+from surgeval.cli._causes import save_picture, say_unknown, show_causes
+from surgeval.cli._explain_options import ExplainOptions
+from surgeval.console import console, print_json, print_table, progress, require_models, takes
+from surgeval.console.panels import CAUSES, MAPS, grouped
 from surgeval.errors import BadInput, visible
-from surgeval.protocols.surgxbench.command import MethodName, WordsName, heatmap_method
+from surgeval.protocols.surgxbench.command import heatmap_method
 
 if TYPE_CHECKING:
     import polars as pl
@@ -45,44 +29,8 @@ def register(app: typer.Typer) -> None:
         CAUSES: "causal box heads radius learner head_rule sink",
     }
 )
-def explain(
-    image: Annotated[Path, typer.Argument(help="An image file.", show_default=False)],
-    model: Annotated[str, typer.Option("--model", help="As in `surgeval models list`.", show_default=False)],
-    prompt: Annotated[
-        list[str], typer.Option("--prompt", help="What to look for, or what to ask (repeatable).", show_default=False)
-    ],
-    out: Annotated[
-        Path | None, typer.Option("--out", help="The picture. Default: IMAGE-heatmap.png in this folder.")
-    ] = None,
-    method: Annotated[MethodName, typer.Option("--method", help="Default: what the tower allows.")] = "auto",
-    order: Annotated[str, typer.Option("--order", help="Rollout: chefer or seed.")] = "chefer",
-    start_layer: Annotated[int, typer.Option("--start-layer", help="Rollout: first block; -1 = the last only.")] = 0,
-    score_scale: Annotated[str, typer.Option("--score-scale", help="cosine, logits or a factor.")] = "cosine",
-    words: Annotated[
-        WordsName, typer.Option("--words", help="A word of several tokens: their mean map, the first, the maximum.")
-    ] = "mean",
-    keep_top: Annotated[float, typer.Option("--keep-top", help="Share of pixels outlined as attended.")] = 0.2,
-    max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, max=512, help="Of a reply, at most.")] = 64,
-    causal: Annotated[
-        bool, typer.Option("--causal", help="Causal graphs behind each generated token, in place of heatmaps.")
-    ] = False,
-    box: Annotated[
-        list[str] | None, typer.Option("--box", help="The relevant area: x1,y1,x2,y2 in pixels (repeatable).")
-    ] = None,
-    heads: Annotated[int, typer.Option("--heads", min=1, help="Heads per token: those most on the image.")] = 5,
-    radius: Annotated[int, typer.Option("--radius", min=1, help="Steps from the token in its graph.")] = 3,
-    learner: Annotated[LearnerName, typer.Option("--learner", help="The order of the tokens is causal, or not.")] = (
-        "ordered"
-    ),
-    head_rule: Annotated[HeadRuleName, typer.Option("--head-rule", help="What makes a head look at the image.")] = (
-        "image_over_text"
-    ),
-    sink: Annotated[
-        SinkName, typer.Option("--sink", help="A token that all attend to: keep, remove, centre.")
-    ] = "keep",
-    device: Annotated[str, typer.Option("--device", help="cpu, cuda, cuda:1 …")] = "cpu",
-    json: JsonOption = False,
-) -> None:
+@takes(ExplainOptions)
+def explain(asked: ExplainOptions) -> None:
     """Show where a model looks for a prompt: the picture darkens what the model never saw and outlines its top pixels.
 
     A model that answers in words is asked the prompt, and has a picture for each word of its reply; with --causal, a
@@ -91,28 +39,27 @@ def explain(
     Example: [bold]surgeval explain frame.png --model phantom-clip --prompt "The hook is in the image"[/bold]
     """
     require_models("explain")
-    place = out or Path(f"{image.stem}-{'causal' if causal else 'heatmap'}.png")
-    _writable(place, image)
-    if causal:
-        show_causes(image, model, prompt, place, Asked(tuple(box or ()), heads, radius, learner, head_rule, sink),
-                    device, max_tokens, json=json)  # fmt: skip
+    _writable(asked.place, asked.image)
+    if asked.causal:
+        show_causes(asked)
         return
     with progress("pictures") as bar:
-        bar.phase(f"loading {model}")
+        bar.phase(f"loading {asked.model}")
         from surgeval.protocols.surgxbench import Explained, explain_image
     from surgeval.results import percent
 
-    chosen = heatmap_method(method, order, start_layer, score_scale, words)
+    chosen = heatmap_method(asked.method, asked.order, asked.start_layer, asked.score_scale, asked.words)
     with progress("pictures") as bar:
         bar.phase("looking")
         shown = explain_image(
-            image, model, tuple(prompt), method=chosen, keep_top=keep_top, device=device, max_tokens=max_tokens
-        )
-    save_picture(shown.picture, place)
+            asked.image, asked.model, tuple(asked.prompt), method=chosen, keep_top=asked.keep_top, device=asked.device,
+            max_tokens=asked.max_tokens,
+        )  # fmt: skip
+    save_picture(shown.picture, asked.place)
     name, table = next(iter(shown.tables.items()))
     replies = {} if isinstance(shown, Explained) else dict(shown.replies)
-    if json:
-        print_json({"picture": str(place), "model": shown.model, "visible": shown.visible, "method": shown.method,
+    if asked.json:
+        print_json({"picture": str(asked.place), "model": shown.model, "visible": shown.visible, "method": shown.method,
                     "unknown": shown.unknown, **({"replies": replies} if replies else {}),
                     name: table.to_dicts()})  # fmt: skip
         return
@@ -122,7 +69,7 @@ def explain(
         say(visible(f"{question}: {reply or 'no word'}"))
     _tell(table)
     say(f"{visible(shown.model)} saw {percent(shown.visible)} of the frame; {_spoken(shown.method)}")
-    say(f"open {visible(str(place))}")
+    say(f"open {visible(str(asked.place))}")
 
 
 def _tell(table: pl.DataFrame) -> None:

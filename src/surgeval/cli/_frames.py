@@ -8,13 +8,9 @@ from typing import Annotated
 
 import typer
 
-from surgeval.console import (
-    JsonOption,
-    console,
-    grouped,
-    print_json,
-    progress,
-)
+from surgeval.console import console, print_json, progress
+from surgeval.console.options import JsonOption
+from surgeval.console.panels import grouped
 from surgeval.errors import BadInput
 from surgeval.files import path_inside, safe_name
 
@@ -27,13 +23,13 @@ def register(app: typer.Typer) -> None:
 @grouped({})
 def frames(
     videos: Annotated[list[Path], typer.Argument(help="Video files.", metavar="VIDEO…", show_default=False)],
-    out: Annotated[Path, typer.Option("--out", help="Folder; each video gets one of its own in it.")],
-    every: Annotated[str | None, typer.Option("--every", help="One frame per so much time: 1s, 0.5s, 2m.")] = None,
-    stride: Annotated[int | None, typer.Option("--stride", min=1, help="Each n-th frame instead.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder; each video gets one of its own in it.")],
+    every: Annotated[str | None, typer.Option(help="One frame per so much time: 1s, 0.5s, 2m.")] = None,
+    stride: Annotated[int | None, typer.Option(min=1, help="Each n-th frame instead.")] = None,
     overlay_time: Annotated[bool, typer.Option("--overlay-time", help="Burn the time (hh:mm:ss) into it.")] = False,
     clip: Annotated[
         tuple[str, str] | None,
-        typer.Option("--clip", metavar="START END", help="One MP4 of this window (seconds or hh:mm:ss), no frames."),
+        typer.Option(metavar="START END", help="One MP4 of this window (seconds or hh:mm:ss), no frames."),
     ] = None,
     json: JsonOption = False,
 ) -> None:

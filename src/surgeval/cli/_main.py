@@ -28,7 +28,8 @@ from surgeval.cli import (
     _train,
     _weak,
 )
-from surgeval.console import EXTRA_PACKAGES, flow_help, standard_streams
+from surgeval.console import EXTRA_PACKAGES, standard_streams
+from surgeval.console.panels import flow_help
 from surgeval.errors import MissingExtra, SurgevalError, visible
 from surgeval.progress import quiet
 from surgeval.protocols.registry import descriptors

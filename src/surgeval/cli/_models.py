@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from surgeval.cli._group import command_group
-from surgeval.console import JsonOption, console, print_json, print_table
+from surgeval.console import console, print_json, print_table
+from surgeval.console.options import JsonOption
 from surgeval.errors import visible
 
 if TYPE_CHECKING:

@@ -34,15 +34,15 @@ def train(
             help="phantom-clip, phantom-clip-resnet, phantom-shortcut, phantom-llava, phantom-sycophant, or all."
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", help="Folder to write OUT/NAME into.")],
-    device: Annotated[str, typer.Option("--device", help="cpu, or cuda for minutes instead of hours.")] = "cpu",
-    steps: Annotated[int | None, typer.Option("--steps", help="Optimiser steps.")] = None,
-    batch: Annotated[int | None, typer.Option("--batch", help="Frames in a step.")] = None,
-    rate: Annotated[float | None, typer.Option("--rate", help="Highest learning rate.")] = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Seed of weights and draws.")] = None,
-    videos: Annotated[int | None, typer.Option("--videos", help="Training videos.")] = None,
-    workers: Annotated[int | None, typer.Option("--workers", help="Rendering processes: one per core.")] = None,
-    frames: Annotated[Path | None, typer.Option("--frames", help="File that keeps the rendered frames.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder to write OUT/NAME into.")],
+    device: Annotated[str, typer.Option(help="cpu, or cuda for minutes instead of hours.")] = "cpu",
+    steps: Annotated[int | None, typer.Option(help="Optimiser steps.")] = None,
+    batch: Annotated[int | None, typer.Option(help="Frames in a step.")] = None,
+    rate: Annotated[float | None, typer.Option(help="Highest learning rate.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of weights and draws.")] = None,
+    videos: Annotated[int | None, typer.Option(help="Training videos.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Rendering processes: one per core.")] = None,
+    frames: Annotated[Path | None, typer.Option(help="File that keeps the rendered frames.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Render, train and save as fp16; what is not given is taken from the model's recipe.
@@ -76,9 +76,9 @@ def examine(
         list[str] | None,
         typer.Argument(help="Embedded names, or folders that training wrote (default: the embedded CLIPs)."),
     ] = None,
-    held_out: Annotated[int, typer.Option("--held-out", help="Test videos beside those of phantom-v1.")] = 0,
-    device: Annotated[str, typer.Option("--device", help="cpu or cuda.")] = "cpu",
-    workers: Annotated[int | None, typer.Option("--workers", help="Rendering processes: one per core.")] = None,
+    held_out: Annotated[int, typer.Option(help="Test videos beside those of phantom-v1.")] = 0,
+    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    workers: Annotated[int | None, typer.Option(help="Rendering processes: one per core.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Is it right, where does it look, what does it lose? On test videos in both tints, with intervals by video.

@@ -10,19 +10,9 @@ import typer
 from surgeval.cli._group import command_group
 from surgeval.cli._questions_records import records
 from surgeval.cli._questions_review import review
-from surgeval.console import (
-    RUNNING,
-    JsonOption,
-    ResamplesOption,
-    SeedOption,
-    claim_folder,
-    console,
-    grouped,
-    print_frame,
-    print_json,
-    print_table,
-    progress,
-)
+from surgeval.console import claim_folder, console, print_frame, print_json, print_table, progress
+from surgeval.console.options import JsonOption, ResamplesOption, SeedOption
+from surgeval.console.panels import RUNNING, grouped
 from surgeval.errors import BadInput
 
 if TYPE_CHECKING:
@@ -93,27 +83,25 @@ def make_set(
         Path, typer.Argument(metavar="RECORDS", help="records.jsonl: the scenes to ask about.", show_default=False)
     ],
     model: ModelOption,
-    out: Annotated[Path, typer.Option("--out", help="Folder of the set; the same command resumes it.")],
+    out: Annotated[Path, typer.Option(help="Folder of the set; the same command resumes it.")],
     template: Annotated[
         list[str] | None,
-        typer.Option(
-            "--template", metavar="NAME", help="Templates to use (repeatable), ours or a TOML file; default: what fits."
-        ),
+        typer.Option(metavar="NAME", help="Templates to use (repeatable), ours or a TOML file; default: what fits."),
     ] = None,
     traps: Annotated[bool, typer.Option("--traps", help="Both trap templates, beside those that fit.")] = False,
-    options: Annotated[int, typer.Option("--options", min=2, max=8, help="Options of a question.")] = 5,
+    options: Annotated[int, typer.Option(min=2, max=8, help="Options of a question.")] = 5,
     price: PriceOption = None,
-    repairs: Annotated[int, typer.Option("--repairs", min=0, max=10, help="Times a bad reply is sent back.")] = 2,
-    frames: Annotated[int, typer.Option("--frames", min=0, max=64, help="Pictures of a scene that are shown.")] = 8,
-    longest_edge: Annotated[int, typer.Option("--longest-edge", min=64, max=8192, help="Pixels of a picture.")] = 1024,
+    repairs: Annotated[int, typer.Option(min=0, max=10, help="Times a bad reply is sent back.")] = 2,
+    frames: Annotated[int, typer.Option(min=0, max=64, help="Pictures of a scene that are shown.")] = 8,
+    longest_edge: Annotated[int, typer.Option(min=64, max=8192, help="Pixels of a picture.")] = 1024,
     keep_partial: Annotated[
         bool, typer.Option("--keep-partial", help="Keep sound questions of a batch that never came to six.")
     ] = False,
     workers: WorkersOption = 4,
-    max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="Longest reply.")] = 8_000,
-    temperature: Annotated[float, typer.Option("--temperature", min=0, help="Of the generator.")] = 0.0,
+    max_tokens: Annotated[int, typer.Option(min=1, help="Longest reply.")] = 8_000,
+    temperature: Annotated[float, typer.Option(min=0, help="Of the generator.")] = 0.0,
     timeout: TimeoutOption = 300.0,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the order of options.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the order of options.")] = 0,
     json: JsonOption = False,
 ) -> int:
     """Have a chat model write six questions per scene and template, and keep those that pass every check.
@@ -169,8 +157,8 @@ def _tell_made(made: Made, out: Path, price: Price | None, json: bool) -> None:
 @app.command()
 def check(
     questions: SetArgument,
-    records: Annotated[Path | None, typer.Option("--records", help="The records, if not beside the items.")] = None,
-    options: Annotated[int | None, typer.Option("--options", min=2, max=8, help="Options each must have.")] = None,
+    records: Annotated[Path | None, typer.Option(help="The records, if not beside the items.")] = None,
+    options: Annotated[int | None, typer.Option(min=2, max=8, help="Options each must have.")] = None,
     every: Annotated[bool, typer.Option("--all", help="List every fault, not one per check.")] = False,
     json: JsonOption = False,
 ) -> int:
@@ -211,10 +199,10 @@ def probe(
     questions: SetArgument,
     model: ModelOption,
     gaze: Annotated[bool, typer.Option("--gaze", help="Also with pictures, without and with the gaze.")] = False,
-    rotations: Annotated[int, typer.Option("--rotations", min=1, max=8, help="Orders of the options asked.")] = 3,
+    rotations: Annotated[int, typer.Option(min=1, max=8, help="Orders of the options asked.")] = 3,
     price: PriceOption = None,
     workers: WorkersOption = 4,
-    max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="Longest reply.")] = 1_024,
+    max_tokens: Annotated[int, typer.Option(min=1, help="Longest reply.")] = 1_024,
     timeout: TimeoutOption = 120.0,
     json: JsonOption = False,
 ) -> int:
@@ -289,11 +277,9 @@ def agreement(
 @app.command()
 def export(
     questions: SetArgument,
-    out: Annotated[Path, typer.Option("--out", help="Folder for items.jsonl, media and export.json.")],
-    options: Annotated[
-        int | None, typer.Option("--options", min=2, max=8, help="Options to keep, for instance 4 of 5.")
-    ] = None,
-    reviewers: Annotated[int, typer.Option("--reviewers", min=1, max=20, help="Reviews that an item needs.")] = 2,
+    out: Annotated[Path, typer.Option(help="Folder for items.jsonl, media and export.json.")],
+    options: Annotated[int | None, typer.Option(min=2, max=8, help="Options to keep, for instance 4 of 5.")] = None,
+    reviewers: Annotated[int, typer.Option(min=1, max=20, help="Reviews that an item needs.")] = 2,
     drop_guessable: Annotated[bool, typer.Option("--drop-guessable", help="Leave out what a probe guessed.")] = False,
     anonymous: Annotated[bool, typer.Option("--anonymous", help="Reviewers by number, not by name.")] = False,
     seed: SeedOption = 0,

@@ -8,18 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from surgeval.console import (
-    RUNNING,
-    FormatOption,
-    JsonOption,
-    LabelsOption,
-    claim_folder,
-    console,
-    grouped,
-    open_named,
-    print_json,
-    progress,
-)
+from surgeval.console import claim_folder, console, open_named, print_json, progress
+from surgeval.console.options import FormatOption, JsonOption, LabelsOption
+from surgeval.console.panels import RUNNING, grouped
 from surgeval.errors import BadInput
 
 if TYPE_CHECKING:
@@ -32,18 +23,18 @@ def records(
         Path,
         typer.Argument(help="A dataset with phases, phases as CSV, or cases as JSONL.", show_default=False),
     ],
-    out: Annotated[Path, typer.Option("--out", help="Folder for records.jsonl and its pictures.")],
-    scenario: Annotated[str, typer.Option("--scenario", help="Of clips; cases name their own.")] = "open_surgery",
-    videos: Annotated[Path | None, typer.Option("--videos", help="Folder of the films that a table names.")] = None,
-    gaze: Annotated[Path | None, typer.Option("--gaze", help="Gaze of the videos, if the data hold none.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder for records.jsonl and its pictures.")],
+    scenario: Annotated[str, typer.Option(help="Of clips; cases name their own.")] = "open_surgery",
+    videos: Annotated[Path | None, typer.Option(help="Folder of the films that a table names.")] = None,
+    gaze: Annotated[Path | None, typer.Option(help="Gaze of the videos, if the data hold none.")] = None,
     gaze_mapping: Annotated[
-        Path | None, typer.Option("--gaze-mapping", help="What the columns of the gaze file mean (TOML or JSON).")
+        Path | None, typer.Option(help="What the columns of the gaze file mean (TOML or JSON).")
     ] = None,
-    procedure: Annotated[str, typer.Option("--procedure", help="Where the data do not say.")] = "",
-    site: Annotated[str, typer.Option("--site", help="Where the data do not say.")] = "",
-    frames: Annotated[int, typer.Option("--frames", min=1, max=64, help="Frames of a clip.")] = 6,
-    shortest: Annotated[float, typer.Option("--shortest", min=0, help="Seconds of a clip.")] = 2.0,
-    longest: Annotated[float, typer.Option("--longest", min=0.1, help="Seconds of a clip.")] = 30.0,
+    procedure: Annotated[str, typer.Option(help="Where the data do not say.")] = "",
+    site: Annotated[str, typer.Option(help="Where the data do not say.")] = "",
+    frames: Annotated[int, typer.Option(min=1, max=64, help="Frames of a clip.")] = 6,
+    shortest: Annotated[float, typer.Option(min=0, help="Seconds of a clip.")] = 2.0,
+    longest: Annotated[float, typer.Option(min=0.1, help="Seconds of a clip.")] = 30.0,
     format: FormatOption = None,
     labels: LabelsOption = None,
     json: JsonOption = False,

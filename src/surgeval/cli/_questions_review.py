@@ -21,9 +21,7 @@ _LETTERS = "ABCDEFGH"
 def review(
     questions: Annotated[Path, typer.Argument(help="A set's folder, or an items.jsonl.", show_default=False)],
     name: Annotated[str, typer.Option("--as", metavar="NAME", help="Who you are.", show_default=False)],
-    each: Annotated[
-        int | None, typer.Option("--each", min=1, max=20, help="Leave out what so many others have judged.")
-    ] = None,
+    each: Annotated[int | None, typer.Option(min=1, max=20, help="Leave out what so many others have judged.")] = None,
     adjudicate: Annotated[
         bool, typer.Option("--adjudicate", help="Settle what reviewers disagree on; their views are shown.")
     ] = False,

@@ -8,17 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from surgeval.cli._single_file import writes_pages
-from surgeval.console import (
-    RUNNING,
-    SCORING,
-    JsonOption,
-    claim_folder,
-    console,
-    grouped,
-    print_frame,
-    print_json,
-    progress,
-)
+from surgeval.console import claim_folder, console, print_frame, print_json, progress
+from surgeval.console.options import JsonOption
+from surgeval.console.panels import RUNNING, SCORING, grouped
 from surgeval.errors import visible
 
 if TYPE_CHECKING:
@@ -44,46 +36,38 @@ def rank_models(
         list[Path],
         typer.Argument(help="One results file (CSV) or run folder per model, or a folder of runs.", show_default=False),
     ],
-    out: Annotated[Path | None, typer.Option("--out", help="Folder for report.html, tables, figures.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for report.html, tables, figures.")] = None,
     test: Annotated[
         str,
-        typer.Option("--test", help="bootstrap (the challenge's rule) or exchange (honest at few videos)."),
+        typer.Option(help="bootstrap (the challenge's rule) or exchange (honest at few videos)."),
     ] = "bootstrap",
-    alpha: Annotated[float, typer.Option("--alpha", help="Level of the tests.")] = 0.05,
-    n_boot: Annotated[int, typer.Option("--n-boot", help="Resamples of each test.")] = 10_000,
-    scheme: Annotated[str, typer.Option("--scheme", help="cluster (videos), two_level or question.")] = "cluster",
-    sided: Annotated[str, typer.Option("--sided", help="two or one.")] = "two",
-    correction: Annotated[str, typer.Option("--correction", help="none, holm or bonferroni.")] = "none",
-    collapse: Annotated[
-        str, typer.Option("--collapse", help="pairwise, upper_bound, wins, leader, chain or closure.")
-    ] = "pairwise",
-    resolve: Annotated[str, typer.Option("--resolve", help="Which ties are broken: top3, all or none.")] = "top3",
-    win_ties: Annotated[
-        str, typer.Option("--win-ties", help="Joint winners: split, all, none, random or head_to_head.")
-    ] = "split",
-    point: Annotated[str, typer.Option("--point", help="flat (questions) or macro (videos) count the same.")] = "flat",
-    min_clusters: Annotated[int, typer.Option("--min-clusters", help="Videos a bucket needs to decide.")] = 6,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the resamples.")] = 0,
+    alpha: Annotated[float, typer.Option(help="Level of the tests.")] = 0.05,
+    n_boot: Annotated[int, typer.Option(help="Resamples of each test.")] = 10_000,
+    scheme: Annotated[str, typer.Option(help="cluster (videos), two_level or question.")] = "cluster",
+    sided: Annotated[str, typer.Option(help="two or one.")] = "two",
+    correction: Annotated[str, typer.Option(help="none, holm or bonferroni.")] = "none",
+    collapse: Annotated[str, typer.Option(help="pairwise, upper_bound, wins, leader, chain or closure.")] = "pairwise",
+    resolve: Annotated[str, typer.Option(help="Which ties are broken: top3, all or none.")] = "top3",
+    win_ties: Annotated[str, typer.Option(help="Joint winners: split, all, none, random or head_to_head.")] = "split",
+    point: Annotated[str, typer.Option(help="flat (questions) or macro (videos) count the same.")] = "flat",
+    min_clusters: Annotated[int, typer.Option(help="Videos a bucket needs to decide.")] = 6,
+    seed: Annotated[int, typer.Option(help="Seed of the resamples.")] = 0,
     baseline: Annotated[
-        list[str] | None, typer.Option("--baseline", metavar="NAME", help="A model to be beaten (repeatable).")
+        list[str] | None, typer.Option(metavar="NAME", help="A model to be beaten (repeatable).")
     ] = None,
     max_unscored: Annotated[
         float,
-        typer.Option("--max-unscored", min=0, max=1, help="Share of questions some models may have no verdict for."),
+        typer.Option(min=0, max=1, help="Share of questions some models may have no verdict for."),
     ] = 0.05,
-    stability: Annotated[
-        int, typer.Option("--stability", min=0, help="Resamples of the whole ranking; 0 leaves it out.")
-    ] = 200,
+    stability: Annotated[int, typer.Option(min=0, help="Resamples of the whole ranking; 0 leaves it out.")] = 200,
     calibration: Annotated[
-        int, typer.Option("--calibration", min=0, help="Challenges of equal models, for false claims; 0 leaves it out.")
+        int, typer.Option(min=0, help="Challenges of equal models, for false claims; 0 leaves it out.")
     ] = 200,
-    feedback: Annotated[
-        Path | None, typer.Option("--feedback", help="Folder for a page per team with its own answers.")
-    ] = None,
+    feedback: Annotated[Path | None, typer.Option(help="Folder for a page per team with its own answers.")] = None,
     feedback_references: Annotated[
         bool, typer.Option("--feedback-references", help="Show reference answers to the teams.")
     ] = False,
-    title: Annotated[str, typer.Option("--title", help="The page's title.")] = "Ranking",
+    title: Annotated[str, typer.Option(help="The page's title.")] = "Ranking",
     json: JsonOption = False,
 ) -> None:
     """Rank models: tests over videos in each bucket, Copeland over buckets, win rates for ties at the top.

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from surgeval.cli._single_file import writes_pages
-from surgeval.console import (
-    READING,
-    FormatOption,
-    JsonOption,
-    LabelsOption,
-    claim_folder,
-    console,
-    grouped,
-    open_named,
-    print_json,
-    progress,
-)
+from surgeval.console import claim_folder, console, open_named, print_json, progress
+from surgeval.console.options import FormatOption, JsonOption, LabelsOption
+from surgeval.console.panels import READING, grouped
 from surgeval.errors import BadInput, visible
 
 if TYPE_CHECKING:
@@ -44,8 +36,7 @@ def report(
         ),
     ],
     out: Annotated[
-        Path | None,
-        typer.Option("--out", help="Folder for the page, its tables and figures. Default: the run's own folder."),
+        Path | None, typer.Option(help="Folder for the page, its tables and figures. Default: the run's own folder.")
     ] = None,
     format: FormatOption = None,
     labels: LabelsOption = None,
@@ -69,13 +60,15 @@ def report(
     """
     from surgeval.datasets import is_dataset
     from surgeval.protocols.registry import is_run, runs_in
-    from surgeval.protocols.training import is_training
+    from surgeval.protocols.training import is_training, write_training_page
+    from surgeval.report import write_index
 
     for path in paths:
         if not path.exists():
             raise BadInput(f"{path}: found no such file or folder, expected a dataset, a run or a folder of runs")
     if len(paths) == 1 and is_training(paths[0]) and not is_run(paths[0]):
-        _tell(_of_training(paths[0], out), json)
+        says = "reading the training and writing its page"
+        _tell(_of_folder(paths[0], out, "report.html", says, write_training_page), json)
         return 0
     runs = [path for path in paths if is_run(path)]
     if runs and len(runs) < len(paths):
@@ -86,7 +79,7 @@ def report(
     if runs:
         page = _of_runs(runs, out)
     elif format is None and paths[0].is_dir() and runs_in(paths[0]) and not is_dataset(paths[0]):
-        page = _of_folder(paths[0], out)
+        page = _of_folder(paths[0], out, "index.html", "reading the runs and writing their pages", write_index)
     else:
         return _of_dataset(paths[0], _needed(out), format, labels, json)
     _tell(page, json)
@@ -130,24 +123,15 @@ def _of_runs(folders: list[Path], out: Path | None) -> Path:
         return write_run_pages(folders, out)
 
 
-def _of_training(folder: Path, out: Path | None) -> Path:
-    from surgeval.protocols.training import write_training_page
-
+def _of_folder(
+    folder: Path, out: Path | None, mark: str, says: str, write: Callable[[Path, Path | None], Path]
+) -> Path:
+    """The page that `write` makes of a folder, beside what is in it or in a folder of its own."""
     if out is not None and out.resolve() != folder.resolve():
-        claim_folder(out, "report.html")
+        claim_folder(out, mark)
     with progress("pages") as bar:
-        bar.phase("reading the training and writing its page")
-        return write_training_page(folder, out)
-
-
-def _of_folder(folder: Path, out: Path | None) -> Path:
-    from surgeval.report import write_index
-
-    if out is not None and out.resolve() != folder.resolve():
-        claim_folder(out, "index.html")
-    with progress("pages") as bar:
-        bar.phase("reading the runs and writing their pages")
-        return write_index(folder, out)
+        bar.phase(says)
+        return write(folder, out)
 
 
 def write_report(path: Path, out: Path, format: str | None, labels: str | None) -> tuple[Path, int]:

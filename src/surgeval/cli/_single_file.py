@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from surgeval.console import RUNNING, say_times
+from surgeval.console import say_times
+from surgeval.console.panels import RUNNING
 from surgeval.progress import timed
 
 _NAME = "single_file"

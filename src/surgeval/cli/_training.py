@@ -2,52 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from surgeval.console import claim_folder, console, open_named, print_json, print_table, require_models
 from surgeval.errors import BadInput, visible
 from surgeval.progress import phases
 
 if TYPE_CHECKING:
+    from surgeval.cli._train_options import TaskName, TrainOptions
     from surgeval.datasets import Dataset
     from surgeval.detector.data import TrainingSet
     from surgeval.detector.training import Rehearsal, Trained, TrainSettings
     from surgeval.protocols.training import Fold
 
-__all__ = ["Chosen", "TaskName", "train"]
+__all__ = ["train"]
 
-TaskName: TypeAlias = Literal["triplets", "instruments"]
+ModelName: TypeAlias = Literal["tdnet", "rtdetr"]
 _MOST_CLASSES = 25
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """What the options say about data and videos."""
-
-    data: Path
-    out: Path
-    fold: str | None
-    folds: str | None
-    all_folds: bool
-    source: str | None
-    val_videos: str | None
-    split: bool | None
-    task: TaskName | None
-    format: str | None
-    labels: str | None
-
-
-def train(
-    model: Literal["tdnet", "rtdetr"], chosen: Chosen, given: Mapping[str, Any], texts: list[str],
-    weights: str | None, dry_run: bool, json: bool,
-) -> None:  # fmt: skip
+def train(model: ModelName, chosen: TrainOptions) -> None:
     """Train, rehearse or hand over to the protocol, and print what came of it."""
     require_models(f"train {model}")
     if chosen.all_folds:
-        _all_folds(model, chosen, given, texts, weights, dry_run, json)
+        _all_folds(model, chosen)
         return
     from surgeval.protocols.training.settings import changed, with_texts
 
@@ -59,34 +39,34 @@ def train(
         from surgeval.detector.rtdetr import rtdetr_settings, train_rtdetr
 
         start, learn = rtdetr_settings(), train_rtdetr
-    settings: TrainSettings = with_texts(changed(start, given), texts)
-    with phases(show=not json, eager=True) as shown:
+    settings: TrainSettings = with_texts(changed(start, chosen.settings()), chosen.set or [])
+    with phases(show=not chosen.json, eager=True) as shown:
         shown.phase("reading labels and pictures")
         dataset = open_named(chosen.data, chosen.format, chosen.labels)
         fold = _videos(dataset, chosen)
         frames, validation = _sets(dataset, fold, chosen.task, settings)
         for line in (*_about(fold, frames, validation), *frames.problems.lines()):
             shown.note(line)
-        if dry_run:
+        if chosen.dry_run:
             if not (chosen.out / "train.json").exists():
                 claim_folder(chosen.out, "labels.png")
             rehearsal = _rehearse(frames, chosen.out, settings)
         else:
             trained = learn(
-                frames, validation, frames.classes, chosen.out, settings, weights=weights, progress=shown.note
+                frames, validation, frames.classes, chosen.out, settings, weights=chosen.weights, progress=shown.note
             )
-    if dry_run:
-        _print_rehearsal(rehearsal, json)
+    if chosen.dry_run:
+        _print_rehearsal(rehearsal, chosen.json)
         return
     page = _page(trained)
-    if json:
+    if chosen.json:
         print_json({"out": str(trained.folder), "detector": str(trained.detector), "report": str(page),
                     "held_out": list(fold.test), "result": trained.result})  # fmt: skip
         return
     _print(trained, fold, page)
 
 
-def _videos(dataset: Dataset, chosen: Chosen) -> Fold:
+def _videos(dataset: Dataset, chosen: TrainOptions) -> Fold:
     from surgeval.protocols.training.single import choose_videos, usual_scheme
 
     named = [name.strip() for name in (chosen.val_videos or "").split(",") if name.strip()]
@@ -94,8 +74,9 @@ def _videos(dataset: Dataset, chosen: Chosen) -> Fold:
         raise BadInput("--folds: found no --fold, expected the one to train, or --all-folds")
     scheme = chosen.folds or usual_scheme(dataset.space.name)
     return choose_videos(
-        dataset.videos(), scheme=scheme, fold=chosen.fold, source=chosen.source, validation=named, split=chosen.split
-    )
+        dataset.videos(), scheme=scheme, fold=chosen.fold, source=chosen.leave_source_out, validation=named,
+        split=chosen.split,
+    )  # fmt: skip
 
 
 def _sets(
@@ -123,14 +104,11 @@ def _about(fold: Fold, train: TrainingSet, validation: TrainingSet | None) -> li
     return told
 
 
-def _all_folds(
-    model: Literal["tdnet", "rtdetr"], chosen: Chosen, given: Mapping[str, Any], texts: list[str],
-    weights: str | None, dry_run: bool, json: bool,
-) -> None:  # fmt: skip
+def _all_folds(model: ModelName, chosen: TrainOptions) -> None:
     """Hand over to the protocol: every fold is trained, and all of them are scored together."""
     for name, value in (
-        ("--dry-run", dry_run), ("--fold", chosen.fold), ("--weights", weights), ("--split", chosen.split),
-        ("--val-videos", chosen.val_videos), ("--task", chosen.task),
+        ("--dry-run", chosen.dry_run), ("--fold", chosen.fold), ("--weights", chosen.weights),
+        ("--split", chosen.split), ("--val-videos", chosen.val_videos), ("--task", chosen.task),
     ):  # fmt: skip
         if value:
             raise BadInput(f"--all-folds and {name}: expected one of them")
@@ -142,13 +120,14 @@ def _all_folds(
     scheme = chosen.folds
     if scheme is None:
         space = open_named(chosen.data, chosen.format, chosen.labels).space.name
-        scheme = "sources" if chosen.source else usual_scheme(space)
+        scheme = "sources" if chosen.leave_source_out else usual_scheme(space)
         if scheme is None:
             raise BadInput(f"--all-folds: found no published folds for {space}, expected --folds with a scheme")
-    own = [f"{name}={dumps(value)}" for name, value in given.items() if name not in ("device", "seed")]
+    settings = chosen.settings()
+    own = [f"{name}={dumps(value)}" for name, value in settings.items() if name not in ("device", "seed")]
     run(
-        data=chosen.data, out=chosen.out, detector=model, folds=scheme, set=[*own, *texts], device=given["device"],
-        seed=given["seed"], format=chosen.format, labels=chosen.labels, json=json,
+        data=chosen.data, out=chosen.out, detector=model, folds=scheme, set=[*own, *(chosen.set or [])],
+        device=chosen.device, seed=chosen.seed, format=chosen.format, labels=chosen.labels, json=chosen.json,
     )  # fmt: skip
 
 

@@ -7,19 +7,9 @@ from typing import Annotated, Literal, TypeAlias
 
 import typer
 
-from surgeval.console import (
-    READING,
-    RUNNING,
-    FormatOption,
-    JsonOption,
-    LabelsOption,
-    console,
-    grouped,
-    open_named,
-    print_json,
-    progress,
-    require_models,
-)
+from surgeval.console import console, open_named, print_json, progress, require_models
+from surgeval.console.options import FormatOption, JsonOption, LabelsOption
+from surgeval.console.panels import READING, RUNNING, grouped
 from surgeval.errors import BadInput, visible
 
 PromptsName: TypeAlias = Literal["paired", "triplets", "instruments"]
@@ -35,27 +25,25 @@ def register(app: typer.Typer) -> None:
 
 @grouped({_CUTTING: "top threshold least most iou", READING: "video format labels", RUNNING: "batch device"})
 def weak_boxes(
-    data: Annotated[Path, typer.Option("--data", help="A dataset with images.", show_default=False)],
+    data: Annotated[Path, typer.Option(help="A dataset with images.", show_default=False)],
     model: Annotated[
-        str, typer.Option("--model", help="One that scores prompts, as in `surgeval models list`.", show_default=False)
+        str, typer.Option(help="One that scores prompts, as in `surgeval models list`.", show_default=False)
     ],
-    out: Annotated[Path, typer.Option("--out", help="The table: .parquet or .csv; COCO as .json.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="The table: .parquet or .csv; COCO as .json.", show_default=False)],
     prompts: Annotated[
         PromptsName,
-        typer.Option("--prompts", help="Triplets on their instrument's map, on their own map, or instruments alone."),
+        typer.Option(help="Triplets on their instrument's map, on their own map, or instruments alone."),
     ] = "paired",
-    top: Annotated[int, typer.Option("--top", min=1, help="Prompts of a frame, the likeliest, that get boxes.")] = 5,
-    threshold: Annotated[
-        float, typer.Option("--threshold", help="Share of a map's range from which a pixel counts.")
-    ] = 0.5,
-    least: Annotated[float, typer.Option("--least", help="Smallest piece, as a share of what was seen.")] = 0.002,
-    most: Annotated[int, typer.Option("--most", min=1, help="Boxes of one map, the hottest.")] = 3,
-    iou: Annotated[float, typer.Option("--iou", help="Overlap above which the weaker box of a class goes.")] = 0.5,
-    video: Annotated[list[str] | None, typer.Option("--video", help="Only this video (repeatable).")] = None,
+    top: Annotated[int, typer.Option(min=1, help="Prompts of a frame, the likeliest, that get boxes.")] = 5,
+    threshold: Annotated[float, typer.Option(help="Share of a map's range from which a pixel counts.")] = 0.5,
+    least: Annotated[float, typer.Option(help="Smallest piece, as a share of what was seen.")] = 0.002,
+    most: Annotated[int, typer.Option(min=1, help="Boxes of one map, the hottest.")] = 3,
+    iou: Annotated[float, typer.Option(help="Overlap above which the weaker box of a class goes.")] = 0.5,
+    video: Annotated[list[str] | None, typer.Option(help="Only this video (repeatable).")] = None,
     format: FormatOption = None,
     labels: LabelsOption = None,
-    batch: Annotated[int, typer.Option("--batch", min=1, max=1024, help="Frames at a time.")] = 16,
-    device: Annotated[str, typer.Option("--device", help="cpu, cuda, cuda:1 …")] = "cpu",
+    batch: Annotated[int, typer.Option(min=1, max=1024, help="Frames at a time.")] = 16,
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 …")] = "cpu",
     json: JsonOption = False,
 ) -> None:
     """Turn the heatmaps of a model that scores prompts into boxes: the baseline that needs no labelled box.

@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 
 # The functions assign and nms are not here: their modules would shadow them.
 _HOMES = {
-    "_checkpoint": ("Loaded", "load_detector", "save_detector"),
-    "_classes": ("TASKS", "Classes", "Task"),
-    "_head": ("BINS", "STRIDES", "HeadOutput", "decode"),
-    "_network": ("SIZES", "TDNet", "build_tdnet", "student_of"),
-    "_state": ("load_state", "save_state"),
-    "assign": ("RULES", "Assignment", "Rule", "Truth", "assign_output"),
-    "data": ("TrainingSet",),
-    "geometry": ("Fit", "ciou", "iou"),
-    "inference": ("detect_frames", "open_detector"),
-    "losses": ("LossSettings", "Losses", "student_loss", "teacher_loss"),
-    "nms": ("SELECTING", "Found", "Selecting", "select"),
-    "rtdetr": ("rtdetr_settings", "train_rtdetr"),
-    "training": ("TrainSettings", "Trained", "train_tdnet"),
+    "_checkpoint": "Loaded load_detector save_detector",
+    "_classes": "TASKS Classes Task",
+    "_head": "BINS STRIDES HeadOutput decode",
+    "_network": "SIZES TDNet build_tdnet student_of",
+    "_state": "load_state save_state",
+    "assign": "RULES Assignment Rule Truth assign_output",
+    "data": "TrainingSet",
+    "geometry": "Fit ciou iou",
+    "inference": "detect_frames open_detector",
+    "losses": "LossSettings Losses student_loss teacher_loss",
+    "nms": "SELECTING Found Selecting select",
+    "rtdetr": "rtdetr_settings train_rtdetr",
+    "training": "TrainSettings Trained train_tdnet",
 }
 
 __all__ = [

@@ -11,17 +11,24 @@ from surgeval._jit import kernel
 
 __all__ = ["greedy"]
 
+_CHAINS = 256  # kept boxes of groups whose numbers end alike in this many form a chain; a power of two
+
 
 @kernel
 def greedy(
     boxes: npt.NDArray[Any], groups: npt.NDArray[Any], valid: npt.NDArray[Any], iou: Any, kept: npt.NDArray[Any]
 ) -> npt.NDArray[Any]:
-    """Write the positions of the kept boxes of every image into `kept`; how many there are."""
+    """Write the positions of the kept boxes of every image into `kept`; how many there are.
+
+    A box is compared with the kept ones of its chain only, which with many classes are few.
+    """
     images, length = valid.shape
     most = kept.shape[1]
     counts = np.zeros(images, np.int64)
+    latest, earlier = np.empty(_CHAINS, np.int64), np.empty(most, np.int64)
     for image in range(images):
         count = 0
+        latest[:] = -1
         for i in range(length):
             if count == most:
                 break
@@ -30,7 +37,10 @@ def greedy(
             x1, y1, x2, y2 = boxes[image, i]
             area = (x2 - x1) * (y2 - y1)
             dropped = False
-            for place in range(count):
+            chain = groups[image, i] & (_CHAINS - 1)
+            following = latest[chain]
+            while following >= 0:
+                place, following = following, earlier[following]
                 j = kept[image, place]
                 if groups[image, j] != groups[image, i]:
                     continue
@@ -45,6 +55,7 @@ def greedy(
                     break
             if not dropped:
                 kept[image, count] = i
+                earlier[count], latest[chain] = latest[chain], count
                 count += 1
         counts[image] = count
     return counts

@@ -16,7 +16,7 @@ import torch
 
 from surgeval.arrays import Floats
 from surgeval.detector._classes import Classes
-from surgeval.detector.data import PLAIN, TrainingSet, batches
+from surgeval.detector.data import PLAIN, PictureProcesses, TrainingSet, batches
 from surgeval.detector.inference import Raw
 from surgeval.detector.nms import Found, Selecting, select
 from surgeval.metrics import Boxes, DetectionSet, mean_of, pooled, rank_detections
@@ -71,20 +71,16 @@ def evaluate(
     device: torch.device | str = "cpu",
     selecting: Selecting | None = None,
     batch: int = 16,
-    workers: int = 0,
+    workers: int | PictureProcesses = 0,
     advance: Callable[[int], None] = lambda _count: None,
 ) -> Evaluated:
     """Show a detector every frame of a set, as it is, and score what it finds.
 
-    >>> from surgeval.records import Box, Frame, Instance, Triplet
-    >>> from surgeval.vocab import load_labels
-    >>> classes = Classes.of(load_labels("cholec80"))
-    >>> hook = Instance(Triplet(2), Box(32, 24, 64, 48))
-    >>> data = TrainingSet.of([Frame("V1", "0", 0, None, None, 128, 96, (hook,))], classes, image_size=64,
-    ...                       read=lambda frame: np.zeros((96, 128, 3), np.uint8))
+    >>> from surgeval.detector.data import toy_set
+    >>> data = toy_set(1)
     >>> def knowing(images):  # finds the hook, which the letterbox halves and moves down
     ...     return Raw(torch.tensor([[[16.0, 20.0, 48.0, 44.0]]]), {"i": torch.eye(7)[None, 2:3]})
-    >>> evaluate(knowing, data, classes).row()
+    >>> evaluate(knowing, data, data.classes).row()
     {'mAP50': 1.0, 'mAP50:95': 1.0}
     """
     began = time.perf_counter()

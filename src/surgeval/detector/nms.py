@@ -17,7 +17,7 @@ from surgeval.detector._suppress import suppress
 from surgeval.detector._tensors import gather_rows, wide
 from surgeval.errors import BadInput
 
-__all__ = ["SELECTING", "Found", "Selecting", "nms", "select"]
+__all__ = ["SELECTING", "Found", "Selecting", "class_groups", "nms", "select"]
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def select(
         kind = places % classes if best is None else best[..., 0].gather(1, point)
         corners = wide(gather_rows(boxes, point))
         valid &= corners.isfinite().all(-1)  # a broken network must not report boxes that are no numbers
-        groups = _groups(kind, parts, settings, classes)
+        groups = class_groups(parts, settings.mode, classes).to(kind.device)[kind]
         kept, count = suppress(corners, groups, valid, iou=settings.iou, most=settings.most)
         point, kind, values = (column.gather(1, kept) for column in (point, kind, values))
         corners = gather_rows(corners, kept)
@@ -143,17 +143,20 @@ def _listed(wanted: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Ten
     return image, place, starts, int(starts.diff().max()) if len(wanted) else 0
 
 
-def _groups(
-    kind: torch.Tensor, parts: npt.NDArray[Any] | torch.Tensor | None, settings: Selecting, classes: int
-) -> torch.Tensor:
-    """What suppresses what: candidates of one number; a class whose instrument is not known is alone."""
-    if settings.mode == "agnostic":
-        return torch.zeros_like(kind)
-    if settings.mode == "class":
-        return kind
+def class_groups(parts: npt.NDArray[Any] | torch.Tensor | None, mode: str, classes: int) -> torch.Tensor:
+    """What suppresses what: classes of one number; a class whose instrument is not known is alone.
+
+    >>> class_groups(torch.tensor([[0, 1, 1], [0, 2, 2], [-1, 0, 0]]), "tool", 3).tolist()
+    [0, 0, -3]
+    """
+    device = parts.device if isinstance(parts, torch.Tensor) else None
+    numbers = torch.arange(classes, device=device)
+    if mode == "agnostic":
+        return torch.zeros_like(numbers)
+    if mode == "class":
+        return numbers
     if parts is None or len(parts) != classes:
         found = "none" if parts is None else len(parts)
         raise BadInput(f"selecting boxes by tool: parts of the classes: found {found}, expected {classes}")
-    tools = torch.as_tensor(parts, device=kind.device)[:, 0].long()
-    alone = -1 - torch.arange(classes, device=kind.device)
-    return tools.where(tools >= 0, alone)[kind]
+    tools = torch.as_tensor(parts, device=device)[:, 0].long()
+    return tools.where(tools >= 0, -1 - numbers)

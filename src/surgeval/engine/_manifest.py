@@ -127,8 +127,8 @@ _IDENTITY: dict[str, type | tuple[type, ...]] = {
 }  # fmt: skip
 
 
-def load_record(folder: str | Path) -> RunRecord:
-    """Read and check run.json.
+def load_record(folder: str | Path, protocol: str | None = None) -> RunRecord:
+    """Read and check run.json; where a protocol is named, the run must be one of its own.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -151,6 +151,8 @@ def load_record(folder: str | Path) -> RunRecord:
     if content["status"] not in _STATUSES:
         raise DataError(path, field="status", found=content["status"], expected=f"one of {', '.join(_STATUSES)}")
     manifest = Manifest(**{key: content[key] for key in _IDENTITY})
+    if protocol is not None and manifest.protocol != protocol:
+        raise DataError(path, field="protocol", found=manifest.protocol, expected=protocol)
     return RunRecord(manifest, **{key: content[key] for key in _STATE})
 
 

@@ -29,21 +29,21 @@ if TYPE_CHECKING:
 
 # A function named as its module (heatmaps, rollout, gradcam, occlusion) is not here: the module would shadow it.
 _HOMES = {
-    "_maps": ("Maps", "Method", "MethodRecord"),
-    "_paste": ("Paste", "whole"),
-    "_select": ("count",),
-    "baselines": ("BASELINES", "baseline"),
-    "camera": ("camera_field", "corrected_flow", "fit_camera", "fit_camera_robust"),
-    "cross": ("cross_attention", "word_rows"),
-    "flow": ("FlowPair", "open_flow"),
-    "gradcam": ("cam",),
-    "heatmaps": ("method_for",),
-    "motion": ("Motion", "MotionMask", "MotionSettings", "find_motion", "motion_mask"),
-    "occlusion": ("OcclusionCurves", "Occlusion", "curves", "fill_colour", "occlude"),
-    "regions": ("Regions", "box_masks", "overlap", "top_regions"),
-    "rollout": ("rollout_rows",),
-    "sanity": ("Cascade", "map_correlation", "prompt_randomisation", "weight_randomisation"),
-    "token_gradcam": ("TokenMaps", "joined_map", "token_maps"),
+    "_maps": "Maps Method MethodRecord",
+    "_paste": "Paste whole",
+    "_select": "count",
+    "baselines": "BASELINES baseline",
+    "camera": "camera_field corrected_flow fit_camera fit_camera_robust",
+    "cross": "cross_attention word_rows",
+    "flow": "FlowPair open_flow",
+    "gradcam": "cam",
+    "heatmaps": "method_for",
+    "motion": "Motion MotionMask MotionSettings find_motion motion_mask",
+    "occlusion": "OcclusionCurves Occlusion curves fill_colour occlude",
+    "regions": "Regions box_masks overlap top_regions",
+    "rollout": "rollout_rows",
+    "sanity": "Cascade map_correlation prompt_randomisation weight_randomisation",
+    "token_gradcam": "TokenMaps joined_map token_maps",
 }
 
 __all__ = [

@@ -68,13 +68,10 @@ def cross_attention(
 
 def _batch(model: Contrastive, pixels: torch.Tensor, texts: TextBank, prompts: torch.Tensor, method: Method) -> Maps:
     assert isinstance(model, CrossAttention)  # noqa: S101 - checked by the caller
-    times = factor(model, method.score_scale)
-    rows, columns = model.grid
-    images, count = prompts.shape
-    values = torch.zeros(images, count, rows, columns, device=pixels.device)
-    scores = torch.full((images, count), torch.nan, device=pixels.device)
-    facts = {"score_factor": times}
-    for column in range(count):
+    values = torch.zeros(*prompts.shape, *model.grid, device=pixels.device)
+    scores = torch.full(prompts.shape, torch.nan, device=pixels.device)
+    facts = {"score_factor": factor(model, method.score_scale)}
+    for column in range(prompts.shape[1]):
         known = prompts[:, column] >= 0
         with torch.enable_grad():
             score, attentions, real = model.cross(pixels, texts, prompts[:, column].clamp(min=0))
@@ -86,9 +83,9 @@ def _batch(model: Contrastive, pixels: torch.Tensor, texts: TextBank, prompts: t
             attention = attentions[method.layer]
             if not attention.requires_grad:
                 raise BadInput(f"{model.name}: found cross-attention without gradients, expected it inside the graph")
-            (gradient,) = torch.autograd.grad((score * known).sum() * times, [attention])
+            (gradient,) = torch.autograd.grad((score * known).sum() * facts["score_factor"], [attention])
         row = word_rows(attention, gradient, real, method.words)
-        values[:, column] = row.reshape(images, rows, columns) * known[:, None, None]
+        values[:, column] = row.unflatten(1, model.grid) * known[:, None, None]
         scores[:, column] = torch.where(known, score.detach().float(), torch.nan)
         facts["blocks"] = len(attentions)
         del attention, attentions, gradient, score  # the graph of this prompt, before the next one's is built

@@ -8,6 +8,7 @@ images do not touch each other, so the gradient of their summed score is each on
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import TYPE_CHECKING, Literal
 
 import torch
@@ -100,22 +101,19 @@ def rollout(
 
 def _batch(model: Contrastive, pixels: torch.Tensor, texts: TextBank, prompts: torch.Tensor, method: Method) -> Maps:
     assert isinstance(model, AttentionTower)  # noqa: S101 - checked by the caller
-    times = factor(model, method.score_scale)
-    rows, columns = model.grid
-    images, count = prompts.shape
-    values = torch.zeros(images, count, rows, columns, device=pixels.device)
+    times, count = factor(model, method.score_scale), prompts.shape[1]
+    values = torch.zeros(*prompts.shape, *model.grid, device=pixels.device)
     with torch.enable_grad():
         embedded, attentions = model.attend(pixels)
         start = first_block(method.start_layer, len(attentions))
         wanted = list(attentions[start:])
-        _check_tower(model, wanted, rows * columns + 1)
+        _check_tower(model, wanted, prod(model.grid) + 1)
         known = prompts >= 0
         cosine = cosines(model, embedded, texts, prompts)
         for column in range(count):
             score = (cosine[:, column] * known[:, column]).sum() * times
             gradients = torch.autograd.grad(score, wanted, retain_graph=column < count - 1)
-            row = rollout_rows(wanted, gradients, method.order)
-            values[:, column] = row.reshape(images, rows, columns)
+            values[:, column] = rollout_rows(wanted, gradients, method.order).unflatten(1, model.grid)
             del gradients
     values *= known[:, :, None, None]
     scores = torch.where(known, cosine.detach().float(), torch.nan)

@@ -95,13 +95,9 @@ def prompt_randomisation(
 
 
 def weight_randomisation(
-    model: Contrastive,
-    pixels: torch.Tensor,
-    texts: TextBank,
-    which: object,
-    method: Method | None = None,
+    model: Contrastive, pixels: torch.Tensor, texts: TextBank, which: object, method: Method | None = None,
     seed: int = 0,
-) -> Cascade:
+) -> Cascade:  # fmt: skip
     """The cascade over all blocks of the image tower; the given model is left as it is.
 
     >>> from surgeval.models import open_contrastive

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from surgeval.figures._base import require
 from surgeval.figures._labels import literal, number, plain
 from surgeval.figures._palette import colour, hatches
+from surgeval.figures._plane import Plane
 from surgeval.figures._print import drawing, grid, legend, name_axis
 from surgeval.figures._web import value_axis
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as MatplotlibFigure
 
-_DASHES = {"": "solid", "/": "dash", ".": "dot", "x": "dashdot"}  # by the hatch that parts classes of one colour
+# By the hatch that parts classes of one colour: how plotly and matplotlib call the dash.
+_DASHES = {"": ("solid", "-"), "/": ("dash", "--"), ".": ("dot", ":"), "x": ("dashdot", "-.")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +38,32 @@ class Curve:
         """Name and note."""
         return f"{self.name} {self.note}".strip()
 
+    def trace(
+        self, k: int, heavy: float, told: Callable[[str, str], str], mode: str = "lines", **more: Any
+    ) -> dict[str, Any]:
+        """The k-th line of a figure for the page; `told` says what shows on hovering over a point x, y."""
+        texts = [told(number(x), number(y)) for x, y in zip(self.x, self.y, strict=True)]
+        dash, _ = _DASHES[hatches(k)[0]]
+        line = {"width": heavy if self.heavy else 1.5, "color": colour(k), "dash": dash}
+        return {
+            "type": "scatter", "mode": mode, "name": literal(self.label), "x": list(self.x), "y": list(self.y),
+            "line": line, **more, "hoverinfo": "text", "hovertext": texts,
+        }  # fmt: skip
+
+    def plot(self, axes: Axes, k: int, heavy: float, **more: Any) -> Artist:
+        """The same for print."""
+        _, dash = _DASHES[hatches(k)[0]]
+        return axes.plot(self.x, self.y, dash, color=colour(k), lw=heavy if self.heavy else 1.0, **more)[0]
+
 
 @dataclass(frozen=True, slots=True)
-class Curves:
+class Curves(Plane):
     """Several lines in the unit square.
 
     >>> Curves("Instruments", "recall", "precision", (Curve("mean", (0, 1), (1, 0.5), "0.75", heavy=True),)).alt
     'Line chart: Instruments, precision against recall. mean 0.75.'
     """
 
-    title: str
-    across: str
-    up: str
     curves: tuple[Curve, ...]
 
     def __post_init__(self) -> None:
@@ -58,19 +77,15 @@ class Curves:
     def alt(self) -> str:
         """The axes and the lines with their notes."""
         lines = "; ".join(plain(curve.label) for curve in self.curves)
-        return f"Line chart: {plain(self.title)}, {plain(self.up)} against {plain(self.across)}. {lines}."
+        return self.says("Line chart", lines)
 
     def to_plotly(self) -> dict[str, Any]:
         """One trace per line; the legend switches them on and off."""
-        traces = []
-        for k, curve in enumerate(self.curves):
-            texts = [f"{literal(curve.name)}<br>{literal(self.across)} {number(x)}, {literal(self.up)} {number(y)}"
-                     for x, y in zip(curve.x, curve.y, strict=True)]  # fmt: skip
-            line = {"width": 4 if curve.heavy else 1.5, "color": colour(k), "dash": _DASHES[hatches(k)[0]]}
-            traces.append({
-                "type": "scatter", "mode": "lines", "name": literal(curve.label), "x": list(curve.x),
-                "y": list(curve.y), "line": line, "hoverinfo": "text", "hovertext": texts,
-            })  # fmt: skip
+
+        def told(curve: Curve) -> Callable[[str, str], str]:
+            return lambda x, y: f"{literal(curve.name)}<br>{literal(self.across)} {x}, {literal(self.up)} {y}"
+
+        traces = [curve.trace(k, 4, told(curve)) for k, curve in enumerate(self.curves)]
         layout = {
             "xaxis": value_axis(self.across, range=[0, 1.01]),
             "yaxis": value_axis(self.up, range=[0, 1.03]),
@@ -81,16 +96,12 @@ class Curves:
 
     def to_matplotlib(self) -> MatplotlibFigure:
         """The same for print."""
-        styles = {"": "-", "/": "--", ".": ":", "x": "-."}
         names = [curve.label for curve in self.curves]
         longest = max(map(len, names), default=0)
         roomy = len(names) <= 4 and longest > 30  # few lines with notes: one below the other
         columns = 1 if roomy else 2 if longest > 10 else 4  # what 4.6 inches have room for
         with drawing(self.title, 4.6, 3.4 + 0.16 * math.ceil(len(names) / columns)) as (figure, axes):
-            handles = [
-                axes.plot(curve.x, curve.y, styles[hatches(k)[0]], color=colour(k), lw=2.4 if curve.heavy else 1.0)[0]
-                for k, curve in enumerate(self.curves)
-            ]
+            handles = [curve.plot(axes, k, 2.4) for k, curve in enumerate(self.curves)]
             axes.set_xlim(0, 1.01)
             axes.set_ylim(0, 1.03)
             grid(axes, "y")

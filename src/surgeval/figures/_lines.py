@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from surgeval.figures._base import require
-from surgeval.figures._curves import _DASHES, Curve
+from surgeval.figures._curves import Curve
 from surgeval.figures._labels import literal, number, plain
-from surgeval.figures._palette import colour, hatches
+from surgeval.figures._palette import colour
+from surgeval.figures._plane import Plane
 from surgeval.figures._print import drawing, grid, legend, name_axis
 from surgeval.figures._web import value_axis
 
@@ -21,16 +23,13 @@ _FEW = 60  # points of a line that are marked
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class Lines(Plane):
     """Several lines on axes of numbers; `marks` are places on the lower axis with a few words.
 
     >>> Lines("Loss", "epoch", "loss", (Curve("box", (1, 2), (3.0, 1.5)),), marks=((2, "student"),)).alt
     'Line chart: Loss, loss against epoch. box ends at 1.5. Marks: student at 2.'
     """
 
-    title: str
-    across: str
-    up: str
     curves: tuple[Curve, ...]
     log: bool = False
     marks: tuple[tuple[float, str], ...] = ()
@@ -47,21 +46,20 @@ class Lines:
         """The axes, where each line ends, and the marks."""
         lines = "; ".join(f"{plain(curve.label)} ends at {number(curve.y[-1])}" for curve in self.curves if curve.y)
         marks = "; ".join(f"{plain(text)} at {number(x)}" for x, text in self.marks)
-        said = f"Line chart: {plain(self.title)}, {plain(self.up)} against {plain(self.across)}. {lines}."
+        said = self.says("Line chart", lines)
         return f"{said} Marks: {marks}." if marks else said
 
     def to_plotly(self) -> dict[str, Any]:
         """One trace per line; the legend switches them on and off."""
-        traces = []
-        for k, curve in enumerate(self.curves):
-            texts = [f"{literal(curve.label)}<br>{literal(self.across)} {number(x)}: {number(y)}"
-                     for x, y in zip(curve.x, curve.y, strict=True)]  # fmt: skip
-            line = {"width": 3 if curve.heavy else 1.5, "color": colour(k), "dash": _DASHES[hatches(k)[0]]}
-            traces.append({
-                "type": "scatter", "mode": "lines+markers" if len(curve.x) <= _FEW else "lines",
-                "name": literal(curve.label), "x": list(curve.x), "y": list(curve.y), "line": line,
-                "marker": {"size": 4, "color": colour(k)}, "hoverinfo": "text", "hovertext": texts,
-            })  # fmt: skip
+
+        def told(curve: Curve) -> Callable[[str, str], str]:
+            return lambda x, y: f"{literal(curve.label)}<br>{literal(self.across)} {x}: {y}"
+
+        traces = [
+            curve.trace(k, 3, told(curve), "lines+markers" if len(curve.x) <= _FEW else "lines",
+                        marker={"size": 4, "color": colour(k)})
+            for k, curve in enumerate(self.curves)
+        ]  # fmt: skip
         layout: dict[str, Any] = {
             "xaxis": value_axis(self.across, rangemode="normal"),
             "yaxis": value_axis(self.up, log=self.log),
@@ -79,15 +77,13 @@ class Lines:
 
     def to_matplotlib(self) -> MatplotlibFigure:
         """The same for print."""
-        styles = {"": "-", "/": "--", ".": ":", "x": "-."}
         names = [curve.label for curve in self.curves]
         columns = 2 if max(map(len, names), default=0) > 10 else 4
         with drawing(self.title, 4.6, 2.8 + 0.16 * math.ceil(len(names) / columns)) as (figure, axes):
             handles = [
-                axes.plot(curve.x, curve.y, styles[hatches(k)[0]], color=colour(k), lw=2.0 if curve.heavy else 1.0,
-                          marker="." if len(curve.x) <= _FEW else None, ms=3)[0]
+                curve.plot(axes, k, 2.0, marker="." if len(curve.x) <= _FEW else None, ms=3)
                 for k, curve in enumerate(self.curves)
-            ]  # fmt: skip
+            ]
             if self.log:
                 axes.set_yscale("log")
             for x, text in self.marks:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from surgeval.figures._base import require
 from surgeval.figures._labels import literal, number, plain, shorten
 from surgeval.figures._palette import colour
+from surgeval.figures._plane import Plane
 from surgeval.figures._print import drawing, grid, legend, name_axis
 from surgeval.figures._web import value_axis
 
@@ -35,16 +36,13 @@ class Cloud:
 
 
 @dataclass(frozen=True, slots=True)
-class Scatter:
+class Scatter(Plane):
     """Clouds of points; on a logarithmic axis every x must be above 0.
 
     >>> Scatter("AP by frequency", "instances", "AP", (Cloud("i", ("grasper", "hook"), (90, 10), (0.8, 0.5)),)).alt
     'Scatter plot: AP by frequency, AP against instances. i: 2 points, AP from 0.5 to 0.8.'
     """
 
-    title: str
-    across: str
-    up: str
     clouds: tuple[Cloud, ...]
     log: bool = False
 
@@ -66,7 +64,7 @@ class Scatter:
             for c in self.clouds
             if c.y
         ]
-        return f"Scatter plot: {plain(self.title)}, {plain(self.up)} against {plain(self.across)}. {'; '.join(parts)}."
+        return self.says("Scatter plot", "; ".join(parts))
 
     def _sides(self) -> list[list[str]]:
         """On which side of its point each name stands, so that the names of near points do not cover one another."""

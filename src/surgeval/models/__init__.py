@@ -55,13 +55,13 @@ __all__ = [
 ]
 
 _HOMES = {
-    "_check": ("ModelCheck", "check_model"),
-    "_clip_resnet": ("PhantomClipResnet",),
-    "_devices": ("usable_device",),
-    "_embedded": ("EMBEDDED", "EMBEDDED_DETECTORS", "EMBEDDED_GENERATIVE", "embedded_detector", "embedded_folder"),
-    "_registry": ("KINDS", "PLACES", "open_contrastive", "open_generative", "open_model", "plugins"),
-    "contrastive": ("AttentionTower", "Contrastive", "ConvTower", "CrossAttention", "TextBank"),
-    "generative": ("Generated", "Generative", "Replayed"),
-    "preparation": ("Preparation", "View"),
+    "_check": "ModelCheck check_model",
+    "_clip_resnet": "PhantomClipResnet",
+    "_devices": "usable_device",
+    "_embedded": "EMBEDDED EMBEDDED_DETECTORS EMBEDDED_GENERATIVE embedded_detector embedded_folder",
+    "_registry": "KINDS PLACES open_contrastive open_generative open_model plugins",
+    "contrastive": "AttentionTower Contrastive ConvTower CrossAttention TextBank",
+    "generative": "Generated Generative Replayed",
+    "preparation": "Preparation View",
 }
 __getattr__, __dir__ = lazy_exports(__name__, _HOMES)

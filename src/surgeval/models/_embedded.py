@@ -20,14 +20,10 @@ EMBEDDED_GENERATIVE = {
     "phantom-llava": "a small LLaVA that looks at the picture before it answers",
     "phantom-sycophant": "the same, taught to agree with what a question presumes",
 }
-_WEIGHTS = Path(__file__).parent / "weights"
-_DETECTORS = {
+EMBEDDED_DETECTORS = {
     "tdnet-p": "a small TDnet that finds the phantom's instruments and what they do",
 }
-# Those whose weights are part of this installation.
-EMBEDDED_DETECTORS = {
-    name: told for name, told in _DETECTORS.items() if (_WEIGHTS / name / "detector.safetensors").is_file()
-}
+_WEIGHTS = Path(__file__).parent / "weights"
 
 
 def embedded_folder(name: str) -> Path:
@@ -52,8 +48,8 @@ def embedded_detector(name: str) -> Path:
 
     >>> embedded_detector("tdnet-xl")
     Traceback (most recent call last):
-    surgeval.errors.BadInput: detector 'tdnet-xl': found no weights of that name in this installation
+    surgeval.errors.BadInput: detector 'tdnet-xl': expected one of tdnet-p
     """
     if name not in EMBEDDED_DETECTORS:
-        raise BadInput(f"detector {name!r}: found no weights of that name in this installation")
+        raise BadInput(f"detector {name!r}: expected one of {', '.join(EMBEDDED_DETECTORS)}")
     return _WEIGHTS / name / "detector.safetensors"

@@ -48,50 +48,48 @@ class ResNet(nn.Module):
         return x
 
 
-class BasicBlock(nn.Module):
+class _Block(nn.Module):
+    """Convolutions one after the other, `conv1` and `bn1` and so on, around a shortcut."""
+
+    def __init__(self, channels: int, stride: int, layers: Sequence[tuple[int, int, int]]) -> None:
+        """`layers` are channels, kernel and stride of each convolution; `stride` is that of all together."""
+        super().__init__()
+        self.depth, wide = len(layers), channels
+        for number, (width, kernel, step) in enumerate(layers, 1):
+            conv = nn.Conv2d(wide, width, kernel, stride=step, padding=kernel // 2, bias=False)
+            self.add_module(f"conv{number}", conv)
+            self.add_module(f"bn{number}", nn.BatchNorm2d(width))
+            wide = width
+        self.relu = nn.ReLU()
+        self.downsample = _shortcut(channels, wide, stride)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """The block's output."""
+        kept = x if self.downsample is None else self.downsample(x)
+        for number in range(1, self.depth):
+            x = self.relu(self._layer(number, x))
+        return self.relu(self._layer(self.depth, x) + kept)
+
+    def _layer(self, number: int, x: torch.Tensor) -> torch.Tensor:
+        return self.get_submodule(f"bn{number}")(self.get_submodule(f"conv{number}")(x))
+
+
+class BasicBlock(_Block):
     """Two 3×3 convolutions around a shortcut."""
 
     expansion = 1
 
     def __init__(self, channels: int, width: int, stride: int) -> None:
-        super().__init__()
-        self.conv1 = nn.Conv2d(channels, width, 3, stride=stride, padding=1, bias=False)
-        self.bn1 = nn.BatchNorm2d(width)
-        self.conv2 = nn.Conv2d(width, width, 3, padding=1, bias=False)
-        self.bn2 = nn.BatchNorm2d(width)
-        self.relu = nn.ReLU()
-        self.downsample = _shortcut(channels, width, stride)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """The block's output."""
-        kept = x if self.downsample is None else self.downsample(x)
-        x = self.relu(self.bn1(self.conv1(x)))
-        return self.relu(self.bn2(self.conv2(x)) + kept)
+        super().__init__(channels, stride, [(width, 3, stride), (width, 3, 1)])
 
 
-class Bottleneck(nn.Module):
+class Bottleneck(_Block):
     """1×1, 3×3, 1×1 around a shortcut; the stride sits on the 3×3, as in torchvision."""
 
     expansion = 4
 
     def __init__(self, channels: int, width: int, stride: int) -> None:
-        super().__init__()
-        out = width * self.expansion
-        self.conv1 = nn.Conv2d(channels, width, 1, bias=False)
-        self.bn1 = nn.BatchNorm2d(width)
-        self.conv2 = nn.Conv2d(width, width, 3, stride=stride, padding=1, bias=False)
-        self.bn2 = nn.BatchNorm2d(width)
-        self.conv3 = nn.Conv2d(width, out, 1, bias=False)
-        self.bn3 = nn.BatchNorm2d(out)
-        self.relu = nn.ReLU()
-        self.downsample = _shortcut(channels, out, stride)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """The block's output."""
-        kept = x if self.downsample is None else self.downsample(x)
-        x = self.relu(self.bn1(self.conv1(x)))
-        x = self.relu(self.bn2(self.conv2(x)))
-        return self.relu(self.bn3(self.conv3(x)) + kept)
+        super().__init__(channels, stride, [(width, 1, 1), (width, 3, stride), (width * self.expansion, 1, 1)])
 
 
 def _shortcut(channels: int, out: int, stride: int) -> nn.Module | None:

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from surgeval.pages._safety import script_data
 
 _HOMES = {
-    "_csv": ("distinct", "save_tables", "unguarded"),
-    "_evidence": ("Evidence", "no_boxes"),
-    "_figures": ("save_figures",),
-    "_glossary": ("glossary", "glossary_page"),
-    "_library": ("library_inside", "single_file"),
-    "_page": ("jpeg_bytes", "render_page", "write_page"),
-    "_parts": ("Card", "Fact", "Finding", "LegendKey", "Link", "Picture", "Plot", "Section", "Table", "Term"),
-    "_safety": ("script_data",),
+    "_csv": "distinct save_tables unguarded",
+    "_evidence": "Evidence no_boxes",
+    "_figures": "save_figures",
+    "_glossary": "glossary glossary_page",
+    "_library": "library_inside single_file",
+    "_page": "jpeg_bytes render_page write_page",
+    "_parts": "Card Fact Finding LegendKey Link Picture Plot Section Table Term",
+    "_safety": "script_data",
 }
 
 __all__ = [

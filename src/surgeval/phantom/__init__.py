@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 
 # Tables (polars) and video files (av) load on first use: a machine that only renders and trains needs neither.
 _HOMES = {
-    "dataset._detectors": ("simulate_detector",),
-    "dataset._film": ("truth_film", "video_mp4"),
-    "dataset._write": ("edition_hash", "write_edition", "write_phantom"),
+    "dataset._detectors": "simulate_detector",
+    "dataset._film": "truth_film video_mp4",
+    "dataset._write": "edition_hash write_edition write_phantom",
 }
 
 __all__ = [

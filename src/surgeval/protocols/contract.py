@@ -18,10 +18,11 @@ from surgeval.stats import FEW_CLUSTERS, Difference, Interval, Unit, gap_unit
 
 if TYPE_CHECKING:
     from surgeval.datasets import Dataset
+    from surgeval.engine import RunRecord
     from surgeval.pages import Evidence, Section
 
-__all__ = ["Chapter", "Compared", "Comparison", "Demo", "Headline", "RunResult", "by_key", "few_video_notes",
-           "names_on_page", "refuse_dataset"]  # fmt: skip
+__all__ = ["Chapter", "Compared", "Comparison", "Demo", "Headline", "RecordedResult", "RunResult", "by_key",
+           "few_video_notes", "names_on_page", "refuse_dataset"]  # fmt: skip
 
 Part = TypeVar("Part")
 _MOST_BARS = 24
@@ -113,6 +114,19 @@ class RunResult(Result):
         return f"{type(self).__name__} {self.name!r}: {f'{verdict.grade}; ' if verdict else ''}{said or 'no number'}"
 
 
+class RecordedResult(RunResult):
+    """A result that keeps the record of the run it was read from."""
+
+    __slots__ = ()
+
+    record: RunRecord
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """As run.json holds them."""
+        return self.record.manifest.config
+
+
 @dataclass(frozen=True, slots=True)
 class Compared:
     """One number of both runs, and a − b with its interval."""
@@ -198,15 +212,6 @@ def _bar(one: Compared) -> Estimate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Demo:
-    """What a chapter of the demo is given: the phantom, opened, and the folder for its runs."""
-
-    dataset: Dataset
-    edition: str
-    out: Path
-
-
-@dataclass(frozen=True, kw_only=True)
 class Chapter:
     """What a chapter made: its runs, the page to open first, and a small table and a few sentences to print.
 
@@ -231,6 +236,15 @@ class Chapter:
             "numbers": self.table.to_dicts(),
             **self.more,
         }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demo:
+    """What a chapter of the demo is given: the phantom, opened, and the folder for its runs."""
+
+    dataset: Dataset
+    edition: str
+    out: Path
 
 
 def by_key(items: Sequence[Part], key: str) -> Part:

@@ -6,17 +6,15 @@ Where there is no fork server, or forking is not safe (macOS), each imports for 
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from multiprocessing import get_context, parent_process
 from multiprocessing.context import ForkServerContext, SpawnContext
 from typing import Any
 
-__all__ = ["deaf", "process_context", "worker_pool"]
+__all__ = ["process_context", "worker_pool"]
 
 # What takes seconds to import and starts no thread by that (polars does); absent ones are passed over.
 _HEAVY = (
@@ -65,18 +63,3 @@ def _end_with_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
-
-
-@contextmanager
-def deaf() -> Iterator[None]:
-    """Processes that are started inside do not hear Ctrl-C: this process answers it, and ends them.
-
-    >>> with deaf():
-    ...     signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    True
-    """
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -62,12 +62,10 @@ __all__ = [
 ]
 
 _HOMES = {
-    "chat": ("Chat", "ChatError", "Price", "Usage"),
-    "formats": ("AnswerFormat", "Verdict", "check_reference", "judge_format"),
-    "judging": (
-        "ChatJudge", "Judge", "JudgeItem", "ManualJudge", "Panel", "PanelVerdict", "TableJudge", "VerdictCache", "Vote",
-        "open_judges", "parse_verdict", "read_verdicts", "summarise_verdicts", "vote_table",
-    ),
-    "screening": ("FlagPolicy", "Screening", "disqualifies", "measure_screening", "sample_suite", "screen"),
+    "chat": "Chat ChatError Price Usage",
+    "formats": "AnswerFormat Verdict check_reference judge_format",
+    "judging": "ChatJudge Judge JudgeItem ManualJudge Panel PanelVerdict TableJudge "
+    "VerdictCache Vote open_judges parse_verdict read_verdicts summarise_verdicts vote_table",
+    "screening": "FlagPolicy Screening disqualifies measure_screening sample_suite screen",
 }  # fmt: skip
 __getattr__, __dir__ = lazy_exports(__name__, _HOMES)

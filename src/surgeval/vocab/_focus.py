@@ -16,6 +16,16 @@ class ForeignObject:
     slug: str
 
 
+@cache
+def foreign_objects() -> tuple[ForeignObject, ...]:
+    """The ten classes, in the challenge's order.
+
+    >>> [o.name for o in foreign_objects()][:3]
+    ['Sponge', 'Clip', 'Specimen Bag']
+    """
+    return tuple(ForeignObject(row["name"], row["slug"]) for row in packaged("fo_classes")["classes"])
+
+
 @dataclass(frozen=True, slots=True)
 class Capability:
     """A leaf of the taxonomy, with the group it belongs to."""
@@ -26,16 +36,6 @@ class Capability:
     group: str
     group_code: str
     group_label: str
-
-
-@cache
-def foreign_objects() -> tuple[ForeignObject, ...]:
-    """The ten classes, in the challenge's order.
-
-    >>> [o.name for o in foreign_objects()][:3]
-    ['Sponge', 'Clip', 'Specimen Bag']
-    """
-    return tuple(ForeignObject(row["name"], row["slug"]) for row in packaged("fo_classes")["classes"])
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,14 +29,7 @@ from surgeval.errors import BadInput, DataError, RunError
 
 SETTINGS = rtdetr_settings(size="tiny", epochs=3, batch=4, image_size=64, rate=1e-3, aux=True, mosaic=0.5)
 MOMENT = Moment(rate=1e-3, bias_rate=1e-3, momentum=0.9, accumulate=1)
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def train(folder: Path, tell: Callable[[str], None] = lambda _line: None, **changed: Any) -> TrainedRTDetr:
@@ -103,17 +96,18 @@ def test_a_trained_backbone_learns_at_a_tenth_and_norms_do_not_decay(tmp_path: P
     network = pretrained_rtdetr(tmp_path, classes, image_size=64)
     optimiser = AdamW(network, backbone=0.1)
     optimiser.set(MOMENT)
+    groups = optimiser.torch_optimiser.param_groups
     rates = {
         (id(p) in {id(q) for q in network.net.model.backbone.parameters()}, p.ndim > 1): (
             group["lr"],
             group["weight_decay"],
         )
-        for group in optimiser._adam.param_groups
+        for group in groups
         for p in group["params"]
     }
     assert rates == {(True, True): (pytest.approx(1e-4), 1e-4), (True, False): (pytest.approx(1e-4), 0.0),
                      (False, True): (1e-3, 1e-4), (False, False): (1e-3, 0.0)}  # fmt: skip
-    assert sum(len(group["params"]) for group in optimiser._adam.param_groups) == len(list(network.parameters()))
+    assert sum(len(group["params"]) for group in groups) == len(list(network.parameters()))
 
 
 def test_gradients_are_clipped_and_what_adam_remembers_comes_back() -> None:

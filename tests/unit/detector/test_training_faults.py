@@ -22,14 +22,7 @@ from surgeval.detector.training import NotFinite, TrainSettings, load_training, 
 from surgeval.errors import BadInput, DataError, RunError
 
 SETTINGS = TrainSettings(size="p", epochs=2, batch=4, image_size=64, student_epochs=0)
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @contextmanager

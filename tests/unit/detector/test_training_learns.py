@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,14 +22,7 @@ from surgeval.detector.training._tdnet import look_with
 SETTINGS = TrainSettings(
     size="p", epochs=14, batch=4, nominal=4, rate=0.02, image_size=64, mosaic=0.0, evaluate_every=7, student_epochs=2
 )
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 SEEN = "seen.jsonl"  # beside the training: its curves as another process would have read them, after every epoch

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,14 +25,7 @@ from surgeval.files import folder_lock
 
 SETTINGS = TrainSettings(size="p", epochs=3, batch=4, nominal=8, image_size=64, student_epochs=2)
 ROOT = Path(__file__).parents[3]
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def train(folder: Path, tell: Callable[[str], None] = lambda _line: None, **changed: Any) -> Trained:

@@ -20,6 +20,7 @@ from surgeval.detector.data import PLAIN
 from surgeval.detector.losses import Losses, LossSettings
 from surgeval.detector.training import TrainSettings, read_curves, train_tdnet
 from surgeval.detector.training._compute import open_compute
+from surgeval.detector.training._hands import Hands
 from surgeval.detector.training._resume import LAST, Counters
 from surgeval.detector.training._stage import Measured, Stage, run_stage
 from surgeval.detector.training._student import distilling
@@ -60,10 +61,11 @@ class Watched:
                            **{"rate": 0.1, "epochs": 8, "patience": 100, **options})  # fmt: skip
 
     def run(self, settings: TrainSettings = SETTINGS, frames: int = 4) -> Counters:
-        augment = replace(PLAIN, mosaic=1.0)
-        return run_stage(
-            self.stage, coloured(["a"], frames, 64), settings, augment, open_compute("cpu"), lambda _line: None
-        )
+        augment, compute = replace(PLAIN, mosaic=1.0), open_compute("cpu")
+        with Hands(settings.workers, settings.batch, compute) as hands:
+            return run_stage(
+                self.stage, coloured(["a"], frames, 64), settings, augment, compute, hands, lambda _line: None
+            )
 
 
 def test_the_average_is_measured_and_kept_not_the_network(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import json
 import logging
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import huggingface_hub.constants
@@ -163,15 +162,6 @@ HITS = {  # of the 11 frames with an instrument; no decision among them is close
     "by_instrument": {"phantom-clip": 11, "phantom-clip-resnet": 11, "phantom-shortcut": 11},
     "random": {"phantom-clip": 11, "phantom-clip-resnet": 11, "phantom-shortcut": 3},
 }
-
-
-@pytest.fixture
-def one_thread() -> Iterator[None]:
-    """Networks this small cost ten times the work where several threads wait for each other."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.mark.usefixtures("one_thread")

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from surgeval.datasets._base import raise_errors
 from surgeval.datasets.io._json import NOTHING, read_text, told_json
@@ -28,8 +28,22 @@ _TEXTS = (*_COLUMNS, "table", "rows", "separator", "name", "labels")
 _KEYS = frozenset({*_TEXTS, "box", "layout", "normalised", "image", "size", "fps", "first", "unlisted", "classes"})
 
 
+class MappingFile:
+    """What a mapping of any kind of table is read from."""
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """From a `.toml` or `.json` file."""
+        return cls.from_json(mapping_table(path), str(path))
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], file: str = "mapping") -> Self:
+        """From parsed TOML or JSON, every key checked."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
-class BoxMap:
+class BoxMap(MappingFile):
     """Which column is what. Empty text means "there is no such column"; templates are filled by `filled`.
 
     >>> boxes = BoxMap.from_json({"video": "op", "frame": "file", "class": "tool", "box": ["x1", "y1", "x2", "y2"],
@@ -67,12 +81,7 @@ class BoxMap:
         return frozenset(name for name in (*named, *self.box) if name)
 
     @classmethod
-    def load(cls, path: Path) -> BoxMap:
-        """From a `.toml` or `.json` file."""
-        return cls.from_json(mapping_table(path), str(path))
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any], file: str = "mapping") -> BoxMap:
+    def from_json(cls, data: Mapping[str, Any], file: str = "mapping") -> Self:
         """From parsed TOML or JSON, every key checked."""
         place = place_of_mapping(data, _KEYS, file)
         texts: dict[str, str] = {}

@@ -22,18 +22,7 @@ from surgeval.datasets.io._layout import find_image, folders, names, number_of
 from surgeval.datasets.io._outline import read_mask
 from surgeval.datasets.io._values import Place, as_float, shown
 from surgeval.errors import BadInput
-from surgeval.records import (
-    UNKNOWN,
-    CameraMotion,
-    Frame,
-    Gaze,
-    ImageRef,
-    Instance,
-    Point,
-    Question,
-    Triplet,
-    Video,
-)
+from surgeval.records import UNKNOWN, CameraMotion, Frame, Gaze, ImageRef, Instance, Point, Question, Triplet, Video
 from surgeval.vocab import LabelSpace, load_labels
 
 

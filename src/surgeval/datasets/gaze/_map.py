@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from surgeval.datasets.formats._mapping import frame_size, mapping_table, one_of, place_of_mapping
+from surgeval.datasets.formats._mapping import MappingFile, frame_size, one_of, place_of_mapping
 from surgeval.datasets.io._values import as_float, shown
 
 __all__ = ["EGO_EXO", "EYE_GAZE_FIXATIONS", "EYE_GAZE_SAMPLES", "NEUTRAL", "REFLACX", "GazeMap"]
@@ -21,7 +20,7 @@ _KEYS = frozenset({*_COLUMNS, "time_unit", "rate", "first", "unit", "size", "ori
 
 
 @dataclass(frozen=True)
-class GazeMap:
+class GazeMap(MappingFile):
     """Which column is what; "" means that there is none.
 
     With `end` or `duration` the rows are fixations, else samples. Without `time` the rows are `rate` per second.
@@ -64,12 +63,7 @@ class GazeMap:
         return "fixations" if self.end or self.duration else "samples"
 
     @classmethod
-    def load(cls, path: Path) -> GazeMap:
-        """From a `.toml` or `.json` file."""
-        return cls.from_json(mapping_table(path), str(path))
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any], file: str = "mapping") -> GazeMap:
+    def from_json(cls, data: Mapping[str, Any], file: str = "mapping") -> Self:
         """From parsed TOML or JSON, every key checked."""
         place = place_of_mapping(data, _KEYS, file)
         texts = {key: place.text(data.get(key, ""), key, empty=key not in ("x", "y")) or "" for key in _COLUMNS}

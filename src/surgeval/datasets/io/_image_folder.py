@@ -7,15 +7,14 @@ from pathlib import Path
 from typing import ClassVar
 
 from surgeval.datasets._base import OnProblem, raise_errors
-from surgeval.datasets.io._files import is_there
 from surgeval.datasets.io._images import image_size
-from surgeval.datasets.io._layout import IMAGES, folders, names
+from surgeval.datasets.io._layout import IMAGES, files_of, folders
 from surgeval.datasets.io._values import Place
 from surgeval.errors import BadInput
 from surgeval.records import Frame, ImageRef, Question, Video
 from surgeval.vocab import LabelSpace
 
-__all__ = ["ImageFolder", "image_files"]
+__all__ = ["ImageFolder"]
 
 
 class ImageFolder:
@@ -27,9 +26,9 @@ class ImageFolder:
         self.root = path
         self.space = labels or LabelSpace("none", ("instrument",))
         own = path.absolute().parent.name if path.is_file() else path.absolute().name
-        groups = {own or "images": [path] if path.is_file() else image_files(path)}
+        groups = {own or "images": [path] if path.is_file() else files_of(path, IMAGES)}
         for folder in folders(path) if path.is_dir() else ():
-            groups[f"{own}.{folder.name}" if folder.name in groups else folder.name] = image_files(folder)
+            groups[f"{own}.{folder.name}" if folder.name in groups else folder.name] = files_of(folder, IMAGES)
         self._files = {name: files for name, files in groups.items() if files}
         if not self._files:
             raise BadInput(f"{path}: found no image, expected {', '.join(IMAGES)} in it or in the folders below it")
@@ -55,17 +54,3 @@ class ImageFolder:
     def questions(self, on_problem: OnProblem = raise_errors) -> Iterator[Question]:
         """None."""
         return iter(())
-
-
-def image_files(folder: Path) -> list[Path]:
-    """The image files of a folder by name.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for name in ("frame 10.JPG", "frame 9.png", "notes.txt"):
-    ...         (Path(folder) / name).touch()
-    ...     [path.name for path in image_files(Path(folder))]
-    ['frame 9.png', 'frame 10.JPG']
-    """
-    files = [folder / name for name in names(folder)] if folder.is_dir() else []
-    return [file for file in files if file.suffix.lower() in IMAGES and is_there(file)]

@@ -40,6 +40,20 @@ def names(folder: Path) -> list[str]:
     return sorted(visible, key=natural)
 
 
+def files_of(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
+    """The files of a folder with one of these suffixes, by name; none where there is no folder.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("frame 10.JPG", "frame 9.png", "notes.txt"):
+    ...         (Path(folder) / name).touch()
+    ...     [path.name for path in files_of(Path(folder), IMAGES)]
+    ['frame 9.png', 'frame 10.JPG']
+    """
+    files = [folder / name for name in names(folder)] if folder.is_dir() else []
+    return [file for file in files if file.suffix.lower() in suffixes and is_there(file)]
+
+
 def folders(folder: Path) -> list[Path]:
     """The folders in a folder.
 

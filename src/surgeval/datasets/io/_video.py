@@ -21,8 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from surgeval.datasets._base import OnProblem, raise_errors
-from surgeval.datasets.io._files import is_there
-from surgeval.datasets.io._layout import names
+from surgeval.datasets.io._layout import files_of
 from surgeval.datasets.io._values import Place, fits
 from surgeval.errors import BadInput, DataError
 from surgeval.files import NOT_REGULAR
@@ -282,5 +281,4 @@ def video_files(folder: Path) -> list[Path]:
     ...     [path.name for path in video_files(Path(folder))]
     ['op 2.mp4', 'op 10.MP4']
     """
-    files = [folder / name for name in names(folder)] if folder.is_dir() else []
-    return [file for file in files if file.suffix.lower() in SUFFIXES and is_there(file)]
+    return files_of(folder, SUFFIXES)

@@ -35,7 +35,10 @@ __all__ = ["ConvertReport", "convert"]
 
 @dataclass(frozen=True, slots=True)
 class ConvertReport:
-    """What was written and what was lost."""
+    """What was written and what was lost.
+
+    Of the instances that were read, a merge may have dropped some; `losses` says what else the format cannot hold.
+    """
 
     format: str
     out: Path

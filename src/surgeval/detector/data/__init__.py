@@ -17,18 +17,22 @@ if TYPE_CHECKING:
     from surgeval.detector.data._packed import load_packed, save_packed
     from surgeval.detector.data._pictures import CACHE_BYTES
     from surgeval.detector.data._problems import Problems
+    from surgeval.detector.data._processes import PictureProcesses, can_fork, picture_processes
     from surgeval.detector.data._sampling import THRESHOLD, epoch_order, repeat_factors
+    from surgeval.detector.data._toy import toy_set
     from surgeval.detector.data._training_set import TOLERANCE, Sample, TrainingSet
 
 _HOMES = {
-    "_augment": ("PLAIN", "Augment", "Sampling"),
-    "_batches": ("Batch", "batches"),
-    "_overview": ("ClassRow", "class_table", "label_mosaic"),
-    "_packed": ("load_packed", "save_packed"),
-    "_pictures": ("CACHE_BYTES",),
-    "_problems": ("Problems",),
-    "_sampling": ("THRESHOLD", "epoch_order", "repeat_factors"),
-    "_training_set": ("TOLERANCE", "Sample", "TrainingSet"),
+    "_augment": "PLAIN Augment Sampling",
+    "_batches": "Batch batches",
+    "_overview": "ClassRow class_table label_mosaic",
+    "_packed": "load_packed save_packed",
+    "_pictures": "CACHE_BYTES",
+    "_problems": "Problems",
+    "_processes": "PictureProcesses can_fork picture_processes",
+    "_sampling": "THRESHOLD epoch_order repeat_factors",
+    "_toy": "toy_set",
+    "_training_set": "TOLERANCE Sample TrainingSet",
 }
 
 __all__ = [
@@ -39,17 +43,21 @@ __all__ = [
     "Augment",
     "Batch",
     "ClassRow",
+    "PictureProcesses",
     "Problems",
     "Sample",
     "Sampling",
     "TrainingSet",
     "batches",
+    "can_fork",
     "class_table",
     "epoch_order",
     "label_mosaic",
     "load_packed",
+    "picture_processes",
     "repeat_factors",
     "save_packed",
+    "toy_set",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, _HOMES)

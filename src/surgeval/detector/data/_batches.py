@@ -1,22 +1,22 @@
-"""`batches`: samples put together ahead of time by a few threads, in order, never more than a few batches ahead.
+"""`batches`: samples put together ahead of time by threads or processes, in order, never more than a few ahead.
 
-OpenCV and numpy let go of Python's lock while they work, so threads do, and nothing is copied between processes.
+OpenCV and numpy let go of Python's lock while they work, so threads do beside a CPU; a GPU wants `picture_processes`.
 """
 
 from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
-import cv2
 import numpy as np
 import torch
 
 from surgeval.arrays import Ints
 from surgeval.detector.assign import Truth
 from surgeval.detector.data._augment import PLAIN, Augment
+from surgeval.detector.data._processes import Labels, PictureProcesses, planes_into
 from surgeval.detector.data._threads import one_thread_each
 from surgeval.detector.data._training_set import Sample, TrainingSet
 from surgeval.errors import BadInput
@@ -45,27 +45,23 @@ def batches(
     seed: int = 0,
     augment: Augment = PLAIN,
     order: Ints | Sequence[int] | None = None,
-    workers: int = 0,
+    workers: int | PictureProcesses = 0,
     pin: bool = False,
     drop_last: bool = False,
 ) -> Iterator[Batch]:
     """The frames of `order` (all, in their own order, by default) as batches of `batch` pictures.
 
     What a picture shows depends on (seed, epoch, its frame) and, for a frame that the order names again, on how often
-    it came before: not on workers, batch or order. Threads end with the iterator, also when it is left early or fails.
+    it came before: not on workers, batch or order. `workers` counts threads, which end with the iterator, also when it
+    is left early or fails; or it is the processes of this very set.
     `pin` asks for memory that an accelerator copies from by itself; `drop_last` leaves out a last batch that is short.
 
-    >>> from surgeval.detector._classes import Classes
-    >>> from surgeval.records import Box, Frame, Instance, Triplet
-    >>> from surgeval.vocab import load_labels
-    >>> hook = Instance(Triplet(2), Box(32, 24, 64, 48))
-    >>> frames = [Frame("V1", str(k), k, None, None, 128, 96, (hook,)) for k in range(5)]
-    >>> data = TrainingSet.of(frames, Classes.of(load_labels("cholec80")), image_size=64,
-    ...                       read=lambda frame: np.zeros((96, 128, 3), np.uint8))
+    >>> from surgeval.detector.data import toy_set
+    >>> data = toy_set(5)
     >>> [(tuple(b.images.shape), b.truth.boxes.shape[1], b.frames) for b in batches(data, batch=3)][1]
     ((2, 3, 64, 64), 8, ('V1/3', 'V1/4'))
     """
-    if batch < 1 or workers < 0:
+    if batch < 1 or (isinstance(workers, int) and workers < 0):
         raise BadInput(f"batches: found batch {batch} and {workers} workers, expected at least 1 and 0")
     if pin and not torch.cuda.is_available():
         raise BadInput("batches: found no accelerator, expected one for pinned memory")
@@ -85,8 +81,11 @@ class _Plan:
     drop_last: bool
 
 
-def _batches(data: TrainingSet, plan: _Plan, wanted: Ints, workers: int) -> Iterator[Batch]:
+def _batches(data: TrainingSet, plan: _Plan, wanted: Ints, workers: int | PictureProcesses) -> Iterator[Batch]:
     shares = _shares(wanted, plan)
+    if isinstance(workers, PictureProcesses):
+        yield from _from_processes(data, plan, shares, workers)
+        return
     if not workers:
         for indices, repeats in shares:
             images = _empty(len(indices), data.image_size, plan.pin)
@@ -108,6 +107,38 @@ def _batches(data: TrainingSet, plan: _Plan, wanted: Ints, workers: int) -> Iter
                 yield _next(waiting, data, plan.pin)
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _from_processes(
+    data: TrainingSet, plan: _Plan, shares: Iterator[tuple[Ints, list[int]]], workers: PictureProcesses
+) -> Iterator[Batch]:
+    """The same from other processes; a batch is copied out of shared memory before its slot is used again."""
+    if workers.data is not data or plan.batch > workers.slots.shape[1]:
+        raise BadInput("batches: found processes of another set or a smaller batch, expected those of this one")
+    waiting: deque[tuple[int, list[Future[list[Labels]]], Ints]] = deque()
+
+    def take() -> Batch:
+        slot, asked, indices = waiting.popleft()
+        samples = workers.take(asked)
+        images = _empty(len(indices), data.image_size, plan.pin)
+        images.copy_(torch.from_numpy(workers.slots[slot, : len(indices)]))
+        return _joined(images, samples, indices, data, plan.pin)
+
+    try:
+        for number, (indices, repeats) in enumerate(shares):
+            slot = number % len(workers.slots)
+            waiting.append(
+                (slot, workers.ask(slot, indices.tolist(), repeats, plan.epoch, plan.seed, plan.augment), indices)
+            )
+            if len(waiting) > AHEAD:
+                yield take()
+        while waiting:
+            yield take()
+    finally:
+        for _, asked, _ in waiting:  # left early: nothing of it may be written into slots that are used again
+            for future in asked:
+                future.cancel()
+        wait([future for _, asked, _ in waiting for future in asked])
 
 
 def _next(waiting: deque[tuple[torch.Tensor, list[Future[Sample]], Ints]], data: TrainingSet, pin: bool) -> Batch:
@@ -136,8 +167,7 @@ def _empty(count: int, size: int, pin: bool) -> torch.Tensor:
 def _fill(images: torch.Tensor, place: int, data: TrainingSet, plan: _Plan, index: int, repeat: int) -> Sample:
     """Write one picture into its place in the batch; its boxes come back."""
     sample = data.sample(int(index), plan.epoch, plan.seed, plan.augment, repeat)
-    for plane, channel in zip(images[place].numpy(), cv2.split(sample.image), strict=True):
-        np.copyto(plane, channel)  # four times as fast as a transposed copy
+    planes_into(images[place].numpy(), sample)
     return Sample(sample.image[:0], sample.boxes, sample.labels)  # the picture is in the batch: let it go
 
 

@@ -34,14 +34,8 @@ class ClassRow:
 def class_table(data: TrainingSet) -> list[ClassRow]:
     """A row for every class of the main head, in the order of its ids; classes without a box are there too.
 
-    >>> from surgeval.detector._classes import Classes
-    >>> from surgeval.records import Box, Frame, Instance, Triplet
-    >>> from surgeval.vocab import load_labels
-    >>> hook = Instance(Triplet(2), Box(32, 24, 64, 48))
-    >>> frames = [Frame(f"V{k % 2}", str(k), k, None, None, 128, 96, (hook,)) for k in range(5)]
-    >>> data = TrainingSet.of(frames, Classes.of(load_labels("cholec80")), image_size=64,
-    ...                       read=lambda frame: np.zeros((96, 128, 3), np.uint8))
-    >>> class_table(data)[1:3]
+    >>> from surgeval.detector.data import toy_set
+    >>> class_table(toy_set(5, videos=2))[1:3]
     [ClassRow(name='Bipolar', boxes=0, frames=0, videos=0), ClassRow(name='Hook', boxes=5, frames=5, videos=2)]
     """
     _, video = np.unique(np.array(data.videos), return_inverse=True)
@@ -57,14 +51,8 @@ def label_mosaic(data: TrainingSet, count: int = 16, *, augment: Augment = PLAIN
 
     They are spread evenly over the data; frames with boxes come first. With an augmentation they show what it does.
 
-    >>> from surgeval.detector._classes import Classes
-    >>> from surgeval.records import Box, Frame, Instance, Triplet
-    >>> from surgeval.vocab import load_labels
-    >>> hook = Instance(Triplet(2), Box(32, 24, 64, 48))
-    >>> frames = [Frame("V1", str(k), k, None, None, 128, 96, (hook,)) for k in range(5)]
-    >>> data = TrainingSet.of(frames, Classes.of(load_labels("cholec80")), image_size=64,
-    ...                       read=lambda frame: np.zeros((96, 128, 3), np.uint8))
-    >>> label_mosaic(data, 4).shape
+    >>> from surgeval.detector.data import toy_set
+    >>> label_mosaic(toy_set(5), 4).shape
     (128, 128, 3)
     """
     if not 1 <= count <= _MOST:

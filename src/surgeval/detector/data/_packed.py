@@ -49,12 +49,8 @@ def save_packed(path: Path, data: TrainingSet, *, quality: int | None = _QUALITY
     """Write a training set; `quality` is JPEG's (1 to 100), None keeps every pixel as PNG.
 
     >>> import tempfile
-    >>> from surgeval.records import Box, Frame, Instance, Triplet
-    >>> from surgeval.vocab import load_labels
-    >>> hook = Instance(Triplet(2), Box(32, 24, 64, 48))
-    >>> frames = [Frame("V1", str(k), k, None, None, 128, 96, (hook,)) for k in range(5)]
-    >>> data = TrainingSet.of(frames, Classes.of(load_labels("cholec80")), image_size=64,
-    ...                       read=lambda frame: np.full((96, 128, 3), frame.index, np.uint8))
+    >>> from surgeval.detector.data import toy_set
+    >>> data = toy_set(5)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save_packed(Path(folder) / "train.safetensors", data, quality=None)
     ...     again = load_packed(Path(folder) / "train.safetensors")

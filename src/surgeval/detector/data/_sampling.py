@@ -62,14 +62,8 @@ def epoch_order(
 ) -> Ints:
     """Frame numbers of an epoch, shuffled: a function of (seed, epoch) and the data.
 
-    >>> from surgeval.detector._classes import Classes
-    >>> from surgeval.detector.data import TrainingSet
-    >>> from surgeval.records import Box, Frame, Instance, Triplet
-    >>> from surgeval.vocab import load_labels
-    >>> hook = Instance(Triplet(2), Box(32, 24, 64, 48))
-    >>> frames = [Frame("V1", str(k), k, None, None, 128, 96, (hook,)) for k in range(6)]
-    >>> data = TrainingSet.of(frames, Classes.of(load_labels("cholec80")), image_size=64,
-    ...                       read=lambda frame: np.zeros((96, 128, 3), np.uint8))
+    >>> from surgeval.detector.data import toy_set
+    >>> data = toy_set(6)
     >>> order = epoch_order(data, epoch=0, seed=0)
     >>> sorted(order.tolist()), order.tolist() == epoch_order(data, epoch=1, seed=0).tolist()
     ([0, 1, 2, 3, 4, 5], False)

@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from surgeval.detector.inference.tracking import Tracker, Tracking
 
 _HOMES = {
-    "_frames": ("detect_frames",),
-    "_look": ("Looker", "letterbox_on_device"),
-    "_network": ("Network", "Raw"),
-    "_open": ("detector_digest", "detector_files", "open_detector"),
-    "_run": ("DetectSettings", "Detected", "detect"),
-    "_tdnet": ("Precision", "TDNetDetector"),
-    "export": ("export_onnx",),
-    "film": ("Drawn", "draw_boxes", "write_film"),
-    "sources": ("Source", "open_source"),
-    "tables": ("detection_table",),
-    "tracking": ("Tracker", "Tracking"),
+    "_frames": "detect_frames",
+    "_look": "Looker letterbox_on_device",
+    "_network": "Network Raw",
+    "_open": "detector_digest detector_files open_detector",
+    "_run": "DetectSettings Detected detect",
+    "_tdnet": "Precision TDNetDetector",
+    "export": "export_onnx",
+    "film": "Drawn draw_boxes write_film",
+    "sources": "Source open_source",
+    "tables": "detection_table",
+    "tracking": "Tracker Tracking",
 }
 
 __all__ = [

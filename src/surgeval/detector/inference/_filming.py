@@ -42,13 +42,9 @@ def film_paths(source: Source, film: Path) -> dict[str, Path]:
 
 
 def write_films(
-    parts: Parts,
-    source: Source,
-    classes: Classes,
-    paths: Mapping[str, Path],
-    show: float,
+    parts: Parts, source: Source, classes: Classes, paths: Mapping[str, Path], show: float,
     advance: Callable[[int], None] = lambda _count: None,
-) -> Iterator[Path]:
+) -> Iterator[Path]:  # fmt: skip
     """One film per video; boxes are drawn from the score `show` on."""
     for video, blocks in parts.by_video():
         shown = _counted(_pictures(source, video, blocks, classes, show), advance)

@@ -6,13 +6,15 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
 import torch
 
 from surgeval.arrays import Image
 from surgeval.detector.geometry import Fit
-from surgeval.detector.inference._look import Looker
+from surgeval.detector.inference._look import Looker, Pending
 from surgeval.detector.inference._network import Network
 from surgeval.detector.nms import Found, Selecting
 from surgeval.errors import BadInput, DataError, RunError
@@ -65,29 +67,38 @@ def detect_frames(
     if batch < 1:
         raise BadInput(f"batch: found {batch}, expected at least 1")
     looker = Looker(network, selecting)
-    side = network.image_size
-    pinned = network.device.type == "cuda"
-    # Batches keep one shape, so that a GPU has its kernels ready; the rows of an incomplete one are looked at in vain.
-    squares = torch.zeros(batch, side, side, 3, dtype=torch.uint8, pin_memory=pinned)
-    waiting: list[tuple[Frame, Fit]] = []
+    # The next batch is on its way to a GPU while this one is looked at; a CPU would do one after the other anyway.
+    most = 1 if network.device.type == "cuda" else 0
+    going: deque[tuple[list[Frame], Pending]] = deque()
 
-    def looked() -> Iterator[tuple[Frame, Found]]:
-        rows = squares if pinned else squares[: len(waiting)]
-        try:
-            chosen = looker.look_at(rows.to(network.device, non_blocking=True), [fit for _, fit in waiting])
-        except torch.OutOfMemoryError:
-            found = f"no memory for {batch} frames at a time on {network.device}"
-            raise RunError(f"{network.name}: found {found}, expected a smaller batch") from None
-        yield from zip((frame for frame, _ in waiting), chosen, strict=True)
-        waiting.clear()
+    def begin(ready: list[tuple[Frame, Fit, Image]]) -> None:
+        squares, fits = [square for _, _, square in ready], [fit for _, fit, _ in ready]
+        with _memory(network, batch):
+            going.append(([frame for frame, _, _ in ready], looker.submit_squares(squares, fits, batch=batch)))
 
-    for frame, fit, square in _prepared(frames, network, batch, workers, on_skip):
-        squares[len(waiting)] = torch.from_numpy(square)
-        waiting.append((frame, fit))
-        if len(waiting) == batch:
-            yield from looked()
-    if waiting:
-        yield from looked()
+    def end() -> Iterator[tuple[Frame, Found]]:
+        looked, pending = going.popleft()
+        with _memory(network, batch):
+            found = looker.finish(pending)
+        yield from zip(looked, found, strict=True)
+
+    prepared = _prepared(frames, network, batch, workers, on_skip)
+    while ready := list(islice(prepared, batch)):
+        begin(ready)
+        while len(going) > most:
+            yield from end()
+    while going:
+        yield from end()
+
+
+@contextmanager
+def _memory(network: Network, batch: int) -> Iterator[None]:
+    """Say what helps where a device has too little memory."""
+    try:
+        yield
+    except torch.OutOfMemoryError:
+        found = f"no memory for {batch} frames at a time on {network.device}"
+        raise RunError(f"{network.name}: found {found}, expected a smaller batch") from None
 
 
 def _prepared(

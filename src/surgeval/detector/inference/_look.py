@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -12,73 +14,173 @@ from torch.nn.functional import interpolate
 
 from surgeval.arrays import Image
 from surgeval.detector.geometry import Fit
+from surgeval.detector.inference._choice import Listing, choose_listed, found_of, list_candidates, on_frames
 from surgeval.detector.inference._network import Network, Raw
-from surgeval.detector.nms import Found, Selecting, select
+from surgeval.detector.inference._recorded import Slot
+from surgeval.detector.inference._tdnet import TDNetDetector
+from surgeval.detector.nms import Found, Selecting, class_groups, select
 from surgeval.errors import RunError
 
-__all__ = ["Looker", "fetch", "letterbox_on_device"]
+__all__ = ["Looker", "Pending", "fetch", "letterbox_on_device"]
 
 _THREADS = 8  # that copy or resize the frames of a batch
+_SLOTS = 2  # of one shape: the frames of one batch go to the device while another is looked at
+_MOST_SLOTS = 8  # each keeps the memory of one pass
+
+
+@dataclass
+class Pending:
+    """Frames on their way through a detector; `Looker.finish` waits for what is on them."""
+
+    fits: Sequence[Fit]
+    source: Slot[Raw] | Raw
+    found: list[Found] | None = None
 
 
 class Looker:
     """A detector with its settings; `look` takes frames as they were decoded, `look_at` squares that are ready.
 
-    On a GPU frames of one size are made square there; `letterbox_on_device` says how exactly.
+    On a GPU frames of one size are made square there; `letterbox_on_device` says how exactly. A detector that records
+    has all from the bytes of the frames to its candidates in one recording. To keep a GPU busy, `submit` the next
+    frames before you `finish` the ones before.
 
     >>> from surgeval.detector import Classes, Loaded, build_tdnet
     >>> from surgeval.detector.inference import TDNetDetector
     >>> from surgeval.vocab import load_labels
     >>> classes = Classes.of(load_labels("cholec80"))
     >>> detector = TDNetDetector(Loaded(build_tdnet("p", classes), classes, "p", 64, {}))
-    >>> found = Looker(detector, Selecting(confidence=0.0, most=5)).look([np.zeros((48, 64, 3), np.uint8)])
-    >>> found[0].boxes.shape
+    >>> looker = Looker(detector, Selecting(confidence=0.0, most=5))
+    >>> looker.look([np.zeros((48, 64, 3), np.uint8)])[0].boxes.shape
     torch.Size([5, 4])
+    >>> first, second = (looker.submit([np.zeros((48, 64, 3), np.uint8)]) for _ in range(2))
+    >>> len(looker.finish(first)), len(looker.finish(second))
+    (1, 1)
     """
 
     def __init__(self, network: Network, selecting: Selecting | None = None) -> None:
         self.network, self.selecting = network, selecting or Selecting()
-        self._parts = torch.as_tensor(network.classes.parts.copy(), device=network.device)
-        self._pinned: dict[tuple[int, ...], torch.Tensor] = {}
+        parts = torch.as_tensor(network.classes.parts.copy())
+        self._parts = parts.to(network.device)
+        self._groups = class_groups(parts, self.selecting.mode, len(parts)).numpy()
+        self._raw: Callable[[torch.Tensor], Raw] = network.raw
+        self._recording = False
+        if isinstance(network, TDNetDetector) and network.recording:
+            self._raw, self._recording = network.plain, True
+        self._slots: dict[tuple[int, ...], list[Slot[Raw]]] = {}  # by shape
+        self._busy: set[Slot[Raw]] = set()
         self._pool = ThreadPoolExecutor(min(_THREADS, os.cpu_count() or 1), "frames")
 
     def look(self, frames: Sequence[Image]) -> list[Found]:
         """What is on each frame, in its pixels."""
-        side, fill = self.network.image_size, self.network.fill
-        fits = [Fit.of(frame.shape[0], frame.shape[1], side) for frame in frames]
-        if self.network.device.type == "cuda" and len({frame.shape for frame in frames}) == 1:
-            squares = letterbox_on_device(self._upload(frames), fits[0], fill)
-        else:
-            squares = self._upload(list(self._pool.map(lambda fit, frame: fit.image(frame, fill), fits, frames)))
-        return self.look_at(squares, fits)
+        return self.finish(self.submit(frames))
 
     def look_at(self, squares: torch.Tensor, fits: Sequence[Fit]) -> list[Found]:
         """What is on frames that lie on the device as squares of bytes (batch, side, side, 3); their fits undo that."""
-        raw = self.network.raw(squares.permute(0, 3, 1, 2)).first(len(fits))
-        return _on_frames(self.choose(raw), fits)
+        slot = self._slot(tuple(squares.shape))
+        if slot is None:
+            return self.finish(Pending(fits, self._raw(squares.permute(0, 3, 1, 2)).first(len(fits))))
+        return self.finish(self._started(slot, fits, squares))
+
+    def submit(self, frames: Sequence[Image]) -> Pending:
+        """Begin to look; the frames may be changed as soon as this returns."""
+        side, fill = self.network.image_size, self.network.fill
+        if self.network.device.type == "cuda" and len({frame.shape for frame in frames}) == 1:
+            return self._submit(frames, [Fit.of(frames[0].shape[0], frames[0].shape[1], side)] * len(frames))
+        fits = [Fit.of(frame.shape[0], frame.shape[1], side) for frame in frames]
+        return self._submit(list(self._pool.map(lambda fit, frame: fit.image(frame, fill), fits, frames)), fits)
+
+    def submit_squares(self, squares: Sequence[Image], fits: Sequence[Fit], *, batch: int = 0) -> Pending:
+        """Begin to look at frames that are squares already.
+
+        Fewer than `batch` of them go through the recording of a whole batch, where there is one.
+        """
+        return self._submit(squares, fits, batch)
+
+    def finish(self, pending: Pending) -> list[Found]:
+        """What is on the frames that were submitted, in their pixels; waits for the device."""
+        if pending.found is None:
+            source = pending.source
+            if isinstance(source, Slot):
+                self._busy.discard(source)  # also where what follows fails
+                pending.found = self._listed_by(source, pending.fits)
+            else:
+                pending.found = _on_frames(self.choose(source), pending.fits)
+        return pending.found
 
     def choose(self, raw: Raw) -> list[Found]:
         """The boxes to report of every picture, on the CPU, in pixels of the network's input."""
         main = self.network.classes.main
         # A sum shows NaN and infinity; without this look they would pass for pictures with nothing on them.
-        if not bool((raw.boxes.sum() + raw.probabilities[main].sum()).isfinite()):
-            raise RunError(f"{self.network.name}: found numbers that overflow, expected finite boxes and scores: full "
-                           "precision may hold them")  # fmt: skip
+        self._expect_finite(bool((raw.boxes.sum() + raw.probabilities[main].sum()).isfinite()))
         return fetch(select(raw.boxes, dict(raw.probabilities), main, self._parts, self.selecting))
 
-    def _upload(self, pictures: Sequence[Image]) -> torch.Tensor:
-        """Pictures of one size on the device, through memory that the GPU can read by itself."""
-        device = self.network.device
-        if device.type != "cuda":
-            return torch.from_numpy(np.stack(pictures)).to(device)
-        shape = (len(pictures), *pictures[0].shape)
-        if shape not in self._pinned:
-            self._pinned.clear()
-            self._pinned[shape] = torch.empty(shape, dtype=torch.uint8, pin_memory=True)
-        staging = self._pinned[shape]
-        list(self._pool.map(np.copyto, staging.numpy(), pictures))
-        # The boxes of this batch are fetched, and so waited for, before the staging memory is written again.
-        return staging.to(device, non_blocking=True)
+    def _listed_by(self, slot: Slot[Raw], fits: Sequence[Fit]) -> list[Found]:
+        """What is on the frames, from the candidates that a pass listed; from all it said where those do not do."""
+        row, raw = slot.wait(), slot.kept
+        heads = {head: of.shape[-1] for head, of in raw.probabilities.items()}
+        listing = Listing.of(row, len(raw.boxes), heads).first(len(fits))
+        self._expect_finite(bool(np.isfinite(listing.checks).all()))
+        choice = choose_listed(listing, self._groups, self.selecting)
+        if choice is None:
+            return _on_frames(self.choose(raw.first(len(fits))), fits)
+        return found_of(listing, choice, fits)
+
+    def _expect_finite(self, finite: bool) -> None:
+        if not finite:
+            raise RunError(f"{self.network.name}: found numbers that overflow, expected finite boxes and scores: full "
+                           "precision may hold them")  # fmt: skip
+
+    def _submit(self, pictures: Sequence[Image], fits: Sequence[Fit], batch: int = 0) -> Pending:
+        """Pictures of one size: frames, which the device makes square, or squares."""
+        slot = self._slot((max(batch, len(pictures)), *pictures[0].shape))
+        if slot is not None:
+            self._stage(pictures, slot.staging)
+            return self._started(slot, fits)
+        staging = torch.empty((len(pictures), *pictures[0].shape), dtype=torch.uint8,
+                              pin_memory=self.network.device.type == "cuda")  # fmt: skip
+        self._stage(pictures, staging.numpy())
+        return Pending(fits, self._said_of(staging.to(self.network.device, non_blocking=True)))
+
+    def _started(self, slot: Slot[Raw], fits: Sequence[Fit], squares: torch.Tensor | None = None) -> Pending:
+        slot.start(squares)
+        self._busy.add(slot)
+        return Pending(fits, slot)
+
+    def _said_of(self, frames: torch.Tensor) -> Raw:
+        """What the network says of bytes (batch, height, width, 3) on the device."""
+        side = self.network.image_size
+        height, width = frames.shape[1:3]
+        if (height, width) != (side, side):
+            frames = letterbox_on_device(frames, Fit.of(height, width, side), self.network.fill)
+        return self._raw(frames.permute(0, 3, 1, 2))
+
+    def _recordable(self, frames: torch.Tensor) -> tuple[torch.Tensor, Raw]:
+        raw = self._said_of(frames)
+        return list_candidates(raw, self.network.classes.main, self.selecting), raw
+
+    def _slot(self, shape: tuple[int, ...]) -> Slot[Raw] | None:
+        """A free slot for input of this shape; none where nothing is recorded, or too much already or on its way."""
+        if not self._recording:
+            return None
+        slots = self._slots.setdefault(shape, [])
+        free = next((slot for slot in slots if slot not in self._busy), None)
+        if free is None and len(slots) < _SLOTS and sum(map(len, self._slots.values())) < _MOST_SLOTS:
+            free = Slot(self._recordable, shape, self.network.device)
+            slots.append(free)
+        return free
+
+    def _stage(self, pictures: Sequence[Image], rows: Image) -> None:
+        """Copy pictures to where the device can read them by itself."""
+        step = min(len(pictures), _THREADS)
+        if step == 1:
+            _copy(pictures, rows, 1, 0)  # no thread is as near as this one
+        else:
+            list(self._pool.map(partial(_copy, pictures, rows, step), range(step)))
+
+
+def _copy(pictures: Sequence[Image], rows: Image, step: int, start: int) -> None:
+    for place in range(start, len(pictures), step):
+        np.copyto(rows[place], pictures[place])
 
 
 def letterbox_on_device(frames: torch.Tensor, fit: Fit, fill: int) -> torch.Tensor:
@@ -129,19 +231,12 @@ def unpacked(found: Sequence[Found]) -> list[Found]:
 
 
 def _on_frames(found: Sequence[Found], fits: Sequence[Fit]) -> list[Found]:
-    """The boxes in pixels of their frames; what lies in the bars beside a frame has no area there and is left out."""
-    if len(set(fits)) == 1:  # frames of a film: all boxes at once, as each operation costs more than its numbers
-        boxes = fits[0].back(torch.cat([one.boxes for one in found]).double())
-        placed = boxes.split([len(one) for one in found])
-    else:
-        placed = tuple(fit.back(one.boxes.double()) for one, fit in zip(found, fits, strict=True))
-        boxes = torch.cat(placed)
-    kept = (boxes[:, 2] > boxes[:, 0]) & (boxes[:, 3] > boxes[:, 1])
-    whole = [Found(at, one.scores, one.classes, one.heads) for one, at in zip(found, placed, strict=True)]
-    if bool(kept.all()):
-        return whole
-    inside = kept.split([len(one) for one in found])
-    return [one if bool(k.all()) else _some(one, k) for one, k in zip(whole, inside, strict=True)]
+    """The boxes in pixels of their frames; what has no area there is left out."""
+    counts = np.array([len(one) for one in found], np.int64)
+    placed, inside = on_frames(torch.cat([one.boxes for one in found]).double().numpy(), counts, fits)
+    pieces = zip(*(torch.from_numpy(values).split(counts.tolist()) for values in (placed, inside)), strict=True)
+    whole = [(Found(at, one.scores, one.classes, one.heads), k) for one, (at, k) in zip(found, pieces, strict=True)]
+    return [one if bool(k.all()) else _some(one, k) for one, k in whole]
 
 
 def _some(found: Found, kept: torch.Tensor) -> Found:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
 import torch
@@ -10,6 +10,7 @@ import torch
 from surgeval.detector._checkpoint import Loaded
 from surgeval.detector._classes import Classes
 from surgeval.detector.inference._network import Raw
+from surgeval.detector.inference._recorded import Recorded
 from surgeval.errors import BadInput
 
 __all__ = ["GREY", "Precision", "TDNetDetector", "fill_of"]
@@ -17,7 +18,6 @@ __all__ = ["GREY", "Precision", "TDNetDetector", "fill_of"]
 Precision: TypeAlias = Literal["float32", "float16", "bfloat16"]
 GREY = 114
 _MOST_GRAPHS = 8  # each keeps the memory of one pass
-_WARM_UP = 3  # passes before a graph is recorded: libraries choose their kernels in the first ones
 
 
 class TDNetDetector:
@@ -56,44 +56,30 @@ class TDNetDetector:
         layout = torch.channels_last if on_gpu else torch.contiguous_format
         self._network = network.to(self.device, self._dtype, memory_format=layout).requires_grad_(False)
         self.heads = network.heads if aux else (network.main,)
-        self._graphs: dict[tuple[int, ...], _Graph] | None = {} if graph and on_gpu else None
+        self.recording = graph and on_gpu
+        self._graphs: dict[tuple[int, ...], Recorded[Raw]] = {}
 
     def raw(self, images: torch.Tensor) -> Raw:
-        """Look at pictures: bytes (batch, 3, side, side), RGB, on `device`."""
+        """Look at pictures: bytes (batch, 3, side, side), RGB, on `device`.
+
+        What a recorded pass gives is overwritten by the next one of its shape.
+        """
         with torch.inference_mode():
-            if self._graphs is None:
-                return self._look(images)
             shape = tuple(images.shape)
+            if not self.recording or (shape not in self._graphs and len(self._graphs) >= _MOST_GRAPHS):
+                return self.plain(images)
             if shape not in self._graphs:
-                if len(self._graphs) >= _MOST_GRAPHS:
-                    return self._look(images)
-                self._graphs[shape] = _Graph(self._look, images)
-            return self._graphs[shape](images)
+                self._graphs[shape] = Recorded(self.plain, images)
+            recorded = self._graphs[shape]
+            recorded.input.copy_(images)
+            recorded.replay()
+            return recorded.output
 
-    def _look(self, images: torch.Tensor) -> Raw:
-        output = self._network(images.to(self._dtype).div_(255), heads=self.heads)
-        return Raw(output.boxes(), output.probabilities())
-
-
-class _Graph:
-    """Recorded kernels for one input shape; what a call returns is overwritten by the next call."""
-
-    def __init__(self, look: Callable[[torch.Tensor], Raw], example: torch.Tensor) -> None:
-        self._input = example.clone()
-        aside = torch.cuda.Stream()
-        aside.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(aside):
-            for _ in range(_WARM_UP):
-                look(self._input)
-        torch.cuda.current_stream().wait_stream(aside)
-        self._graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self._graph):
-            self._output = look(self._input)
-
-    def __call__(self, images: torch.Tensor) -> Raw:
-        self._input.copy_(images)
-        self._graph.replay()
-        return self._output
+    def plain(self, images: torch.Tensor) -> Raw:
+        """The same without a recording of its own: what a longer recording is made of."""
+        with torch.inference_mode():
+            output = self._network(images.to(self._dtype).div_(255), heads=self.heads)
+            return Raw(output.boxes(), output.probabilities())
 
 
 def fill_of(extra: Mapping[str, Any], classes: Classes) -> int:

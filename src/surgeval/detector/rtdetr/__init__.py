@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from surgeval.detector.rtdetr._train import TrainedRTDetr, rtdetr_settings, train_rtdetr
 
 _HOMES = {
-    "_config": ("SIZES",),
-    "_folder": ("load_rtdetr", "pretrained_rtdetr", "save_rtdetr"),
-    "_loss": ("DetrLoss",),
-    "_network": ("RTDetr", "build_rtdetr"),
-    "_train": ("TrainedRTDetr", "rtdetr_settings", "train_rtdetr"),
+    "_config": "SIZES",
+    "_folder": "load_rtdetr pretrained_rtdetr save_rtdetr",
+    "_loss": "DetrLoss",
+    "_network": "RTDetr build_rtdetr",
+    "_train": "TrainedRTDetr rtdetr_settings train_rtdetr",
 }
 
 __all__ = [

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import torch
-from torch import nn
 
+from surgeval.detector.training._optimiser import Updates
 from surgeval.errors import DataError
 
 if TYPE_CHECKING:
@@ -20,8 +20,10 @@ DECAY, CLIP = 1e-4, 0.1
 _KEPT = ("step", "exp_avg", "exp_avg_sq")
 
 
-class AdamW:
+class AdamW(Updates):
     """Updates in four groups: backbone or not, weights that decay or norms and biases that do not."""
+
+    clip = CLIP
 
     def __init__(self, network: RTDetr, *, backbone: float = 1.0) -> None:
         """`backbone` times the rate is that of the backbone."""
@@ -39,35 +41,18 @@ class AdamW:
             for low in (True, False)
             for heavy in (True, False)
         ]
-        self._adam = torch.optim.AdamW([group for group in groups if group["params"]], lr=0.0)
+        self.torch_optimiser = torch.optim.AdamW([group for group in groups if group["params"]], lr=0.0)
 
     def set(self, moment: Moment) -> None:
         """Use the rate of this step."""
-        for group in self._adam.param_groups:
+        for group in self.torch_optimiser.param_groups:
             group["lr"] = moment.rate * group["share"]
-
-    def update(self, scaler: torch.amp.GradScaler | None = None) -> torch.Tensor:
-        """One update with the gathered gradients, which are clipped and then forgotten; their norm before that."""
-        if scaler is not None:
-            scaler.unscale_(self._adam)
-        norm: torch.Tensor = nn.utils.clip_grad_norm_(self.parameters, CLIP)
-        if scaler is not None:
-            scaler.step(self._adam)
-            scaler.update()
-        else:
-            self._adam.step()
-        self.forget()
-        return norm
-
-    def forget(self) -> None:
-        """Drop the gathered gradients."""
-        self._adam.zero_grad(set_to_none=True)
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """Both means and the count of updates of every parameter."""
         return {
             f"{self._names[id(parameter)]}.{kind}": state[kind]
-            for parameter, state in self._adam.state.items()
+            for parameter, state in self.torch_optimiser.state.items()
             for kind in _KEPT
         }
 
@@ -83,8 +68,8 @@ class AdamW:
                 raise DataError(file, field=f"momentum.{full}", found=f"shape {tuple(value.shape)} or no numbers",
                                 expected=f"finite numbers of shape {wanted}")  # fmt: skip
             kept = value.clone().float() if kind == "step" else torch.empty_like(parameter).copy_(value)
-            self._adam.state[parameter][kind] = kept
-        for parameter, state in self._adam.state.items():
+            self.torch_optimiser.state[parameter][kind] = kept
+        for parameter, state in self.torch_optimiser.state.items():
             if set(state) != set(_KEPT):
                 raise DataError(file, field=f"momentum.{self._names[id(parameter)]}", found=", ".join(sorted(state)),
                                 expected=", ".join(_KEPT))  # fmt: skip

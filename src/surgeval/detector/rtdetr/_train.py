@@ -32,17 +32,9 @@ from surgeval.detector.rtdetr._folder import (
 )
 from surgeval.detector.rtdetr._loss import DetrLoss
 from surgeval.detector.rtdetr._network import RTDetr, build_rtdetr
-from surgeval.detector.training._compute import Compute, open_compute, thread_count
-from surgeval.detector.training._conduct import (
-    Tell,
-    about_classes,
-    about_data,
-    best_row,
-    check_sets,
-    conduct,
-    picture_labels,
-)
-from surgeval.detector.training._folder import TrainRecord, current_versions
+from surgeval.detector.training._compute import Compute, open_compute
+from surgeval.detector.training._conduct import Tell, begun, best_row, check_sets, conduct, picture_labels
+from surgeval.detector.training._hands import Hands
 from surgeval.detector.training._settings import TrainSettings
 from surgeval.detector.training._stage import Measured, Stage, run_stage
 from surgeval.detector.training._tdnet import Trained
@@ -80,31 +72,20 @@ def rtdetr_settings(**changes: Any) -> TrainSettings:
 
 
 def train_rtdetr(
-    train: TrainingSet,
-    validation: TrainingSet | None,
-    classes: Classes,
-    out: str | Path,
-    settings: TrainSettings | None = None,
-    *,
-    weights: str | Path | None = None,
-    progress: Tell = lambda _line: None,
-) -> TrainedRTDetr:
+    train: TrainingSet, validation: TrainingSet | None, classes: Classes, out: str | Path,
+    settings: TrainSettings | None = None, *, weights: str | Path | None = None, progress: Tell = lambda _line: None,
+) -> TrainedRTDetr:  # fmt: skip
     """Train an RT-DETR; an unfinished training in `out` with the same settings and data goes on exactly.
 
     `weights` is a folder or a hub name to begin with; its layers for classes are made anew. `settings.aux` adds heads
     for instrument, verb and target. Without a rate in the settings it is 1e-4.
 
     >>> import tempfile
-    >>> import numpy as np
-    >>> from surgeval.records import Box, Frame, Instance, Triplet
-    >>> from surgeval.vocab import load_labels
-    >>> classes = Classes.of(load_labels("cholec80"))
-    >>> hook = Instance(Triplet(2), Box(32, 24, 64, 48))
-    >>> frames = [Frame("V1", str(k), k, None, None, 128, 96, (hook,)) for k in range(2)]
-    >>> data = TrainingSet.of(frames, classes, image_size=64, read=lambda frame: np.zeros((96, 128, 3), np.uint8))
+    >>> from surgeval.detector.data import toy_set
+    >>> data = toy_set(2)
     >>> short = rtdetr_settings(size="tiny", epochs=1, batch=2, image_size=64)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     made = train_rtdetr(data, None, classes, folder, short)
+    ...     made = train_rtdetr(data, None, data.classes, folder, short)
     ...     made.result["rtdetr"]["epoch"], load_rtdetr(made.detector).size
     (1, 'tiny')
     """
@@ -117,8 +98,8 @@ def train_rtdetr(
     check_sets(train, validation, classes, settings.image_size)
     place = weights_folder(weights) if weights is not None else None
     path = Path(out)
-    data = about_data(train, validation, [place / CONFIG, place / WEIGHTS] if place is not None else [])
-    record = TrainRecord("rtdetr", settings.to_json(), about_classes(classes), data, current_versions(), "running")
+    files = [place / CONFIG, place / WEIGHTS] if place is not None else []
+    record = begun("rtdetr", settings, train, validation, classes, files)
     training = _Training(train, validation, classes, settings, path)
     result = conduct(path, record, settings.identity(), progress, lambda tell: training.run(place, tell), made=WEIGHTS)
     return TrainedRTDetr(path, result)
@@ -131,6 +112,7 @@ class _Training:
         self.train, self.validation, self.classes = train, validation, classes
         self.settings, self.path = settings, path
         self.compute: Compute = open_compute(settings.device, settings.precision)
+        self.hands = Hands(settings.workers, settings.batch, self.compute)
 
     def run(self, weights: Path | None, tell: Tell) -> dict[str, Any]:
         settings = self.settings
@@ -152,7 +134,8 @@ class _Training:
         )  # fmt: skip
         augment = Augment(mosaic=settings.mosaic, partners=settings.sampling)
         picture_labels(self.path, self.train, augment)
-        ended = run_stage(stage, self.train, settings, augment, self.compute, tell)
+        with self.hands:
+            ended = run_stage(stage, self.train, settings, augment, self.compute, self.hands, tell)
         row = best_row(self.path, ended)
         save_rtdetr(self.path, load_rtdetr(self.path / _BEST), extra=row)
         return {"rtdetr": row}
@@ -175,7 +158,7 @@ class _Training:
         settings = self.settings
         found = evaluate(
             _ours(network).raw, self.validation, self.classes, device=self.compute.device, batch=settings.batch,
-            workers=thread_count(settings.workers, self.compute),
+            workers=self.hands.of(self.validation),
         )  # fmt: skip
         return Measured.of(found)
 

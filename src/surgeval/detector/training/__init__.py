@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from surgeval.detector.training._tdnet import Trained, train_tdnet
 
 _HOMES = {
-    "_curves": ("read_curves",),
-    "_folder": ("TrainRecord", "load_training"),
-    "_rehearsal": ("Rehearsal", "rehearse"),
-    "_schedule": ("Schedule",),
-    "_settings": ("PRESETS", "TrainSettings"),
-    "_tally": ("NotFinite",),
-    "_tdnet": ("Trained", "train_tdnet"),
+    "_curves": "read_curves",
+    "_folder": "TrainRecord load_training",
+    "_rehearsal": "Rehearsal rehearse",
+    "_schedule": "Schedule",
+    "_settings": "PRESETS TrainSettings",
+    "_tally": "NotFinite",
+    "_tdnet": "Trained train_tdnet",
 }
 
 __all__ = [

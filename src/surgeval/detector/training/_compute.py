@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -16,10 +14,8 @@ from surgeval.detector.assign import Truth
 from surgeval.detector.data import Batch
 from surgeval.models import usable_device
 
-__all__ = ["Compute", "Ready", "open_compute", "ready_batches", "thread_count"]
+__all__ = ["Compute", "Ready", "open_compute", "ready_batches"]
 
-_MOST_THREADS = 24
-_SWITCH = 2e-4  # seconds
 Network = TypeVar("Network", bound=nn.Module)
 
 
@@ -62,20 +58,6 @@ class Compute:
     def _form(self) -> torch.memory_format:
         return torch.channels_last if self.cuda else torch.contiguous_format
 
-    @contextmanager
-    def sharing(self) -> Iterator[None]:
-        """Inside, the thread that feeds a GPU waits for Python's lock no longer than it must.
-
-        A thread that prepares pictures may keep it for 5 ms at a time; launching a step asks for it a thousand times.
-        """
-        before = sys.getswitchinterval()
-        if self.cuda:
-            sys.setswitchinterval(_SWITCH)
-        try:
-            yield
-        finally:
-            sys.setswitchinterval(before)
-
 
 def open_compute(device: str, precision: str = "auto") -> Compute:
     """A device that has been tried; `auto` is bf16 where the GPU has it, else fp16, and float32 elsewhere.
@@ -114,14 +96,3 @@ def ready_batches(source: Iterable[Batch], compute: Compute) -> Iterator[Ready]:
     for batch in source:
         images = batch.images.to(compute.device, non_blocking=compute.cuda)
         yield Ready(images, batch.truth.to(compute.device, non_blocking=compute.cuda), batch.frames)
-
-
-def thread_count(wanted: int | None, compute: Compute) -> int:
-    """Threads that prepare batches: as many as there are cores beside a GPU, one beside a CPU that computes itself.
-
-    >>> thread_count(None, open_compute("cpu")), thread_count(0, open_compute("cpu"))
-    (1, 0)
-    """
-    if wanted is not None:
-        return wanted
-    return min(_MOST_THREADS, os.cpu_count() or 1) if compute.cuda else 1

@@ -13,12 +13,13 @@ import cv2
 from surgeval.detector._classes import Classes
 from surgeval.detector.data import PLAIN, Augment, TrainingSet, label_mosaic
 from surgeval.detector.training._curves import CURVES, read_curves
-from surgeval.detector.training._folder import RECORD, TrainFolder, TrainRecord
+from surgeval.detector.training._folder import RECORD, TrainFolder, TrainRecord, current_versions
 from surgeval.detector.training._resume import Counters
+from surgeval.detector.training._settings import TrainSettings
 from surgeval.errors import BadInput, DataError, SurgevalError
 from surgeval.files import make_folder, read_bounded, write_atomically
 
-__all__ = ["Tell", "about_classes", "about_data", "best_row", "check_sets", "conduct", "picture_labels"]
+__all__ = ["Tell", "begun", "best_row", "check_sets", "conduct", "picture_labels"]
 
 Tell: TypeAlias = Callable[[str], None]
 _LIMIT = 8 << 30  # bytes of a file of weights
@@ -87,13 +88,17 @@ def check_sets(train: TrainingSet, validation: TrainingSet | None, classes: Clas
         raise BadInput(f"validation frames: found video {sorted(shared)[0]}, which is trained on, expected others")
 
 
-def about_data(train: TrainingSet, validation: TrainingSet | None, weights: Sequence[Path] = ()) -> dict[str, Any]:
-    """What a training depends on beside its settings: both sets, and the weights that it begins with."""
-    return {
+def begun(
+    model: str, settings: TrainSettings, train: TrainingSet, validation: TrainingSet | None, classes: Classes,
+    weights: Sequence[Path] = (),
+) -> TrainRecord:  # fmt: skip
+    """The record of a training that begins: all that it depends on. `weights` are the files that it begins with."""
+    data = {
         "train": _about(train),
         "validation": _about(validation) if validation is not None else None,
         "weights": _digest(weights) if weights else None,
     }
+    return TrainRecord(model, settings.to_json(), _about_classes(classes), data, current_versions(), "running")
 
 
 def _about(data: TrainingSet) -> dict[str, Any]:
@@ -103,7 +108,7 @@ def _about(data: TrainingSet) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def about_classes(classes: Classes) -> dict[str, Any]:
+def _about_classes(classes: Classes) -> dict[str, Any]:
     """The classes as a detector's file has them, and their names by head: whoever reads the record needs no more."""
     heads = {head: list(names) for head, names in classes.heads.items()}
     return {**classes.to_json(), "main": classes.main, "heads": heads}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Protocol
 
 import torch
 from torch import nn
@@ -18,52 +18,24 @@ CLIP = 10.0  # norm of the gradient
 _BUFFER = "momentum_buffer"
 
 
-class Updates(Protocol):
-    """What a stage asks of an optimiser: `Optimiser` is one."""
+class Updates(ABC):
+    """What a stage asks of an optimiser: `Optimiser` is one; a kind of its own says how torch's is set and kept."""
 
+    clip: float  # norm of the gradient, at most
+    parameters: list[nn.Parameter]
+    torch_optimiser: torch.optim.Optimizer
+
+    @abstractmethod
     def set(self, moment: Moment) -> None:
         """Use the rates of this step."""
-        ...
 
-    def update(self, scaler: torch.amp.GradScaler | None = None) -> torch.Tensor:
-        """One update with the gathered gradients; their norm before they are clipped."""
-        ...
-
-    def forget(self) -> None:
-        """Drop the gathered gradients."""
-        ...
-
+    @abstractmethod
     def tensors(self) -> dict[str, torch.Tensor]:
         """All that the next update depends on."""
-        ...
 
+    @abstractmethod
     def restore(self, tensors: Mapping[str, torch.Tensor], file: object) -> None:
         """Go on with these."""
-        ...
-
-
-class Optimiser:
-    """Updates of the parameters that want a gradient, in three groups."""
-
-    def __init__(self, network: nn.Module, *, decay: float) -> None:
-        groups = parameter_groups(network)
-        self._names = {id(p): name for name, p in network.named_parameters()}
-        self.parameters = [p for group in groups.values() for p in group]
-        fused = bool(self.parameters) and self.parameters[0].is_cuda
-        self._sgd = torch.optim.SGD(
-            [
-                {"params": groups["weight"], "weight_decay": decay, "bias": False},
-                {"params": groups["norm"], "weight_decay": 0.0, "bias": False},
-                {"params": groups["bias"], "weight_decay": 0.0, "bias": True},
-            ],
-            lr=0.0, momentum=MOMENTUM, nesterov=True, fused=fused or None,
-        )  # fmt: skip
-
-    def set(self, moment: Moment) -> None:
-        """Use the rates and the momentum of this step."""
-        for group in self._sgd.param_groups:
-            group["lr"] = moment.bias_rate if group["bias"] else moment.rate
-            group["momentum"] = moment.momentum
 
     def update(self, scaler: torch.amp.GradScaler | None = None) -> torch.Tensor:
         """One update with the gathered gradients, which are clipped and then forgotten; their norm before that.
@@ -71,24 +43,53 @@ class Optimiser:
         Nothing is read back from the device here.
         """
         if scaler is not None:
-            scaler.unscale_(self._sgd)
-        norm: torch.Tensor = nn.utils.clip_grad_norm_(self.parameters, CLIP)
+            scaler.unscale_(self.torch_optimiser)
+        norm: torch.Tensor = nn.utils.clip_grad_norm_(self.parameters, self.clip)
         if scaler is not None:
-            scaler.step(self._sgd)
+            scaler.step(self.torch_optimiser)
             scaler.update()
         else:
-            self._sgd.step()
+            self.torch_optimiser.step()
         self.forget()
         return norm
 
     def forget(self) -> None:
         """Drop the gathered gradients."""
-        self._sgd.zero_grad(set_to_none=True)
+        self.torch_optimiser.zero_grad(set_to_none=True)
+
+
+class Optimiser(Updates):
+    """Updates of the parameters that want a gradient, in three groups."""
+
+    clip = CLIP
+
+    def __init__(self, network: nn.Module, *, decay: float) -> None:
+        groups = parameter_groups(network)
+        self._names = {id(p): name for name, p in network.named_parameters()}
+        self.parameters = [p for group in groups.values() for p in group]
+        fused = bool(self.parameters) and self.parameters[0].is_cuda
+        self.torch_optimiser = torch.optim.SGD(
+            [
+                {"params": groups["weight"], "weight_decay": decay, "bias": False},
+                {"params": groups["norm"], "weight_decay": 0.0, "bias": False},
+                {"params": groups["bias"], "weight_decay": 0.0, "bias": True},
+            ],
+            lr=0.0, momentum=MOMENTUM, nesterov=True, fused=fused or None,
+        )  # fmt: skip
+        if fused:  # a first update that fp16 leaves out would make torch go on with memory that nobody has written
+            for parameter in self.parameters:
+                self.torch_optimiser.state[parameter][_BUFFER] = torch.zeros_like(parameter)
+
+    def set(self, moment: Moment) -> None:
+        """Use the rates and the momentum of this step."""
+        for group in self.torch_optimiser.param_groups:
+            group["lr"] = moment.bias_rate if group["bias"] else moment.rate
+            group["momentum"] = moment.momentum
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """The momentum of every parameter that has one."""
         found = {}
-        for parameter, state in self._sgd.state.items():
+        for parameter, state in self.torch_optimiser.state.items():
             if state.get(_BUFFER) is not None:
                 found[self._names[id(parameter)]] = state[_BUFFER]
         return found
@@ -101,7 +102,7 @@ class Optimiser:
             if parameter is None or parameter.shape != value.shape:
                 shape = "no such parameter" if parameter is None else f"shape {tuple(parameter.shape)}"
                 raise DataError(file, field=f"momentum.{name}", found=f"shape {tuple(value.shape)}", expected=shape)
-            self._sgd.state[parameter][_BUFFER] = torch.empty_like(parameter).copy_(value)
+            self.torch_optimiser.state[parameter][_BUFFER] = torch.empty_like(parameter).copy_(value)
 
 
 def parameter_groups(network: nn.Module) -> dict[str, list[nn.Parameter]]:

@@ -82,14 +82,9 @@ def rehearse(
     On a CPU the smallest network and small pictures stand for those of the settings.
 
     >>> import tempfile
-    >>> from surgeval.detector import Classes
-    >>> from surgeval.records import Box, Frame, Instance, Triplet
-    >>> from surgeval.vocab import load_labels
-    >>> hook = Instance(Triplet(2), Box(32, 24, 64, 48))
-    >>> data = TrainingSet.of([Frame("V1", "0", 0, None, None, 128, 96, (hook,))], Classes.of(load_labels("cholec80")),
-    ...                       image_size=64, read=lambda frame: np.zeros((96, 128, 3), np.uint8))
+    >>> from surgeval.detector.data import toy_set
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     told = rehearse(data, folder, seconds=0.1)
+    ...     told = rehearse(toy_set(1), folder, seconds=0.1)
     >>> told.boxes, told.frames
     (1, ('V1/0',))
     """

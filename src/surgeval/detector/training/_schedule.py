@@ -15,7 +15,6 @@ FINAL = 0.01  # of the highest rate
 MOMENTUM, FIRST_MOMENTUM = 0.937, 0.8
 BIAS_RATE = 0.1  # where the rate of biases begins
 WARM_EPOCHS, WARM_STEPS = 3, 100
-_PLAIN = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,4 +86,4 @@ def plain_epochs(epochs: int) -> int:
     >>> [plain_epochs(n) for n in (300, 100, 25, 5, 1)]
     [10, 10, 3, 1, 0]
     """
-    return 0 if epochs < 2 else min(_PLAIN, math.ceil(epochs / 10))
+    return 0 if epochs < 2 else min(10, math.ceil(epochs / 10))

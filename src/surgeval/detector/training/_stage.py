@@ -21,10 +21,11 @@ from torch import nn
 from surgeval.arrays import Ints
 from surgeval.detector.data import Augment, TrainingSet, batches, epoch_order
 from surgeval.detector.evaluation import Evaluated
-from surgeval.detector.training._compute import Compute, Ready, ready_batches, thread_count
+from surgeval.detector.training._compute import Compute, Ready, ready_batches
 from surgeval.detector.training._curves import CURVES, append_curve, trim_curves
 from surgeval.detector.training._ema import Ema
 from surgeval.detector.training._gradients import Gradients, LossOf, Tell
+from surgeval.detector.training._hands import Hands
 from surgeval.detector.training._lines import epoch_line
 from surgeval.detector.training._optimiser import DECAY, Optimiser, Updates
 from surgeval.detector.training._plan import frames_in_epoch, planned_epochs
@@ -73,23 +74,29 @@ class Stage:
 
 
 def run_stage(
-    stage: Stage, data: TrainingSet, settings: TrainSettings, augment: Augment, compute: Compute, tell: Tell
+    stage: Stage,
+    data: TrainingSet,
+    settings: TrainSettings,
+    augment: Augment,
+    compute: Compute,
+    hands: Hands,
+    tell: Tell,
 ) -> Counters:
     """Train from where the folder is to the end; the counters at the end."""
     make_folder(stage.folder)
-    run = _Run(stage, data, settings, augment, compute, tell)
+    run = _Run(stage, data, settings, augment, compute, hands, tell)
     run.resume()
-    with compute.sharing():
-        run.go()
+    run.go()
     return run.counters
 
 
 class _Run:
     def __init__(
-        self, stage: Stage, data: TrainingSet, settings: TrainSettings, augment: Augment, compute: Compute, tell: Tell
-    ) -> None:
+        self, stage: Stage, data: TrainingSet, settings: TrainSettings, augment: Augment, compute: Compute,
+        hands: Hands, tell: Tell,
+    ) -> None:  # fmt: skip
         self.stage, self.data, self.settings, self.augment = stage, data, settings, augment
-        self.compute, self.tell = compute, tell
+        self.compute, self.hands, self.tell = compute, hands, tell
         self.network = compute.place(stage.network)
         self.forward: nn.Module = torch.compile(self.network) if settings.compile else self.network
         self.average = Ema(self.network)
@@ -235,7 +242,7 @@ class _Run:
         settings = self.settings
         source = batches(
             self.data, batch=settings.batch, epoch=epoch, seed=settings.seed, augment=augment, order=order,
-            workers=thread_count(settings.workers, self.compute), pin=self.compute.cuda,
+            workers=self.hands.of(self.data), pin=self.compute.cuda,
         )  # fmt: skip
         return ready_batches(source, self.compute)
 

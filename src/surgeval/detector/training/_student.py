@@ -63,11 +63,11 @@ def distilling(
 
 
 def background(
-    teacher: TDNet, student: TDNet, data: TrainingSet, rule: Rule, compute: Compute, *, batch: int, workers: int
+    teacher: TDNet, student: TDNet, data: TrainingSet, rule: Rule, compute: Compute, *, batch: int
 ) -> Background:
     """What both say at the background of some frames, taken evenly from the set and shown as they are."""
     order = np.unique(np.linspace(0, len(data) - 1, min(FRAMES, len(data))).astype(np.int64))
-    source = batches(data, batch=batch, epoch=0, seed=0, augment=PLAIN, order=order, workers=workers)
+    source = batches(data, batch=batch, epoch=0, seed=0, augment=PLAIN, order=order)
     sums = torch.zeros(3, dtype=torch.float64, device=compute.device)
     with torch.inference_mode():
         for ready in ready_batches(source, compute):

@@ -18,18 +18,11 @@ from surgeval.detector.data import Augment, TrainingSet
 from surgeval.detector.evaluation import Look, evaluate
 from surgeval.detector.inference import Raw
 from surgeval.detector.losses import Losses, teacher_loss
-from surgeval.detector.training._compute import Compute, open_compute, thread_count
-from surgeval.detector.training._conduct import (
-    Tell,
-    about_classes,
-    about_data,
-    best_row,
-    check_sets,
-    conduct,
-    picture_labels,
-)
+from surgeval.detector.training._compute import Compute, open_compute
+from surgeval.detector.training._conduct import Tell, begun, best_row, check_sets, conduct, picture_labels
 from surgeval.detector.training._curves import CURVES
-from surgeval.detector.training._folder import DETECTOR, STUDENT, TrainRecord, current_versions
+from surgeval.detector.training._folder import DETECTOR, STUDENT
+from surgeval.detector.training._hands import Hands
 from surgeval.detector.training._plan import STUDENT_SHARE
 from surgeval.detector.training._resume import LAST, Counters
 from surgeval.detector.training._settings import TrainSettings
@@ -91,24 +84,19 @@ def train_tdnet(
     frames the last epoch counts as the best.
 
     >>> import tempfile
-    >>> import numpy as np
-    >>> from surgeval.records import Box, Frame, Instance, Triplet
-    >>> from surgeval.vocab import load_labels
-    >>> classes = Classes.of(load_labels("cholec80"))
-    >>> hook = Instance(Triplet(2), Box(32, 24, 64, 48))
-    >>> frames = [Frame("V1", str(k), k, None, None, 128, 96, (hook,)) for k in range(4)]
-    >>> data = TrainingSet.of(frames, classes, image_size=64, read=lambda frame: np.zeros((96, 128, 3), np.uint8))
+    >>> from surgeval.detector.data import toy_set
+    >>> data = toy_set(4)
     >>> short = TrainSettings(size="p", epochs=1, batch=4, image_size=64, student_epochs=0)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     made = train_tdnet(data, None, classes, folder, short)
+    ...     made = train_tdnet(data, None, data.classes, folder, short)
     ...     made.detector.name, made.result["teacher"]["epoch"]
     ('detector.safetensors', 1)
     """
     settings = settings or TrainSettings()
     _check(train, validation, classes, settings, weights)
     path = Path(out)
-    data = about_data(train, validation, [Path(weights)] if weights is not None else [])
-    record = TrainRecord("tdnet", settings.to_json(), about_classes(classes), data, current_versions(), "running")
+    files = [Path(weights)] if weights is not None else []
+    record = begun("tdnet", settings, train, validation, classes, files)
     result = conduct(
         path, record, settings.identity(), progress,
         lambda tell: _Training(train, validation, classes, settings, path, tell).run(weights), made=DETECTOR,
@@ -134,12 +122,15 @@ class _Training:
         self.train, self.validation, self.classes, self.settings = train, validation, classes, settings
         self.path, self.tell = path, tell
         self.compute = open_compute(settings.device, settings.precision)
+        self.hands = Hands(settings.workers, settings.batch, self.compute)
         self.augment = Augment(mosaic=settings.mosaic, partners=settings.sampling)
 
     def run(self, weights: str | Path | None) -> dict[str, Any]:
+        with self.hands:
+            return self._run(weights)
+
+    def _run(self, weights: str | Path | None) -> dict[str, Any]:
         settings = self.settings
-        if self.compute.cuda:
-            torch.backends.cudnn.benchmark = True  # every batch has one size
         picture_labels(self.path, self.train, self.augment)
         ended = self._teach(weights)
         result = {"teacher": best_row(self.path, ended)}
@@ -169,7 +160,7 @@ class _Training:
             settings.learning_rate, settings.most_epochs, settings.patience,
             budget=None if minutes is None else minutes * 60 * share, evaluate_every=settings.evaluate_every,
         )  # fmt: skip
-        return run_stage(stage, self.train, settings, self.augment, self.compute, self.tell)
+        return run_stage(stage, self.train, settings, self.augment, self.compute, self.hands, self.tell)
 
     def _distil(self, spent: float) -> Counters:
         settings = self.settings
@@ -183,7 +174,7 @@ class _Training:
             bias_rate=0.0,  # biases that begin at 0.1 would undo what the teacher learned before they come down
             budget=None if minutes is None else max(minutes * 60 - spent, 1.0),
         )  # fmt: skip
-        return run_stage(stage, self.train, settings, self.augment, self.compute, self.tell)
+        return run_stage(stage, self.train, settings, self.augment, self.compute, self.hands, self.tell)
 
     def _keep(self, path: Path, network: nn.Module, told: Mapping[str, Any]) -> None:
         if not isinstance(network, TDNet):
@@ -196,21 +187,17 @@ class _Training:
     def _measure(self, teacher: TDNet | None = None) -> Callable[[nn.Module], Measured]:
         """Scores on the validation frames; of a student also what it says at the background."""
         settings = self.settings
-        workers = thread_count(settings.workers, self.compute)
 
         def measure(network: nn.Module) -> Measured:
             more = {}
             if teacher is not None and isinstance(network, TDNet):
                 shown = self.validation if self.validation is not None else self.train
-                more = background(
-                    teacher, network, shown, settings.loss.rule, self.compute, batch=settings.batch,
-                    workers=workers,
-                ).row()  # fmt: skip
+                more = background(teacher, network, shown, settings.loss.rule, self.compute, batch=settings.batch).row()
             if self.validation is None:
                 return Measured(more, 0.0)
             found = evaluate(
                 look_with(network, self.compute), self.validation, self.classes, device=self.compute.device,
-                batch=settings.batch, workers=workers,
+                batch=settings.batch, workers=self.hands.of(self.validation),
             )  # fmt: skip
             return Measured.of(found, **more)
 

@@ -15,17 +15,8 @@ to look at; `causal_graphs` does all of it for a reply, `draw_graphs` draws it o
 
 from __future__ import annotations
 
-from surgeval.explain.cleann._attention import (
-    HeadRule,
-    Nodes,
-    RankedHeads,
-    Sink,
-    SinkRule,
-    attention_sink,
-    choose_nodes,
-    correlation,
-    rank_heads,
-)
+from surgeval.explain.cleann._choice import HeadRule, Nodes, RankedHeads, choose_nodes, rank_heads
+from surgeval.explain.cleann._correlation import Sink, SinkRule, attention_sink, correlation
 from surgeval.explain.cleann._explanation import Explanation, Tester, explain, smallest_explanations
 from surgeval.explain.cleann._graph import Edge, Graph, Learner, Mark, learn_graph, p_value
 from surgeval.explain.cleann._ground import Tally, near_boxes, tally

@@ -9,7 +9,7 @@ import numpy as np
 
 from surgeval.arrays import Bools
 from surgeval.errors import BadInput
-from surgeval.explain.cleann._attention import Nodes
+from surgeval.explain.cleann._choice import Nodes
 from surgeval.explain.cleann._explanation import Explanation
 
 __all__ = ["Tally", "near_boxes", "tally"]

@@ -2,7 +2,8 @@
 
 A graph of n nodes is an int8 matrix `marks`: `marks[a, b]` is the mark *at a* of the edge between a and b, `NONE` where
 there is none. `apart[a, b, z]` says that z is in the set that separated a and b. Every loop goes upwards: the outcome
-of R1–R4 depends on it, and upwards is the order that survives a renumbering of the tokens.
+of R1–R4 depends on it, and upwards is the order that survives a renumbering of the tokens. A rule that does anything
+closes a circle and none opens one: where as many are left as before, nothing has changed.
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ NONE, CIRCLE, ARROW, TAIL = 0, 1, 2, 3
 def orient(marks: AnyArray, apart: Bools) -> None:
     """R0, then R1–R4 until nothing changes; `marks` holds the skeleton with its first marks and is changed."""
     _colliders(marks, apart)
-    changed = True
-    while changed:
-        changed = _rule_1(marks)
-        changed |= _rule_2(marks)
-        changed |= _rule_3(marks)
-        changed |= _rule_4(marks, apart)
+    left = -1
+    while left != (marks == CIRCLE).sum():
+        left = (marks == CIRCLE).sum()
+        _rule_1(marks)
+        _rule_2(marks)
+        _rule_3(marks)
+        _rule_4(marks, apart)
 
 
 @kernel
@@ -44,81 +46,61 @@ def _colliders(marks: AnyArray, apart: Bools) -> None:
 
 
 @kernel
-def _rule_1(marks: AnyArray) -> bool:
+def _rule_1(marks: AnyArray) -> None:
     """A *→ b o–* c, a and c not adjacent: b → c."""
-    n, changed = len(marks), False
-    for b in range(n):
-        at_b = marks[b].copy()
-        for a in range(n):
-            if at_b[a] != ARROW:
-                continue
-            for c in range(n):
-                if at_b[c] == CIRCLE and marks[a, c] == NONE:
+    for b in range(len(marks)):
+        into, open_ends = np.flatnonzero(marks[b] == ARROW), np.flatnonzero(marks[b] == CIRCLE)
+        for a in into:
+            for c in open_ends:
+                if marks[a, c] == NONE:
                     marks[b, c] = TAIL
                     marks[c, b] = ARROW
-                    changed = True
-    return changed
 
 
 @kernel
-def _rule_2(marks: AnyArray) -> bool:
+def _rule_2(marks: AnyArray) -> None:
     """A *→ b → c or a → b *→ c, and a *–o c: a *→ c."""
-    n, changed = len(marks), False
+    n = len(marks)
     for b in range(n):
         for c in range(n):
             if marks[b, c] == TAIL and marks[c, b] == ARROW:
                 for a in range(n):
                     if marks[b, a] == ARROW and marks[c, a] == CIRCLE:
                         marks[c, a] = ARROW
-                        changed = True
     for c in range(n):
-        at_c = marks[c].copy()
-        for b in range(n):
-            if at_c[b] != ARROW:
-                continue
+        for middle in np.flatnonzero(marks[c] == ARROW):
             for a in range(n):
-                if marks[b, a] == ARROW and marks[a, b] == TAIL and marks[c, a] == CIRCLE:
+                if marks[middle, a] == ARROW and marks[a, middle] == TAIL and marks[c, a] == CIRCLE:
                     marks[c, a] = ARROW
-                    changed = True
-    return changed
 
 
 @kernel
-def _rule_3(marks: AnyArray) -> bool:
+def _rule_3(marks: AnyArray) -> None:
     """A *→ b ←* c, a *–o d o–* c, a and c not adjacent, d *–o b: d *→ b."""
-    n, changed = len(marks), False
+    n = len(marks)
     for b in range(n):
-        at_b = marks[b].copy()
-        for d in range(n):
-            if at_b[d] != CIRCLE:
-                continue
+        for d in np.flatnonzero(marks[b] == CIRCLE):
             for a in range(n):
                 if marks[b, a] != ARROW or marks[d, a] != CIRCLE:
                     continue
                 for c in range(a + 1, n):
                     if marks[b, c] == ARROW and marks[d, c] == CIRCLE and marks[a, c] == NONE:
                         marks[b, d] = ARROW
-                        changed = True
-    return changed
 
 
 @kernel
-def _rule_4(marks: AnyArray, apart: Bools) -> bool:
+def _rule_4(marks: AnyArray, apart: Bools) -> None:
     """A discriminating path from d to c for b, and b o–* c: b → c where b separated them, else a ↔ b ↔ c."""
-    n, changed = len(marks), False
+    n = len(marks)
     for b in range(n):
-        at_b = marks[b].copy()
-        for c in range(n):
-            if at_b[c] != CIRCLE:
-                continue
+        for c in np.flatnonzero(marks[b] == CIRCLE):
             parents = (marks[c] == ARROW) & (marks[:, c] == TAIL)
             for a in range(n):
                 if not parents[a] or marks[a, b] != ARROW:
                     continue
-                d = _discriminating(marks, a, b, c)
+                d = _discriminating(marks, a, b, int(c))
                 if d < 0:
                     continue
-                changed = True
                 marks[c, b] = ARROW
                 if apart[d, c, b]:
                     marks[b, c] = TAIL
@@ -126,7 +108,6 @@ def _rule_4(marks: AnyArray, apart: Bools) -> bool:
                     marks[b, c] = ARROW
                     marks[a, b] = ARROW
                     marks[b, a] = ARROW
-    return changed
 
 
 @kernel

@@ -8,16 +8,8 @@ from typing import TYPE_CHECKING
 
 from surgeval.arrays import AnyFloats, Floats
 from surgeval.errors import BadInput
-from surgeval.explain.cleann._attention import (
-    HeadRule,
-    Nodes,
-    Sink,
-    SinkRule,
-    attention_sink,
-    choose_nodes,
-    correlation,
-    rank_heads,
-)
+from surgeval.explain.cleann._choice import HeadRule, Nodes, choose_nodes, rank_heads
+from surgeval.explain.cleann._correlation import Sink, SinkRule, attention_sink, correlation
 from surgeval.explain.cleann._explanation import Explanation, explain
 from surgeval.explain.cleann._graph import Graph, Learner, learn_graph
 

@@ -22,27 +22,29 @@ _ANY, _CIRCLES, _FORWARD = 0, 1, 2  # which edges a path may use
 @kernel
 def orient_selection(marks: AnyArray, effort: Ints) -> None:
     """R5–R7 until nothing changes: undirected edges, which exist only under selection bias."""
-    changed = True
-    while changed:
-        changed = _rule_5(marks, effort)
-        changed |= _rule_6(marks)
-        changed |= _rule_7(marks)
+    left = -1
+    while left != (marks == CIRCLE).sum():
+        left = (marks == CIRCLE).sum()
+        _rule_5(marks, effort)
+        _rule_6(marks)
+        _rule_7(marks)
 
 
 @kernel
 def orient_tails(marks: AnyArray, effort: Ints) -> None:
     """R8–R10 until nothing changes. What R9 looks at is never changed by the three: once is enough."""
     _rule_9(marks, effort)
-    changed = True
-    while changed:
-        changed = _rule_8(marks)
-        changed |= _rule_10(marks, effort)
+    left = -1
+    while left != (marks == CIRCLE).sum():
+        left = (marks == CIRCLE).sum()
+        _rule_8(marks)
+        _rule_10(marks, effort)
 
 
 @kernel
-def _rule_5(marks: AnyArray, effort: Ints) -> bool:
+def _rule_5(marks: AnyArray, effort: Ints) -> None:
     """A o–o b and an uncovered path of circle edges from a to b around it: all of them become undirected."""
-    n, changed = len(marks), False
+    n = len(marks)
     circles = (marks == CIRCLE) & (marks.T == CIRCLE)
     for a in range(n):
         for b in range(n):
@@ -60,57 +62,43 @@ def _rule_5(marks: AnyArray, effort: Ints) -> bool:
                     path = _first_path(marks, a, b, x, y, _CIRCLES, effort)
                     if len(path) == 0:
                         continue
-                    changed = True
                     marks[a, b] = marks[b, a] = TAIL
                     for k in range(len(path) - 1):
                         marks[path[k], path[k + 1]] = marks[path[k + 1], path[k]] = TAIL
-    return changed
 
 
 @kernel
-def _rule_6(marks: AnyArray) -> bool:
+def _rule_6(marks: AnyArray) -> None:
     """A – b o–* c: b –* c."""
-    n, changed = len(marks), False
+    n = len(marks)
     for b in range(n):
         if not ((marks[b] == TAIL) & (marks[:, b] == TAIL)).any():
             continue
         for c in range(n):
             if marks[b, c] == CIRCLE:
                 marks[b, c] = TAIL
-                changed = True
-    return changed
 
 
 @kernel
-def _rule_7(marks: AnyArray) -> bool:
+def _rule_7(marks: AnyArray) -> None:
     """A –o b o–* c, a and c not adjacent: b –* c."""
-    n, changed = len(marks), False
-    for b in range(n):
-        at_b = marks[b].copy()
-        for a in range(n):
-            if at_b[a] != CIRCLE or marks[a, b] != TAIL:
-                continue
-            for c in range(n):
-                if at_b[c] == CIRCLE and c != a and marks[a, c] == NONE:
+    for b in range(len(marks)):
+        open_ends = np.flatnonzero(marks[b] == CIRCLE)
+        for a in np.flatnonzero((marks[b] == CIRCLE) & (marks[:, b] == TAIL)):
+            for c in open_ends:
+                if c != a and marks[a, c] == NONE:
                     marks[b, c] = TAIL
-                    changed = True
-    return changed
 
 
 @kernel
-def _rule_8(marks: AnyArray) -> bool:
+def _rule_8(marks: AnyArray) -> None:
     """A → b → c or a –o b → c, and a o→ c: a → c."""
-    n, changed = len(marks), False
-    for b in range(n):
-        for a in range(n):
-            if marks[a, b] != TAIL or not (marks[b, a] == ARROW or marks[b, a] == CIRCLE):
-                continue
-            for c in range(n):
-                into_c = marks[b, c] == TAIL and marks[c, b] == ARROW
-                if into_c and marks[a, c] == CIRCLE and marks[c, a] == ARROW:
+    for b in range(len(marks)):
+        children = np.flatnonzero((marks[b] == TAIL) & (marks[:, b] == ARROW))
+        for a in np.flatnonzero((marks[:, b] == TAIL) & ((marks[b] == ARROW) | (marks[b] == CIRCLE))):
+            for c in children:
+                if marks[a, c] == CIRCLE and marks[c, a] == ARROW:
                     marks[a, c] = TAIL
-                    changed = True
-    return changed
 
 
 @kernel
@@ -136,12 +124,12 @@ def _leads_around(marks: AnyArray, a: int, c: int, effort: Ints) -> bool:
 
 
 @kernel
-def _rule_10(marks: AnyArray, effort: Ints) -> bool:
+def _rule_10(marks: AnyArray, effort: Ints) -> None:
     """A o→ c, b → c ← d, uncovered paths from a over e to b and over f to d, e and f not adjacent: a → c.
 
     As in causality-lab the paths need not be possibly directed.
     """
-    n, changed = len(marks), False
+    n = len(marks)
     for c in range(n):
         parents = (marks[c] == ARROW) & (marks[:, c] == TAIL)
         if parents.sum() < 2:
@@ -149,8 +137,6 @@ def _rule_10(marks: AnyArray, effort: Ints) -> bool:
         for a in range(n):
             if marks[a, c] == CIRCLE and marks[c, a] == ARROW and _two_ways(marks, a, c, parents, effort):
                 marks[a, c] = TAIL
-                changed = True
-    return changed
 
 
 @kernel

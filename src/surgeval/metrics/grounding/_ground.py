@@ -17,9 +17,7 @@ import numpy.typing as npt
 from surgeval.arrays import Bools
 from surgeval.errors import BadInput
 from surgeval.metrics.grounding._region import Region, fixed_region, top_region
-from surgeval.metrics.grounding._tables import (
-    lift,
-)
+from surgeval.metrics.grounding._tables import lift
 from surgeval.metrics.grounding._truth import Label, Truth, Window
 
 __all__ = ["EXCLUDED", "FLAGS", "Grounding", "ars", "attention_accuracy", "attention_coverage", "ground",
@@ -178,12 +176,7 @@ def ground(
 
 
 def ground_region(
-    region: Region,
-    truth: Truth,
-    predicted: Label,
-    *,
-    motion: Bools | None = None,
-    matched: bool | None = None,
+    region: Region, truth: Truth, predicted: Label, *, motion: Bools | None = None, matched: bool | None = None
 ) -> Grounding:
     """As `ground`, from a region and a `Truth` that several prompts of a frame may share.
 

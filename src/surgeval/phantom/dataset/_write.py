@@ -10,12 +10,10 @@ import hashlib
 import json
 import os
 import shutil
-import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from multiprocessing import active_children, get_context
 from pathlib import Path
@@ -23,6 +21,7 @@ from typing import Any, TypedDict, Unpack
 
 import cv2
 
+from surgeval._signals import deaf_children
 from surgeval.errors import BadInput, DataError, RunError
 from surgeval.files import path_inside, read_bounded, read_json_object, safe_name, write_atomically
 from surgeval.phantom.dataset._edition import HELD_OUT_WORDINGS, VideoPlan, edition, plan_videos
@@ -208,7 +207,7 @@ def _run(out: Path, jobs: Sequence[WriteSettings], mp4: bool, processes: int, pr
     others = set(threading.enumerate())
     pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
     try:
-        with _deaf_children():
+        with deaf_children():
             waiting = {pool.submit(_in_process, out, job, mp4): job for job in jobs}
         for done in as_completed(waiting):
             done.result()
@@ -228,19 +227,6 @@ def _run(out: Path, jobs: Sequence[WriteSettings], mp4: bool, processes: int, pr
         raise
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-@contextmanager
-def _deaf_children() -> Iterator[None]:
-    """Processes started here ignore Ctrl-C from their first instruction: only this process answers it."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _silence(threads: set[threading.Thread]) -> None:

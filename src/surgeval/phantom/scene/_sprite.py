@@ -15,15 +15,7 @@ import cv2
 import numpy as np
 
 from surgeval.arrays import AnyFloats, Image
-from surgeval.phantom.scene._texture import (
-    SHIFT,
-    Colour,
-    distance_inside,
-    fixed,
-    polygon,
-    slopes,
-    soften_height,
-)
+from surgeval.phantom.scene._texture import SHIFT, Colour, distance_inside, fixed, polygon, slopes, soften_height
 from surgeval.phantom.scene._warp import Affine
 from surgeval.records import Point
 

@@ -77,24 +77,11 @@ class _Canvas:
         return twin
 
 
-@dataclass(frozen=True, slots=True)
-class _Noise:
-    """Shared noise of the whole canvas, named after its cell size in world units."""
-
-    n90: AnyFloats
-    n30: AnyFloats
-    n11: AnyFloats
-    n4: AnyFloats
-    n2: AnyFloats
-    lumps: AnyFloats
-    small_lumps: AnyFloats
-
-
 def build_field(anatomy: Anatomy, look: Look) -> Field:
     """Paint the whole field of one anatomy under one look."""
     rng = np.random.Generator(np.random.PCG64(anatomy.seed * 1009 + look.tissue_seed))
     source = random.Random(f"vessels {anatomy.seed} {look.tissue_seed}")
-    noise = _make_noise(rng)
+    noise = _Noise.drawn(rng)
     opened = _Canvas()
     for organ in anatomy.organs:
         if not _leaves(organ, anatomy):
@@ -123,17 +110,35 @@ def _leaves(organ: Organ, anatomy: Anatomy) -> bool:
     return anatomy.organs.index(organ) >= names.index("gallbladder") and organ.name in ("gallbladder", "adhesion")
 
 
-def _make_noise(rng: np.random.Generator) -> _Noise:
-    shape = (HEIGHT, WIDTH)
-    return _Noise(
-        fractal(rng, *shape, 90 * SCALE, 2),
-        fractal(rng, *shape, 30 * SCALE, 2),
-        fractal(rng, *shape, 11 * SCALE, 2),
-        value_noise(rng, *shape, 4 * SCALE),
-        value_noise(rng, *shape, 1.7 * SCALE),
-        lobules(rng, *shape, 30 * SCALE),
-        lobules(rng, *shape, 11 * SCALE),
-    )
+@dataclass(frozen=True, slots=True)
+class _Noise:
+    """Shared noise of the whole canvas, named after its cell size in world units."""
+
+    n90: AnyFloats
+    n30: AnyFloats
+    n11: AnyFloats
+    n4: AnyFloats
+    n2: AnyFloats
+    lumps: AnyFloats
+    small_lumps: AnyFloats
+
+    @classmethod
+    def drawn(cls, rng: np.random.Generator) -> _Noise:
+        """Noise of every size, from the coarsest on."""
+        shape = (HEIGHT, WIDTH)
+        return cls(
+            fractal(rng, *shape, 90 * SCALE, 2),
+            fractal(rng, *shape, 30 * SCALE, 2),
+            fractal(rng, *shape, 11 * SCALE, 2),
+            value_noise(rng, *shape, 4 * SCALE),
+            value_noise(rng, *shape, 1.7 * SCALE),
+            lobules(rng, *shape, 30 * SCALE),
+            lobules(rng, *shape, 11 * SCALE),
+        )
+
+    def at(self, window: tuple[slice, slice]) -> _Noise:
+        """The part of it inside a window."""
+        return _Noise(*(getattr(self, name)[window] for name in _Noise.__slots__))
 
 
 def _window(outline: tuple[Point, ...], margin: float) -> tuple[slice, slice]:
@@ -149,7 +154,7 @@ def _paint(canvas: _Canvas, organ: Organ, recipe: OrganRecipe, noise: _Noise, so
     window = _window(organ.outline, margin)
     height, width = window[0].stop - window[0].start, window[1].stop - window[1].start
     origin = (EXTENT[0] + window[1].start / SCALE, EXTENT[1] + window[0].start / SCALE)
-    local = _Noise(*(getattr(noise, name)[window] for name in _Noise.__slots__))
+    local = noise.at(window)
     solid = polygon(height, width, organ.outline, SCALE, origin)
     if recipe.ragged:
         solid = _ragged(solid, local, recipe.ragged)
@@ -265,7 +270,7 @@ def _raw_bed(canvas: _Canvas, anatomy: Anatomy, noise: _Noise) -> None:
     window = _window(plate.outline, 8)
     height, width = window[0].stop - window[0].start, window[1].stop - window[1].start
     origin = (EXTENT[0] + window[1].start / SCALE, EXTENT[1] + window[0].start / SCALE)
-    local = _Noise(*(getattr(noise, name)[window] for name in _Noise.__slots__))
+    local = noise.at(window)
     solid = _ragged(polygon(height, width, plate.outline, SCALE, origin), local, 0.5).astype(np.float32) / 255
     inner = distance_inside((solid > 0.5).astype(np.uint8)) / np.float32(SCALE)
     rim = np.clip(1 - inner / 9, 0, 1)

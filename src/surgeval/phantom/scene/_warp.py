@@ -46,6 +46,15 @@ class WarpMaps:
         return WarpMaps(self.x[window], self.y[window])
 
 
+@dataclass(frozen=True, slots=True)
+class TissueGrid:
+    """Rest coordinates under the image: coarse nodes, and how much the pulls brighten or darken the surface there."""
+
+    x: Floats
+    y: Floats
+    tension: Floats
+
+
 def compose(outer: Affine, inner: Affine) -> Affine:
     """First `inner`, then `outer`."""
     a, b, c, d, e, f = outer
@@ -67,15 +76,6 @@ def falloff(pull: Pull, x: Floats, y: Floats) -> Floats:
     square = ((x - pull.x) * (x - pull.x) + (y - pull.y) * (y - pull.y)) / (2 * radius * radius)
     weight: Floats = np.interp(square, _EXP_X, _EXP_Y)
     return weight
-
-
-@dataclass(frozen=True, slots=True)
-class TissueGrid:
-    """Rest coordinates under the image: coarse nodes, and how much the pulls brighten or darken the surface there."""
-
-    x: Floats
-    y: Floats
-    tension: Floats
 
 
 def tissue_grid(camera: CameraPose, pulls: tuple[Pull, ...], width: int, height: int) -> TissueGrid:

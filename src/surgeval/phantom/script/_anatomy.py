@@ -156,8 +156,7 @@ def _gallbladder_view(seed: int, patient: _Patient) -> Anatomy:
     band_a, a1, a2 = _band(patient, _between(body, neck, 0.5, dx=-36, dy=16), patient.at(-34, 94, 3), 15)
     band_b, b1, b2 = _band(patient, patient.at(96, 22, 3), patient.at(110, 88, 3), 12)
     organs = (
-        Organ("abdominal_wall_cavity", _rectangle()),
-        Organ("peritoneum", peritoneum),
+        *_backdrop(peritoneum),
         Organ("liver", liver_right),
         Organ("liver", liver_left),
         Organ("cystic_plate", plate),
@@ -243,8 +242,7 @@ def _adhesion_view(seed: int, patient: _Patient) -> Anatomy:
         for top, bottom, half in zip(wall, floor, (24.0, 19.0, 27.0), strict=True)
     ]
     organs = (
-        Organ("abdominal_wall_cavity", _rectangle()),
-        Organ("peritoneum", peritoneum),
+        *_backdrop(peritoneum),
         Organ("liver", liver),
         Organ("cystic_plate", plate),
         Organ("cystic_pedicle", pedicle),
@@ -274,8 +272,10 @@ def _adhesion_view(seed: int, patient: _Patient) -> Anatomy:
     return Anatomy(seed, organs, _on_organs(organs, sites), duct, artery)
 
 
-def _rectangle() -> tuple[Point, ...]:
-    return ((-400.0, -300.0), (400.0, -300.0), (400.0, 300.0), (-400.0, 300.0))
+def _backdrop(peritoneum: tuple[Point, ...]) -> tuple[Organ, Organ]:
+    """What lies behind all other organs: the wall of the cavity, everywhere, and the peritoneum on it."""
+    everywhere = ((-400.0, -300.0), (400.0, -300.0), (400.0, 300.0), (-400.0, 300.0))
+    return Organ("abdominal_wall_cavity", everywhere), Organ("peritoneum", peritoneum)
 
 
 def _on_organs(organs: tuple[Organ, ...], sites: dict[str, tuple[Point, ...]]) -> dict[str, tuple[Point, ...]]:

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from surgeval.phantom.training._recipes import CLIPS, LLAVAS, NAMES, RECIPES, Recipe, recipe_for
 
 _HOMES = {
-    "_embedded": ("train_embedded",),
-    "_published": ("Examined", "examine_embedded"),
-    "_recipes": ("CLIPS", "LLAVAS", "NAMES", "RECIPES", "Recipe", "recipe_for"),
+    "_embedded": "train_embedded",
+    "_published": "Examined examine_embedded",
+    "_recipes": "CLIPS LLAVAS NAMES RECIPES Recipe recipe_for",
 }
 
 __all__ = [

@@ -25,29 +25,14 @@ DESCRIPTOR = Descriptor.of_rooms(
 )
 
 _HOMES = {
-    "_agreement": ("judge_agreement",),
-    "_files": (
-        "FocusProblems",
-        "as_sources",
-    ),
-    "_judge": ("Judging",),
-    "_run": (
-        "FocusRun",
-        "run_focus",
-    ),
-    "_summary": ("BucketScore",),
-    "compare": ("compare_focus",),
-    "method": (
-        "RESAMPLES",
-        "score_focus",
-    ),
-    "result": (
-        "Admission",
-        "FocusScores",
-        "admission_gate",
-        "load_focus",
-        "outcomes",
-    ),
+    "_agreement": "judge_agreement",
+    "_files": "FocusProblems as_sources",
+    "_judge": "Judging",
+    "_run": "FocusRun run_focus",
+    "_summary": "BucketScore",
+    "compare": "compare_focus",
+    "method": "RESAMPLES score_focus",
+    "result": "Admission FocusScores admission_gate load_focus outcomes",
 }
 
 __all__ = [

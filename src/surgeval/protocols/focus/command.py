@@ -13,23 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from surgeval.console import (
-    JUDGING,
-    READING,
-    RUNNING,
-    SCORING,
-    JsonOption,
-    ResamplesOption,
-    SeedOption,
-    console,
-    grouped,
-    keep_times,
-    print_frame,
-    print_json,
-    print_table,
-    progress,
-    require_models,
-)
+from surgeval.console import console, keep_times, print_frame, print_json, print_table, progress, require_models
+from surgeval.console.options import JsonOption, ResamplesOption, SeedOption
+from surgeval.console.panels import JUDGING, READING, RUNNING, SCORING, grouped
 from surgeval.errors import BadInput, visible
 from surgeval.progress import phases
 
@@ -69,54 +55,50 @@ JudgeOption = Annotated[
 )
 def score(
     responses: Annotated[
-        Path, typer.Option("--responses", help="The answers: JSON, or a .eval log of Inspect AI.", show_default=False)
+        Path, typer.Option(help="The answers: JSON, or a .eval log of Inspect AI.", show_default=False)
     ],
-    out: Annotated[Path, typer.Option("--out", help="Folder for report.html, tables, scores.", show_default=False)],
-    requests: Annotated[Path | None, typer.Option("--requests", help="The questions (JSON list).")] = None,
-    references: Annotated[Path | None, typer.Option("--references", help="Their references.")] = None,
-    data: Annotated[
-        str | None, typer.Option("--data", help="In place of these two: a dataset, as for run.")
-    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for report.html, tables, scores.", show_default=False)],
+    requests: Annotated[Path | None, typer.Option(help="The questions (JSON list).")] = None,
+    references: Annotated[Path | None, typer.Option(help="Their references.")] = None,
+    data: Annotated[str | None, typer.Option(help="In place of these two: a dataset, as for run.")] = None,
     judge: JudgeOption = None,
-    track: Annotated[Track | None, typer.Option("--track", help="Sets the latency limit: 5, 15 or 30 s.")] = None,
-    max_latency: Annotated[float | None, typer.Option("--max-latency", help="A latency limit in seconds.")] = None,
+    track: Annotated[Track | None, typer.Option(help="Sets the latency limit: 5, 15 or 30 s.")] = None,
+    max_latency: Annotated[float | None, typer.Option(help="A latency limit in seconds.")] = None,
     compat: Annotated[
-        str | None, typer.Option("--compat", help="orena-focus-0.4: score and vote as the challenge's package does.")
+        str | None, typer.Option(help="orena-focus-0.4: score and vote as the challenge's package does.")
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Refuse files with any problem, naming all.")] = False,
     retry: Annotated[
         bool, typer.Option("--retry", help="Ask again what has no verdict; stored verdicts are never asked twice.")
     ] = False,
-    flags: Annotated[Flags, typer.Option("--flags", help="The cost of an answer that steers judges.")] = "report",
+    flags: Annotated[Flags, typer.Option(help="The cost of an answer that steers judges.")] = "report",
     max_judge_errors: Annotated[
-        float, typer.Option("--max-judge-errors", help="Share of judged answers without a verdict that may be ranked.")
+        float, typer.Option(help="Share of judged answers without a verdict that may be ranked.")
     ] = 0.01,
-    tie: Annotated[Tie, typer.Option("--tie", help="What an even vote of the panel means.")] = "judge_error",
-    quorum: Annotated[int | None, typer.Option("--quorum", help="Valid votes a verdict needs. Default: half.")] = None,
+    tie: Annotated[Tie, typer.Option(help="What an even vote of the panel means.")] = "judge_error",
+    quorum: Annotated[int | None, typer.Option(help="Valid votes a verdict needs. Default: half.")] = None,
     ask_all: Annotated[bool, typer.Option("--ask-all", help="Ask every judge, to compare judges.")] = False,
     baseline: Annotated[
         list[Path] | None,
-        typer.Option("--baseline", metavar="DIR", help="A scored run to be beaten for admission (repeatable)."),
+        typer.Option(metavar="DIR", help="A scored run to be beaten for admission (repeatable)."),
     ] = None,
     human: Annotated[
-        Path | None, typer.Option("--human", help="Verdicts of people (qID → true/false/null) to compare judges with.")
+        Path | None, typer.Option(help="Verdicts of people (qID → true/false/null) to compare judges with.")
     ] = None,
     price: Annotated[
         list[str] | None,
-        typer.Option("--price", metavar="JUDGE=P,C", help="A judge's cost per million prompt and completion tokens."),
+        typer.Option(metavar="JUDGE=P,C", help="A judge's cost per million prompt and completion tokens."),
     ] = None,
-    cache: Annotated[
-        Path | None, typer.Option("--cache", help="File of stored verdicts. Default: OUT/verdicts.sqlite.")
-    ] = None,
-    workers: Annotated[int, typer.Option("--workers", min=1, help="Answers judged at a time.")] = 8,
+    cache: Annotated[Path | None, typer.Option(help="File of stored verdicts. Default: OUT/verdicts.sqlite.")] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Answers judged at a time.")] = 8,
     scheme: Annotated[
-        SchemeName | None, typer.Option("--scheme", help="What is resampled. Default: videos; with --compat two_level.")
+        SchemeName | None, typer.Option(help="What is resampled. Default: videos; with --compat two_level.")
     ] = None,
     resamples: ResamplesOption = 2000,
     seed: SeedOption = 0,
-    name: Annotated[str | None, typer.Option("--name", help="What to call the model. Default: the folder's.")] = None,
+    name: Annotated[str | None, typer.Option(help="What to call the model. Default: the folder's.")] = None,
     json: JsonOption = False,
-) -> int:  # fmt: skip
+) -> int:
     """Score answers as the FOCUS challenge does, with a status and a reason for every question.
 
     Exit code 1 when answers are left without a verdict: the same command asks only those again.
@@ -176,30 +158,30 @@ def run(
     model: Annotated[
         str,
         typer.Option(
-            "--model", metavar="SPEC", show_default=False,
+            metavar="SPEC", show_default=False,
             help="openai:MODEL@URL, hf:PATH, replay:FILE, prior[:TRAIN], random[:SEED] or oracle.",
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", help="The run's folder: new, or one to resume.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="The run's folder: new, or one to resume.", show_default=False)],
     data: Annotated[
         str | None,
-        typer.Option("--data", help="A phantom, a requests/references folder, published rows, or hub:OWNER/NAME."),
+        typer.Option(help="A phantom, a requests/references folder, published rows, or hub:OWNER/NAME."),
     ] = None,
-    requests: Annotated[Path | None, typer.Option("--requests", help="The questions, in place of --data.")] = None,
-    references: Annotated[Path | None, typer.Option("--references", help="Their references.")] = None,
-    media: Annotated[Path | None, typer.Option("--media", help="Folder with a video file for every video.")] = None,
-    frames: Annotated[int, typer.Option("--frames", min=1, help="Frames a question may show.")] = 8,
+    requests: Annotated[Path | None, typer.Option(help="The questions, in place of --data.")] = None,
+    references: Annotated[Path | None, typer.Option(help="Their references.")] = None,
+    media: Annotated[Path | None, typer.Option(help="Folder with a video file for every video.")] = None,
+    frames: Annotated[int, typer.Option(min=1, help="Frames a question may show.")] = 8,
     overlay_time: Annotated[bool, typer.Option("--overlay-time", help="Burn the time (hh:mm:ss) into frames.")] = False,
     track: Annotated[
-        Track | None, typer.Option("--track", help="frame: one frame a question. Also sets the latency limit.")
+        Track | None, typer.Option(help="frame: one frame a question. Also sets the latency limit.")
     ] = None,
-    concurrency: Annotated[int, typer.Option("--concurrency", min=1, max=_BLOCK, help="Questions at a time.")] = 8,
-    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Ask only the first questions.")] = None,
-    max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="Longest reply of a chat model.")] = 512,
-    timeout: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds to wait for one reply.")] = 120.0,
+    concurrency: Annotated[int, typer.Option(min=1, max=_BLOCK, help="Questions at a time.")] = 8,
+    limit: Annotated[int | None, typer.Option(min=1, help="Ask only the first questions.")] = None,
+    max_tokens: Annotated[int, typer.Option(min=1, help="Longest reply of a chat model.")] = 512,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds to wait for one reply.")] = 120.0,
     judge: JudgeOption = None,
     pictures: Annotated[
-        int, typer.Option("--pictures", min=0, max=20_000, help="Questions the page keeps a picture of, wrong first.")
+        int, typer.Option(min=0, max=20_000, help="Questions the page keeps a picture of, wrong first.")
     ] = 120,
     retry: Annotated[bool, typer.Option("--retry", help="Ask again what failed; nothing else.")] = False,
     json: JsonOption = False,

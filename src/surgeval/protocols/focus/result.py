@@ -221,9 +221,7 @@ def load_focus(folder: str | Path) -> FocusScores:
     surgeval.errors.DataError: no/such/run/run.json: found no such file, expected the record of a run
     """
     place = Path(folder)
-    record = load_record(place)
-    if record.manifest.protocol != "focus":
-        raise DataError(place / "run.json", field="protocol", found=record.manifest.protocol, expected="focus")
+    record = load_record(place, "focus")
     if record.status not in COMPLETE or not (place / SCORES).exists():
         raise RunError(
             f"{place}: found a run whose answers are not scored ({record.status}), expected scores; finish the run,"

@@ -22,10 +22,10 @@ DESCRIPTOR = Descriptor.of_rooms(
 )
 
 _HOMES = {
-    "_run": ("IntentRun", "run_intent"),
-    "compare": ("compare_intent",),
-    "method": ("score_intent",),
-    "result": ("IntentScores", "load_intent", "outcomes"),
+    "_run": "IntentRun run_intent",
+    "compare": "compare_intent",
+    "method": "score_intent",
+    "result": "IntentScores load_intent outcomes",
 }
 
 __all__ = [

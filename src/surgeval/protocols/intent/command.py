@@ -8,20 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from surgeval.console import (
-    READING,
-    RUNNING,
-    SCORING,
-    JsonOption,
-    SeedOption,
-    console,
-    grouped,
-    keep_times,
-    print_json,
-    print_table,
-    progress,
-    require_models,
-)
+from surgeval.console import console, keep_times, print_json, print_table, progress, require_models
+from surgeval.console.options import JsonOption, SeedOption
+from surgeval.console.panels import READING, RUNNING, SCORING, grouped
 from surgeval.errors import BadInput, visible
 from surgeval.progress import phases
 
@@ -61,46 +50,46 @@ def run(
     model: Annotated[
         str,
         typer.Option(
-            "--model", metavar="SPEC", show_default=False,
+            metavar="SPEC", show_default=False,
             help="openai:MODEL@URL, hf:PATH, an embedded model, replay:FILE, prior[:TRAIN], random[:SEED], oracle, "
             "always-reject or always-accept.",
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", help="The run's folder: new, or one to resume.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="The run's folder: new, or one to resume.", show_default=False)],
     interventions: Annotated[
         str,
         typer.Option(
-            "--interventions", metavar="LIST",
+            metavar="LIST",
             help="gaze, text-only, again, order, wrong-gaze with commas; or all, or none.",
         ),
     ] = "gaze,text-only,again",
     split: Annotated[
-        str | None, typer.Option("--split", help="Only the items of the videos of this split.")
+        str | None, typer.Option(help="Only the items of the videos of this split.")
     ] = None,
     limit: Annotated[
-        int | None, typer.Option("--limit", min=1, help="Ask at most so many items, evenly from skills and traps.")
+        int | None, typer.Option(min=1, help="Ask at most so many items, evenly from skills and traps.")
     ] = None,
     gaze: Annotated[
-        GazeName, typer.Option("--gaze", help="How gaze is shown: a circle, in words, both, or the path.")
+        GazeName, typer.Option(help="How gaze is shown: a circle, in words, both, or the path.")
     ] = "mark",
-    frames: Annotated[int, typer.Option("--frames", min=1, max=100, help="Frames of a clip.")] = 8,
+    frames: Annotated[int, typer.Option(min=1, max=100, help="Frames of a clip.")] = 8,
     sampling: Annotated[
-        SamplingName, typer.Option("--sampling", help="Which frames: evenly spaced, around the gaze, or the last.")
+        SamplingName, typer.Option(help="Which frames: evenly spaced, around the gaze, or the last.")
     ] = "uniform",
     longest_edge: Annotated[
-        int, typer.Option("--longest-edge", min=32, max=8192, help="Pixels; larger pictures are made smaller.")
+        int, typer.Option(min=32, max=8192, help="Pixels; larger pictures are made smaller.")
     ] = 1024,
-    jpeg_quality: Annotated[int, typer.Option("--jpeg-quality", min=1, max=100, help="Of the pictures sent.")] = 90,
+    jpeg_quality: Annotated[int, typer.Option(min=1, max=100, help="Of the pictures sent.")] = 90,
     concurrency: Annotated[
-        int, typer.Option("--concurrency", min=1, max=_BLOCK, help="Questions at a time; local weights: one batch.")
+        int, typer.Option(min=1, max=_BLOCK, help="Questions at a time; local weights: one batch.")
     ] = 8,
-    max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="Longest reply of a chat model.")] = 1024,
-    timeout: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds to wait for one reply.")] = 120.0,
+    max_tokens: Annotated[int, typer.Option(min=1, help="Longest reply of a chat model.")] = 1024,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds to wait for one reply.")] = 120.0,
     retry: Annotated[bool, typer.Option("--retry", help="Ask again what failed; nothing else.")] = False,
     invalid: InvalidOption = "wrong",
     reader: Annotated[
         str | None,
-        typer.Option("--reader", metavar="SPEC", help="A second model that reads replies in which no choice is found."),
+        typer.Option(metavar="SPEC", help="A second model that reads replies in which no choice is found."),
     ] = None,
     pictures: PicturesOption = 120,
     seed: SeedOption = 0,
@@ -153,13 +142,13 @@ def score(
     responses: Annotated[
         Path,
         typer.Option(
-            "--responses", show_default=False,
+            show_default=False,
             help="The replies: JSON lines with id, content and, where it is not plain, condition; or a .eval log.",
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", help="Folder for report.html, tables, cases.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="Folder for report.html, tables, cases.", show_default=False)],
     invalid: InvalidOption = "wrong",
-    name: Annotated[str | None, typer.Option("--name", help="What to call the model. Default: the folder's.")] = None,
+    name: Annotated[str | None, typer.Option(help="What to call the model. Default: the folder's.")] = None,
     pictures: PicturesOption = 120,
     json: JsonOption = False,
 ) -> int:  # fmt: skip

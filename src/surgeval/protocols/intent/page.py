@@ -11,6 +11,7 @@ from surgeval.pages import Fact, Plot, Section, save_figures, save_tables, write
 from surgeval.protocols.contract import names_on_page
 from surgeval.protocols.evidence_page import evidence_of
 from surgeval.protocols.intent import _page_tables as readable
+from surgeval.protocols.intent import _page_words as words
 from surgeval.protocols.intent._ceiling import gaze_ceiling
 from surgeval.protocols.intent._gallery import failed_traps, same_question_sections
 from surgeval.protocols.intent._weights import SKILLS
@@ -21,59 +22,6 @@ from surgeval.results import counted, percent
 from surgeval.stats import number_text
 
 __all__ = ["intent_sections", "write_page_of"]
-
-_LEVEL_1 = (
-    "Level 1: right answers to items without a trap. Twins of traps are not among them. A dimension is the mean of its "
-    "two skills, competency the mean of the six."
-)
-_LEVEL_2 = (
-    "Level 2: a perceptual trap offers things that are not there, a cognitive trap asks about something that does not "
-    "happen. Reliability is the accuracy on them. In every cognitive trap the rejecting option is right, so whoever "
-    "always rejects scores 100 % and understands nothing (rows always-reject and always-accept)."
-)
-_TWINS = (
-    "A twin asks the same about a moment at which the premise is true: there rejecting is wrong. Paired accuracy "
-    "counts a trap only with its twin, over-rejection the twins that were rejected."
-)
-_NO_TWINS = (
-    "None of these traps has a true-premise twin. Rejecting and discriminating cannot be told apart here: a model that "
-    "rejects everything would score best."
-)
-_GAZE = (
-    "The same items, without and with what the surgeon looks at (a circle on the picture, a sentence, or both); the "
-    "difference is paired item by item."
-)
-_TEXT = (
-    "The same items without any picture. Where text only comes close to full, the set is answerable from language. The "
-    "paper's traps were right in 54 to 59 % without pictures, of four options."
-)
-_REMOVAL = (
-    "Failed traps asked as their sanitised twin. Items that failed once do better the next time whatever is changed "
-    "(regression to the mean), so two controls stand beside it: the failed trap itself asked again, and the twins of "
-    "traps that were passed. What taking the trap away adds is the difference to asking again."
-)
-_ORDER = (
-    "Options rotated: a model that reads them gives the same answer in every order. Gaze moved to another instrument, "
-    "or mirrored: a model that uses the gaze changes its answer, one that ignores it does not."
-)
-_READING = (
-    "Replies are read as a person would: the last explicit choice counts. The strict reading takes only replies that "
-    "are nothing but a choice; “differ” is the share of replies on which the two readings disagree. Failed requests "
-    "have no reply and are in no number."
-)
-_METHOD = (
-    "Intervals (95 %) leave out each video or patient in turn (Student's t at the effective number of them); those of "
-    "single shares are Wilson's with that uncertainty. A part that is the same in every video adds the uncertainty of "
-    "its own interval to a mean. Differences are paired item by item; their p exchanges the two sides video by video; "
-    "an interval without width says that every video has the same difference. Guessing is one over the number of "
-    "options, of a pair the product for both."
-)
-_CIRCLE = "; the circle is where the surgeon looked"
-_METRIC = (
-    "What reliability as the paper defines it can and cannot show: a low value shows that a model is led astray, or "
-    "that it cannot read. A high value shows that it rejects, or avoids what is not there; it does not show that it "
-    "looked. Only twins and text only tell these apart."
-)
 
 
 def write_page_of(results: Sequence[IntentScores], out: Path) -> Path:
@@ -122,26 +70,27 @@ def intent_sections(results: Sequence[IntentScores], plots: Mapping[str, Plot]) 
     several = len(results) > 1
     sections = [
         Section("Overview", facts=_facts(results[0]) if not several else (), figures=plot("scatter")),
-        Section("Competency", _LEVEL_1, figures=plot("skills"), tables=readable.competency_tables(results)),
-        Section("Reliability", f"{_LEVEL_2}\n\n{_TWINS if twins else _NO_TWINS}", figures=plot("reliability"),
-                tables=readable.reliability_tables(results)),
-        Section("Does it look where the surgeon looks?", f"{_GAZE}{_ceiling(results)}", figures=plot("gaze"),
+        Section("Competency", words.LEVEL_1, figures=plot("skills"), tables=readable.competency_tables(results)),
+        Section("Reliability", f"{words.LEVEL_2}\n\n{words.TWINS if twins else words.NO_TWINS}",
+                figures=plot("reliability"), tables=readable.reliability_tables(results)),
+        Section("Does it look where the surgeon looks?", f"{words.GAZE}{_ceiling(results)}", figures=plot("gaze"),
                 tables=readable.gaze_tables(results)),
-        Section("Without the pictures", _TEXT, figures=plot("text_only"), tables=readable.text_only_tables(results)),
-        Section("The trap taken away", _REMOVAL, tables=readable.removal_tables(results)),
-        Section("Another order, another gaze", _ORDER, tables=readable.order_tables(results)),
+        Section("Without the pictures", words.TEXT, figures=plot("text_only"),
+                tables=readable.text_only_tables(results)),
+        Section("The trap taken away", words.REMOVAL, tables=readable.removal_tables(results)),
+        Section("Another order, another gaze", words.ORDER, tables=readable.order_tables(results)),
         Section("Scenarios", "", figures=plot("scenarios", "set"), tables=readable.scenario_tables(results)),
         *same_question_sections(results),
         *(Section(f"Failed traps: {one.name}" if several else "Failed traps",
-                  f"What it chose and what is right{_CIRCLE if any(item.gaze for item in one.items) else ''}.",
+                  f"What it chose and what is right{words.CIRCLE if any(item.gaze for item in one.items) else ''}.",
                   cards=cards)
           for one in results if (cards := failed_traps(one))),
-        Section("Reading the replies", _READING, tables=readable.reading_tables(results)),
+        Section("Reading the replies", words.READING, tables=readable.reading_tables(results)),
         Section("Each answer", "", evidence=evidence_of(results)),
     ]  # fmt: skip
     kept = [one for one in sections if one.tables or one.figures or one.cards or one.evidence or one.facts]
     first = verdict_sections({one.name: one.verdict() for one in results}, _warnings(results))
-    return (*first, *kept, Section("How it was computed", f"{_METHOD}\n\n{_METRIC}"))
+    return (*first, *kept, Section("How it was computed", f"{words.METHOD}\n\n{words.METRIC}"))
 
 
 def _ceiling(results: Sequence[IntentScores]) -> str:

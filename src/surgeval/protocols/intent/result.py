@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -14,7 +13,7 @@ from surgeval.engine import RunRecord, load_record
 from surgeval.errors import BadInput, DataError, printable
 from surgeval.figures import Figure
 from surgeval.pages import Evidence
-from surgeval.protocols.contract import Headline, RunResult
+from surgeval.protocols.contract import Headline, RecordedResult
 from surgeval.protocols.intent._cases import UNKNOWN_MEDIA
 from surgeval.protocols.intent._estimates import chance_of, estimate_of
 from surgeval.protocols.intent._interventions import (
@@ -44,7 +43,7 @@ _FIRST = ("overall", "paired", "reliability", "perceptual", "cognitive", "over_r
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class IntentScores(RunResult):
+class IntentScores(RecordedResult):
     """One model on one set of items.
 
     `answers` has a row per item and condition: what was chosen, whether it is right, and what the item is for.
@@ -62,11 +61,6 @@ class IntentScores(RunResult):
     notes: tuple[str, ...] = ()
 
     protocol = "intent"
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """As run.json holds them."""
-        return self.record.manifest.config
 
     @cached_property
     def cells(self) -> pl.DataFrame:
@@ -200,9 +194,7 @@ def load_intent(folder: str | Path, *, invalid: Invalid | None = None, name: str
     surgeval.errors.DataError: runs/lvlm/run.json: found no such file, expected the record of a run
     """
     place = Path(folder)
-    record = load_record(place)
-    if record.manifest.protocol != "intent":
-        raise DataError(place / "run.json", field="protocol", found=record.manifest.protocol, expected="intent")
+    record = load_record(place, "intent")
     rule = invalid or record.manifest.config.get("invalid", "wrong")
     if rule not in ("wrong", "drop"):
         raise DataError(place / "run.json", field="config.invalid", found=repr(rule)[:60], expected="wrong or drop")

@@ -19,9 +19,9 @@ DESCRIPTOR = Descriptor.of_rooms(
 )
 
 _HOMES = {
-    "compare": ("compare_quality",),
-    "method": ("QualityRun", "run_quality"),
-    "result": ("QualityScores", "load_quality"),
+    "compare": "compare_quality",
+    "method": "QualityRun run_quality",
+    "result": "QualityScores load_quality",
 }
 
 __all__ = ["DESCRIPTOR", "QualityRun", "QualityScores", "compare_quality", "load_quality", "run_quality"]

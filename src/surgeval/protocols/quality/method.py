@@ -9,19 +9,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from surgeval.datasets import (
-    Dataset,
-    Proposal,
-    QualityLimits,
-    dataset_fingerprint,
-    frame_quality,
-    open_dataset,
-    read_image,
-)
+from surgeval.datasets import QualityLimits, dataset_fingerprint, frame_quality, open_dataset, read_image
 from surgeval.engine import Manifest, RunSummary, Unit, run
 from surgeval.errors import DataError
 from surgeval.progress import advance
@@ -30,6 +22,9 @@ from surgeval.protocols.quality.result import MEASURES, drop_table, load_quality
 from surgeval.protocols.verdict import Verdict
 from surgeval.records import Case
 from surgeval.results import Result
+
+if TYPE_CHECKING:
+    from surgeval.datasets import Dataset, Proposal
 
 __all__ = ["QualityRun", "run_quality"]
 

@@ -121,9 +121,7 @@ def load_quality(folder: str | Path) -> QualityScores:
     surgeval.errors.DataError: nowhere/run.json: found no such file, expected the record of a run
     """
     folder = Path(folder)
-    record = load_record(folder)
-    if record.manifest.protocol != "quality":
-        raise DataError(folder / "run.json", field="protocol", found=record.manifest.protocol, expected="quality")
+    record = load_record(folder, "quality")
     limits = _limits(folder / "run.json", record)
     cases, unreadable = _read(folder)
     rows = (FrameQuality(**row) for row in cases.select("video", "name", *MEASURES).iter_rows(named=True))

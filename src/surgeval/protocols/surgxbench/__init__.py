@@ -25,37 +25,13 @@ DESCRIPTOR = Descriptor.of_rooms(
 )
 
 _HOMES = {
-    "_causes": (
-        "ExplainedCauses",
-        "explain_causes",
-    ),
-    "_prompts": (
-        "instrument_prompts",
-        "triplet_prompts",
-    ),
-    "_settings": (
-        "PROFILES",
-        "SurgXSettings",
-        "TASKS",
-        "profile_settings",
-    ),
-    "_single": (
-        "Explained",
-        "ExplainedReply",
-        "explain_image",
-    ),
-    "compare": ("compare_surgxbench",),
-    "method": (
-        "SurgXRun",
-        "run_surgxbench",
-    ),
-    "result": (
-        "RESAMPLES",
-        "SurgXScores",
-        "join_runs",
-        "load_surgxbench",
-        "outcomes",
-    ),
+    "_causes": "ExplainedCauses explain_causes",
+    "_prompts": "instrument_prompts triplet_prompts",
+    "_settings": "PROFILES SurgXSettings TASKS profile_settings",
+    "_single": "Explained ExplainedReply explain_image",
+    "compare": "compare_surgxbench",
+    "method": "SurgXRun run_surgxbench",
+    "result": "RESAMPLES SurgXScores join_runs load_surgxbench outcomes",
 }
 
 __all__ = [

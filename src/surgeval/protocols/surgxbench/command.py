@@ -7,24 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast
 
 import typer
 
-from surgeval.console import (
-    MAPS,
-    MOTION,
-    READING,
-    RUNNING,
-    SCORING,
-    FormatOption,
-    JsonOption,
-    LabelsOption,
-    ResamplesOption,
-    SeedOption,
-    console,
-    grouped,
-    keep_times,
-    print_frame,
-    print_json,
-    require_models,
-)
+from surgeval.console import console, keep_times, print_frame, print_json, require_models
+from surgeval.console.options import FormatOption, JsonOption, LabelsOption, ResamplesOption, SeedOption
+from surgeval.console.panels import MAPS, MOTION, READING, RUNNING, SCORING, grouped
 from surgeval.errors import BadInput, visible
 from surgeval.progress import phases
 
@@ -37,6 +22,9 @@ ProfileName: TypeAlias = Literal["surgxbench", "early"]  # whose prompts, thresh
 # Which heatmap.
 MethodName: TypeAlias = Literal["auto", "rollout", "gradcam", "cross", "token-gradcam"]
 WordsName: TypeAlias = Literal["mean", "first", "max"]  # how the maps of a name's tokens become one
+MethodOption = Annotated[MethodName, typer.Option(help="Default: what the tower allows.")]
+OrderOption = Annotated[str, typer.Option(help="Rollout: chefer or seed.")]
+StartLayerOption = Annotated[int, typer.Option(help="Rollout: first block; -1 = the last only.")]
 
 
 @grouped(
@@ -49,82 +37,71 @@ WordsName: TypeAlias = Literal["mean", "first", "max"]  # how the maps of a name
     }
 )
 def run(
-    data: Annotated[Path, typer.Option("--data", help="A dataset folder or file.", show_default=False)],
+    data: Annotated[Path, typer.Option(help="A dataset folder or file.", show_default=False)],
     model: Annotated[
         str,
         typer.Option(
-            "--model",
             help="phantom-clip, phantom-llava …, a CLIP, BLIP or LLaVA folder or hub name, or a SurgVLP checkpoint "
             "(see `surgeval models list`).",
             show_default=False,
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", help="Run folder; an interrupted one is resumed.", show_default=False)],
-    profile: Annotated[ProfileName, typer.Option("--profile", help="Which paper's choices.")] = "surgxbench",
-    task: Annotated[
-        list[str] | None, typer.Option("--task", help="instruments or triplets (repeatable). Default: both.")
-    ] = None,
-    method: Annotated[MethodName, typer.Option("--method", help="Default: what the tower allows.")] = "auto",
-    order: Annotated[str, typer.Option("--order", help="Rollout: chefer or seed.")] = "chefer",
-    start_layer: Annotated[int, typer.Option("--start-layer", help="Rollout: first block; -1 = the last only.")] = 0,
-    score_scale: Annotated[
-        str, typer.Option("--score-scale", help="What is differentiated: cosine, logits or a factor.")
-    ] = "cosine",
+    out: Annotated[Path, typer.Option(help="Run folder; an interrupted one is resumed.", show_default=False)],
+    profile: Annotated[ProfileName, typer.Option(help="Which paper's choices.")] = "surgxbench",
+    task: Annotated[list[str] | None, typer.Option(help="instruments or triplets (repeatable). Default: both.")] = None,
+    method: MethodOption = "auto",
+    order: OrderOption = "chefer",
+    start_layer: StartLayerOption = 0,
+    score_scale: Annotated[str, typer.Option(help="What is differentiated: cosine, logits or a factor.")] = "cosine",
     words: Annotated[
-        WordsName, typer.Option("--words", help="A name of several tokens: their mean map, the first, the maximum.")
+        WordsName, typer.Option(help="A name of several tokens: their mean map, the first, the maximum.")
     ] = "mean",
-    geometry: Annotated[
-        str, typer.Option("--geometry", help="window: what the model saw; stretch: as the papers.")
-    ] = "window",
-    keep_top: Annotated[float | None, typer.Option("--keep-top", help="Share of pixels attended.")] = None,
+    geometry: Annotated[str, typer.Option(help="window: what the model saw; stretch: as the papers.")] = "window",
+    keep_top: Annotated[float | None, typer.Option(help="Share of pixels attended.")] = None,
     literal: Annotated[
         bool, typer.Option("--literal", help="Let pixels without evidence count as attended, as the formula says.")
     ] = False,
-    delta: Annotated[float | None, typer.Option("--delta", help="Quantile a prompt must exceed to be said.")] = None,
-    over: Annotated[str | None, typer.Option("--over", help="Of what: classes, frames or minmax.")] = None,
-    pool: Annotated[str | None, typer.Option("--pool", help="Triplet prompts: valid or all combinations.")] = None,
-    top_k: Annotated[int | None, typer.Option("--top-k", help="Triplet prompts that count.")] = None,
-    flow: Annotated[str | None, typer.Option("--flow", help="dis, farneback, raft or files.")] = None,
+    delta: Annotated[float | None, typer.Option(help="Quantile a prompt must exceed to be said.")] = None,
+    over: Annotated[str | None, typer.Option(help="Of what: classes, frames or minmax.")] = None,
+    pool: Annotated[str | None, typer.Option(help="Triplet prompts: valid or all combinations.")] = None,
+    top_k: Annotated[int | None, typer.Option(help="Triplet prompts that count.")] = None,
+    flow: Annotated[str | None, typer.Option(help="dis, farneback, raft or files.")] = None,
     flow_gap: Annotated[
-        float | None, typer.Option("--flow-gap", help="Seconds to the next frame at most, for flow. Default 1.5.")
+        float | None, typer.Option(help="Seconds to the next frame at most, for flow. Default 1.5.")
     ] = None,
     flow_source: Annotated[
         Path | None, typer.Option("--flow-weights", help="RAFT's weights; with --flow files the folder of .flo files.")
     ] = None,
-    fit: Annotated[str | None, typer.Option("--fit", help="Camera fit: plain, masked or robust.")] = None,
-    grounded_at: Annotated[
-        float | None, typer.Option("--grounded-at", help="AC above which a map is grounded.")
-    ] = None,
-    curves: Annotated[int | None, typer.Option("--curves", help="Frames for deletion and insertion curves.")] = None,
-    sanity: Annotated[int | None, typer.Option("--sanity", help="Frames for the randomisation checks.")] = None,
+    fit: Annotated[str | None, typer.Option(help="Camera fit: plain, masked or robust.")] = None,
+    grounded_at: Annotated[float | None, typer.Option(help="AC above which a map is grounded.")] = None,
+    curves: Annotated[int | None, typer.Option(help="Frames for deletion and insertion curves.")] = None,
+    sanity: Annotated[int | None, typer.Option(help="Frames for the randomisation checks.")] = None,
     occlusion: Annotated[
         bool | None, typer.Option("--occlusion/--no-occlusion", help="Hide regions and ask again.")
     ] = None,
     causal: Annotated[
         bool, typer.Option("--causal/--no-causal", help="Causal graphs of the names in a reply in words.")
     ] = True,
-    split: Annotated[str | None, typer.Option("--split", help="Only the videos of this split.")] = None,
-    video: Annotated[list[str] | None, typer.Option("--video", help="Only this video (repeatable).")] = None,
-    every: Annotated[int, typer.Option("--every", min=1, help="Look at every n-th labelled frame only.")] = 1,
-    batch: Annotated[int, typer.Option("--batch", min=1, help="Frames at a time; changes no number.")] = 16,
-    threads: Annotated[int, typer.Option("--threads", min=1, help="Threads that read and prepare frames.")] = 2,
+    split: Annotated[str | None, typer.Option(help="Only the videos of this split.")] = None,
+    video: Annotated[list[str] | None, typer.Option(help="Only this video (repeatable).")] = None,
+    every: Annotated[int, typer.Option(min=1, help="Look at every n-th labelled frame only.")] = 1,
+    batch: Annotated[int, typer.Option(min=1, help="Frames at a time; changes no number.")] = 16,
+    threads: Annotated[int, typer.Option(min=1, help="Threads that read and prepare frames.")] = 2,
     processes: Annotated[
-        int, typer.Option("--processes", min=1, help="Processes, each with whole videos and its own copy of the model.")
+        int, typer.Option(min=1, help="Processes, each with whole videos and its own copy of the model.")
     ] = 1,
-    device: Annotated[str, typer.Option("--device", help="cpu, cuda, cuda:1 …")] = "cpu",
-    dtype: Annotated[str, typer.Option("--dtype", help="float32 or bfloat16.")] = "float32",
-    max_tokens: Annotated[
-        int, typer.Option("--max-tokens", min=1, max=4096, help="Of a reply in words, at most.")
-    ] = 128,
-    gallery: Annotated[int, typer.Option("--gallery", min=0, max=1000, help="Pictures on the page; 0 for none.")] = 36,
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 …")] = "cpu",
+    dtype: Annotated[str, typer.Option(help="float32 or bfloat16.")] = "float32",
+    max_tokens: Annotated[int, typer.Option(min=1, max=4096, help="Of a reply in words, at most.")] = 128,
+    gallery: Annotated[int, typer.Option(min=0, max=1000, help="Pictures on the page; 0 for none.")] = 36,
     resamples: ResamplesOption = 2000,
     seed: SeedOption = 0,
-    name: Annotated[str | None, typer.Option("--name", help="What to call the model. Default: the folder's.")] = None,
+    name: Annotated[str | None, typer.Option(help="What to call the model. Default: the folder's.")] = None,
     retry: Annotated[bool, typer.Option("--retry", help="Do failed videos again.")] = False,
     boxes: Annotated[
-        Path | None, typer.Option("--boxes", help="A dataset whose instrument boxes are joined to the frames.")
+        Path | None, typer.Option(help="A dataset whose instrument boxes are joined to the frames.")
     ] = None,
-    mapping: Annotated[Path | None, typer.Option("--mapping", help="A file that describes a table of boxes.")] = None,
+    mapping: Annotated[Path | None, typer.Option(help="A file that describes a table of boxes.")] = None,
     format: FormatOption = None,
     labels: LabelsOption = None,
     json: JsonOption = False,

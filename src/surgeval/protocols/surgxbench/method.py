@@ -29,7 +29,10 @@ __all__ = ["SurgXRun", "run_surgxbench"]
 
 @dataclass(frozen=True, eq=False)
 class SurgXRun:
-    """A finished run with what is needed to draw its pictures."""
+    """A finished run, with what is needed to draw its pictures.
+
+    `summary` counts what was done and what failed; `look` is the model with its settings and the labelled frames.
+    """
 
     summary: RunSummary
     look: VideoWorker

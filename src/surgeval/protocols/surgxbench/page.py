@@ -24,21 +24,6 @@ from surgeval.stats import number_text
 
 __all__ = ["surgxbench_sections", "write_page_of"]
 
-_METHOD = (
-    "A prompt's heatmap is made in the part of the frame that the model saw. The attended region is its top share of "
-    "pixels with positive evidence (or a fixed threshold of the scaled map, profile early). AC is the share of the "
-    "region on any annotated box, AA on boxes of the predicted instrument, RAS also counts what moves once the "
-    "camera's own motion is taken away. Chance is the annotated share of the visible area: what a map without "
-    "knowledge scores. Lift is the ratio of the two means. A prediction is grounded when AC is above the stated "
-    "level and above chance. |A|/HW is the share of the visible area that the region takes: ties make it larger than "
-    "asked for, a map with little evidence smaller.\n\n"
-    "Cases without a region, with a constant map, without annotation or with none of it visible are left out of "
-    "means and counted; AA also where the instrument itself has no visible box. What an occlusion does is told only "
-    "where there was something to hide. Top-1 is counted in frames that show an instrument. Intervals (95 %) "
-    "leave out each video in turn (Student's t at the effective number of videos); those of shares are Wilson's with "
-    "that uncertainty, so they stay between 0 and 1. What one video alone makes up has no interval."
-)
-
 
 def write_page_of(results: Sequence[SurgXScores], out: Path) -> Path:
     """Write page, tables and figures of one or several runs below `out`, with the pictures that the runs store.
@@ -57,6 +42,22 @@ def write_page_of(results: Sequence[SurgXScores], out: Path) -> Path:
         out / "report.html", title, surgxbench_sections(results, plots), kind="surgxbench", lead=_lead(results),
         details=_details(results),
     )  # fmt: skip
+
+
+_METHOD = (
+    "A prompt's heatmap is made in the part of the frame that the model saw. The attended region is its top share of "
+    "pixels with positive evidence (or a fixed threshold of the scaled map, profile early). AC is the share of the "
+    "region on any annotated box, AA on boxes of the predicted instrument, RAS also counts what moves once the "
+    "camera's own motion is taken away. Chance is the annotated share of the visible area: what a map without "
+    "knowledge scores. Lift is the ratio of the two means. A prediction is grounded when AC is above the stated "
+    "level and above chance. |A|/HW is the share of the visible area that the region takes: ties make it larger than "
+    "asked for, a map with little evidence smaller.\n\n"
+    "Cases without a region, with a constant map, without annotation or with none of it visible are left out of "
+    "means and counted; AA also where the instrument itself has no visible box. What an occlusion does is told only "
+    "where there was something to hide. Top-1 is counted in frames that show an instrument. Intervals (95 %) "
+    "leave out each video in turn (Student's t at the effective number of videos); those of shares are Wilson's with "
+    "that uncertainty, so they stay between 0 and 1. What one video alone makes up has no interval."
+)
 
 
 def surgxbench_sections(scores: Sequence[SurgXScores], figures: Mapping[str, Plot]) -> tuple[Section, ...]:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -15,7 +14,7 @@ from surgeval.errors import BadInput, DataError, printable
 from surgeval.figures import Figure
 from surgeval.metrics.grounding import FLAGS, prediction_sets
 from surgeval.pages import Evidence
-from surgeval.protocols.contract import Headline, RunResult
+from surgeval.protocols.contract import Headline, RecordedResult
 from surgeval.protocols.surgxbench import tables
 from surgeval.protocols.surgxbench._causal_table import CAUSAL_SCHEMA, causal_table
 from surgeval.protocols.surgxbench._item import NO_EXTRAS, Extras, Item
@@ -53,7 +52,7 @@ _SCHEMA: dict[str, pl.DataType] = {
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class SurgXScores(RunResult):
+class SurgXScores(RecordedResult):
     """One model on one dataset: `numbers` to read first, `tables`, `figures`, and pictures (`items`, `extras`)."""
 
     name: str
@@ -69,11 +68,6 @@ class SurgXScores(RunResult):
     notes: tuple[str, ...] = ()
 
     protocol = "surgxbench"
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """As run.json holds them."""
-        return self.record.manifest.config
 
     @property
     def failed(self) -> int:
@@ -137,13 +131,11 @@ def join_runs(
     Traceback (most recent call last):
     surgeval.errors.BadInput: runs: found none, expected at least one folder
     """
-    records = [load_record(Path(folder)) for folder in folders]
+    records = [load_record(folder, "surgxbench") for folder in folders]
     if not records:
         raise BadInput("runs: found none, expected at least one folder")
     for folder, record in zip(folders, records, strict=True):
         place = Path(folder) / "run.json"
-        if record.manifest.protocol != "surgxbench":
-            raise DataError(place, field="protocol", found=record.manifest.protocol, expected="surgxbench")
         _check_record(place, record)
         own, first = record.manifest.config, records[0].manifest.config
         other = sorted(key for key in own.keys() | first.keys() if key not in _APART and own.get(key) != first.get(key))

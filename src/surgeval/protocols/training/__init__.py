@@ -28,16 +28,16 @@ DESCRIPTOR = Descriptor.of_rooms(
 )
 
 _HOMES = {
-    "ablation": ("run_ablation",),
-    "ablation_result": ("ABLATIONS", "AblationScores", "Configuration", "load_ablation"),
-    "compare": ("compare_training",),
-    "curves": ("Training", "is_training", "load_training_folder"),
-    "folds": ("train_folds",),
-    "methods": ("Detected", "Method", "rtdetr", "tdnet"),
-    "published": ("published", "published_notes"),
-    "result": ("TrainingScores", "load_training"),
-    "scheme": ("Fold", "Scheme", "choose_folds"),
-    "training_page": ("write_training_page",),
+    "ablation": "run_ablation",
+    "ablation_result": "ABLATIONS AblationScores Configuration load_ablation",
+    "compare": "compare_training",
+    "curves": "Training is_training load_training_folder",
+    "folds": "train_folds",
+    "methods": "Detected Method rtdetr tdnet",
+    "published": "published published_notes",
+    "result": "TrainingScores load_training",
+    "scheme": "Fold Scheme choose_folds",
+    "training_page": "write_training_page",
 }
 
 __all__ = [

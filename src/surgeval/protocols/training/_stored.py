@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from surgeval.errors import DataError
-from surgeval.files import read_json_object, safe_name
+from surgeval.errors import BadInput, DataError
+from surgeval.files import make_folder, read_json_object, safe_name, write_atomically
 
-__all__ = ["BOXES", "PLAN", "RECORD", "SCORES", "TRAINING", "FoldRecord", "fold_home", "fold_record", "read_plan"]
+__all__ = ["BOXES", "PLAN", "RECORD", "SCORES", "TRAINING", "FoldRecord", "fold_home", "fold_record", "read_plan",
+           "write_plan"]  # fmt: skip
 
 PLAN, RECORD, BOXES, TRAINING, SCORES = "folds.json", "fold.json", "detections.parquet", "training", "scores"
 
@@ -56,6 +59,15 @@ def fold_record(home: Path, plan: str | None = None) -> FoldRecord | None:
     if plan is not None and data["plan"] != plan:
         return None
     return FoldRecord(data["fold"], data["boxes"], data["frames"], float(data["seconds"]), data["device"])
+
+
+def write_plan(path: Path, plan: Mapping[str, Any], what: str) -> None:
+    """Write what a folder of trainings is going to hold; `what` says what cannot be written where it cannot."""
+    try:
+        make_folder(path.parent)
+        write_atomically(path, (json.dumps(plan, indent=1) + "\n").encode())
+    except OSError as error:
+        raise BadInput(f"{path.parent}: {what} cannot be written: {error.strerror or error}") from error
 
 
 def read_plan(folder: Path) -> dict[str, Any]:

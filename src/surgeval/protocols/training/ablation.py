@@ -5,7 +5,6 @@ Every configuration and seed is a folder of folds, so what is finished is not tr
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, get_args
@@ -13,9 +12,9 @@ from typing import Any, TypeAlias, get_args
 from surgeval.datasets import Dataset
 from surgeval.engine import Manifest, save_scored
 from surgeval.errors import BadInput, RunError
-from surgeval.files import make_folder, read_json_object, write_atomically
+from surgeval.files import read_json_object
 from surgeval.protocols.contract import refuse_dataset
-from surgeval.protocols.training._stored import SCORES
+from surgeval.protocols.training._stored import SCORES, write_plan
 from surgeval.protocols.training.ablation_result import (
     ABLATIONS,
     FILE,
@@ -85,8 +84,4 @@ def _claim(folder: Path, plan: Mapping[str, Any]) -> None:
             raise RunError(f"{folder}: found {found}, expected {plan['table']} or a new folder")
     else:
         refuse_dataset(folder)
-    try:
-        make_folder(folder)
-        write_atomically(path, (json.dumps(plan, indent=1) + "\n").encode())
-    except OSError as error:
-        raise BadInput(f"{folder}: an ablation cannot be written: {error.strerror or error}") from error
+    write_plan(path, plan, "an ablation")

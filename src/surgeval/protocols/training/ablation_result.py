@@ -23,8 +23,8 @@ from surgeval.figures import Estimate, EstimateBars, EstimateGroup, Figure
 from surgeval.files import read_json_object, safe_name
 from surgeval.protocols.contract import Headline, RunResult, few_video_notes
 from surgeval.protocols.training._stored import SCORES
-from surgeval.protocols.training.published import published
-from surgeval.protocols.training.tables import PaperRow, PaperTable, published_rows
+from surgeval.protocols.training.published import PaperRow, published
+from surgeval.protocols.training.tables import PaperTable
 from surgeval.protocols.triplets import TripletScores, load_triplets
 from surgeval.stats import Difference, paired_vector
 
@@ -180,8 +180,7 @@ class AblationScores(RunResult):
             values = tuple(None if row is None else 100 * float(np.mean(row)) for row in found)
             spreads = tuple(None if row is None or len(row) < 2 else 100 * float(np.std(row, ddof=1)) for row in found)
             ours.append(PaperRow(name, data, values, spreads))
-        rows = published_rows(theirs)
-        return PaperTable(number, theirs.title, theirs.columns, rows, tuple(ours), first="configuration")
+        return PaperTable(number, theirs.title, theirs.columns, theirs.rows, tuple(ours), first="configuration")
 
     @property
     def tables(self) -> dict[str, pl.DataFrame]:

@@ -8,21 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from surgeval.console import (
-    READING,
-    RUNNING,
-    SCORING,
-    FormatOption,
-    JsonOption,
-    LabelsOption,
-    ResamplesOption,
-    SeedOption,
-    console,
-    grouped,
-    print_json,
-    print_pieces,
-    require_models,
-)
+from surgeval.console import console, print_json, print_pieces, require_models
+from surgeval.console.options import FormatOption, JsonOption, LabelsOption, ResamplesOption, SeedOption
+from surgeval.console.panels import READING, RUNNING, SCORING, grouped
 from surgeval.errors import BadInput, visible
 from surgeval.progress import phases
 
@@ -45,36 +33,33 @@ TableName: TypeAlias = Literal["components", "fusion"]
     }
 )
 def run(
-    data: Annotated[Path, typer.Option("--data", help="A dataset with boxes.", show_default=False)],
-    out: Annotated[Path, typer.Option("--out", help="Folder of the folds; met again, it goes on.", show_default=False)],
-    detector: Annotated[DetectorName, typer.Option("--detector", help="What is trained.")] = "tdnet",
+    data: Annotated[Path, typer.Option(help="A dataset with boxes.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="Folder of the folds; met again, it goes on.", show_default=False)],
+    detector: Annotated[DetectorName, typer.Option(help="What is trained.")] = "tdnet",
     folds: Annotated[
         str,
         typer.Option(
-            "--folds",
             help="prostatd, prostatd-noval, cholect50-cv …; sources, videos (leave one out), split; or a JSON file of "
             "train, val and test videos.",
         ),
     ] = "prostatd",
     only_fold: Annotated[
         list[str] | None,
-        typer.Option("--only-fold", help="Train only this fold (several times: these) and score nothing."),
+        typer.Option(help="Train only this fold (several times: these) and score nothing."),
     ] = None,
     ablation: Annotated[
-        TableName | None, typer.Option("--ablation", help="Train the rows of Table 9 (components) or 11 (fusion).")
+        TableName | None, typer.Option(help="Train the rows of Table 9 (components) or 11 (fusion).")
     ] = None,
-    seeds: Annotated[int, typer.Option("--seeds", min=1, max=100, help="Seeds of an ablation: 0, 1, 2 …")] = 3,
-    size: Annotated[str | None, typer.Option("--size", help="TDnet's size: p, n, s, m or l.")] = None,
-    epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="Epochs of each training.")] = None,
-    minutes: Annotated[float | None, typer.Option("--minutes", help="Minutes of each training instead.")] = None,
-    batch: Annotated[int | None, typer.Option("--batch", min=1, help="Pictures at once.")] = None,
-    image_size: Annotated[int | None, typer.Option("--image-size", help="Input side, a multiple of 32.")] = None,
-    set: Annotated[
-        list[str] | None, typer.Option("--set", help="Any other setting of the training, as NAME=VALUE.")
-    ] = None,
-    weights: Annotated[str | None, typer.Option("--weights", help="A detector to begin with, in every fold.")] = None,
-    device: Annotated[str, typer.Option("--device", help="cpu, cuda, cuda:1 …")] = "cpu",
-    name: Annotated[str | None, typer.Option("--name", help="What to call the detector.")] = None,
+    seeds: Annotated[int, typer.Option(min=1, max=100, help="Seeds of an ablation: 0, 1, 2 …")] = 3,
+    size: Annotated[str | None, typer.Option(help="TDnet's size: p, n, s, m or l.")] = None,
+    epochs: Annotated[int | None, typer.Option(min=1, help="Epochs of each training.")] = None,
+    minutes: Annotated[float | None, typer.Option(help="Minutes of each training instead.")] = None,
+    batch: Annotated[int | None, typer.Option(min=1, help="Pictures at once.")] = None,
+    image_size: Annotated[int | None, typer.Option(help="Input side, a multiple of 32.")] = None,
+    set: Annotated[list[str] | None, typer.Option(help="Any other setting of the training, as NAME=VALUE.")] = None,
+    weights: Annotated[str | None, typer.Option(help="A detector to begin with, in every fold.")] = None,
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 …")] = "cpu",
+    name: Annotated[str | None, typer.Option(help="What to call the detector.")] = None,
     seed: SeedOption = 0,
     resamples: ResamplesOption = 1000,
     format: FormatOption = None,

@@ -34,7 +34,10 @@ class Epoch:
 
 @dataclass(frozen=True)
 class Training:
-    """A training folder, read: its record, and its epochs in the order of stages."""
+    """A training folder, read.
+
+    `record` is its train.json; `epochs` are those so far, in the order of the stages: it may still be running.
+    """
 
     folder: Path
     record: TrainRecord

@@ -17,7 +17,7 @@ import polars as pl
 from surgeval._version import __version__
 from surgeval.datasets import Dataset, dataset_fingerprint, open_dataset
 from surgeval.engine import Manifest, fingerprint, folder_lock, save_scored
-from surgeval.errors import BadInput, RunError
+from surgeval.errors import RunError
 from surgeval.files import (
     atomic_file,
     make_folder,
@@ -28,7 +28,16 @@ from surgeval.files import (
 )
 from surgeval.metrics import Convention
 from surgeval.protocols.contract import refuse_dataset
-from surgeval.protocols.training._stored import BOXES, PLAN, RECORD, SCORES, TRAINING, fold_home, fold_record
+from surgeval.protocols.training._stored import (
+    BOXES,
+    PLAN,
+    RECORD,
+    SCORES,
+    TRAINING,
+    fold_home,
+    fold_record,
+    write_plan,
+)
 from surgeval.protocols.training.methods import Method, Tell
 from surgeval.protocols.training.result import TrainingScores, load_folds
 from surgeval.protocols.training.scheme import Fold, Scheme, SchemeSpec, choose_folds
@@ -99,13 +108,9 @@ def _claim(folder: Path, dataset: Dataset, scheme: Scheme, method: Method) -> st
         differ = [key for key in known if key != "surgeval" and there.get(key) != known[key]]
         if differ:
             raise RunError(f"{folder}: found folds of another {', '.join(differ)}, expected the same or a new folder")
-        return fingerprint({key: known[key] for key in known if key != "surgeval"})
-    refuse_dataset(folder)
-    try:
-        make_folder(folder)
-        write_atomically(path, (json.dumps(known, indent=1) + "\n").encode())
-    except OSError as error:
-        raise BadInput(f"{folder}: folds cannot be written: {error.strerror or error}") from error
+    else:
+        refuse_dataset(folder)
+        write_plan(path, known, "folds")
     return fingerprint({key: known[key] for key in known if key != "surgeval"})
 
 

@@ -8,14 +8,17 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["SOURCE", "PublishedRow", "PublishedTable", "published", "published_notes"]
+__all__ = ["SOURCE", "PaperRow", "PublishedTable", "published", "published_notes"]
+
+SOURCE = "published (ProstaTD)"  # the data of every row: other data than anybody else's
 
 
 @dataclass(frozen=True, slots=True)
-class PublishedRow:
-    """A row: the printed values, and the standard deviations where the paper prints them; None where it has none."""
+class PaperRow:
+    """A method on some data: values in the order of the columns, and their standard deviations; None where none is."""
 
     name: str
+    data: str
     values: tuple[float | None, ...]
     spreads: tuple[float | None, ...]
 
@@ -27,9 +30,9 @@ class PublishedTable:
     number: int
     title: str
     columns: tuple[str, ...]
-    rows: tuple[PublishedRow, ...]
+    rows: tuple[PaperRow, ...]
 
-    def row(self, name: str) -> PublishedRow:
+    def row(self, name: str) -> PaperRow:
         """The row of a method.
 
         >>> published(4).row("TDnet").values[6], published(4).row("TDnet").spreads[6]
@@ -43,9 +46,6 @@ def _content() -> dict[str, Any]:
     return tomllib.loads((files("surgeval.protocols.training") / "published.toml").read_text(encoding="utf-8"))
 
 
-SOURCE = "published (ProstaTD)"
-
-
 @cache
 def published(number: int) -> PublishedTable:
     """A table of the paper by its number: 4, 5, 8, 9, 11, 12, 14 or 15.
@@ -54,7 +54,7 @@ def published(number: int) -> PublishedTable:
     ('0.8 : 0.2 (TDnet)', (41.6, 38.2))
     """
     table = _content()["table"][str(number)]
-    rows = tuple(PublishedRow(row[0], *zip(*map(_cell, row[1:]), strict=True)) for row in table["rows"])
+    rows = tuple(PaperRow(row[0], SOURCE, *zip(*map(_cell, row[1:]), strict=True)) for row in table["rows"])
     return PublishedTable(number, table["title"], tuple(table["columns"]), rows)
 
 

@@ -15,18 +15,10 @@ from typing import Any
 import polars as pl
 
 from surgeval.engine import load_record
-from surgeval.errors import DataError
 from surgeval.figures import Figure
 from surgeval.pages import Evidence
 from surgeval.protocols.contract import Headline, RunResult
-from surgeval.protocols.training._stored import (
-    SCORES,
-    TRAINING,
-    FoldRecord,
-    fold_home,
-    fold_record,
-    read_plan,
-)
+from surgeval.protocols.training._stored import SCORES, TRAINING, FoldRecord, fold_home, fold_record, read_plan
 from surgeval.protocols.training.ablation_result import AblationScores, load_ablation
 from surgeval.protocols.training.curves import Training, is_training, load_training_folder
 from surgeval.protocols.training.figures import fold_figures
@@ -88,9 +80,7 @@ def load_training(folder: str | Path) -> TrainingScores | AblationScores:
     surgeval.errors.DataError: no/such/folder/run.json: found no such file, expected the record of a run
     """
     place = Path(folder)
-    record = load_record(place)
-    if record.manifest.protocol != "training":
-        raise DataError(place / "run.json", field="protocol", found=record.manifest.protocol, expected="training")
+    record = load_record(place, "training")
     if record.manifest.config.get("kind") == "ablation":
         return load_ablation(place)
     return load_folds(place)

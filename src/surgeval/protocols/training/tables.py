@@ -13,25 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from surgeval.protocols.training.published import SOURCE, PublishedTable, published, published_notes
+from surgeval.protocols.training.published import SOURCE, PaperRow, published, published_notes
 
 if TYPE_CHECKING:
     from surgeval.protocols.training.result import TrainingScores
 
-__all__ = ["PaperRow", "PaperTable", "fold_table", "paper_tables", "published_rows"]
+__all__ = ["PaperTable", "fold_table", "paper_tables"]
 
 _COMPONENTS = ("i", "v", "t", "ivt")
 _COSTS = ("bbox", "i", "v", "t", "ivt")
-
-
-@dataclass(frozen=True, slots=True)
-class PaperRow:
-    """A method on some data: values in the order of the columns, and their spreads."""
-
-    name: str
-    data: str
-    values: tuple[float | None, ...]
-    spreads: tuple[float | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +96,9 @@ def paper_tables(results: Sequence[TrainingScores]) -> tuple[PaperTable, ...]:
     return tuple(table for table in made if any(value is not None for row in table.ours for value in row.values))
 
 
-def published_rows(table: PublishedTable) -> tuple[PaperRow, ...]:
-    """The paper's rows, marked as other data."""
-    return tuple(PaperRow(row.name, SOURCE, row.values, row.spreads) for row in table.rows)
-
-
 def _table(number: int, ours: Iterable[PaperRow], decimals: int = 1) -> PaperTable:
     paper = published(number)
-    return PaperTable(number, paper.title, paper.columns, published_rows(paper), tuple(ours), decimals)
+    return PaperTable(number, paper.title, paper.columns, paper.rows, tuple(ours), decimals)
 
 
 def _row(one: TrainingScores, cells: Sequence[tuple[float | None, float | None]]) -> PaperRow:

@@ -21,22 +21,10 @@ DESCRIPTOR = Descriptor.of_rooms(
 )
 
 _HOMES = {
-    "compare": (
-        "TripletComparison",
-        "compare_triplets",
-    ),
-    "from_arrays": (
-        "score_detection",
-        "score_recognition",
-    ),
-    "method": (
-        "RESAMPLES",
-        "score_triplets",
-    ),
-    "result": (
-        "TripletScores",
-        "load_triplets",
-    ),
+    "compare": "TripletComparison compare_triplets",
+    "from_arrays": "score_detection score_recognition",
+    "method": "RESAMPLES score_triplets",
+    "result": "TripletScores load_triplets",
 }
 
 __all__ = [

@@ -7,22 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from surgeval.console import (
-    READING,
-    RUNNING,
-    SCORING,
-    FormatOption,
-    JsonOption,
-    LabelsOption,
-    ResamplesOption,
-    SeedOption,
-    claim_folder,
-    console,
-    grouped,
-    print_json,
-    print_pieces,
-    progress,
-)
+from surgeval.console import claim_folder, console, print_json, print_pieces, progress
+from surgeval.console.options import FormatOption, JsonOption, LabelsOption, ResamplesOption, SeedOption
+from surgeval.console.panels import READING, RUNNING, SCORING, grouped
 from surgeval.errors import BadInput, SurgevalError, visible
 
 if TYPE_CHECKING:
@@ -45,51 +32,47 @@ ClassKind: TypeAlias = Literal["triplet", "instrument"]  # what a lone class id 
     }
 )
 def score(
-    data: Annotated[Path, typer.Option("--data", help="The dataset folder or file.", show_default=False)],
+    data: Annotated[Path, typer.Option(help="The dataset folder or file.", show_default=False)],
     pred: Annotated[
         Path | None,
-        typer.Option("--pred", help="Predictions: CSV, Parquet, COCO results, YOLO lines, CholecT50 JSON, rows."),
+        typer.Option(help="Predictions: CSV, Parquet, COCO results, YOLO lines, CholecT50 JSON, rows."),
     ] = None,
     constant: Annotated[
         bool, typer.Option("--constant", help="Score a predictor that says the same for every frame: the floor.")
     ] = False,
-    task: Annotated[TaskName | None, typer.Option("--task", help="Default: seen from the predictions.")] = None,
-    convention: Annotated[
-        ConventionName, typer.Option("--convention", help="How boxes are matched and averaged.")
-    ] = "coco",
+    task: Annotated[TaskName | None, typer.Option(help="Default: seen from the predictions.")] = None,
+    convention: Annotated[ConventionName, typer.Option(help="How boxes are matched and averaged.")] = "coco",
     components: Annotated[
-        str | None, typer.Option("--components", help="Some of i,v,t,iv,it,vt,ivt. Default: all the labels have.")
+        str | None, typer.Option(help="Some of i,v,t,iv,it,vt,ivt. Default: all the labels have.")
     ] = None,
-    split: Annotated[str | None, typer.Option("--split", help="Score only the videos of this split.")] = None,
+    split: Annotated[str | None, typer.Option(help="Score only the videos of this split.")] = None,
     folds: Annotated[
-        str | None, typer.Option("--folds", help="prostatd, cholect50-cv, … or a JSON file of folds and test videos.")
+        str | None, typer.Option(help="prostatd, cholect50-cv, … or a JSON file of folds and test videos.")
     ] = None,
     leave_source_out: Annotated[
         bool, typer.Option("--leave-source-out", help="Score each source (hospital) alone.")
     ] = False,
-    rare: Annotated[int, typer.Option("--rare", min=1, help="Classes with fewer instances are rare.")] = 300,
-    rare_from: Annotated[RareFrom, typer.Option("--rare-from", help="Where instances count.")] = "dataset",
+    rare: Annotated[int, typer.Option(min=1, help="Classes with fewer instances are rare.")] = 300,
+    rare_from: Annotated[RareFrom, typer.Option(help="Where instances count.")] = "dataset",
     threshold_from: Annotated[
         str | None,
-        typer.Option("--threshold-from", help="Take P/R/F1's threshold from a scored folder or an unscored split."),
+        typer.Option(help="Take P/R/F1's threshold from a scored folder or an unscored split."),
     ] = None,
     resamples: ResamplesOption = 1000,
     seed: SeedOption = 0,
-    name: Annotated[str | None, typer.Option("--name", help="What to call the method. Default: the file's.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Folder for report.html, tables, figures, scores.")] = None,
+    name: Annotated[str | None, typer.Option(help="What to call the method. Default: the file's.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for report.html, tables, figures, scores.")] = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="Write over scores of other predictions or settings in --out.")
     ] = False,
     pictures: Annotated[
-        int, typer.Option("--pictures", min=0, max=20_000, help="Frames the page keeps a picture of, the worst first.")
+        int, typer.Option(min=0, max=20_000, help="Frames the page keeps a picture of, the worst first.")
     ] = 120,
     pred_format: Annotated[
         str | None,
-        typer.Option("--pred-format", help="table, coco, yolo, cholect50, rows or json. Default: found out."),
+        typer.Option(help="table, coco, yolo, cholect50, rows or json. Default: found out."),
     ] = None,
-    classes: Annotated[
-        ClassKind | None, typer.Option("--classes", help="What a lone class id in the predictions is.")
-    ] = None,
+    classes: Annotated[ClassKind | None, typer.Option(help="What a lone class id in the predictions is.")] = None,
     format: FormatOption = None,
     labels: LabelsOption = None,
     json: JsonOption = False,

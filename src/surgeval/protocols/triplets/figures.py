@@ -9,17 +9,7 @@ import numpy as np
 import polars as pl
 
 from surgeval.arrays import Ints
-from surgeval.figures import (
-    Cloud,
-    Curve,
-    Curves,
-    Estimate,
-    EstimateBars,
-    EstimateGroup,
-    Figure,
-    Heatmap,
-    Scatter,
-)
+from surgeval.figures import Cloud, Curve, Curves, Estimate, EstimateBars, EstimateGroup, Figure, Heatmap, Scatter
 from surgeval.metrics import Confusion
 from surgeval.stats import Interval
 

@@ -15,14 +15,7 @@ from surgeval.errors import BadInput
 from surgeval.qa.judging._cache import VerdictCache
 from surgeval.qa.judging._kinds import Judge
 from surgeval.qa.judging._prompt import JudgeItem
-from surgeval.qa.judging._vote import (
-    Outcome,
-    PanelVerdict,
-    TiePolicy,
-    Vote,
-    VotingRule,
-    majority_of_original,
-)
+from surgeval.qa.judging._vote import Outcome, PanelVerdict, TiePolicy, Vote, VotingRule, majority_of_original
 
 __all__ = ["COMPAT", "Panel"]
 

@@ -13,8 +13,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-_TOLERANCE = 1.5
-
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -44,6 +42,9 @@ def label_step(times: Sequence[float]) -> float | None:
         return None
     count, negative = max((count, -gap) for gap, count in Counter(gaps).items())
     return -negative if count > max(1, len(gaps) // 10) else statistics.median(gaps)
+
+
+_TOLERANCE = 1.5  # steps that may lie between two moments of one stretch
 
 
 class Runs:

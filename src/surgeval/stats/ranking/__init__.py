@@ -7,13 +7,7 @@ from surgeval.stats.ranking._calibration import Calibration, calibration
 from surgeval.stats.ranking._distance import Distance, distance_to_next_place
 from surgeval.stats.ranking._gate import STEADY
 from surgeval.stats.ranking._power import Detectable, minimum_detectable_difference
-from surgeval.stats.ranking._rank import (
-    Gate,
-    Outcomes,
-    Ranking,
-    RankOptions,
-    rank,
-)
+from surgeval.stats.ranking._rank import Gate, Outcomes, Ranking, RankOptions, rank
 from surgeval.stats.ranking._stability import (
     Sensitivity,
     Stability,

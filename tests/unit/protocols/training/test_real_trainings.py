@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from PIL import Image
 from tests.unit.protocols.conftest import SPACE
 
@@ -40,12 +38,7 @@ def rectangles(tmp_path_factory: pytest.TempPathFactory) -> MemoryDataset:
     return MemoryDataset(SPACE, frames, [Video(name) for name in ("v0", "v1", "v2")])
 
 
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 TDNET = tdnet(TrainSettings(size="p", epochs=2, batch=4, image_size=SIDE, student_epochs=1, workers=1))

@@ -1,38 +1,15 @@
-"""Options and checks that several commands share, in the same words."""
+"""What commands do with what they are given: open the dataset, refuse a folder that holds something else."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from surgeval.errors import BadInput
 
 if TYPE_CHECKING:
     from surgeval.datasets import Dataset
     from surgeval.vocab import LabelSpace
-
-FormatOption = Annotated[
-    str | None, typer.Option("--format", help="The source format, where it cannot be told from the files.")
-]
-LabelsOption = Annotated[
-    str | None, typer.Option("--labels", help="Label space: a packaged name (cholect50, …) or a JSON file.")
-]
-MappingOption = Annotated[
-    Path | None,
-    typer.Option("--mapping", help="TOML or JSON file that says what the columns of a table of boxes mean."),
-]
-BoxesOption = Annotated[
-    Path | None,
-    typer.Option("--boxes", help="A second dataset whose boxes the instruments take, by video, time and class."),
-]
-ResamplesOption = Annotated[
-    int, typer.Option("--resamples", min=1, max=1_000_000, help="Exchanges or resamples of videos to draw.")
-]
-SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything that is drawn.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
-
 
 _HEAD = 1 << 16  # bytes of a page in which its generator is named
 

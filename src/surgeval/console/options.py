@@ -1,0 +1,38 @@
+"""Options that several commands share, in the same words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = [
+    "BoxesOption",
+    "FormatOption",
+    "JsonOption",
+    "LabelsOption",
+    "MappingOption",
+    "ResamplesOption",
+    "SeedOption",
+]
+
+FormatOption = Annotated[
+    str | None, typer.Option("--format", help="The source format, where it cannot be told from the files.")
+]
+LabelsOption = Annotated[
+    str | None, typer.Option("--labels", help="Label space: a packaged name (cholect50, …) or a JSON file.")
+]
+MappingOption = Annotated[
+    Path | None,
+    typer.Option("--mapping", help="TOML or JSON file that says what the columns of a table of boxes mean."),
+]
+BoxesOption = Annotated[
+    Path | None,
+    typer.Option("--boxes", help="A second dataset whose boxes the instruments take, by video, time and class."),
+]
+ResamplesOption = Annotated[
+    int, typer.Option("--resamples", min=1, max=1_000_000, help="Exchanges or resamples of videos to draw.")
+]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything that is drawn.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]

@@ -1,0 +1,150 @@
+"""Pictures prepared by other processes, for a thread that must not wait for Python's lock.
+
+Launching the kernels of a step asks for the lock thousands of times; threads that prepare pictures beside it keep it
+for a moment each time, and a GPU then stands still nine tenths of its time. Forked processes have the pictures already,
+and write what they make of them into memory that both sides see.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from mmap import mmap
+from typing import Any, TypeAlias
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from surgeval.detector.data._augment import Augment
+from surgeval.detector.data._threads import one_thread_each
+from surgeval.detector.data._training_set import Sample, TrainingSet
+from surgeval.errors import RunError
+
+__all__ = ["Labels", "PictureProcesses", "can_fork", "picture_processes", "planes_into"]
+
+SLOTS = 5  # batches in shared memory: those in the making and the one being taken out
+_CHUNK = 8  # pictures in an errand: fewer would be mostly talk
+_PDEATHSIG = 1  # of prctl
+Planes: TypeAlias = npt.NDArray[np.uint8]  # (3, S, S)
+
+
+def can_fork() -> bool:
+    """Whether processes can begin with the memory of this one.
+
+    >>> can_fork() == sys.platform.startswith("linux")
+    True
+    """
+    return sys.platform.startswith("linux")
+
+
+@contextmanager
+def picture_processes(data: TrainingSet, batch: int, count: int) -> Iterator[PictureProcesses]:
+    """So many processes that prepare pictures of a training set, for batches up to a size.
+
+    >>> from surgeval.detector._classes import Classes
+    >>> from surgeval.detector.data import batches
+    >>> from surgeval.records import Box, Frame, Instance, Triplet
+    >>> from surgeval.vocab import load_labels
+    >>> hook = Instance(Triplet(2), Box(32, 24, 64, 48))
+    >>> frames = [Frame("V1", str(k), k, None, None, 128, 96, (hook,)) for k in range(5)]
+    >>> data = TrainingSet.of(frames, Classes.of(load_labels("cholec80")), image_size=64,
+    ...                       read=lambda frame: np.full((96, 128, 3), 9, np.uint8))
+    >>> with picture_processes(data, 3, 2) as workers:
+    ...     [(one.frames, int(one.images.max())) for one in batches(data, batch=3, workers=workers)]
+    [(('V1/0', 'V1/1', 'V1/2'), 114), (('V1/3', 'V1/4'), 114)]
+    """
+    side = data.image_size
+    shape = (SLOTS, batch, 3, side, side)
+    shared = mmap(-1, int(np.prod(shape)))
+    slots = np.frombuffer(shared, np.uint8).reshape(shape)
+    pool = ProcessPoolExecutor(
+        count, multiprocessing.get_context("fork"), initializer=_begin, initargs=(data, slots, os.getpid())
+    )
+    # A forked process has no copies of OpenCV's threads and would wait for them for ever: there must be none.
+    with one_thread_each():
+        try:
+            yield PictureProcesses(data, slots, pool)
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+@dataclass(frozen=True)
+class Errand:
+    """Some pictures of a batch: where they go, and what they are made of."""
+
+    slot: int
+    place: int  # of the first one in the batch
+    indices: tuple[int, ...]
+    repeats: tuple[int, ...]
+    epoch: int
+    seed: int
+    augment: Augment
+
+
+class PictureProcesses:
+    """The processes of one training set; `ask` for a batch in a slot, `take` it when it is needed."""
+
+    def __init__(self, data: TrainingSet, slots: npt.NDArray[np.uint8], pool: ProcessPoolExecutor) -> None:
+        self.data, self.slots, self._pool = data, slots, pool
+
+    def ask(
+        self, slot: int, indices: Sequence[int], repeats: Sequence[int], epoch: int, seed: int, augment: Augment
+    ) -> list[Future[list[Labels]]]:
+        """Begin with the pictures of a batch."""
+        errands = [
+            Errand(slot, first, tuple(indices[first : first + _CHUNK]), tuple(repeats[first : first + _CHUNK]), epoch,
+                   seed, augment)
+            for first in range(0, len(indices), _CHUNK)
+        ]  # fmt: skip
+        return [self._pool.submit(_run, errand) for errand in errands]
+
+    def take(self, asked: Sequence[Future[list[Labels]]]) -> list[Sample]:
+        """The boxes of the pictures, which are in their slot now."""
+        nothing = np.zeros((0, 0, 3), np.uint8)
+        try:
+            return [Sample(nothing, boxes, labels) for future in asked for boxes, labels in future.result()]
+        except BrokenProcessPool:
+            raise RunError(
+                "pictures for training: found that a process that prepares them was ended from outside, expected it to "
+                "live: memory may be short"
+            ) from None
+
+
+Labels: TypeAlias = tuple[npt.NDArray[Any], dict[str, npt.NDArray[Any]]]
+_serving: tuple[TrainingSet, npt.NDArray[np.uint8]] | None = None  # in a process of the pool
+
+
+def _begin(data: TrainingSet, slots: npt.NDArray[np.uint8], parent: int) -> None:
+    """Serve this set; end with the parent, however it ends, and leave Ctrl-C to it."""
+    global _serving
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it ended before the wish was heard
+        os._exit(1)
+    _serving = data, slots
+
+
+def _run(errand: Errand) -> list[Labels]:
+    assert _serving is not None  # noqa: S101 - set by the initializer of every process of the pool
+    data, slots = _serving
+    made: list[Labels] = []
+    for number, (index, repeat) in enumerate(zip(errand.indices, errand.repeats, strict=True)):
+        sample = data.sample(index, errand.epoch, errand.seed, errand.augment, repeat)
+        planes_into(slots[errand.slot, errand.place + number], sample)
+        made.append((sample.boxes, sample.labels))
+    return made
+
+
+def planes_into(place: Planes, sample: Sample) -> None:
+    """Write a picture channel by channel: four times as fast as a transposed copy."""
+    for plane, channel in zip(place, cv2.split(sample.image), strict=True):
+        np.copyto(plane, channel)
