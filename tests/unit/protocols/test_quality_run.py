@@ -92,6 +92,7 @@ def test_a_loaded_run_tells_shares_and_means(runs: tuple[Path, Path]) -> None:
     assert repr(found).startswith("QualityScores 'spoiled': not shown; frames proposed to drop, share 13.3 %")
 
 
+@pytest.mark.figures
 def test_the_page_is_made_from_the_folder_alone(runs: tuple[Path, Path], tmp_path: Path) -> None:
     page = write_run_pages([runs[1]], tmp_path).read_text("utf-8")
     assert "3 of 16 frames (" in page and "are unreadable or proposed to drop." in page
