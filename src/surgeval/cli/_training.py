@@ -189,7 +189,8 @@ def _print(trained: Trained, fold: Fold, page: Path) -> None:
          row["total_seconds"] / 60)
         for stage, row in trained.result.items()
     ]  # fmt: skip
-    print_table("Best epochs on the validation videos" if names else "Last epochs", ("stage", "epoch", *names, "images/s", "minutes"), rows)
+    title = "Best epochs on the validation videos" if names else "Last epochs"
+    print_table(title, ("stage", "epoch", *names, "images/s", "minutes"), rows)
     console().print(f"detector: {visible(str(trained.detector))}")
     if fold.test:
         console().print(f"not seen yet, for the test: {visible(', '.join(fold.test))}")
