@@ -365,9 +365,7 @@ def _score_compare(dataset: Dataset, out: Path, results: Mapping[str, Any]) -> N
               if (path := out / f"{place}.npz").exists()}  # fmt: skip
     if dataset.space.triplets and "TDnet (student)" in tables:
         usual = frequent_triplets(dataset, facts["train"])
-        tables["majority triplet"] = majority_triplets(
-            _one_per_box(tables["TDnet (student)"]), usual, dataset.space
-        )
+        tables["majority triplet"] = majority_triplets(_one_per_box(tables["TDnet (student)"]), usual, dataset.space)
     scored = {name: _scored(dataset, table, folds, name, out / "scored" / name.replace(" ", "-"))
               for name, table in tables.items()}  # fmt: skip
     _print_scores(scored, results)
