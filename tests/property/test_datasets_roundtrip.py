@@ -153,8 +153,11 @@ def test_yolo_holds_boxes_to_six_decimals_of_the_frame(
 
 
 plain = st.none() | st.booleans() | st.integers(-(10**12), 10**12) | st.floats(-1e6, 1e6) | st.text(max_size=6)
-told = st.recursive(plain, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner,
-                                                                                      max_size=3), max_leaves=6)  # fmt: skip
+told = st.recursive(
+    plain,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=6,
+)
 names = st.text(max_size=6).filter(lambda name: name not in ("label", "points", "shape_type", "originalPoints"))
 
 
@@ -175,7 +178,7 @@ def labelme_shapes(draw: st.DrawFn) -> dict[str, object]:
         "label": draw(st.sampled_from(["hook", "HOOK"])),
         "points": draw(st.lists(corners, min_size=number, max_size=number)), "shape_type": kind,
         "group_id": draw(st.none() | st.integers(0, 2) | st.just("a")),
-        "description": draw(st.none() | st.text(max_size=8) | st.sampled_from(["confidence: 0.87", "confidence: 1\nx"])),
+        "description": draw(st.none() | st.text(max_size=8) | st.sampled_from(["confidence: .87", "confidence: 1\nx"])),
         "flags": draw(st.none() | st.dictionaries(st.text(max_size=3), st.booleans(), max_size=2)),
         "attributes": draw(attributes), "mask": None, **draw(st.dictionaries(names, told, max_size=2)),
     }  # fmt: skip

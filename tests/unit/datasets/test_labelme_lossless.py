@@ -130,7 +130,8 @@ def test_a_path_that_leads_elsewhere_is_not_written_back(tmp_path: Path, stated:
 
 
 def test_what_a_shape_says_becomes_track_score_and_attributes(tmp_path: Path) -> None:
-    put(tmp_path, shape(description="confidence: 0.87", attributes={"Action": "cut", "Target": "bladder", "Track": "3"}),
+    acting = {"Action": "cut", "Target": "bladder", "Track": "3"}
+    put(tmp_path, shape(description="confidence: 0.87", attributes=acting),
         shape(description="half hidden", flags={"check": True}, attributes={"position": "left"}, difficult=True),
         text="note", flags={"smoke": True})  # fmt: skip
     (frame,) = frames_of(open_dataset(tmp_path))

@@ -93,7 +93,7 @@ def _document(out: Output, frame: Frame, words: Mapping[str, Any], picture: str)
 
 
 def _is_place(stated: object, picture: str, there: bool) -> bool:
-    """Whether a path leads to this picture, in a folder below at most; of one that is not there only the stem counts."""
+    """Whether a path leads to this picture, in a folder below at most; of one that is not there the stem counts."""
     if not isinstance(stated, str) or re.search(r"[\\\0:]", stated):
         return False
     path = PurePosixPath(stated)
