@@ -6,7 +6,7 @@ key frames shapes are where CVAT has them (`_cvat_motion`). A file is walked and
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import ClassVar
 
@@ -104,8 +104,7 @@ class Cvat:
         tracks = [track for track in document.tracks if track.task in ("", key) and track.shapes]
         task = document.tasks.get(key, {})
         last = max((shape.frame for track in tracks for shape in track.shapes if not shape.outside), default=-1)
-        listed = moments(document.path.parent, task, last, self.space, tell)
-        end = listed[-1].number + 1 if listed else 0
+        listed, end = moments(document.path.parent, task, last, self.space, tell)
         courses = [Course(track.shapes, end) for track in tracks]
         if sum(course.cost() for course in courses) > MAX_VERTICES:
             found = f"tracks of more than {MAX_VERTICES} vertices between their key frames"
@@ -145,7 +144,7 @@ class Cvat:
 
 
 def _swept(
-    listed: list[Moment], tracks: list[Track], courses: list[Course]
+    listed: Iterable[Moment], tracks: list[Track], courses: list[Course]
 ) -> Iterator[tuple[Moment, list[tuple[Track, Seen]]]]:
     """Each frame with what is seen in it; only tracks that are seen around a frame are asked."""
     stays = sorted((first, last, number) for number, course in enumerate(courses) for first, last in course.stays())

@@ -15,7 +15,7 @@ from surgeval.datasets.io._values import MAX_SIDE, Place, shown
 from surgeval.datasets.io._xml import walk_xml
 
 MAX_BYTES = 1 << 28
-MAX_FRAMES = 5_000_000  # of a task: 55 hours at 25 frames a second
+MAX_FRAMES = 2_000_000  # of a task: 22 hours at 25 frames a second
 MAX_SHAPES = 2_000_000  # of a file, key frames only
 _SHAPES = frozenset({"box", "polygon", "mask"})
 _OTHERS = frozenset({"ellipse", "polyline", "points", "cuboid", "skeleton"})

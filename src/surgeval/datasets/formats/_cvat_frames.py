@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -76,15 +76,19 @@ def video_facts(folder: Path) -> dict[str, Any]:
     return {**texts, **numbers}
 
 
-def moments(folder: Path, task: dict[str, str], last: int, space: LabelSpace, tell: OnProblem) -> list[Moment]:
-    """The frames of a task: as `frames.json` lists them, else its images, else as many as the task has.
+def moments(
+    folder: Path, task: dict[str, str], last: int, space: LabelSpace, tell: OnProblem
+) -> tuple[Iterable[Moment], int]:
+    """The frames of a task, and the number behind the last of them.
 
-    `last` is the last frame that a shape names.
+    They are those that `frames.json` lists, else its images, else as many as the task says; `last` is the last frame
+    that a shape names.
     """
     if is_there(folder / FRAMES):
         data = read_mapping(folder / FRAMES, tell)
         rows = Place(str(folder / FRAMES), tell).items(data.get("frames"), "frames") if data else None
-        return sorted(_listed(rows or [], folder, space, tell), key=lambda moment: moment.number)
+        listed = sorted(_listed(rows or [], folder, space, tell), key=lambda moment: moment.number)
+        return listed, listed[-1].number + 1 if listed else 0
     place = Place(str(folder), tell)
     start, step, size = _range(task, place)
     pictures = sorted(files_of(folder / "images", IMAGES), key=lambda path: path.name)  # CVAT's own order
@@ -93,11 +97,13 @@ def moments(folder: Path, task: dict[str, str], last: int, space: LabelSpace, te
         numbers = [int(match[1]) for match in numbered if match]
         if len(numbers) < len(pictures):
             numbers = [start + step * k for k in range(len(pictures))]
-        return [Moment(number, path.stem, number_of(path.stem, number), path)
-                for number, path in zip(numbers, pictures, strict=True)]  # fmt: skip
+        found = [Moment(number, path.stem, number_of(path.stem, number), path)
+                 for number, path in zip(numbers, pictures, strict=True)]  # fmt: skip
+        return found, numbers[-1] + 1
     place.warn("images-absent", "no images", "the frames of the task in images/")
     count = max(size, (last - start) // step + 1)
-    return [Moment(number, f"{number:06d}", number) for number in range(start, start + step * count, step)]
+    every = range(start, start + step * count, step)
+    return (Moment(number, f"{number:06d}", number) for number in every), every[-1] + 1 if every else 0
 
 
 def _range(task: dict[str, str], place: Place) -> tuple[int, int, int]:

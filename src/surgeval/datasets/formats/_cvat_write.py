@@ -53,7 +53,7 @@ def _in_order(out: Output, folder: Path, records: list[dict[str, Any]]) -> None:
     for record in records:
         if "image" in record:
             name = f"{record['id']:06d}_{record['image']}"
-            if out.images:
+            if out.images and not out.dry:
                 path_inside(folder, record["image"]).rename(path_inside(folder, name))
             record["image"] = name
 

@@ -72,6 +72,7 @@ class Output:
     videos: tuple[Video, ...]
     tell: OnProblem
     images: bool = True
+    dry: bool = False  # images are counted, not written
     pixels: Pixels | None = None  # where the pixels change: how they are made
     geometry: Callable[[Frame], Letterbox] | None = None  # of the frame just yielded, where it was padded to a square
     progress: Callable[[Video, Frame], None] | None = None
@@ -180,6 +181,11 @@ class Output:
         encoded = self.pixels is not None or frame.image.frame is not None
         path = path_inside(folder, stem + (".jpg" if encoded and suffix != ".png" else suffix))
         if not self.images:
+            return path.name
+        if self.dry:
+            self.counts["images"] += 1
+            if frame.image.frame is not None:
+                self.lost("{n} video frames were encoded as images")
             return path.name
         if not encoded and image_size(source) is None:
             decode(source)  # says what is wrong
