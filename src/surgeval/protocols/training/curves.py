@@ -32,9 +32,11 @@ class Epoch:
     numbers: Mapping[str, float]
 
 
-def _fitness(epoch: Epoch) -> float:
+def _fitness(epoch: Epoch) -> tuple[float, int]:
+    """What the best epoch has most of; of equals the first, but of those that find nothing the last."""
     at50 = epoch.numbers["mAP50"]
-    return 0.1 * at50 + 0.9 * epoch.numbers.get("mAP50:95", at50)
+    value = 0.1 * at50 + 0.9 * epoch.numbers.get("mAP50:95", at50)
+    return value, -epoch.number if value > 0 else epoch.number
 
 
 @dataclass(frozen=True)

@@ -108,7 +108,7 @@ def _standing(training: Training) -> Finding:
     said = f"best mAP50 {best[1]:.3f} ({best[0].stage}, epoch {best[0].number})" if best else "nothing was validated"
     reason = training.record.reason[:300]
     if status == "finished":
-        return Finding(f"The training is finished: {said}.", True)
+        return Finding(f"The training is finished: {said}.", None if best is not None and best[1] == 0 else True)
     if status in ("failed", "interrupted"):
         return Finding(f"The training is {status} after epoch {last.number} of the {last.stage}"
                        f"{f' ({reason})' if reason else ''}: {said}.", False)  # fmt: skip
@@ -134,11 +134,11 @@ def _learning(training: Training) -> list[Finding]:
     best = training.best(stage)
     if best is None:
         found.append(Finding("Nothing was validated, so the last epoch is the detector."))
+    elif best.numbers["mAP50"] == 0:
+        found.append(Finding("It finds nothing yet: mAP50 is 0.", False))
     elif epochs[-1].number - best.number >= max(5, _STALE * len(epochs)):
         text = f"No better since epoch {best.number} of {epochs[-1].number}: more of the same will not help."
         found.append(Finding(text, False, "Rule: half of the epochs, at least five, without a better one."))
-    elif best.numbers["mAP50"] == 0:
-        found.append(Finding("It finds nothing yet: mAP50 is 0.", False))
     return found
 
 

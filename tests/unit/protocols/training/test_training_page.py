@@ -95,6 +95,17 @@ def test_a_training_without_validation_and_one_that_finds_nothing(tmp_path: Path
     assert "It finds nothing yet" in said(tmp_path)
 
 
+def test_one_that_never_found_anything_is_not_told_to_stop(tmp_path: Path) -> None:
+    write_record(tmp_path)
+    rows = [json.dumps({"epoch": n, "loss": 3.0 / n, "mAP50": 0.0, "mAP50:95": 0.0}) for n in range(1, 13)]
+    (tmp_path / "curves.jsonl").write_text("\n".join(rows) + "\n")
+    standing, *others = training_findings(load_training_folder(tmp_path))
+    assert standing.text == "The training is finished: best mAP50 0.000 (teacher, epoch 12)."
+    assert standing.holds is None
+    assert "It finds nothing yet: mAP50 is 0." in [finding.text for finding in others]
+    assert "No better since" not in said(tmp_path)
+
+
 def test_the_label_mosaic_stands_on_the_page(tmp_path: Path) -> None:
     write_record(tmp_path)
     Image.fromarray(np.zeros((8, 8, 3), np.uint8)).save(tmp_path / "labels.jpg")
