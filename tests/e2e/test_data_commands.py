@@ -63,7 +63,7 @@ def test_help_names_the_first_step(installed: Surgeval) -> None:
 
 
 def test_the_same_seed_gives_identical_files_and_another_does_not(
-    installed: Surgeval, small_phantom: Path, tmp_path: Path
+    installed: Surgeval, surgeval: Surgeval, small_phantom: Path, tmp_path: Path
 ) -> None:
     assert installed("data", "phantom", "--out", "again", "--seed", 7, "--videos", 2, "--seconds", 10).returncode == 0
     files = _tree(small_phantom)
@@ -71,7 +71,7 @@ def test_the_same_seed_gives_identical_files_and_another_does_not(
     _, different, unreadable = filecmp.cmpfiles(small_phantom, tmp_path / "again", map(str, files), shallow=False)
     assert not different
     assert not unreadable
-    assert installed("data", "phantom", "--out", "other", "--seed", 8, "--videos", 1, "--seconds", 3).returncode == 0
+    assert surgeval("data", "phantom", "--out", "other", "--seed", 8, "--videos", 1, "--seconds", 3).returncode == 0
     images = [p for p in files if p.suffix == ".jpg" and (tmp_path / "other" / p).exists()]
     assert images
     assert not any(filecmp.cmp(small_phantom / p, tmp_path / "other" / p, shallow=False) for p in images)

@@ -5,8 +5,9 @@ A package adds a format by an entry point of the group `surgeval.datasets` that 
 
 from __future__ import annotations
 
-from functools import cache
-from importlib.metadata import entry_points
+import sys
+from functools import cache, lru_cache
+from importlib.metadata import EntryPoints, entry_points
 from pathlib import Path
 
 from surgeval.datasets._base import Dataset, Format
@@ -45,6 +46,12 @@ def _builtin() -> dict[str, Format]:
     return {format.name: format for format in known}
 
 
+@lru_cache(maxsize=1)
+def _from_outside(search: tuple[str, ...]) -> EntryPoints:
+    """What the packages on this search path add; to look through all of them costs milliseconds."""
+    return entry_points(group=GROUP)
+
+
 def dataset_formats() -> dict[str, Format]:
     """The formats that can be read, by name: the built-in ones, then those of other packages.
 
@@ -52,7 +59,7 @@ def dataset_formats() -> dict[str, Format]:
     ['phantom', 'cholect50', 'voc']
     """
     result = dict(_builtin())
-    for entry in entry_points(group=GROUP):
+    for entry in _from_outside(tuple(sys.path)):
         try:
             loaded = entry.load()
             result[entry.name] = loaded() if isinstance(loaded, type) else loaded

@@ -129,6 +129,7 @@ def test_another_package_adds_a_format_by_entry_point(tmp_path: Path, monkeypatc
     convert(dataset, tmp_path / "out", "mylab")
     assert (tmp_path / "out" / "x.mylab").read_text() == "hello"
     (info / "entry_points.txt").write_text("[surgeval.datasets]\nmylab = mylab:Gone\n")
+    monkeypatch.syspath_prepend(tmp_path / "out")  # as a new process would look again
     with pytest.raises(BadInput, match=r"surgeval\.datasets\.mylab: found mylab:Gone"):
         dataset_formats()
 

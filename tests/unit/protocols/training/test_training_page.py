@@ -43,6 +43,7 @@ def test_before_the_first_epoch_there_is_a_page_too(tmp_path: Path) -> None:
     assert "No epoch is finished yet." in shown(page)
 
 
+@pytest.mark.figures
 def test_the_student_is_set_beside_its_teacher(tmp_path: Path) -> None:
     write_record(tmp_path)
     write_curves(tmp_path, 6)
