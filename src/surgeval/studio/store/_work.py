@@ -50,6 +50,7 @@ class Work:
     session: str
     time: float
     labels: Labels = field(init=False)
+    _kept: set[str] = field(default_factory=set)  # tables of which rows were kept
 
     def __post_init__(self) -> None:
         self.labels = Labels(self.connection)
@@ -70,6 +71,7 @@ class Work:
 
     def keep(self, table: Table, where: ColumnElement[bool]) -> None:
         """Refuse rows that others changed since `base`; keep the rest as they are, once per operation."""
+        self._kept.add(table.name)
         self._check(table, where)
         before = BEFORE[table.name]
         kept = exists().where(before.c.seq == self.seq, *(before.c[key] == table.c[key] for key in keys(table)))
@@ -89,6 +91,7 @@ class Work:
         """New rows; before them there was nothing."""
         if not rows:
             return 0
+        self._kept.add(table.name)
         now = [{**row, "alive": True, "version": self.seq, "made_by": self.seq} for row in rows]
         then = [{**row, "seq": self.seq, "alive": False, "version": 0, "made_by": 0} for row in rows]
         self.connection.execute(insert(table), now)
@@ -99,6 +102,7 @@ class Work:
         self, table: Table, columns: Mapping[str, ColumnElement[Any]], *where: ColumnElement[bool]
     ) -> int:
         """New rows made by one statement from the columns of other tables."""
+        self._kept.add(table.name)
         names = list(columns)
         before = select(literal(self.seq), *columns.values(), literal(False), literal(0), literal(0)).where(*where)
         target = ["seq", *names, "alive", "version", "made_by"]
@@ -125,6 +129,7 @@ class Work:
                 ).scalar_one()
             )
             for table in STATE
+            if table.name in self._kept
             for before in (BEFORE[table.name],)
         }
         return {name: count for name, count in counts.items() if count}
