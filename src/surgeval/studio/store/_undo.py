@@ -18,7 +18,7 @@ from surgeval.studio.store._effect import Effect
 from surgeval.studio.store._errors import Conflict
 from surgeval.studio.store._records import Track
 from surgeval.studio.store._tables import BEFORE, FRAMES, INSTANCES, OPERATIONS, SPANS, STATE, keys
-from surgeval.studio.store._work import Work, thing
+from surgeval.studio.store._work import Work, kept_by, thing
 from surgeval.studio.store.kinds import KINDS
 
 __all__ = ["REDO", "UNDO", "restore", "to_redo", "to_undo"]
@@ -80,7 +80,7 @@ def restore(work: Work, step: Step, kind: str) -> Effect:
         same = and_(before.c.seq == step.rows, *(before.c[key] == table.c[key] for key in keys(table)))
         if table in (INSTANCES, SPANS, FRAMES):
             places |= _places(work, table, step.rows)
-        work.keep(table, exists().where(same))
+        work.keep(table, kept_by(table, step.rows))
         values = {c.name: before.c[c.name] for c in table.columns if c.name not in (*keys(table), "version")}
         changed += int(work.connection.execute(update(table).where(same).values(**values, version=work.seq)).rowcount)
     if {"videos", "frames"} & set(kept):
