@@ -29,7 +29,7 @@ TRACK = Track("tools", "scissors", 1)
 CHUNK = 20_000
 
 
-def annotations(frames: int, per_frame: int) -> Iterator[Annotation]:
+def drawn(frames: int, per_frame: int) -> Iterator[Annotation]:
     random.seed(0)
     for frame in range(frames):
         for number in range(per_frame):
@@ -131,7 +131,7 @@ def naive(path: Path, rows: list[Annotation], frames: int) -> dict[str, float]:
 
 def main() -> None:
     frames = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
-    rows = list(annotations(frames, int(sys.argv[2]) if len(sys.argv) > 2 else 3))
+    rows = list(drawn(frames, int(sys.argv[2]) if len(sys.argv) > 2 else 3))
     print(f"{frames} frames, {len(rows)} instances")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
