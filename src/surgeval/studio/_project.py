@@ -6,7 +6,7 @@ whether the edit is meant or only tried: `project.edit("amy").add_span(…)`, `p
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -127,6 +127,22 @@ class Project:
         """The instances of a frame, or of a range."""
         with self._reading() as connection:
             return reading.instances(connection, video, first, last)
+
+    def find_instances(
+        self,
+        matches: Callable[[Labelled], bool],
+        video: str | None = None,
+        *,
+        proposal: bool | None = None,
+        review: str | None = None,
+        after: tuple[str, int, str] = ("", -1, ""),
+        limit: int = 1000,
+    ) -> tuple[Annotation, ...]:
+        """Instances whose class and values match, page by page: filters, the problem list."""
+        with self._reading() as connection:
+            return reading.find_instances(
+                connection, matches, video, proposal=proposal, review=review, after=after, limit=limit
+            )
 
     def changed_since(self, video: str, version: int) -> tuple[tuple[Annotation, ...], tuple[str, ...]]:
         """Instances that changed after a version, and ids of those that are gone: what another tab must redraw."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, func, select
+from sqlalchemy import ColumnElement, Connection, Row, and_, func, select, tuple_
 
 from surgeval.records import Box
 from surgeval.studio.schema import IMAGE, Labelled
@@ -37,10 +37,11 @@ from surgeval.studio.store._tables import (
     SPANS,
     VIDEOS,
 )
+from surgeval.studio.store._work import chunks
 
 __all__ = [
-    "changed_since", "count_labels", "find_frames", "flags", "frames", "instances", "operations", "reviews",
-    "setting", "spans", "tracks", "version", "videos",
+    "changed_since", "count_labels", "find_frames", "find_instances", "flags", "frames", "instances", "operations",
+    "reviews", "setting", "spans", "tracks", "version", "videos",
 ]  # fmt: skip
 
 
@@ -140,6 +141,46 @@ def count_labels(connection: Connection, video: str | None = None) -> tuple[Labe
     return tuple(sorted(kept, key=lambda one: (one.group, one.name, sorted(one.values.items()))))
 
 
+def find_instances(
+    connection: Connection,
+    matches: Callable[[Labelled], bool],
+    video: str | None = None,
+    *,
+    proposal: bool | None = None,
+    review: str | None = None,
+    after: tuple[str, int, str] = ("", -1, ""),
+    limit: int = 1000,
+) -> tuple[Annotation, ...]:
+    """Instances whose class and values match, in the order of video, frame and id, from behind `after` on.
+
+    `matches` is asked once per combination that occurs, not once per instance: filters and quality rules over a whole
+    project stay fast.
+    """
+    key = (INSTANCES.c.grp, INSTANCES.c.name, INSTANCES.c.label)
+    where: list[ColumnElement[bool]] = [INSTANCES.c.alive.is_(True)]
+    if video is not None:
+        where.append(INSTANCES.c.video == video)
+    if proposal is not None:
+        where.append(INSTANCES.c.state == ("proposal" if proposal else "accepted"))
+    if review is not None:
+        where.append(INSTANCES.c.review == review)
+    counted = connection.execute(select(*key, func.count().label("n")).where(*where).group_by(*key)).all()
+    labels = Labels(connection)
+    labels.load(row.label for row in counted)
+    chosen = [row for row in counted if matches(Labelled(row.grp, row.name, labels.values(row.label), row.n))]
+    by_class: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for row in chosen:
+        by_class[row.grp, row.name].append(row.label)
+    place = tuple_(INSTANCES.c.video, INSTANCES.c.frame, INSTANCES.c.id)
+    found: list[Annotation] = []
+    for (group, name), numbers in by_class.items():
+        for part in chunks(sorted(numbers)):
+            same = and_(INSTANCES.c.grp == group, INSTANCES.c.name == name, INSTANCES.c.label.in_(part))
+            found += _annotations(connection, and_(*where, same, place > after), limit)
+    found.sort(key=lambda one: (one.video, one.frame, one.id))
+    return tuple(found[:limit])
+
+
 def flags(connection: Connection, video: str | None = None) -> tuple[Flag, ...]:
     """The problem frames."""
     query = select(FLAGS).where(FLAGS.c.alive.is_(True))
@@ -190,7 +231,7 @@ def _annotations(
         select(INSTANCES, LABELS.c.text)
         .join(LABELS, LABELS.c.id == INSTANCES.c.label)
         .where(where)
-        .order_by(INSTANCES.c.frame, INSTANCES.c.id)
+        .order_by(INSTANCES.c.video, INSTANCES.c.frame, INSTANCES.c.id)
     )
     return tuple(_annotation(row) for row in connection.execute(query if limit is None else query.limit(limit)))
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import event
 from tests.unit.studio.store.conftest import filled
 from tests.unit.studio.store.test_spans import ONE, TWO, actions, span
 
 from surgeval.errors import BadInput, DataError, SurgevalError
 from surgeval.records import Box
 from surgeval.studio import Annotation, Project, Request, Track
-from surgeval.studio.schema import Standing, builtin_refinement, builtin_schema, read_schema
+from surgeval.studio.schema import Labelled, Standing, builtin_refinement, builtin_schema, read_schema
 from surgeval.vocab import load_labels
 
 EXAMPLES = Path(__file__).parents[3] / "data" / "studio"
@@ -203,6 +205,52 @@ def test_stored_triplets_are_told_by_their_standing(local: Project) -> None:
         (("action", "cut"), ("target", "prostate")): Standing.CLASS,
         (("action", "coagulate"), ("target", "thread")): Standing.NO_CLASS,
     }
+
+
+def test_instances_are_found_page_by_page_by_what_is_said_of_them(project: Project) -> None:
+    project.edit("amy").set_values([f"a{n}" for n in range(10)], {"action": "cut"})
+    project.edit("amy").mark_instances(["a3"], "approved")
+
+    def unfinished(label: Labelled) -> bool:
+        return label.name == "scissors" and "action" in label.values and "target" not in label.values
+
+    first = project.find_instances(unfinished, limit=6)
+    assert [found.id for found in first] == [f"a{n}" for n in range(6)]
+    rest = project.find_instances(unfinished, "v", after=("v", first[-1].frame, first[-1].id))
+    assert [found.id for found in rest] == ["a6", "a7", "a8", "a9"]
+    assert [found.id for found in project.find_instances(unfinished, review="approved")] == ["a3"]
+    assert project.find_instances(unfinished, proposal=True) == ()
+
+
+def test_a_span_takes_as_many_statements_over_five_thousand_frames_as_over_fifty(tmp_path: Path) -> None:
+    with Project(tmp_path) as project:
+        editor, box = project.edit("amy"), Box(1.0, 1.0, 5.0, 5.0)
+        editor.add_video("v", width=64, height=48, names=[f"{n}.png" for n in range(5050)])
+        editor.add_instances(Annotation(f"i{n}", "v", n, "tools", "scissors", box, track=1) for n in range(5050))
+        counts = []
+        for first, last in ((0, 49), (50, 5049)):
+            statements: list[str] = []
+            with counting(project, statements):
+                done = editor.add_span(f"s{first}", "v", [ONE], {"action": "cut"}, first, last)
+            assert done.changed == last - first + 1
+            assert project.operations(done.version - 1)[0].inverse == {"instances": done.changed, "spans": 1}
+            counts.append(len(statements))
+        assert counts[1] <= counts[0] < 30  # the first one also stores the new label
+        assert [operation.kind for operation in project.operations()].count("span.add") == 2
+
+
+@contextmanager
+def counting(project: Project, statements: list[str]) -> Iterator[None]:
+    engine = project._database.engine
+
+    def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        statements.append(statement)
+
+    event.listen(engine, "before_cursor_execute", note)
+    try:
+        yield
+    finally:
+        event.remove(engine, "before_cursor_execute", note)
 
 
 def test_settings_are_kept_and_no_undo_takes_them_back(local: Project) -> None:
