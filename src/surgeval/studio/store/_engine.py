@@ -23,6 +23,7 @@ __all__ = ["FILE", "Database"]
 
 FILE = "studio.sqlite"
 _PATIENCE = 60  # seconds to wait for another writer
+_POOL: dict[str, Any] = {"pool_size": 8, "max_overflow": 32}  # as many as a web server has threads
 _NO_ROOM = ("full", "disk i/o error", "no space", "53100", "file too large")
 
 
@@ -109,7 +110,7 @@ def _sqlite(path: Path) -> Engine:
     beside = [path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal"))]
     if any(one.is_symlink() for one in beside) or (path.exists() and not path.is_file()):
         raise DataError(path, found="no regular file", expected="a studio project or a place to make one")
-    engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": _PATIENCE})
+    engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": _PATIENCE}, **_POOL)
 
     @event.listens_for(engine, "connect")
     def _settings(connection: sqlite3.Connection, _record: object) -> None:
@@ -137,5 +138,5 @@ def _postgres(url: str) -> tuple[str, Engine]:
         import pg8000  # noqa: F401 (SQLAlchemy would say the same in a traceback)
     except ImportError:
         raise MissingExtra("a project on PostgreSQL", "pg8000", "postgres") from None
-    engine = create_engine(parsed.set(drivername="postgresql+pg8000"), pool_pre_ping=True)
+    engine = create_engine(parsed.set(drivername="postgresql+pg8000"), pool_pre_ping=True, **_POOL)
     return parsed.render_as_string(hide_password=True), engine

@@ -68,8 +68,8 @@ def frames(connection: Connection, video: str, first: int = 0, last: int = 2**53
 
 
 def find_frames(connection: Connection, part: str, limit: int = 100) -> tuple[FrameState, ...]:
-    """Frames whose file name has this in it."""
-    return _frames(connection, FRAMES.c.name.contains(part, autoescape=True), limit)
+    """Frames whose file name has this in it, whatever its case."""
+    return _frames(connection, FRAMES.c.name.icontains(part, autoescape=True), limit)
 
 
 def instances(connection: Connection, video: str, first: int, last: int | None = None) -> tuple[Annotation, ...]:

@@ -17,10 +17,12 @@ __all__ = [
 
 LAYOUT = 1  # of these tables; another number in a file is refused
 METADATA = MetaData()
+# Compared byte by byte everywhere: the order of a server's language is not the order of Python.
+_TEXT = Text().with_variant(Text(collation="C"), "postgresql")
 
 
 def _text(name: str, *, null: bool = False) -> Column[str]:
-    return Column(name, Text, nullable=null)
+    return Column(name, _TEXT, nullable=null)
 
 
 def _state(name: str, keys: tuple[str, ...], *columns: Column[str] | Column[int] | Column[float]) -> Table:
@@ -56,16 +58,16 @@ OPERATIONS = Table(
     "operations",
     METADATA,
     Column("seq", BigInteger, primary_key=True, autoincrement=False),
-    Column("id", Text, nullable=False, unique=True),
-    Column("author", Text, nullable=False),
-    Column("session", Text, nullable=False),
+    Column("id", _TEXT, nullable=False, unique=True),
+    Column("author", _TEXT, nullable=False),
+    Column("session", _TEXT, nullable=False),
     Column("time", Double, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("payload", Text, nullable=False),
-    Column("inverse", Text, nullable=False),  # which tables' `_before` rows restore what was there
+    Column("kind", _TEXT, nullable=False),
+    Column("payload", _TEXT, nullable=False),
+    Column("inverse", _TEXT, nullable=False),  # which tables' `_before` rows restore what was there
     Column("base", BigInteger, nullable=False),
     Column("target", BigInteger, nullable=True),  # the operation that an undo or redo is about
-    Column("outcome", Text, nullable=False),
+    Column("outcome", _TEXT, nullable=False),
 )
 Index("operations_author", OPERATIONS.c.author, OPERATIONS.c.seq)
 Index("operations_target", OPERATIONS.c.target)
@@ -75,8 +77,8 @@ LABELS = Table(
     "labels",
     METADATA,
     Column("id", BigInteger, primary_key=True, autoincrement=False),
-    Column("digest", Text, nullable=False, unique=True),
-    Column("text", Text, nullable=False),
+    Column("digest", _TEXT, nullable=False, unique=True),
+    Column("text", _TEXT, nullable=False),
 )
 
 VIDEOS = _state(
@@ -113,6 +115,7 @@ STATE = (VIDEOS, FRAMES, INSTANCES, SPANS, FLAGS, REVIEWS, SETTINGS)
 
 Index("instances_frame", INSTANCES.c.video, INSTANCES.c.frame)
 Index("instances_track", INSTANCES.c.video, INSTANCES.c.grp, INSTANCES.c.name, INSTANCES.c.track, INSTANCES.c.frame)
+Index("instances_label", INSTANCES.c.grp, INSTANCES.c.name, INSTANCES.c.label, INSTANCES.c.alive)
 Index("frames_name", FRAMES.c.name)
 Index("spans_video", SPANS.c.video)
 

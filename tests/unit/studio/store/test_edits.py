@@ -96,6 +96,9 @@ def test_boxes_between_key_frames_are_interpolated(project: Project) -> None:
     assert editor.interpolate("v", ONE, 0, 10).changed == 8
     moved = next(i for i in project.instances("v", 9) if i.name == "scissors")
     assert moved.box.x == pytest.approx(10.0 + 30.0 * 0.9)
+    editor.move([moved.id], 0.0, 3.0)  # corrected by hand: from now on a key frame
+    done = editor.interpolate("v", ONE, 0, 10)
+    assert (done.changed, done.skipped) == (7, 2)
     with pytest.raises(BadInput, match="found 0 instances of scissors #2 in frame 0, expected one"):
         editor.interpolate("v", TWO, 0, 25)
 

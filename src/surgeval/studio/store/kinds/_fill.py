@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from sqlalchemy import ColumnElement, Double, Row, Table, Text, and_, cast, exists, literal, null, select
+from sqlalchemy.types import TypeEngine
 
 from surgeval.errors import BadInput
 from surgeval.studio.store._checks import Fields
@@ -121,7 +122,8 @@ def _copy(work: Work, row: Row[Any], number: int, source: str) -> dict[str, Colu
 
 
 def _maybe(table: Table, column: str, value: object) -> ColumnElement[Any]:
-    kind = table.c[column].type
+    kind: TypeEngine[Any] = table.c[column].type
+    kind = Text() if isinstance(kind, Text) else kind  # a cast takes no collation
     return cast(null(), kind) if value is None else literal(value, kind)
 
 

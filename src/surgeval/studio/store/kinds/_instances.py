@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import case, select
 
 from surgeval.errors import BadInput
 from surgeval.studio.schema import IMAGE
@@ -166,7 +166,9 @@ def _shape(work: Work, changes: list[tuple[str, dict[str, Any]]]) -> Effect:
     for id, change in changes:
         if not all(abs(change[side]) <= 1e7 for side in ("x", "y")):
             raise BadInput(f"instance {id}: found a shift beyond every image, expected one inside")
-        work.touch(INSTANCES, by_id([id]), change)
+        # A box that was corrected by hand is no longer the interpolation's to move.
+        source = case((INSTANCES.c.source == "interpolated", "hand"), else_=INSTANCES.c.source)
+        work.touch(INSTANCES, by_id([id]), {**change, "source": source})
     return Effect(len(changes))
 
 
