@@ -1,4 +1,4 @@
-"""The films and image folders that a project is about: found in the user's folder, registered once, opened quickly again.
+"""The films and image folders that a project is about: found in its folder, registered once, quickly opened again.
 
 A folder with images is a video, and so is a film. Frames keep the numbers under which they were first registered; files
 that come later are added at the end, and a file that is gone leaves its frame without a picture.

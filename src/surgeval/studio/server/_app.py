@@ -160,7 +160,7 @@ async def _annotations(project: Project, asked: Asked) -> Response:
     video = asked.path_params["video"]
 
     def look(connection: Connection) -> dict[str, Any]:
-        found = reading.annotations(connection, video, first, last)
+        found = reading.instances(connection, video, first, last)
         return {"version": reading.version(connection), "annotations": [annotation_row(one) for one in found]}
 
     return JSONResponse(await project.read(look))
@@ -205,7 +205,7 @@ async def _history(project: Project, _asked: Asked) -> Response:
     def look(connection: Connection) -> list[dict[str, Any]]:
         newest = max(reading.version(connection) - _HISTORY, 0)
         log = list(reading.operations(connection, newest))
-        undone = set()
+        undone: set[int] = set()
         for one in log:  # a later undo of an undo brings the edit back
             if one.target is not None:
                 undone.symmetric_difference_update({one.target})

@@ -63,7 +63,6 @@ def serve(
             app, log_level="warning", access_log=False, server_header=False, date_header=False, lifespan="on",
             timeout_graceful_shutdown=2,
         ))  # fmt: skip
-        server.install_signal_handlers = lambda: None  # type: ignore[attr-defined, method-assign]
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, name="studio", daemon=True)
         thread.start()
         try:
@@ -99,6 +98,6 @@ def _wait(server: uvicorn.Server, thread: threading.Thread) -> None:
 
 
 def _shown(host: str) -> str:
-    if host in ("0.0.0.0", "::"):  # every address: this machine's own name for itself will do
+    if host in ("0.0.0.0", "::"):  # noqa: S104 - every address: this machine's own name for itself will do
         return "127.0.0.1"
     return f"[{host}]" if ":" in host and not host.startswith("[") else host
