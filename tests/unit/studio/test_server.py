@@ -203,7 +203,8 @@ def test_a_broken_edit_is_refused_in_one_sentence(running: Running, body: bytes,
 @pytest.mark.parametrize(
     "path",
     ["/frames/V1/../../etc/passwd", "/frames/..%2f..%2fetc/0", "/..%2f..%2fsecret",
-     "/api/videos/V1/annotations?first=x", "/api/videos/V1/annotations?first=0&last=99999999", "/api/videos/V1/frames?first=-1", "/api/search?text=",
+     "/api/videos/V1/annotations?first=x",
+     "/api/videos/V1/annotations?first=0&last=99999999", "/api/videos/V1/frames?first=-1", "/api/search?text=",
      "/api/none"],
 )  # fmt: skip
 def test_paths_lead_nowhere_else(running: Running, path: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
+import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -16,13 +17,30 @@ from surgeval.errors import BadInput, RunError
 from surgeval.studio.guard import Guard, Rules, is_loopback
 from surgeval.studio.media import find_films, register
 from surgeval.studio.pictures import Pictures
+from surgeval.studio.schema import builtin_schema, builtin_schema_names, read_schema
 from surgeval.studio.server._app import Project, build_app
-from surgeval.studio.store import FILE, Database
+from surgeval.studio.store import FILE, Database, Request, apply, reading
 
-__all__ = ["STATIC", "Running", "serve"]
+__all__ = ["Running", "page_built", "serve", "set_schema"]
 
 STATIC = Path(__file__).parents[1] / "static"
 _START = 20.0  # seconds a server may take
+
+
+def page_built() -> bool:
+    """Whether this installation has the page, which npm builds."""
+    return (STATIC / "index.html").is_file()
+
+
+def set_schema(project: Project, schema: str) -> None:
+    """Use a built-in schema, or one from a file; stored values that it lacks stay and are listed."""
+    names = builtin_schema_names()
+    wanted = builtin_schema(schema) if schema in names else read_schema(Path(schema))
+    with project.database.reading() as connection:
+        if reading.schema(connection) == wanted:
+            return
+    payload = {"name": wanted.name, "source": wanted.source}
+    apply(project.database, Request(f"schema.{uuid.uuid4().hex}", project.author, "schema.set", payload))
 
 
 @dataclass(frozen=True)
