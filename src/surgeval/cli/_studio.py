@@ -12,9 +12,10 @@ from typing import Annotated
 
 import typer
 
-from surgeval.console import console, progress, require_models
+from surgeval.console import console, require_models
 from surgeval.console.panels import grouped
 from surgeval.errors import BadInput
+from surgeval.progress import phases
 
 SHARING = "Advanced: several annotators"
 
@@ -76,6 +77,5 @@ def _demo() -> Path:
     require_models("the studio's demonstration")
     from surgeval.studio.demo import make_demo
 
-    with progress("frames") as bar:
-        bar.phase("rendering and looking", 60)
-        return make_demo(Path("studio-demo"), advance=bar.advance)
+    with phases():
+        return make_demo(Path("studio-demo"))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from surgeval.phantom import write_phantom
+from surgeval.progress import advance, start_phase
 from surgeval.records import ImageRef
 from surgeval.studio.media import find_films, register
 from surgeval.studio.proposals import add_proposals, propose
@@ -19,7 +19,7 @@ DETECTOR = "tdnet-p"
 _SECONDS = 60.0
 
 
-def make_demo(folder: Path, *, seed: int = 5, advance: Callable[[int], None] = lambda _count: None) -> Path:
+def make_demo(folder: Path, *, seed: int = 5) -> Path:
     """Render a video and look at it, unless that was done before; the folder that the studio opens."""
     place = write_phantom(folder, seed=seed, videos=1, seconds=_SECONDS) / "frames"
     database = Database(place / FILE)
@@ -29,18 +29,16 @@ def make_demo(folder: Path, *, seed: int = 5, advance: Callable[[int], None] = l
         with database.reading() as connection:
             begun = reading.setting(connection, "demo") is not None
         if not begun:
-            _label(database, films[0].id, list(enumerate(pictures[films[0].id])), films[0].size(), advance)
+            _label(database, films[0].id, list(enumerate(pictures[films[0].id])), films[0].size())
     finally:
         database.close()
     return place
 
 
-def _label(
-    database: Database, video: str, frames: list[tuple[int, ImageRef]], size: tuple[int, int],
-    advance: Callable[[int], None],
-) -> None:  # fmt: skip
+def _label(database: Database, video: str, frames: list[tuple[int, ImageRef]], size: tuple[int, int]) -> None:
     schema = space_schema(load_labels("phantom"))
     apply(database, Request("demo.schema", "studio", "schema.set", {"name": schema.name, "source": schema.source}))
-    found = propose(DETECTOR, frames, size=size, advance=advance)
+    start_phase("looking", frames=len(frames))
+    found = propose(DETECTOR, frames, size=size, advance=lambda count: advance("frames", count))
     count = add_proposals(database, video, found, source=DETECTOR, author="studio")
     apply(database, Request("demo.done", "studio", "setting.set", {"key": "demo", "value": count}))
