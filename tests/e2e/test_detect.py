@@ -48,6 +48,21 @@ def test_from_weights_to_a_score_and_a_film(quick: Quick, detector: Path, small_
     assert "column-unknown" not in err
 
 
+def test_the_embedded_detector_finds_instruments_on_operations_it_never_saw(quick: Quick, small_phantom: Path) -> None:
+    code, out, err = quick("detect", "--model", "tdnet-p", "--data", small_phantom, "--out", "found.parquet", "--json")
+    assert code == 0, err
+    told = json.loads(out)
+    assert (told["model"], told["frames"], told["skipped"]) == ("tdnet-p", 20, 0)
+    code, out, err = quick("score", "triplets", "--data", small_phantom, "--pred", "found.parquet", "--out", "scored",
+                           "--resamples", 20, "--json")  # fmt: skip
+    assert code == 0, err
+    rows = json.loads(out)["numbers"]
+    found = {row["component"]: row["estimate"] for row in rows if (row["scope"], row["metric"]) == ("global", "mAP50")}
+    # Over pairs of operations of eight other seeds: from 0.71 to 0.84 for instruments; an untrained network has 0.00.
+    assert found["i"] > 0.6
+    assert found["ivt"] > 0.3
+
+
 def test_the_summary_names_classes_frames_and_rate(quick: Quick, detector: Path, small_phantom: Path) -> None:
     image = next((small_phantom / "frames").rglob("*.*"))
     code, out, err = quick("detect", "--model", detector, "--data", image, "--out", "one.csv", "--preset", "viewer")

@@ -41,7 +41,7 @@ class DetectOptions:
     model: Annotated[
         str,
         typer.Option(
-            help="TDnet .safetensors, training folder, .onnx, or RT-DETR folder.",
+            help="TDnet .safetensors, training folder, .onnx, RT-DETR folder, or tdnet-p (embedded, for the phantom).",
             show_default=False,
         ),
     ]
@@ -121,7 +121,7 @@ def detect(asked: DetectOptions) -> None:
 
     An interrupted run goes on where it was. A frame that cannot be read is named, counted and left out.
 
-    Example: [bold]surgeval detect --model runs/fold1 --data phantom/ --out found.parquet[/bold]
+    Example: [bold]surgeval detect --model tdnet-p --data phantom/ --out found.parquet[/bold]
 
     Example: [bold]surgeval detect --model run/ --data op.mp4 --fps 5 --track --out op.csv --video-out seen.mp4[/bold]
     """
@@ -194,7 +194,9 @@ def _as_json(done: Detected, name: str) -> dict[str, object]:
 
 
 def export(
-    model: Annotated[str, typer.Argument(help="TDnet .safetensors, training or RT-DETR folder.", show_default=False)],
+    model: Annotated[
+        str, typer.Argument(help="TDnet .safetensors, training or RT-DETR folder, or tdnet-p.", show_default=False)
+    ],
     out: Annotated[Path, typer.Option(help="The ONNX file.", show_default=False)],
     aux: Annotated[bool, typer.Option("--aux/--no-aux", help="Keep the heads for instrument, verb and target.")] = True,
     json: JsonOption = False,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -202,6 +202,37 @@ def test_momentum_that_is_no_number_is_refused(finished: Path, tmp_path: Path) -
     name = "momentum.backbone.down2.conv.weight"
     save_state(tmp_path / "run" / "last.safetensors", {**tensors, name: tensors[name] * float("inf")}, place)
     assert refused(tmp_path / "run") == f"last.safetensors: {name}: found NaN or infinity, expected finite numbers"
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (lambda _value: None, "found nothing, expected float32 of shape (8, 3, 3, 3)"),
+        (lambda value: value.double(), "found float64 of shape (8, 3, 3, 3), expected float32 of shape (8, 3, 3, 3)"),
+        (lambda value: value[:1], "found float32 of shape (1, 3, 3, 3), expected float32 of shape (8, 3, 3, 3)"),
+    ],
+)
+def test_momentum_that_is_missing_or_another_is_refused(
+    finished: Path, tmp_path: Path, spoil: Callable[[torch.Tensor], torch.Tensor | None], told: str
+) -> None:
+    shutil.copytree(finished, tmp_path / "run")
+    unfinished(tmp_path / "run")
+    tensors, place = load_state(tmp_path / "run" / "last.safetensors")
+    name = "momentum.backbone.down2.conv.weight"
+    spoilt = {**tensors, name: spoil(tensors[name])}
+    kept = {key: value for key, value in spoilt.items() if value is not None}
+    save_state(tmp_path / "run" / "last.safetensors", kept, place)
+    assert refused(tmp_path / "run") == f"last.safetensors: {name}: {told}"
+
+
+def test_momentum_of_no_parameter_is_refused(finished: Path, tmp_path: Path) -> None:
+    shutil.copytree(finished, tmp_path / "run")
+    unfinished(tmp_path / "run")
+    tensors, place = load_state(tmp_path / "run" / "last.safetensors")
+    save_state(tmp_path / "run" / "last.safetensors", {**tensors, "momentum.other": torch.zeros(2)}, place)
+    assert refused(tmp_path / "run") == (
+        "last.safetensors: momentum.other: found float32 of shape (2,), expected nothing"
+    )
 
 
 @pytest.mark.parametrize("tenth", range(10))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.unit.detector.data.small_sets import frame, instance, mixed_set, training_set
 
-from surgeval.detector.data import Augment, class_table, label_mosaic, save_packed
+from surgeval.detector.data import Augment, class_table, label_mosaic, save_packed, told_problems
 from surgeval.errors import BadInput
 
 
@@ -66,3 +66,17 @@ def test_training_needs_no_readers(tmp_path: Path) -> None:
         "assert label_mosaic(data, 4).any() and 'surgeval.datasets' not in sys.modules"
     )
     run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_what_both_sets_left_out_is_told_and_which_classes_cannot_be_learnt() -> None:
+    past = instance(17, (80, 8, 40, 20))
+    learnt = training_set([frame(1, [instance(17)])])
+    chosen_on = training_set([frame(2, [past, instance(60)], video="VID02")])
+    told = told_problems(learnt, chosen_on)
+    assert told[0].startswith("99 classes without a box: the detector cannot learn them (")
+    assert told[1:] == [
+        "validation: 1 box past the edge of the frame: cut there (VID02/000002)",
+        "classes that only the validation videos show: 1 (hook,dissect,gallbladder); they cannot be learnt and lower "
+        "its mAP",
+    ]
+    assert told_problems(learnt) == told[:1]
