@@ -63,6 +63,7 @@ def add_proposals(database: Database, video: str, found: Iterable[Proposal], *, 
     """Put proposals into a project, beside what is there; how many. Each thousand or two is one edit.
 
     >>> import tempfile
+    >>> from surgeval.studio.store import reading
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     database = Database(f"{folder}/studio.sqlite")
     ...     _ = apply(database, Request("v", "amy", "video.add", {"id": "V1", "width": 64, "height": 48}))

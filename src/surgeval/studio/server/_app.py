@@ -23,6 +23,7 @@ from starlette.staticfiles import StaticFiles
 from surgeval.errors import BadInput, DataError, SurgevalError
 from surgeval.files import BrokenJson, parse_json
 from surgeval.studio.pictures import Pictures
+from surgeval.studio.problems import find_problems
 from surgeval.studio.server._answers import (
     annotation_row,
     frame_rows,
@@ -35,8 +36,9 @@ from surgeval.studio.server._answers import (
     video_row,
 )
 from surgeval.studio.store import Conflict, Database, NotStored, Outcome, Request, apply, preview, reading
+from surgeval.vocab import label_space_names, load_labels
 
-__all__ = ["Project", "build_app"]
+__all__ = ["Served", "build_app"]
 
 _MOST_FRAMES = 20_000  # whose instances one request gets
 _HISTORY = 100
@@ -47,7 +49,7 @@ Found = TypeVar("Found")
 
 
 @dataclass
-class Project:
+class Served:
     """What the server serves: a store, its pictures, and who sits before it."""
 
     name: str
@@ -75,7 +77,7 @@ class Project:
                 queue.put_nowait(event)
 
 
-def build_app(project: Project, static: Path | None = None) -> Starlette:
+def build_app(project: Served, static: Path | None = None) -> Starlette:
     """The application; `static` is the folder of the built page."""
     views: dict[str, Answer] = {
         "/api/project": _view(project, _project),
@@ -88,6 +90,7 @@ def build_app(project: Project, static: Path | None = None) -> Starlette:
         "/api/videos/{video}/tracks": _view(project, _tracks),
         "/api/videos/{video}/flags": _view(project, _flags),
         "/api/videos/{video}/presence": _view(project, _presence),
+        "/api/videos/{video}/problems": _view(project, _problems),
         "/api/events": _view(project, _events),
         "/frames/{video}/{index:int}": _view(project, _picture),
     }
@@ -108,10 +111,10 @@ def build_app(project: Project, static: Path | None = None) -> Starlette:
     return Starlette(routes=routes, lifespan=life, exception_handlers={HTTPException: _plain})
 
 
-View: TypeAlias = Callable[[Project, Asked], Awaitable[Response]]
+View: TypeAlias = Callable[[Served, Asked], Awaitable[Response]]
 
 
-def _view(project: Project, view: View) -> Answer:
+def _view(project: Served, view: View) -> Answer:
     """Errors as sentences with the status that fits them."""
 
     async def answer(asked: Asked) -> Response:
@@ -134,7 +137,7 @@ async def _plain(_asked: Asked, error: Exception) -> Response:
     return JSONResponse({"error": error.detail if isinstance(error, HTTPException) else "an error"}, status)
 
 
-async def _project(project: Project, asked: Asked) -> Response:
+async def _project(project: Served, asked: Asked) -> Response:
     author = _author(project, asked.query_params.get("author"))
 
     def look(connection: Connection) -> dict[str, Any]:
@@ -149,13 +152,13 @@ async def _project(project: Project, asked: Asked) -> Response:
     return JSONResponse(await project.read(look))
 
 
-async def _frames(project: Project, asked: Asked) -> Response:
+async def _frames(project: Served, asked: Asked) -> Response:
     first, last = _range(asked, most=200_000)
     video = asked.path_params["video"]
     return JSONResponse(await project.read(lambda c: frame_rows(first, reading.frames(c, video, first, last))))
 
 
-async def _annotations(project: Project, asked: Asked) -> Response:
+async def _annotations(project: Served, asked: Asked) -> Response:
     first, last = _range(asked, most=_MOST_FRAMES)
     video = asked.path_params["video"]
 
@@ -166,7 +169,7 @@ async def _annotations(project: Project, asked: Asked) -> Response:
     return JSONResponse(await project.read(look))
 
 
-async def _changes(project: Project, asked: Asked) -> Response:
+async def _changes(project: Served, asked: Asked) -> Response:
     since, video = _whole(asked, "since"), asked.path_params["video"]
 
     def look(connection: Connection) -> dict[str, Any]:
@@ -180,28 +183,44 @@ async def _changes(project: Project, asked: Asked) -> Response:
     return JSONResponse(await project.read(look))
 
 
-async def _spans(project: Project, asked: Asked) -> Response:
+async def _spans(project: Served, asked: Asked) -> Response:
     video = asked.path_params["video"]
     return JSONResponse(await project.read(lambda c: [span_row(span) for span in reading.spans(c, video)]))
 
 
-async def _tracks(project: Project, asked: Asked) -> Response:
+async def _tracks(project: Served, asked: Asked) -> Response:
     video = asked.path_params["video"]
     return JSONResponse(await project.read(lambda c: [track_row(track) for track in reading.tracks(c, video)]))
 
 
-async def _flags(project: Project, asked: Asked) -> Response:
+async def _flags(project: Served, asked: Asked) -> Response:
     video = asked.path_params["video"]
     told = await project.read(lambda c: reading.flags(c, video))
     return JSONResponse([{"frame": f.frame, "reason": f.reason, "note": f.note, "author": f.author} for f in told])
 
 
-async def _presence(project: Project, asked: Asked) -> Response:
+async def _presence(project: Served, asked: Asked) -> Response:
     video = asked.path_params["video"]
     return JSONResponse(await project.read(lambda c: runs_of(reading.presence(c, video))))
 
 
-async def _history(project: Project, _asked: Asked) -> Response:
+async def _problems(project: Served, asked: Asked) -> Response:
+    wanted = asked.path_params["video"]
+
+    def look(connection: Connection) -> list[dict[str, Any]]:
+        video = next((one for one in reading.videos(connection) if one.id == wanted), None)
+        if video is None:
+            raise BadInput(f"video: found {wanted[:60]!r}, expected one of the project")
+        schema = reading.schema(connection)
+        space = load_labels(schema.name) if schema.name in label_space_names() else None
+        frames, told = reading.frames(connection, wanted), reading.instances(connection, wanted, 0, video.frames)
+        found = find_problems(video, frames, told, schema, space)
+        return [{"frame": p.frame, "instance": p.instance, "rule": p.rule, "text": p.text} for p in found]
+
+    return JSONResponse(await project.read(look))
+
+
+async def _history(project: Served, _asked: Asked) -> Response:
     def look(connection: Connection) -> list[dict[str, Any]]:
         newest = max(reading.version(connection) - _HISTORY, 0)
         log = list(reading.operations(connection, newest))
@@ -214,7 +233,7 @@ async def _history(project: Project, _asked: Asked) -> Response:
     return JSONResponse(await project.read(look))
 
 
-async def _search(project: Project, asked: Asked) -> Response:
+async def _search(project: Served, asked: Asked) -> Response:
     text = asked.query_params.get("text", "")
     if not 0 < len(text) <= 200:
         raise BadInput(f"text: found {len(text)} characters, expected 1 to 200")
@@ -222,7 +241,7 @@ async def _search(project: Project, asked: Asked) -> Response:
     return JSONResponse([{"video": one.video, "frame": one.frame, "name": one.name} for one in found])
 
 
-async def _picture(project: Project, asked: Asked) -> Response:
+async def _picture(project: Served, asked: Asked) -> Response:
     video, index = asked.path_params["video"], asked.path_params["index"]
     picture = await run_in_threadpool(project.pictures.get, video, index)
     tag = f'"{zlib.crc32(picture.data):08x}{len(picture.data):x}"'
@@ -232,7 +251,7 @@ async def _picture(project: Project, asked: Asked) -> Response:
     return Response(picture.data, media_type=picture.kind, headers=headers)
 
 
-async def _operate(project: Project, asked: Asked) -> Response:
+async def _operate(project: Served, asked: Asked) -> Response:
     request = await _request(project, asked)
     outcome: Outcome = await run_in_threadpool(apply, project.database, request)
     if not outcome.repeated:
@@ -242,12 +261,12 @@ async def _operate(project: Project, asked: Asked) -> Response:
     return JSONResponse(outcome_row(outcome))
 
 
-async def _try(project: Project, asked: Asked) -> Response:
+async def _try(project: Served, asked: Asked) -> Response:
     request = await _request(project, asked)
     return JSONResponse(outcome_row(await run_in_threadpool(preview, project.database, request)))
 
 
-async def _request(project: Project, asked: Asked) -> Request:
+async def _request(project: Served, asked: Asked) -> Request:
     if asked.headers.get("content-type", "").split(";")[0].strip() != "application/json":
         raise BadInput("request: found another content type, expected application/json")
     body = await asked.body()
@@ -269,11 +288,11 @@ async def _request(project: Project, asked: Asked) -> Request:
     )  # fmt: skip
 
 
-def _author(project: Project, given: str | None) -> str:
+def _author(project: Served, given: str | None) -> str:
     return given or project.author if project.shared else project.author
 
 
-async def _events(project: Project, asked: Asked) -> Response:
+async def _events(project: Served, asked: Asked) -> Response:
     queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue(_WAITING)
     project.listeners.add(queue)
 

@@ -18,7 +18,7 @@ from surgeval.studio.guard import Guard, Rules, is_loopback
 from surgeval.studio.media import find_films, register
 from surgeval.studio.pictures import Pictures
 from surgeval.studio.schema import builtin_schema, builtin_schema_names, read_schema
-from surgeval.studio.server._app import Project, build_app
+from surgeval.studio.server._app import Served, build_app
 from surgeval.studio.store import FILE, Database, Request, apply, reading
 
 __all__ = ["Running", "page_built", "serve", "set_schema"]
@@ -32,7 +32,7 @@ def page_built() -> bool:
     return (STATIC / "index.html").is_file()
 
 
-def set_schema(project: Project, schema: str) -> None:
+def set_schema(project: Served, schema: str) -> None:
     """Use a built-in schema, or one from a file; stored values that it lacks stay and are listed."""
     names = builtin_schema_names()
     wanted = builtin_schema(schema) if schema in names else read_schema(Path(schema))
@@ -48,7 +48,7 @@ class Running:
     """A server that answers."""
 
     address: str
-    project: Project
+    project: Served
 
 
 @contextmanager
@@ -75,7 +75,7 @@ def serve(
         films = find_films(place)
         store = Database(database if database is not None else place / FILE)
         pictures = Pictures(register(store, films))
-        project = Project(place.absolute().name, store, pictures, author, shared=not is_loopback(host))
+        project = Served(place.absolute().name, store, pictures, author, shared=not is_loopback(host))
         app = Guard(build_app(project, STATIC if STATIC.is_dir() else None), rules)
         server = uvicorn.Server(uvicorn.Config(
             app, log_level="warning", access_log=False, server_header=False, date_header=False, lifespan="on",

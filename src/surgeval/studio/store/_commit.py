@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, insert, select, update
 
 from surgeval.errors import BadInput, visible
-from surgeval.files import BrokenJson, parse_json
+from surgeval.files import MAX_DEPTH, too_deep
 from surgeval.studio.store._checks import Fields
 from surgeval.studio.store._effect import Effect
 from surgeval.studio.store._engine import Database
@@ -146,7 +146,10 @@ def _checked(request: Request) -> str:
             )
     try:
         payload = canonical(dict(request.payload))
-        parse_json(payload, finite=True)
-    except (TypeError, ValueError, BrokenJson) as error:
-        raise BadInput(f"{request.kind}: found a payload that is no JSON ({error}), expected an object") from None
+        payload.encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        found = f"a payload that is no JSON ({str(error)[:60]})"
+        raise BadInput(visible(f"{request.kind[:60]}: found {found}, expected an object")) from None
+    if too_deep(payload, 0, len(payload)):
+        raise BadInput(visible(f"{request.kind[:60]}: found deep nesting, expected at most {MAX_DEPTH} levels"))
     return payload

@@ -23,7 +23,7 @@ Values = dict[str, str]
 
 def canonical(value: Any) -> str:
     """JSON with sorted keys and no spaces: equal values are equal texts."""
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 class Labels:

@@ -18,7 +18,7 @@ from surgeval.studio.store._effect import Effect
 from surgeval.studio.store._errors import Conflict
 from surgeval.studio.store._records import Track
 from surgeval.studio.store._tables import BEFORE, FRAMES, INSTANCES, OPERATIONS, SPANS, STATE, keys
-from surgeval.studio.store._work import Work, thing
+from surgeval.studio.store._work import Work, kept_by, thing
 from surgeval.studio.store.kinds import KINDS
 
 __all__ = ["REDO", "UNDO", "restore", "to_redo", "to_undo"]
@@ -72,16 +72,19 @@ def restore(work: Work, step: Step, kind: str) -> Effect:
     """Put the rows that operation `step.rows` kept back in their places."""
     changed = 0
     places: set[tuple[str, Track, int, int]] = set()
-    for table in STATE:
+    query = select(OPERATIONS.c.inverse).where(OPERATIONS.c.seq == step.rows)
+    kept = json.loads(work.connection.execute(query).scalar_one())
+    for table in (table for table in STATE if table.name in kept):
         _check_made_by(work, table, step, kind)
         before = BEFORE[table.name]
         same = and_(before.c.seq == step.rows, *(before.c[key] == table.c[key] for key in keys(table)))
         if table in (INSTANCES, SPANS, FRAMES):
             places |= _places(work, table, step.rows)
-        work.keep(table, exists().where(same))
+        work.keep(table, kept_by(table, step.rows))
         values = {c.name: before.c[c.name] for c in table.columns if c.name not in (*keys(table), "version")}
         changed += int(work.connection.execute(update(table).where(same).values(**values, version=work.seq)).rowcount)
-    _check_dependents(work, step)
+    if {"videos", "frames"} & set(kept):
+        _check_dependents(work)
     _check_spans(work, places)
     return Effect(changed)
 
@@ -148,7 +151,7 @@ def _places(work: Work, table: Table, rows: int) -> set[tuple[str, Track, int, i
     return found
 
 
-def _check_dependents(work: Work, step: Step) -> None:
+def _check_dependents(work: Work) -> None:
     """Refuse to take frames away that have instances, or videos that have frames."""
     for table, before, child in ((FRAMES, BEFORE["frames"], INSTANCES),):
         gone = and_(

@@ -23,16 +23,16 @@ from sqlalchemy import (
     insert,
     literal,
     select,
+    tuple_,
     update,
 )
 
-from surgeval.errors import BadInput, visible
 from surgeval.studio.schema import Schema, builtin_schema, parse_schema
 from surgeval.studio.store._errors import Conflict
 from surgeval.studio.store._labels import Labels
 from surgeval.studio.store._tables import BEFORE, OPERATIONS, SETTINGS, STATE, keys
 
-__all__ = ["SCHEMA", "Work", "chunks", "schema_in_force", "thing"]
+__all__ = ["SCHEMA", "Work", "chunks", "kept_by", "schema_in_force", "thing"]
 
 SCHEMA = "schema"  # the setting that holds the schema in force
 _CHUNK = 400  # ids in one statement: SQLite takes 999 variables where it is old
@@ -50,6 +50,7 @@ class Work:
     session: str
     time: float
     labels: Labels = field(init=False)
+    _kept: set[str] = field(default_factory=set)  # tables of which rows were kept
 
     def __post_init__(self) -> None:
         self.labels = Labels(self.connection)
@@ -70,6 +71,7 @@ class Work:
 
     def keep(self, table: Table, where: ColumnElement[bool]) -> None:
         """Refuse rows that others changed since `base`; keep the rest as they are, once per operation."""
+        self._kept.add(table.name)
         self._check(table, where)
         before = BEFORE[table.name]
         kept = exists().where(before.c.seq == self.seq, *(before.c[key] == table.c[key] for key in keys(table)))
@@ -79,26 +81,29 @@ class Work:
 
     def touched(self, table: Table) -> ColumnElement[bool]:
         """The rows that this operation has touched so far."""
-        before = BEFORE[table.name]
-        if len(keys(table)) == 1:
-            (key,) = keys(table)
-            return table.c[key].in_(select(before.c[key]).where(before.c.seq == self.seq))
-        return exists().where(before.c.seq == self.seq, *(before.c[key] == table.c[key] for key in keys(table)))
+        return kept_by(table, self.seq)
 
     def insert(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> int:
         """New rows; before them there was nothing."""
         if not rows:
             return 0
-        now = [{**row, "alive": True, "version": self.seq, "made_by": self.seq} for row in rows]
-        then = [{**row, "seq": self.seq, "alive": False, "version": 0, "made_by": 0} for row in rows]
-        self.connection.execute(insert(table), now)
-        self.connection.execute(insert(BEFORE[table.name]), then)
+        self._kept.add(table.name)
+        before = BEFORE[table.name]
+        absent = {"seq": self.seq, "alive": False, "version": 0, "made_by": 0}
+        self.connection.execute(insert(before), [{**row, **absent} for row in rows])
+        names = [column.name for column in table.columns if column.name not in absent]
+        there = exists().where(*(table.c[key] == before.c[key] for key in keys(table)))
+        new = select(*(before.c[name] for name in names), literal(True), literal(self.seq), literal(self.seq)).where(
+            before.c.seq == self.seq, before.c.made_by == 0, ~there
+        )
+        self.connection.execute(insert(table).from_select([*names, "alive", "version", "made_by"], new))
         return len(rows)
 
     def insert_select(
         self, table: Table, columns: Mapping[str, ColumnElement[Any]], *where: ColumnElement[bool]
     ) -> int:
         """New rows made by one statement from the columns of other tables."""
+        self._kept.add(table.name)
         names = list(columns)
         before = select(literal(self.seq), *columns.values(), literal(False), literal(0), literal(0)).where(*where)
         target = ["seq", *names, "alive", "version", "made_by"]
@@ -121,6 +126,7 @@ class Work:
                 ).scalar_one()
             )
             for table in STATE
+            if table.name in self._kept
             for before in (BEFORE[table.name],)
         }
         return {name: count for name, count in counts.items() if count}
@@ -151,6 +157,16 @@ def schema_in_force(connection: Connection) -> Schema:
     return builtin_schema("prostatd") if stored is None else schema_of(stored)
 
 
+def kept_by(table: Table, seq: int) -> ColumnElement[bool]:
+    """The rows of which an operation kept the former state; found from there, not by a look at every row."""
+    before = BEFORE[table.name]
+    names = keys(table)
+    kept = select(*(before.c[name] for name in names)).where(before.c.seq == seq)
+    if len(names) == 1:
+        return table.c[names[0]].in_(kept)
+    return tuple_(*(table.c[name] for name in names)).in_(kept)
+
+
 _SCHEMAS: dict[str, Schema] = {}
 
 
@@ -178,8 +194,3 @@ def chunks(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
     """The items in parts that fit one statement."""
     for start in range(0, len(items), _CHUNK):
         yield items[start : start + _CHUNK]
-
-
-def refuse(kind: str, field_name: str, found: object, expected: str) -> BadInput:
-    """The sentence for a payload that cannot be used."""
-    return BadInput(visible(f"{kind}: {field_name}: found {str(found)[:120]}, expected {expected}"))
