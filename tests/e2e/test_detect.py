@@ -58,8 +58,8 @@ def test_the_embedded_detector_finds_instruments_on_operations_it_never_saw(quic
     assert code == 0, err
     rows = json.loads(out)["numbers"]
     found = {row["component"]: row["estimate"] for row in rows if (row["scope"], row["metric"]) == ("global", "mAP50")}
-    # Over pairs of operations of eight other seeds: from 0.71 to 0.84 for instruments; an untrained network has 0.00.
-    assert found["i"] > 0.6
+    # Two operations of 20 s, seven seeds: 0.68 to 0.84 for instruments, 0.62 to 0.84 for triplets; untrained: 0.00.
+    assert found["i"] > 0.55
     assert found["ivt"] > 0.3
 
 

@@ -88,7 +88,7 @@ def demo(
         return
     film.join()
     say(f"\nOpen {index}\n" if not film.exitcode else f"\nOpen {index} (the film could not be made)\n")
-    say(f"  {out / 'operation.mp4'}   twelve seconds of an operation with its truth drawn")
+    say(f"  {out / 'operation.mp4'}   eight seconds of an operation with its truth drawn")
     say(f"  {data / 'frames'}   the frames")
     say("\nThen your own data:\n  surgeval data check FOLDER\n  surgeval report FOLDER --out report")
 
@@ -115,7 +115,7 @@ def _film(path: Path) -> None:
     edition = phantom.edition(EDITION)
     plan = next(plan for plan in phantom.plan_videos(edition.seed, edition.videos) if plan.name == "C3")
     if not path.exists():
-        phantom.truth_film(plan, path, seconds=edition.seconds, start=18)
+        phantom.truth_film(plan, path, seconds=edition.seconds, start=18, length=8)
 
 
 def _silent(text: str) -> None:

@@ -155,7 +155,7 @@ def detect(asked: DetectOptions) -> None:
     if asked.json:
         print_json(_as_json(done, network.name))
     else:
-        _print(done, network.name)
+        _print(done, network.name, asked)
 
 
 def _frames_of(source: Source) -> int | None:
@@ -164,7 +164,7 @@ def _frames_of(source: Source) -> int | None:
     return None if None in counts else sum(count or 0 for count in counts)
 
 
-def _print(done: Detected, name: str) -> None:
+def _print(done: Detected, name: str, asked: DetectOptions) -> None:
     say = console().print
     rows = [
         (row["class"], row["boxes"], row["sure"], row["frames"], row["best"])
@@ -178,8 +178,13 @@ def _print(done: Detected, name: str) -> None:
         say(f"lost: {visible(loss)}")
     earlier = f" and {done.earlier:,} in an earlier run" if done.earlier else ""
     skipped = f", {done.skipped:,} that could not be read" if done.skipped else ""
-    tracks = f", {done.tracks:,} tracks" if done.tracks else ""
+    tracks = f", {done.tracks:,} tracks" if asked.track else ""
     say(f"{done.frames:,} frames{earlier}{skipped}, {done.boxes:,} boxes{tracks}; {done.rate:,.1f} frames a second")
+    best = max(done.classes["best"].to_list(), default=0.0)
+    if asked.track and not done.tracks:
+        say(f"no track: the best score is {best:.2f}, and a track begins at {asked.track_high:g} (--track-high)")
+    if done.films and best < asked.show:
+        say(f"the film shows no box: the best score is {best:.2f}, and boxes are drawn from {asked.show:g} (--show)")
     for film in done.films:
         say(f"open {visible(str(film))}")
     say(visible(str(done.out)))

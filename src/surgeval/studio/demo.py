@@ -8,6 +8,7 @@ from surgeval.phantom import write_phantom
 from surgeval.progress import advance, start_phase
 from surgeval.records import ImageRef
 from surgeval.studio.media import find_films, register
+from surgeval.studio.numbering import number_video
 from surgeval.studio.proposals import add_proposals, propose
 from surgeval.studio.schema import space_schema
 from surgeval.studio.store import FILE, Database, Request, apply, reading
@@ -41,4 +42,5 @@ def _label(database: Database, video: str, frames: list[tuple[int, ImageRef]], s
     start_phase("looking", frames=len(frames))
     found = propose(DETECTOR, frames, size=size, advance=lambda count: advance("frames", count))
     count = add_proposals(database, video, found, source=DETECTOR, author="studio")
+    number_video(database, video, author="studio")
     apply(database, Request("demo.done", "studio", "setting.set", {"key": "demo", "value": count}))

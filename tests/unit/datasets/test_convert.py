@@ -27,7 +27,7 @@ from surgeval.errors import BadInput, DataError
 from surgeval.records import Box, Frame, ImageRef, Instance, Mask, Triplet, VqaQuestion
 from surgeval.vocab import LabelSpace, load_labels
 
-FORMATS = ["cholect50", "voc", "yolo5", "yolo8", "labelme", "coco"]
+FORMATS = ["cholect50", "voc", "yolo5", "yolo8", "labelme", "coco", "cvat"]
 Make = Callable[[], MemoryDataset]
 
 
@@ -52,7 +52,7 @@ def test_labels_survive_a_round_trip(make: Make, tmp_path: Path, same: Callable[
         assert other.image.path.read_bytes() == one.image.path.read_bytes()  # copied, not encoded again
 
 
-@pytest.mark.parametrize("format", ["cholect50", "coco"])
+@pytest.mark.parametrize("format", ["cholect50", "coco", "cvat"])
 def test_phase_time_split_and_source_survive_where_the_format_holds_them(
     make: Make, tmp_path: Path, format: str
 ) -> None:
@@ -92,6 +92,7 @@ def test_what_a_format_cannot_hold_is_said(tmp_path: Path, phantom: Path) -> Non
 def test_nothing_is_said_when_nothing_is_lost(make: Make, tmp_path: Path) -> None:
     assert convert(make(), tmp_path / "coco", "coco").losses == ()
     assert convert(make(), tmp_path / "cholect50", "cholect50").losses == ()
+    assert convert(make(), tmp_path / "cvat", "cvat").losses == ()
 
 
 def test_masks_tracks_scores_and_outlines_survive_coco(make: Make, tmp_path: Path) -> None:
@@ -325,7 +326,7 @@ def test_unlabelled_frames_are_kept_or_said_to_be_lost(make: Make, tmp_path: Pat
     said = [loss for loss in report.losses if "2 unlabelled frames" in loss]
     back = frames_of(open_dataset(tmp_path / "out"))
     assert len(back) == (4 if said else 6)
-    assert bool(said) == (not images and format not in ("coco", "labelme"))
+    assert bool(said) == (not images and format not in ("coco", "labelme", "cvat"))
     assert sum(not frame.labelled for frame in back) == (0 if said else 2)
 
 

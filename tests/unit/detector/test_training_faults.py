@@ -271,6 +271,20 @@ def test_a_finished_training_whose_detector_was_taken_away_makes_it_again(finish
     assert load_training(tmp_path / "run").status == "finished"
 
 
+@pytest.mark.parametrize("name", ["student", "best"])
+def test_nothing_is_written_or_deleted_through_a_link(finished: Path, tmp_path: Path, name: str) -> None:
+    shutil.copytree(finished, tmp_path / "run")
+    unfinished(tmp_path / "run")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / ".precious.tmp").write_text("years of work")
+    (tmp_path / "run" / name).symlink_to(elsewhere)
+    data = coloured(["a"], 4, 64)
+    with pytest.raises(RunError, match=f"{name}: found a link to a folder, expected a folder of the training's own"):
+        train_tdnet(data, None, data.classes, tmp_path / "run", SETTINGS)
+    assert [path.name for path in elsewhere.iterdir()] == [".precious.tmp"]
+
+
 def test_the_largest_seed_trains(tmp_path: Path) -> None:
     data = coloured(["a"], 2, 64)
     made = train_tdnet(data, None, data.classes, tmp_path, replace(SETTINGS, seed=2**53 - 1, epochs=1))

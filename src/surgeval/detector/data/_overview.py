@@ -100,13 +100,17 @@ def _drawn(sample: Sample, data: TrainingSet) -> Image:
         numbers = np.flatnonzero(marks).tolist()
         colour = _COLOURS[numbers[0] % len(_COLOURS)]
         x1, y1, x2, y2 = (round(float(value)) for value in box)
-        cv2.rectangle(canvas, (x1, y1), (x2 - 1, y2 - 1), colour, 1)
+        cv2.rectangle(canvas, (x1, y1), (x2 - 1, y2 - 1), colour, max(1, data.image_size // 320))
         _text(canvas, " + ".join(names[number] for number in numbers), (x1 + 2, max(y1 - 3, 10)),
               data.image_size, colour)  # fmt: skip
     return canvas
 
 
 def _text(canvas: Image, text: str, at: tuple[int, int], size: int, colour: tuple[int, int, int]) -> None:
-    plain = text.encode("ascii", "replace").decode()
-    for shade, width in (((0, 0, 0), 3), (colour, 1)):
-        cv2.putText(canvas, plain, at, cv2.FONT_HERSHEY_SIMPLEX, max(0.3, size / 1600), shade, width, cv2.LINE_AA)
+    """Text large enough to be read where sixteen tiles share a page, moved left where it would leave its tile."""
+    plain, scale = text.encode("ascii", "replace").decode(), max(0.3, size / 1000)
+    thin = max(1, round(size / 400))
+    (length, _), _ = cv2.getTextSize(plain, cv2.FONT_HERSHEY_SIMPLEX, scale, thin)
+    start = (max(2, min(at[0], size - length - 2)), at[1])
+    for shade, width in (((0, 0, 0), thin + 2), (colour, thin)):
+        cv2.putText(canvas, plain, start, cv2.FONT_HERSHEY_SIMPLEX, scale, shade, width, cv2.LINE_AA)

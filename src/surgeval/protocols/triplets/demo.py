@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from surgeval.protocols.triplets.result import TripletScores
 
 QUALITIES: tuple[Literal["good", "fair", "poor"], ...] = ("good", "fair", "poor")
-RESAMPLES = 200  # enough to see which detector is better; scores of your own deserve the default
+RESAMPLES = 100  # enough to see which detector is better; scores of your own deserve the default
 EVERY = 3  # frames: all detectors are scored on the same ones, and a network needs its time for each
 _FILMED = 2  # frames of one operation: half of them show what the network does
 
