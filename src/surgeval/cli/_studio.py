@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import getpass
 import secrets
+import signal
 import threading
 import webbrowser
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -69,8 +69,16 @@ def studio(
         console().print("every edit is stored at once; Ctrl-C ends the studio")
         if browser:
             webbrowser.open(address)
-        with suppress(KeyboardInterrupt):  # how the studio is left
-            threading.Event().wait()
+        _wait_for_the_end()
+
+
+def _wait_for_the_end() -> None:
+    """Until Ctrl-C, or a polite request from outside; also where the parent process made us deaf to Ctrl-C."""
+    end = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda _number, _frame: end.set())
+    while not end.wait(0.5):
+        pass
 
 
 def _demo() -> Path:
