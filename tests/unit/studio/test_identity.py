@@ -253,6 +253,11 @@ def test_instances_that_cannot_be_numbered_are_refused(columns: dict[str, Any], 
         Instances.of(**{**good, **columns})
 
 
+def test_a_frame_crowded_beyond_reason_is_refused() -> None:
+    with pytest.raises(BadInput, match="frame 3: found 201 instances of class 0, expected at most 200"):
+        _video([(3, [0.0, 0.0, 1.0, 1.0])] * 201)
+
+
 @pytest.mark.parametrize(
     "wrong", [{"sectors": 1}, {"k": 0}, {"gap": -1.0}, {"reuse": "always"}, {"order": ()}, {"reach": np.nan}]
 )

@@ -14,6 +14,7 @@ from surgeval.errors import BadInput
 __all__ = ["UNNUMBERED", "Instances"]
 
 UNNUMBERED = -1
+MOST = 200  # instances of a class in a frame; an assignment takes the cube of it
 
 
 @dataclass(frozen=True)
@@ -187,6 +188,11 @@ def _check(made: Instances) -> None:
             row = int(order[np.flatnonzero(wrong)[0] + 1])
             found = f"{made.time[row]:g} s in frame {made.frame[row]}"
             raise BadInput(f"instances: row {row}: time: found {found}, expected {expected}")
+    keys, counts = np.unique(np.stack([made.frame, made.kind]), axis=1, return_counts=True)
+    if counts.max(initial=0) > MOST:
+        frame, kind = keys[:, counts.argmax()].tolist()
+        found = f"{counts.max()} instances of class {kind}"
+        raise BadInput(f"instances: frame {frame}: found {found}, expected at most {MOST}")
     _check_fixed(made)
 
 
