@@ -365,16 +365,28 @@ def _score_compare(dataset: Dataset, out: Path, results: Mapping[str, Any]) -> N
               if (path := out / f"{place}.npz").exists()}  # fmt: skip
     if dataset.space.triplets and "TDnet (student)" in tables:
         usual = frequent_triplets(dataset, facts["train"])
-        tables["majority triplet of TDnet's boxes"] = majority_triplets(
-            _one_per_box(tables["TDnet (student)"]), usual, dataset.space
-        )
+        tables["majority triplet"] = majority_triplets(_one_per_box(tables["TDnet (student)"]), usual, dataset.space)
     scored = {name: _scored(dataset, table, folds, name, out / "scored" / name.replace(" ", "-"))
               for name, table in tables.items()}  # fmt: skip
     _print_scores(scored, results)
+    _picture(scored, out / "compare")
     for a, b in (("TDnet (student)", "TDnet (teacher)"), ("TDnet (student)", "RT-DETR"),
-                 ("TDnet (student)", "majority triplet of TDnet's boxes")):  # fmt: skip
+                 ("TDnet (student)", "majority triplet")):  # fmt: skip
         if a in scored and b in scored:
             print(f"{a} − {b}: {compare_triplets(scored[a], scored[b]).difference(scored[a].main)}")
+
+
+def _picture(scored: Mapping[str, TripletScores], stem: Path) -> None:
+    """mAP50 of every component and detector with its interval."""
+    from surgeval.figures import Estimate, EstimateBars, EstimateGroup, save_figure
+
+    components = next(iter(scored.values())).settings["components"]
+    groups = []
+    for name, one in scored.items():
+        numbers = [one.number(component, "mAP50") for component in components]
+        groups.append(EstimateGroup(name, tuple(Estimate(n.estimate, n.low, n.high) for n in numbers)))
+    labels = tuple(component.upper() for component in components)
+    save_figure(EstimateBars("Detectors on held-out phantom videos", labels, tuple(groups), "mAP50"), stem)
 
 
 def _one_per_box(table: Any) -> Any:

@@ -5,7 +5,7 @@ other admissible triplets; `mismatches` lists what a switch of schema would leav
 """
 
 from surgeval.studio.schema._aliases import attribute_name
-from surgeval.studio.schema._builtin import builtin_schema, builtin_schema_names
+from surgeval.studio.schema._builtin import builtin_schema, builtin_schema_names, space_schema
 from surgeval.studio.schema._jsonc import parse_jsonc
 from surgeval.studio.schema._model import IMAGE, MAX_TEXT, Attribute, Member, Schema
 from surgeval.studio.schema._parse import parse_schema, read_schema, schema_from
@@ -44,5 +44,6 @@ __all__ = [
     "refined",
     "rules_from",
     "schema_from",
+    "space_schema",
     "standing",
 ]

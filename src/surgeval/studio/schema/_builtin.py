@@ -9,9 +9,9 @@ from surgeval.errors import BadInput
 from surgeval.studio.schema._jsonc import read_jsonc
 from surgeval.studio.schema._model import Schema
 from surgeval.studio.schema._parse import schema_from
-from surgeval.vocab import load_labels
+from surgeval.vocab import LabelSpace, load_labels
 
-__all__ = ["DATA", "builtin_schema", "builtin_schema_names"]
+__all__ = ["DATA", "builtin_schema", "builtin_schema_names", "space_schema"]
 
 DATA = Path(__file__).parent / "data"
 
@@ -35,17 +35,26 @@ def builtin_schema(name: str) -> Schema:
     if name == "prostatd":
         return schema_from(read_jsonc(DATA / "prostatd.jsonc"), name, name)
     if name == "cholect50":
-        return schema_from(_cholect50(), name, name)
+        return space_schema(load_labels("cholect50"))
     raise BadInput(f"schema {name!r}: found no such schema, expected {', '.join(builtin_schema_names())}")
 
 
-def _cholect50() -> dict[str, dict[str, object]]:
-    space = load_labels("cholect50")
+def space_schema(space: LabelSpace) -> Schema:
+    """A schema of the triplets and phases of a label space.
+
+    >>> space_schema(load_labels("phantom")).admits("tools", "hook", "action", "dissect")
+    True
+    """
     tools: dict[str, object] = {}
     for number, instrument in enumerate(space.instruments):
         rows = [(verb, target) for i, verb, target in space.triplets if i == number]
-        tools[instrument] = {
-            "actions": [space.verbs[verb] for verb in sorted({verb for verb, _ in rows})],
-            "targets": [space.targets[target] for target in sorted({target for _, target in rows})],
-        }
-    return {"tools": tools, "image": {"phase": list(space.phases)}}
+        tools[instrument] = (
+            {}
+            if not rows
+            else {
+                "actions": [space.verbs[verb] for verb in sorted({verb for verb, _ in rows})],
+                "targets": [space.targets[target] for target in sorted({target for _, target in rows})],
+            }
+        )
+    image = {"image": {"phase": list(space.phases)}} if space.phases else {}
+    return schema_from({"tools": tools, **image}, space.name, space.name)

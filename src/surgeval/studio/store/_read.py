@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, and_, func, select, tuple_
 
 from surgeval.records import Box
-from surgeval.studio.schema import IMAGE, Labelled
+from surgeval.studio.schema import IMAGE, Labelled, Schema
 from surgeval.studio.store._commit import logged
 from surgeval.studio.store._cover import alive_spans
 from surgeval.studio.store._labels import Labels
@@ -37,11 +37,11 @@ from surgeval.studio.store._tables import (
     SPANS,
     VIDEOS,
 )
-from surgeval.studio.store._work import chunks
+from surgeval.studio.store._work import chunks, schema_in_force
 
 __all__ = [
     "changed_since", "count_labels", "find_frames", "find_instances", "flags", "frames", "instances", "operations",
-    "reviews", "setting", "spans", "tracks", "version", "videos",
+    "presence", "reviews", "schema", "setting", "spans", "tracks", "version", "videos",
 ]  # fmt: skip
 
 
@@ -125,6 +125,14 @@ def tracks(connection: Connection, video: str) -> tuple[TrackSummary, ...]:
     return tuple(sorted(found, key=lambda one: (one.track.group, one.track.name, one.track.number or -1)))
 
 
+def presence(connection: Connection, video: str) -> Iterator[tuple[str, str, int | None, int]]:
+    """Group, class, number and frame of every instance of a video, track by track, in the order of frames."""
+    key = (INSTANCES.c.grp, INSTANCES.c.name, INSTANCES.c.track)
+    query = select(*key, INSTANCES.c.frame).where(INSTANCES.c.video == video, INSTANCES.c.alive.is_(True))
+    for row in connection.execute(query.order_by(*key, INSTANCES.c.frame)):
+        yield row.grp, row.name, row.track, row.frame
+
+
 def count_labels(connection: Connection, video: str | None = None) -> tuple[Labelled, ...]:
     """Every class with its values, and how often it occurs: of instances, and of the image where something is said."""
     key = (INSTANCES.c.grp, INSTANCES.c.name, INSTANCES.c.label)
@@ -197,6 +205,11 @@ def reviews(connection: Connection, video: str, round_number: int | None = None)
         query = query.where(REVIEWS.c.round == round_number)
     rows = connection.execute(query.order_by(REVIEWS.c.frame, REVIEWS.c.reviewer, REVIEWS.c.round))
     return tuple(Review(row.video, row.frame, row.reviewer, row.round, row.mark) for row in rows)
+
+
+def schema(connection: Connection) -> Schema:
+    """The schema in force."""
+    return schema_in_force(connection)
 
 
 def setting(connection: Connection, key: str, owner: str = "") -> Any:

@@ -36,7 +36,7 @@ from surgeval.studio.store._errors import Conflict
 from surgeval.studio.store._labels import Labels
 from surgeval.studio.store._tables import BEFORE, OPERATIONS, SETTINGS, STATE, keys
 
-__all__ = ["SCHEMA", "Work", "chunks", "kept_by", "thing"]
+__all__ = ["SCHEMA", "Work", "chunks", "kept_by", "schema_in_force", "thing"]
 
 SCHEMA = "schema"  # the setting that holds the schema in force
 _FEW, _DOCUMENT = 20, 5000  # rows that are sent one by one; rows of one JSON document
@@ -120,11 +120,7 @@ class Work:
     @cached_property
     def schema(self) -> Schema:
         """The schema in force."""
-        query = select(SETTINGS.c.value).where(
-            SETTINGS.c.owner == "", SETTINGS.c.key == SCHEMA, SETTINGS.c.alive.is_(True)
-        )
-        stored = self.connection.execute(query).scalar()
-        return builtin_schema("prostatd") if stored is None else schema_of(stored)
+        return schema_in_force(self.connection)
 
     def inverse(self) -> dict[str, int]:
         """How many rows of each table this operation keeps for its undoing."""
@@ -157,6 +153,13 @@ class Work:
         if row is not None:
             advice = "look again and repeat the edit"
             raise Conflict(thing(table, row), row.op_author, row.op_kind, row.version, advice)
+
+
+def schema_in_force(connection: Connection) -> Schema:
+    """The schema that was set last; ProstaTD's where none was."""
+    query = select(SETTINGS.c.value).where(SETTINGS.c.owner == "", SETTINGS.c.key == SCHEMA, SETTINGS.c.alive.is_(True))
+    stored = connection.execute(query).scalar()
+    return builtin_schema("prostatd") if stored is None else schema_of(stored)
 
 
 def kept_by(table: Table, seq: int) -> ColumnElement[bool]:
