@@ -12,12 +12,16 @@ from functools import cached_property
 from typing import Any
 
 from sqlalchemy import (
+    JSON,
     ColumnElement,
     Connection,
     Row,
     Select,
     Table,
+    Text,
     and_,
+    cast,
+    column,
     exists,
     func,
     insert,
@@ -35,6 +39,7 @@ from surgeval.studio.store._tables import BEFORE, OPERATIONS, SETTINGS, STATE, k
 __all__ = ["SCHEMA", "Work", "chunks", "kept_by", "schema_in_force", "thing"]
 
 SCHEMA = "schema"  # the setting that holds the schema in force
+_FEW, _DOCUMENT = 20, 5000  # rows that are sent one by one; rows of one JSON document
 _CHUNK = 400  # ids in one statement: SQLite takes 999 variables where it is old
 
 
@@ -90,7 +95,7 @@ class Work:
         self._kept.add(table.name)
         before = BEFORE[table.name]
         absent = {"seq": self.seq, "alive": False, "version": 0, "made_by": 0}
-        self.connection.execute(insert(before), [{**row, **absent} for row in rows])
+        insert_rows(self.connection, before, [{**row, **absent} for row in rows])
         names = [column.name for column in table.columns if column.name not in absent]
         there = exists().where(*(table.c[key] == before.c[key] for key in keys(table)))
         new = select(*(before.c[name] for name in names), literal(True), literal(self.seq), literal(self.seq)).where(
@@ -165,6 +170,21 @@ def kept_by(table: Table, seq: int) -> ColumnElement[bool]:
     if len(names) == 1:
         return table.c[names[0]].in_(kept)
     return tuple_(*(table.c[name] for name in names)).in_(kept)
+
+
+def insert_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Rows from Python. To a server they go as one JSON document per statement: row by row each would be a journey."""
+    if connection.dialect.name != "postgresql" or len(rows) < _FEW:
+        connection.execute(insert(table), rows)
+        return
+    names = list(rows[0])
+    # A column definition names the plain type; the table's own collation holds once the row is stored.
+    columns = [column(name, Text() if isinstance(table.c[name].type, Text) else table.c[name].type) for name in names]
+    for start in range(0, len(rows), _DOCUMENT):
+        document = json.dumps(list(map(dict, rows[start : start + _DOCUMENT])), ensure_ascii=False)
+        read = func.json_to_recordset(cast(literal(document, Text), JSON)).table_valued(*columns)
+        source = select(read.render_derived(name="given", with_types=True))
+        connection.execute(insert(table).from_select(names, source))
 
 
 _SCHEMAS: dict[str, Schema] = {}
