@@ -1,6 +1,7 @@
 """Whether datumaro, the library of CVAT's makers, reads our CVAT files as we do.
 
-datumaro is no dependency: SURGEVAL_DATUMARO names a Python that has it (`python -m venv x`, `x/bin/pip install datumaro`).
+datumaro is no dependency: SURGEVAL_DATUMARO names a Python that has it (`python -m venv x`, `x/bin/pip install
+datumaro`).
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ def video() -> tuple[list[Frame], list[list[object]]]:
         triplet = Triplet(*SPACE.triplets[(7 * number) % 89])
         outline = ((5.0, 5.0), (60.5 + number, 8.0), (40.0, 70.25))
         box, tip = Box(10.0 + number, 20.0, 30.0, 40.0), Box(5, 5, 55.5 + number, 65.25)
-        instances = (Instance(triplet, box, track=3, attributes={"occluded": True}),
-                     Instance(triplet, tip, polygon=outline, track=4))  # fmt: skip
-        instances = instances if number % 7 else ()
+        both = (Instance(triplet, box, track=3, attributes={"occluded": True}),
+                Instance(triplet, tip, polygon=outline, track=4))  # fmt: skip
+        instances = both if number % 7 else ()
         frames.append(Frame("psiv2", f"{number:06d}", number, None, None, 640, 480, instances))
         for one in instances:
             points = [value for point in one.polygon for value in point] or list(box.corners)
