@@ -123,12 +123,26 @@ def test_every_cholec_instance_seg_file_comes_back_as_it_was(data: Path, tmp_pat
             assert replace(one, image=None) == replace(other, image=None)
 
 
+def test_cholec_instance_seg_outlines_survive_cvat(data: Path, tmp_path: Path) -> None:
+    source = open_dataset(data / "cholec-instance-seg" / "_sample_files")
+    report = convert(source, tmp_path / "out", "cvat")
+    assert report.losses == ()
+    back = open_dataset(tmp_path / "out")
+    assert check(back).ok
+    for video in source.videos():
+        for one, other in zip(source.frames(video.name), back.frames(video.name), strict=True):
+            assert [(i.triplet, i.box, i.polygon, i.attributes.get("polygons"), i.attributes["group_id"])
+                    for i in one.instances] == [
+                (i.triplet, i.box, i.polygon, i.attributes.get("polygons"), i.attributes["group_id"])
+                for i in other.instances]  # fmt: skip
+
+
 def _parts(box: Box, frame: Frame) -> np.ndarray:
     """Corners as parts of the frame: without images a frame's size is assumed."""
     return np.array(box.corners) / (frame.width, frame.height, frame.width, frame.height)
 
 
-@pytest.mark.parametrize("format", ["labelme", "coco", "yolo8", "cholect50"])
+@pytest.mark.parametrize("format", ["labelme", "coco", "cvat", "yolo8", "cholect50"])
 def test_cholect50_labels_survive_every_format_or_the_loss_is_said(data: Path, tmp_path: Path, format: str) -> None:
     source = open_dataset(data / "cholect50-val")
     problems: list[object] = []

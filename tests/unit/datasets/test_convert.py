@@ -131,6 +131,20 @@ def test_attributes_cannot_take_the_place_of_coco_s_own_keys(make: Make, tmp_pat
         assert any(f"attribute {name!r} of 1 records" in loss and why in loss for loss in report.losses)
 
 
+@pytest.mark.parametrize("format", ["labelme", "cvat", "yolo8", "cholect50", "yolo5", "coco"])
+def test_a_triplet_that_is_no_class_is_a_stated_loss(make: Make, tmp_path: Path, format: str) -> None:
+    source = make()
+    base = next(iter(source.frames("VID01")))
+    suction = Triplet(source.space.id("instrument", "hook"), source.space.id("verb", "clip"), 0)
+    assert source.space.find(suction.instrument, suction.verb, suction.target) < 0
+    frame = replace(base, instances=(*base.instances, replace(base.instances[0], triplet=suction)))
+    report = convert(MemoryDataset(source.space, [frame]), tmp_path / "out", format)
+    words = "1 instances without a triplet id" if format in ("yolo5", "coco") else "no classes of the label space"
+    assert any(words in loss for loss in report.losses), report.losses
+    told: list[object] = []
+    assert len(next(iter(open_dataset(tmp_path / "out").frames("VID01", told.append))).instances) == 2
+
+
 def test_a_score_of_one_is_a_label_in_cholect50_and_that_is_said(make: Make, tmp_path: Path) -> None:
     base = next(iter(make().frames("VID01")))
     scored = tuple(replace(base.instances[0], score=score) for score in (1.0, 0.25))

@@ -283,5 +283,6 @@ def _row(space: LabelSpace, frame: Frame, instance: Instance, out: Output) -> li
     number = space.find(triplet.instrument, triplet.verb, triplet.target)
     phase = UNKNOWN if frame.phase is None else frame.phase
     out.kept()
+    out.look(triplet)
     return [number, triplet.instrument, 1.0 if instance.score is None else instance.score, *box, triplet.verb,
             triplet.target, 1.0, *(target if isinstance(target, tuple) else _NO_BOX), phase]  # fmt: skip

@@ -71,6 +71,7 @@ class Tracks:
                 self._out.lost("{n} instances without box or instrument were left out")
                 continue
             self._out.kept()
+            self._out.look(instance.triplet)
             self._take(instance, parts, number, order)
 
     def _take(self, instance: Instance, parts: tuple[Polygon, ...], number: int, order: int) -> None:

@@ -149,6 +149,7 @@ def _shapes(out: Output, instance: Instance) -> list[tuple[int | None, dict[str,
     originals = instance.attributes.get("original_parts")
     kept = originals if out.geometry and isinstance(originals, tuple) and len(originals) == count else None
     out.kept()
+    out.look(instance.triplet)
     result = []
     for number, (at, base) in enumerate(own):
         shape = _placed(base, parts[number] if parts else None, instance)

@@ -27,7 +27,7 @@ from surgeval.datasets.io._layout import IMAGES, unlike_copy
 from surgeval.datasets.io._letterbox import Letterbox
 from surgeval.errors import DataError
 from surgeval.files import DistinctNames, path_inside, safe_name
-from surgeval.records import UNKNOWN, Frame, Instance, Video
+from surgeval.records import UNKNOWN, Frame, Instance, Triplet, Video
 from surgeval.vocab import LabelSpace
 
 FRAME_ATTRIBUTE = "frame attribute"  # as a feature that a writer keeps
@@ -166,6 +166,12 @@ class Output:
     def lost(self, sentence: str) -> None:
         """Count one thing that was lost; `{n}` in the sentence becomes the number."""
         self.losses[sentence] += 1
+
+    def look(self, triplet: Triplet) -> None:
+        """Say that a triplet which is written part by part is no class of the label space: its readers refuse it."""
+        ids = (triplet.instrument, triplet.verb, triplet.target)
+        if UNKNOWN not in ids and self.space.triplets and self.space.find(*ids) == UNKNOWN:
+            self.lost("triplets of {n} instances are written but no classes of the label space, and refused on reading")
 
     def kept(self, count: int = 1) -> None:
         """Count instances written."""
