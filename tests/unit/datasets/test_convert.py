@@ -112,6 +112,34 @@ def test_masks_tracks_scores_and_outlines_survive_coco(make: Make, tmp_path: Pat
     assert three.attributes["polygons"] == parts
 
 
+def test_attributes_cannot_take_the_place_of_coco_s_own_keys(make: Make, tmp_path: Path) -> None:
+    base = next(iter(make().frames("VID01")))
+    extra = {"bbox": [0, 0, 1, 1], "category_id": 99, "score": "x", "note": "kept", "bad": float("nan"), "odd": b"x"}
+    frame = replace(base, instances=(replace(base.instances[0], attributes=extra),), attributes={"smoke": True})
+    report = convert(MemoryDataset(load_labels("cholect50"), [frame]), tmp_path / "out", "coco")
+    (back,) = frames_of(open_dataset(tmp_path / "out"))
+    (instance,) = back.instances
+    assert (instance.triplet, instance.box) == (base.instances[0].triplet, base.instances[0].box)
+    assert (instance.attributes, back.attributes) == ({"note": "kept"}, {"smoke": True})
+    for name, why in (
+        ("bbox", "needs"),
+        ("category_id", "needs"),
+        ("score", "needs"),
+        ("bad", "JSON"),
+        ("odd", "JSON"),
+    ):
+        assert any(f"attribute {name!r} of 1 records" in loss and why in loss for loss in report.losses)
+
+
+def test_a_score_of_one_is_a_label_in_cholect50_and_that_is_said(make: Make, tmp_path: Path) -> None:
+    base = next(iter(make().frames("VID01")))
+    scored = tuple(replace(base.instances[0], score=score) for score in (1.0, 0.25))
+    dataset = MemoryDataset(load_labels("cholect50"), [replace(base, instances=scored)])
+    assert "cholect50: scores of 1 instances that are exactly 1, which reads as a label, are not kept" in convert(
+        dataset, tmp_path / "out", "cholect50").losses  # fmt: skip
+    assert [i.score for i in frames_of(open_dataset(tmp_path / "out"))[0].instances] == [None, 0.25]
+
+
 def test_unlabelled_and_empty_frames_stay_apart(make: Make, tmp_path: Path) -> None:
     source = make()
     frames = frames_of(source)
