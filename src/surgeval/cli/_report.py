@@ -85,9 +85,9 @@ def report(
         page = _of_folder(paths[0], out, "index.html", "reading the runs and writing their pages", write_index)
     else:
         inside = sorted(paths[0].iterdir()) if format is None and paths[0].is_dir() else []
-        trained = [path.name for path in inside if is_training(path)]
-        if trained and not is_dataset(paths[0]):
-            raise BadInput(f"{paths[0]}: found trainings ({', '.join(trained[:5])}), expected one of them, or runs")
+        names = [path.name for path in inside if is_training(path)]
+        if names and not is_dataset(paths[0]):
+            raise BadInput(f"{paths[0]}: found trainings ({', '.join(names[:5])}), expected one of them, or runs")
         return _of_dataset(paths[0], _needed(out), format, labels, json)
     _tell(page, json)
     return 0
