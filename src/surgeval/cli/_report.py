@@ -84,6 +84,10 @@ def report(
     elif format is None and paths[0].is_dir() and runs_in(paths[0]) and not is_dataset(paths[0]):
         page = _of_folder(paths[0], out, "index.html", "reading the runs and writing their pages", write_index)
     else:
+        inside = sorted(paths[0].iterdir()) if format is None and paths[0].is_dir() else []
+        names = [path.name for path in inside if is_training(path)]
+        if names and not is_dataset(paths[0]):
+            raise BadInput(f"{paths[0]}: found trainings ({', '.join(names[:5])}), expected one of them, or runs")
         return _of_dataset(paths[0], _needed(out), format, labels, json)
     _tell(page, json)
     return 0

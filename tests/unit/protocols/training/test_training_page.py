@@ -78,6 +78,8 @@ def test_trainings_are_no_runs_to_compare_or_to_set_side_by_side(tmp_path: Path)
     assert "a: found a training, expected a run: detect with it and score that" in str(compared.exception)
     reported = CliRunner().invoke(app, ["report", *both])
     assert "a: found a training, expected it alone" in str(reported.exception)
+    above = CliRunner().invoke(app, ["report", str(tmp_path)])
+    assert f"{tmp_path}: found trainings (a, b), expected one of them, or runs" in str(above.exception)
 
 
 def test_a_training_that_stopped_getting_better_is_told(tmp_path: Path) -> None:
