@@ -37,7 +37,9 @@ def test_beside_a_gpu_every_set_has_its_processes_to_the_end() -> None:
         mine, others = hands.of(DATA), hands.of(OTHER)
         assert isinstance(mine, PictureProcesses) and isinstance(others, PictureProcesses)
         assert mine is not others and hands.of(DATA) is mine and hands.of(OTHER) is others
-        assert len(list(batches(DATA, batch=4, workers=mine))) == len(list(batches(OTHER, batch=4, workers=others))) == 2
+        assert (
+            len(list(batches(DATA, batch=4, workers=mine))) == len(list(batches(OTHER, batch=4, workers=others))) == 2
+        )
     with pytest.raises((RunError, RuntimeError)):  # they have been sent home
         list(batches(DATA, batch=4, workers=mine))
 
