@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Request, Route, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Error, Page, Request, Route, sync_playwright
 
 ARTIFACTS = Path(__file__).parents[2] / "test-artifacts"
 _FLAGS = [
@@ -33,26 +33,49 @@ class Opened:
 
     def watch(self) -> None:
         """Listen from before the first byte; answer no network request."""
+        self.page.route("**/*", self._guard)
+        self.page.on("console", self._console)
+        self.page.on("pageerror", self._exception)
+        self.page.on("dialog", self._dialog)
 
-        def guard(route: Route, request: Request) -> None:
-            if request.url.startswith(("file:", "data:")):
-                route.continue_()
-            else:
-                self.requests.append(request.url)
-                route.abort()
+    def leave(self) -> None:
+        """An empty window as a new one has it, but for the compiled scripts: nobody listens, nothing is emulated."""
+        for other in self.page.context.pages:
+            if other is not self.page:
+                other.close()
+        self.page.goto("about:blank")
+        self.page.unroute_all()
+        self.page.remove_listener("console", self._console)
+        self.page.remove_listener("pageerror", self._exception)
+        self.page.remove_listener("dialog", self._dialog)
+        self.page.mouse.move(0, 0)
+        self.page.emulate_media(media="null")
 
-        def console(message: ConsoleMessage) -> None:
-            if message.type in ("error", "warning"):
-                self.complaints.append(f"{message.type}: {message.text}")
+    def _guard(self, route: Route, request: Request) -> None:
+        if request.url.startswith(("file:", "data:")):
+            route.continue_()
+        else:
+            self.requests.append(request.url)
+            route.abort()
 
-        def dialog(box: Dialog) -> None:
-            self.complaints.append(f"dialog: {box.message}")
-            box.dismiss()
+    def _console(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.complaints.append(f"{message.type}: {message.text}")
 
-        self.page.route("**/*", guard)
-        self.page.on("console", console)
-        self.page.on("pageerror", lambda error: self.complaints.append(f"exception: {error}"))
-        self.page.on("dialog", dialog)
+    def _exception(self, error: Error) -> None:
+        self.complaints.append(f"exception: {error}")
+
+    def _dialog(self, box: Dialog) -> None:
+        self.complaints.append(f"dialog: {box.message}")
+        box.dismiss()
+
+    def eventually(self, claim: str) -> None:
+        """Wait until a JavaScript expression is true; Playwright's own way needs `eval`, which the policy forbids."""
+        for _ in range(200):
+            if self.page.evaluate(claim):
+                return
+            self.page.wait_for_timeout(50)
+        raise AssertionError(claim)
 
     def shot(self, name: str) -> None:
         """A picture of the whole page for people, under test-artifacts/."""
@@ -77,34 +100,44 @@ def browser() -> Iterator[Browser]:
         chromium.close()
 
 
+@pytest.fixture(scope="session")
+def windows() -> list[Page]:
+    """Windows that nobody looks at: the second page in one needs a third of the time, since plotly is compiled."""
+    return []
+
+
 @contextmanager
-def _visitor(browser: Browser) -> Iterator[Open]:
-    """What opens a file in a fresh window of a given size and colour scheme, and waits until its figures are drawn."""
-    with ExitStack() as stack:
+def _visitor(browser: Browser, windows: list[Page]) -> Iterator[Open]:
+    """What opens a file in a window of a given size and colour scheme, and waits until its figures are drawn."""
+    opened: list[Opened] = []
 
-        def open_file(path: Path, *, width: int = 1280, height: int = 900, dark: bool = False) -> Opened:
-            context = browser.new_context(
-                viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
-            )
-            stack.callback(context.close)
-            opened = Opened(context.new_page())
-            opened.watch()
-            opened.page.goto(path.resolve().as_uri())
-            opened.page.wait_for_selector("html[data-drawn]", timeout=60_000)
-            return opened
+    def open_file(path: Path, *, width: int = 1280, height: int = 900, dark: bool = False) -> Opened:
+        shown = Opened(windows.pop() if windows else browser.new_context().new_page())
+        opened.append(shown)
+        shown.page.set_viewport_size({"width": width, "height": height})
+        shown.page.emulate_media(color_scheme="dark" if dark else "light")
+        shown.watch()
+        shown.page.goto(path.resolve().as_uri())
+        shown.page.wait_for_selector("html[data-drawn]", timeout=60_000)
+        return shown
 
+    try:
         yield open_file
+    finally:
+        for shown in opened:
+            shown.leave()
+            windows.append(shown.page)
 
 
 @pytest.fixture
-def visit(browser: Browser) -> Iterator[Open]:
+def visit(browser: Browser, windows: list[Page]) -> Iterator[Open]:
     """Open files for one test."""
-    with _visitor(browser) as open_file:
+    with _visitor(browser, windows) as open_file:
         yield open_file
 
 
 @pytest.fixture(scope="module")
-def visit_once(browser: Browser) -> Iterator[Open]:
+def visit_once(browser: Browser, windows: list[Page]) -> Iterator[Open]:
     """Open files that several tests of a module only look at."""
-    with _visitor(browser) as open_file:
+    with _visitor(browser, windows) as open_file:
         yield open_file

@@ -127,7 +127,7 @@ def test_a_link_leads_to_one_case_and_keeps_the_filters(visit: Any, single: Path
     assert "f.verdict=wrong" in opened.page.url
     opened.page.keyboard.press("Escape")
     opened.page.wait_for_selector(".ev-dialog", state="hidden")
-    opened.page.wait_for_function("!location.hash.includes('case=')")  # the event comes after the dialog is gone
+    opened.eventually("!location.hash.includes('case=')")  # the event comes after the dialog is gone
     fresh = opened.page.context.new_page()
     fresh.goto(f"{single.resolve().as_uri()}#case=q1")
     fresh.wait_for_selector(".ev-dialog[open] .ev-box.wrong", state="attached")  # boxes without a picture: on a canvas
@@ -143,7 +143,7 @@ def test_a_link_to_a_case_that_is_not_there_says_so(visit: Any, single: Path) ->
     dialog.wait_for(state="visible")
     assert "There is no question nonsense" in dialog.text_content()
     opened.page.keyboard.press("Escape")
-    opened.page.wait_for_function("!location.hash.includes('case=')")
+    opened.eventually("!location.hash.includes('case=')")
 
 
 def test_names_of_boxes_do_not_lie_on_one_another(visit: Any, tmp_path: Path) -> None:

@@ -68,15 +68,6 @@ def figure(opened: Any, title: str) -> Any:
     return opened.page.locator("figure.plot", has=opened.page.get_by_text(title, exact=True))
 
 
-def eventually(opened: Any, claim: str) -> None:
-    """Wait until a JavaScript expression is true; Playwright's own way needs `eval`, which the policy forbids."""
-    for _ in range(200):
-        if opened.page.evaluate(claim):
-            return
-        opened.page.wait_for_timeout(50)
-    raise AssertionError(claim)
-
-
 def test_hostile_names_do_nothing_but_stand_there(visit: Any, report: Path) -> None:
     opened = visit(report)
     opened.shot("report-hostile")
@@ -182,7 +173,7 @@ def test_a_dark_screen_gets_a_dark_page_and_readable_figures(visit: Any, report:
     assert max(back[:3]) < 60
     assert min(ink[:3]) > 150
     opened.page.emulate_media(color_scheme="light")
-    eventually(opened, "getComputedStyle(document.querySelector('.ytick text')).fill.match(/[0-9]+/)[0] < 100")
+    opened.eventually("getComputedStyle(document.querySelector('.ytick text')).fill.match(/[0-9]+/)[0] < 100")
     assert opened.complaints == []
 
 
@@ -194,7 +185,7 @@ def test_printing_opens_every_table_and_closes_them_again(visit: Any, report: Pa
         document.title = 'closed ' + document.querySelectorAll('details:not([open])').length; }); }""")
     assert opened.page.pdf().startswith(b"%PDF")
     assert opened.page.title() == "closed 0"
-    eventually(opened, f"document.querySelectorAll('details:not([open])').length === {closed}")
+    opened.eventually(f"document.querySelectorAll('details:not([open])').length === {closed}")
     assert opened.complaints == []
 
 

@@ -63,7 +63,7 @@ def test_help_names_the_first_step(installed: Surgeval) -> None:
 
 
 def test_the_same_seed_gives_identical_files_and_another_does_not(
-    installed: Surgeval, small_phantom: Path, tmp_path: Path
+    installed: Surgeval, surgeval: Surgeval, small_phantom: Path, tmp_path: Path
 ) -> None:
     assert installed("data", "phantom", "--out", "again", "--seed", 7, "--videos", 2, "--seconds", 10).returncode == 0
     files = _tree(small_phantom)
@@ -71,7 +71,7 @@ def test_the_same_seed_gives_identical_files_and_another_does_not(
     _, different, unreadable = filecmp.cmpfiles(small_phantom, tmp_path / "again", map(str, files), shallow=False)
     assert not different
     assert not unreadable
-    assert installed("data", "phantom", "--out", "other", "--seed", 8, "--videos", 1, "--seconds", 3).returncode == 0
+    assert surgeval("data", "phantom", "--out", "other", "--seed", 8, "--videos", 1, "--seconds", 3).returncode == 0
     images = [p for p in files if p.suffix == ".jpg" and (tmp_path / "other" / p).exists()]
     assert images
     assert not any(filecmp.cmp(small_phantom / p, tmp_path / "other" / p, shallow=False) for p in images)
@@ -153,6 +153,18 @@ def test_bad_input_is_one_sentence_and_code_2(
     done = surgeval(*args)
     assert done.returncode == 2
     assert words in _one_sentence(done.stderr)
+
+
+def test_convert_says_beforehand_what_would_be_lost(surgeval: Surgeval, small_phantom: Path) -> None:
+    done = surgeval("data", "convert", small_phantom, "--to", "yolo8", "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert "yolo8: tracks of" in done.stdout
+    written = surgeval("data", "convert", small_phantom, "--to", "yolo8", "--out", "export", "--json")
+    foreseen = surgeval("data", "convert", small_phantom, "--to", "yolo8", "--dry-run", "--json")
+    assert json.loads(foreseen.stdout)["losses"] == json.loads(written.stdout)["losses"]
+    done = surgeval("data", "convert", small_phantom, "--to", "yolo8")
+    assert done.returncode == 2
+    assert "--out: found nothing" in done.stderr
 
 
 def test_convert_refuses_an_unknown_format(surgeval: Surgeval, small_phantom: Path) -> None:

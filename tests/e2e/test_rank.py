@@ -73,6 +73,7 @@ def three(tmp_path: Path) -> list[str]:
     return ["net.csv", "prior.csv", "random.csv"]
 
 
+@pytest.mark.figures
 def test_a_ranking_is_written_with_its_reasons(surgeval: Surgeval, three: list[str], tmp_path: Path) -> None:
     command = ("rank", *three, "--baseline", "prior", "--baseline", "random", "--stability", 20, "--out", "R")
     done = surgeval(*command)
@@ -225,8 +226,8 @@ def test_an_exchange_ranking_with_feedback_from_a_folder_of_runs(surgeval: Surge
                     "--calibration", 200, "--out", "R", "--feedback", "F")  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "net is first" in done.stdout
-    last = done.stderr.splitlines()[-1]
-    assert last.startswith("time: ") and all(word in last for word in ("resampling the ranking", "the teams' pages"))
+    last = done.stderr.splitlines()[-1]  # phases of less than 0.05 s are not told, which the short ones may be
+    assert last.startswith("time: ") and "writing the page" in last
     assert "The exchange test called" in done.stdout
     plain = json.loads((tmp_path / "R" / "ranking.json").read_text())
     assert plain["options"]["test"] == "exchange"

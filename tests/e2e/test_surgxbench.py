@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 from tests.conftest import Once
+from tests.e2e.conftest import Surgeval
 
 from surgeval.cli._main import run
 
@@ -56,10 +57,11 @@ def whole(small_phantom: Path, once: Once, tmp_path_factory: pytest.TempPathFact
 
 
 def test_a_run_that_ctrl_c_stopped_is_finished_by_the_same_command(
-    small_phantom: Path, whole: Path, tmp_path: Path
+    surgeval: Surgeval, small_phantom: Path, whole: Path, tmp_path: Path
 ) -> None:
     """What the same command writes then equals the cases of a run that nothing interrupted."""
-    words = [sys.executable, "-m", "surgeval", *ASKED, "--data", str(small_phantom), "--out", "run", "--json"]
+    asked = (*ASKED, "--data", str(small_phantom), "--out", "run", "--json")
+    words = [sys.executable, "-m", "surgeval", *asked]
     process = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 200
     while not (tmp_path / "run" / "run.json").exists() and time.monotonic() < deadline:
@@ -69,7 +71,7 @@ def test_a_run_that_ctrl_c_stopped_is_finished_by_the_same_command(
     assert process.returncode == 130, errors
     assert out == ""
     assert "the same command does the rest" in errors
-    again = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False)
+    again = surgeval(*asked)
     assert again.returncode == 0, again.stderr
     said = json.loads(again.stdout)  # one object and nothing else
     assert said["failed"] == 0
@@ -192,11 +194,12 @@ def test_explain_refuses_what_it_cannot_do_in_one_sentence(
 def test_models_are_listed_and_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["models", "list", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
-    scoring, answering = (
+    scoring, answering, detecting = (
         {"phantom-clip", "phantom-clip-resnet", "phantom-shortcut"},
         {"phantom-llava", "phantom-sycophant"},
+        {"tdnet-p"},
     )
-    assert scoring | answering == set(said["embedded"])
+    assert scoring | answering | detecting == set(said["embedded"])
     assert "surgvlp" in said["kinds"]
     assert run(["models", "list"]) == 0
     assert "phantom-shortcut" in capsys.readouterr().out

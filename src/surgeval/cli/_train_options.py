@@ -73,7 +73,9 @@ class TrainOptions:
     ] = None
     format: FormatOption = None
     labels: LabelsOption = None
-    workers: Annotated[int | None, typer.Option(min=0, help="Threads that prepare pictures.")] = None
+    workers: Annotated[
+        int | None, typer.Option(min=0, help="Threads (beside a GPU: processes) that prepare pictures.")
+    ] = None
     compile: Annotated[bool, typer.Option("--compile", help="Compile the network first (CUDA, long trainings).")] = (
         False
     )

@@ -18,7 +18,7 @@ Export = Callable[[str], Path]
 @pytest.mark.parametrize(
     ("written", "found"),
     [("cholect50", "cholect50"), ("voc", "voc"), ("yolo5", "yolo"), ("yolo8", "yolo"), ("labelme", "labelme"),
-     ("coco", "coco"), ("mp4", "video")],
+     ("coco", "coco"), ("cvat", "cvat"), ("mp4", "video")],
 )  # fmt: skip
 def test_every_export_is_recognised(exported: Export, written: str, found: str) -> None:
     dataset = open_dataset(exported(written))
@@ -129,6 +129,7 @@ def test_another_package_adds_a_format_by_entry_point(tmp_path: Path, monkeypatc
     convert(dataset, tmp_path / "out", "mylab")
     assert (tmp_path / "out" / "x.mylab").read_text() == "hello"
     (info / "entry_points.txt").write_text("[surgeval.datasets]\nmylab = mylab:Gone\n")
+    monkeypatch.syspath_prepend(tmp_path / "out")  # as a new process would look again
     with pytest.raises(BadInput, match=r"surgeval\.datasets\.mylab: found mylab:Gone"):
         dataset_formats()
 

@@ -51,6 +51,7 @@ def test_a_run_is_read_back_as_it_was_answered(runs: dict[str, Path], items: lis
     assert len(loaded.pictures) == 60
 
 
+@pytest.mark.figures
 def test_the_page_is_written_with_tables_and_figures(runs: dict[str, Path], tmp_path: Path) -> None:
     page = write_page_of([load_intent(runs["discriminating"])], tmp_path)
     assert page.name == "report.html"
@@ -242,6 +243,7 @@ def test_settings_of_strangers_are_checked(runs: dict[str, Path], tmp_path: Path
         load_intent(folder)
 
 
+@pytest.mark.figures
 def test_a_run_that_nobody_answered_still_gets_its_page(items: list[IntentQuestion], tmp_path: Path) -> None:
     asked = make_cases(items, ANSWERERS["oracle"], ["plain", "text-only"])
     silence = {"choice": None, "content": ""}

@@ -75,6 +75,7 @@ def test_folds_of_recognition_are_means_over_folds(theatre: MemoryDataset) -> No
     assert scores.number().estimate == pytest.approx(np.mean(alone))
 
 
+@pytest.mark.figures
 def test_the_report_of_recognition_has_no_boxes(theatre: MemoryDataset, tmp_path: Path) -> None:
     scores = score_triplets(theatre, noisy(theatre), resamples=5)
     text = write_triplets_report(scores, tmp_path).read_text()

@@ -172,6 +172,7 @@ def test_a_saved_score_is_seven_files_and_its_lock(theatre: MemoryDataset, good:
     assert [p.name for p in sorted((tmp_path / "run").iterdir())] == files
 
 
+@pytest.mark.figures
 def test_the_report_holds_every_table_and_figure(theatre: MemoryDataset, good: pl.DataFrame, tmp_path: Path) -> None:
     scores = score(theatre, good)
     page = write_triplets_report(scores, tmp_path)

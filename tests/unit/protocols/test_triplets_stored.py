@@ -70,6 +70,7 @@ def test_a_loaded_run_is_the_result_that_was_stored(
         np.testing.assert_array_equal(again.confusions[component][0].counts, confusion.counts)
 
 
+@pytest.mark.figures
 @pytest.mark.parametrize("task", ["detection", "recognition"])
 def test_the_page_of_a_stored_run_is_the_same_to_the_byte(
     theatre: MemoryDataset, good: pl.DataFrame, tmp_path: Path, task: str

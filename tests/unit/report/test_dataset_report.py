@@ -54,6 +54,7 @@ def test_page_tables_and_figures_are_written_and_every_link_leads_to_one(toy: An
     assert pl.read_csv(tmp_path / "tables" / "triplets.csv")["total"].to_list() == [10, 14, 10]
 
 
+@pytest.mark.figures
 def test_the_figures_are_the_same_bytes_on_a_second_run(toy: Any, tmp_path: Path) -> None:
     write_dataset_report(toy, tmp_path / "a")
     write_dataset_report(toy, tmp_path / "b")
@@ -101,6 +102,7 @@ def test_rare_classes_are_counted_among_those_that_occur_and_are_no_error(make: 
     assert rare.holds is None  # a remark: the check found nothing wrong
 
 
+@pytest.mark.figures
 def test_an_empty_dataset_still_gives_a_page(make: Any, tmp_path: Path) -> None:
     html = write_dataset_report(make({}), tmp_path).read_text("utf-8")
     assert "0 frames of 0 videos, none of them labelled." in html
@@ -113,6 +115,7 @@ def test_instruments_alone_give_a_report_without_triplets(make: Any, moment: Any
     assert "riplet" not in re.sub(r"<script>.*?</script>", "", html, flags=re.S)
 
 
+@pytest.mark.figures
 def test_a_hundred_sources_do_not_make_a_hundred_colours(make: Any, moment: Any, tmp_path: Path) -> None:
     dataset = make({Video(f"v{k}", f"s{k}"): [moment(0, A)] for k in range(100)})
     sections = dataset_sections(dataset_statistics(dataset))

@@ -59,6 +59,7 @@ def test_the_written_numbers_are_the_computed_ones(scores: FocusScores, tmp_path
     assert (back["correctness"] == "true").to_list() == scores.results["correctness"].to_list()
 
 
+@pytest.mark.figures
 def test_a_submission_of_which_nothing_could_be_scored_has_a_page_that_says_so(tmp_path: Path) -> None:
     nothing = _scores({"a": "x", "b": "y"}, "open_ended")
     page = write_focus_report(nothing, tmp_path / "run").read_text()
@@ -82,6 +83,7 @@ def test_judges_have_tokens_costs_and_agreement_on_the_page(tmp_path: Path) -> N
     assert "What was not in order" in titles
 
 
+@pytest.mark.figures
 def test_names_from_files_stay_text_on_both_pages(tmp_path: Path) -> None:
     hostile = _scores({f"{HOSTILE}{k}": HOSTILE for k in range(8)}, name=HOSTILE)
     page = write_focus_report(hostile, tmp_path / "run").read_text()
@@ -187,6 +189,7 @@ def test_a_bucket_that_decides_nothing_puts_nobody_on_the_podium() -> None:
     assert [cell.split("(")[1] for cell in table.frame["prior"]] == ["2)", "–)"]
 
 
+@pytest.mark.figures
 def test_a_ranking_in_which_no_bucket_decides_still_has_a_page(tmp_path: Path) -> None:
     right = {"net": np.ones(9, bool), "prior": np.zeros(9, bool)}
     ranking = rank(right, ["verbs|id"] * 9, [f"v{k % 3}" for k in range(9)], n_boot=50)

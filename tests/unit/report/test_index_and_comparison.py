@@ -103,6 +103,7 @@ def test_where_interval_and_claim_part_the_reason_is_given() -> None:
     assert "but p = 0.06 decides" in verdict(named("x", compared(0.1, 0.3), p=0.06), "net", "twin")
 
 
+@pytest.mark.figures
 def test_a_comparison_is_a_page_a_table_and_a_figure(tmp_path: Path) -> None:
     comparison = Comparison(protocol="toy", a="net", b="twin", numbers=(compared(0.1, 0.3),), notes=("one note",))
     page = write_comparison(comparison, str(tmp_path / "both")).read_text(encoding="utf-8")

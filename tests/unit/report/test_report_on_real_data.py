@@ -37,6 +37,7 @@ def test_m2cai16_instruments_add_up_to_its_boxes(real_data: Path) -> None:
     assert s.boxes == s.total == s.tables["instruments"]["total"].sum() == sum(map(sum, s.box_sizes.values()))
 
 
+@pytest.mark.figures
 def test_a_real_dataset_gives_a_whole_report(real_data: Path, tmp_path: Path) -> None:
     dataset = open_dataset(real_data / "cholect50-val")
     found = check(dataset, images=False)

@@ -327,6 +327,7 @@ def test_every_model_tells_its_own(early: tuple[Path, _Reader]) -> None:
 # names from files
 
 
+@pytest.mark.figures
 def test_markup_in_a_class_name_is_shown_and_not_obeyed(
     one: tuple[Path, _Reader, SurgXScores], early: tuple[Path, _Reader]
 ) -> None:
@@ -358,6 +359,7 @@ def test_the_page_names_model_and_data_and_what_could_not_be_used(tmp_path: Path
     assert any(cells[1].endswith("(2 videos)") for cells in overview[1:])  # few: the interval is a lower bound
 
 
+@pytest.mark.figures
 def test_runs_that_differ_in_more_than_the_model_say_so(tmp_path: Path) -> None:
     one, other = _model("clip"), _model("blip")
     manifest = other.record.manifest

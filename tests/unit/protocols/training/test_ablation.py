@@ -56,6 +56,7 @@ def test_the_finding_names_what_is_told_apart(made: AblationScores) -> None:
     assert "told apart from TDnet over videos: TDnet w/o self-distill." in made.finding
 
 
+@pytest.mark.figures
 def test_the_page_shows_ours_beside_table_9(made: AblationScores, home: Path) -> None:
     page = write_page_of([load_ablation(home)], home).read_text()
     for words in ("As Table 9", "TDnet w/o MTL", "2 seeds", "published (ProstaTD)", "34.4 ± 4.2"):

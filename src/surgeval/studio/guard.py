@@ -1,0 +1,228 @@
+"""What stands before the studio's server: nobody but the annotator's own page may speak to it.
+
+A page of a stranger in the same browser can send requests to 127.0.0.1, and can give itself a name that leads there
+(DNS rebinding). So the host that a request names must be one that the studio serves, a request that a page sent must
+come from the studio's own page, and beyond loopback a token must come along. Bodies are limited while they arrive, and
+every answer carries rules that keep foreign scripts out.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from dataclasses import dataclass
+from http.cookies import CookieError, SimpleCookie
+from ipaddress import ip_address
+from typing import Any, TypeAlias
+from urllib.parse import parse_qs
+
+from surgeval.errors import BadInput
+
+__all__ = ["COOKIE", "Guard", "Rules", "is_loopback"]
+
+COOKIE = "surgeval_studio"
+_SHORTEST_TOKEN = 16
+_OWN_SITE = (b"same-origin", b"none")  # `none`: typed, bookmarked or opened by the command
+_NAME = re.compile(r"[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]")
+_HEADERS = (
+    (b"content-security-policy",
+     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
+     b"connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+)  # fmt: skip
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a server bound to this address can be reached from this machine alone.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0"), is_loopback("ward.example")
+    (True, True, False, False)
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Where the studio is served, and what it asks for."""
+
+    hosts: frozenset[str]  # as the Host header names them: name:port
+    token: str | None = None
+    most_bytes: int = 32 << 20  # of a request's body
+
+    @classmethod
+    def of(
+        cls, bind: str, port: int, *, token: str | None = None, names: Sequence[str] = (), most_bytes: int = 32 << 20
+    ) -> Rules:
+        """The rules of a server bound to an address; beyond loopback it must have a token.
+
+        >>> sorted(Rules.of("127.0.0.1", 8000).hosts)
+        ['127.0.0.1:8000', '[::1]:8000', 'localhost:8000']
+        >>> Rules.of("0.0.0.0", 8000)
+        Traceback (most recent call last):
+        surgeval.errors.BadInput: address 0.0.0.0: found no token, expected one: others can reach this server
+        """
+        if token is None and not is_loopback(bind):
+            raise BadInput(f"address {bind}: found no token, expected one: others can reach this server")
+        if token is not None and (len(token) < _SHORTEST_TOKEN or not token.isascii() or not token.isprintable()):
+            raise BadInput(f"token: found {len(token)} characters, expected at least {_SHORTEST_TOKEN} of plain ASCII")
+        for name in names:
+            if not _NAME.fullmatch(name):
+                raise BadInput(f"name of this server: found {name[:80]!r}, expected a host name or address")
+        own = {"127.0.0.1", "localhost", "[::1]", *names}
+        if bind not in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
+            own.add(f"[{bind}]" if ":" in bind and not bind.startswith("[") else bind)
+        return cls(frozenset(f"{name.lower()}:{port}" for name in own), token, most_bytes)
+
+
+class Guard:
+    """An ASGI application in front of another one: what breaks the rules never reaches it."""
+
+    def __init__(self, app: App, rules: Rules) -> None:
+        self._app, self._rules = app, rules
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request or connection."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        headers = _headers(scope)
+        refused = self._refused(scope, headers)
+        if scope["type"] == "websocket":
+            if refused is not None:
+                await send({"type": "websocket.close", "code": 1008})
+                return
+            await self._app(scope, receive, send)
+            return
+        if refused is not None:
+            await _answer(send, *refused)
+            return
+        if (told := self._introduction(scope)) is not None:
+            await _answer(send, 303, "", [(b"location", b"/"), (b"set-cookie", told)])
+            return
+        body = _Limited(receive, self._rules.most_bytes)
+        if body.too_long(headers):
+            await _answer(send, 413, f"expected at most {self._rules.most_bytes} bytes")
+            return
+        answer = _Ruled(send)
+        try:
+            await self._app(scope, body, answer)
+        except _TooLongError:
+            if answer.begun:
+                raise
+            await _answer(send, 413, f"expected at most {self._rules.most_bytes} bytes")
+
+    def _refused(self, scope: Scope, headers: dict[bytes, list[bytes]]) -> tuple[int, str] | None:
+        """Status and reason, where a request breaks a rule."""
+        host = headers.get(b"host", [])
+        if len(host) != 1 or host[0].decode("latin-1").lower() not in self._rules.hosts:
+            return 421, "this server is not the one that the request names"
+        secure = scope.get("scheme") in ("https", "wss")
+        own = f"{'https' if secure else 'http'}://{host[0].decode('latin-1').lower()}".encode("latin-1")
+        origin = headers.get(b"origin", [])
+        if any(one.lower() != own for one in origin) or len(origin) > 1:
+            return 403, "pages of other origins may not speak to this server"
+        if any(site not in _OWN_SITE for site in headers.get(b"sec-fetch-site", [])):
+            return 403, "pages of other sites may not speak to this server"
+        changes = scope["type"] == "websocket" or scope["method"] not in ("GET", "HEAD")
+        if changes and not origin and b"sec-fetch-site" not in headers and b"authorization" not in headers:
+            return 403, "a change must say which page it comes from, or carry the token"
+        if self._rules.token is not None and not self._known(scope, headers, self._rules.token):
+            return 401, "expected the token of this server"
+        if self._rules.token is None and b"authorization" in headers and changes and not origin:
+            return 403, "this server has no token: a change must say which page it comes from"
+        return None
+
+    def _known(self, scope: Scope, headers: dict[bytes, list[bytes]], token: str) -> bool:
+        given = [value[7:] for value in headers.get(b"authorization", []) if value[:7].lower() == b"bearer "]
+        given += [value.encode("latin-1") for value in _cookies(headers)]
+        if scope["type"] == "http" and scope["method"] == "GET" and scope["path"] == "/":
+            given += [value.encode("utf-8", "replace") for value in _asked(scope)]
+        return any(hmac.compare_digest(value, token.encode()) for value in given)
+
+    def _introduction(self, scope: Scope) -> bytes | None:
+        """The cookie for a browser that came with the token in its address, which then is left out of it."""
+        if self._rules.token is None or scope["path"] != "/" or scope["method"] != "GET" or not _asked(scope):
+            return None
+        secure = "; Secure" if scope.get("scheme") == "https" else ""
+        return f"{COOKIE}={self._rules.token}; HttpOnly; SameSite=Strict; Path=/{secure}".encode("latin-1")
+
+
+def _headers(scope: Scope) -> dict[bytes, list[bytes]]:
+    found: dict[bytes, list[bytes]] = {}
+    for name, value in scope["headers"]:
+        found.setdefault(name.lower(), []).append(value)
+    return found
+
+
+def _cookies(headers: dict[bytes, list[bytes]]) -> list[str]:
+    values = []
+    for line in headers.get(b"cookie", []):
+        try:
+            jar = SimpleCookie(line.decode("latin-1"))
+        except CookieError:
+            continue
+        if COOKIE in jar:
+            values.append(jar[COOKIE].value)
+    return values
+
+
+def _asked(scope: Scope) -> list[str]:
+    return parse_qs(scope.get("query_string", b"").decode("latin-1"), max_num_fields=20).get("token", [])
+
+
+class _TooLongError(Exception):
+    """A body that goes on past its limit."""
+
+
+class _Limited:
+    """The body of a request, counted while it arrives: its stated length may be a lie or absent."""
+
+    def __init__(self, receive: Receive, most: int) -> None:
+        self._receive, self._most, self._seen = receive, most, 0
+
+    def too_long(self, headers: dict[bytes, list[bytes]]) -> bool:
+        """Whether the request itself says that it is too long."""
+        stated = headers.get(b"content-length", [b"0"])[0]
+        return not stated.isdigit() or len(stated) > 18 or int(stated) > self._most
+
+    async def __call__(self) -> Message:
+        message = await self._receive()
+        self._seen += len(message.get("body", b""))
+        if self._seen > self._most:
+            raise _TooLongError
+        return message
+
+
+class _Ruled:
+    """The answer, with the headers that keep foreign scripts out."""
+
+    def __init__(self, send: Send) -> None:
+        self._send, self.begun = send, False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.begun = True
+            message["headers"] = [*message.get("headers", []), *_HEADERS]
+        await self._send(message)
+
+
+async def _answer(send: Send, status: int, text: str, headers: Sequence[tuple[bytes, bytes]] = ()) -> None:
+    body = text.encode()
+    named = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": [*named, *headers, *_HEADERS]})
+    await send({"type": "http.response.body", "body": body})

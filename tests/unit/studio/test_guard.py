@@ -1,0 +1,196 @@
+"""Requests of strangers never reach the studio: wrong host, foreign page, missing token, too long a body."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from surgeval.errors import BadInput
+from surgeval.studio.guard import COOKIE, Guard, Message, Receive, Rules, Scope, Send, is_loopback
+
+TOKEN = "a-long-enough-token-of-this-ward"
+LOCAL = Rules.of("127.0.0.1", 8000)
+SHARED = Rules.of("0.0.0.0", 8000, token=TOKEN, names=["ward.example"])
+OWN = {"host": "127.0.0.1:8000", "origin": "http://127.0.0.1:8000"}
+
+
+class Inner:
+    """The application behind the guard: it reads the whole body and says how long it was."""
+
+    def __init__(self) -> None:
+        self.reached = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.reached += 1
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.accept"})
+            return
+        size, more = 0, True
+        while more:
+            message = await receive()
+            size += len(message.get("body", b""))
+            more = message.get("more_body", False)
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/plain")]})
+        await send({"type": "http.response.body", "body": str(size).encode()})
+
+
+def ask(
+    rules: Rules, headers: dict[str, str] | list[tuple[str, str]], *, method: str = "GET", path: str = "/api",
+    query: str = "", body: list[bytes] | None = None, kind: str = "http", scheme: str = "http",
+) -> tuple[int, list[Message], Inner]:  # fmt: skip
+    sent: list[Message] = []
+    chunks = list(body or [b""])
+    pairs = list(headers.items()) if isinstance(headers, dict) else headers
+    scope: dict[str, Any] = {
+        "type": kind, "method": method, "path": path, "query_string": query.encode(), "scheme": scheme,
+        "headers": [(name.encode("latin-1"), value.encode("latin-1")) for name, value in pairs],
+    }  # fmt: skip
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": chunks.pop(0), "more_body": bool(chunks)}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    inner = Inner()
+    asyncio.run(Guard(inner, rules)(scope, receive, send))
+    return int(sent[0].get("status", 0)), sent, inner
+
+
+def header(sent: list[Message], name: str) -> str | None:
+    return next((value.decode() for key, value in sent[0]["headers"] if key.decode() == name), None)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost:8000", "LOCALHOST:8000", "[::1]:8000"])
+def test_the_annotators_own_page_is_served(host: str) -> None:
+    assert ask(LOCAL, {"host": host})[0] == 200
+    own = {"host": host, "origin": f"http://{host.lower()}", "sec-fetch-site": "same-origin"}
+    assert ask(LOCAL, own, method="POST", body=[b"12", b"345"])[1][1]["body"] == b"5"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"host": "evil.example"},
+        {"host": "evil.example:8000"},
+        {"host": "127.0.0.1:8001"},
+        {"host": "127.0.0.1"},
+        {"host": "127.0.0.1:8000.evil.example"},
+        {"host": ""},
+        {},
+    ],
+)
+def test_a_name_that_only_leads_here_is_refused(headers: dict[str, str]) -> None:
+    status, _, inner = ask(LOCAL, headers)
+    assert (status, inner.reached) == (421, 0)
+
+
+def test_two_hosts_are_refused() -> None:
+    assert ask(LOCAL, [("host", "127.0.0.1:8000"), ("host", "evil.example")])[0] == 421
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"origin": "http://evil.example"},
+        {"origin": "null"},
+        {"origin": "https://127.0.0.1:8000"},
+        {"origin": "http://localhost:8000"},
+        {"origin": "http://127.0.0.1:8000.evil.example"},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+        {"origin": "http://127.0.0.1:8000", "sec-fetch-site": "cross-site"},
+    ],
+)
+def test_pages_of_strangers_are_refused(more: dict[str, str], method: str) -> None:
+    status, _, inner = ask(LOCAL, {"host": "127.0.0.1:8000", **more}, method=method)
+    assert (status, inner.reached) == (403, 0)
+
+
+def test_a_change_without_a_page_is_refused() -> None:
+    assert ask(LOCAL, {"host": "127.0.0.1:8000"}, method="POST")[0] == 403
+    made_up = {"host": "127.0.0.1:8000", "authorization": "Bearer anything"}
+    assert ask(LOCAL, made_up, method="POST")[0] == 403
+
+
+def test_a_socket_of_a_stranger_is_closed_and_ours_opened() -> None:
+    _, sent, inner = ask(LOCAL, {"host": "127.0.0.1:8000", "origin": "http://evil.example"}, kind="websocket")
+    assert (sent[0]["type"], inner.reached) == ("websocket.close", 0)
+    assert ask(LOCAL, {"host": "127.0.0.1:8000"}, kind="websocket")[1][0]["type"] == "websocket.close"
+    assert ask(LOCAL, OWN, kind="websocket")[1][0]["type"] == "websocket.accept"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"authorization": "Bearer wrong"},
+        {"authorization": f"Basic {TOKEN}"},
+        {"authorization": f"Bearer {TOKEN}x"},
+        {"cookie": f"{COOKIE}=wrong"},
+        {"cookie": "=;;;\x01"},
+        {"cookie": f"other={TOKEN}"},
+    ],
+)
+def test_beyond_loopback_the_token_is_asked_for(more: dict[str, str]) -> None:
+    status, _, inner = ask(SHARED, {"host": "ward.example:8000", **more})
+    assert (status, inner.reached) == (401, 0)
+
+
+def test_the_token_opens_as_header_and_as_cookie() -> None:
+    assert ask(SHARED, {"host": "ward.example:8000", "authorization": f"Bearer {TOKEN}"}, method="POST")[0] == 200
+    assert ask(SHARED, {"host": "ward.example:8000", "cookie": f"a=b; {COOKIE}={TOKEN}"})[0] == 200
+    foreign = {"host": "ward.example:8000", "cookie": f"{COOKIE}={TOKEN}", "origin": "http://evil.example"}
+    assert ask(SHARED, foreign, method="POST")[0] == 403
+    bare = {"host": "ward.example:8000", "cookie": f"{COOKIE}={TOKEN}"}
+    assert ask(SHARED, bare, method="POST")[0] == 403
+
+
+def test_a_token_in_the_address_becomes_a_cookie_and_leaves_the_address() -> None:
+    status, sent, inner = ask(SHARED, {"host": "ward.example:8000"}, path="/", query=f"token={TOKEN}")
+    cookie = header(sent, "set-cookie") or ""
+    assert (status, header(sent, "location"), inner.reached) == (303, "/", 0)
+    assert cookie.startswith(f"{COOKIE}={TOKEN};")
+    assert "HttpOnly" in cookie
+    assert "SameSite=Strict" in cookie
+    assert ask(SHARED, {"host": "ward.example:8000"}, path="/", query="token=wrong")[0] == 401
+    assert ask(SHARED, {"host": "ward.example:8000"}, path="/api", query=f"token={TOKEN}")[0] == 401
+
+
+def test_a_body_past_its_limit_is_stopped_whatever_it_says_of_itself() -> None:
+    small = Rules.of("127.0.0.1", 8000, most_bytes=10)
+    assert ask(small, {**OWN, "content-length": "11"}, method="POST")[0] == 413
+    assert ask(small, {**OWN, "content-length": "9" * 400}, method="POST")[0] == 413
+    assert ask(small, {**OWN, "content-length": "-1"}, method="POST")[0] == 413
+    assert ask(small, {**OWN, "content-length": "5"}, method="POST", body=[b"12345", b"678901"])[0] == 413
+    assert ask(small, OWN, method="POST", body=[b"12345", b"67890"])[0] == 200
+
+
+def test_every_answer_keeps_foreign_scripts_out() -> None:
+    for rules, headers in ((LOCAL, OWN), (LOCAL, {"host": "evil.example"}), (SHARED, {"host": "ward.example:8000"})):
+        _, sent, _ = ask(rules, headers)
+        policy = header(sent, "content-security-policy") or ""
+        assert "default-src 'none'" in policy
+        assert "script-src 'self';" in policy
+        assert "frame-ancestors 'none'" in policy
+        assert header(sent, "x-content-type-options") == "nosniff"
+        assert header(sent, "cross-origin-resource-policy") == "same-origin"
+
+
+def test_addresses_names_and_tokens_are_checked() -> None:
+    with pytest.raises(BadInput, match="found no token"):
+        Rules.of("192.168.0.7", 8000)
+    with pytest.raises(BadInput, match="found 5 characters"):
+        Rules.of("127.0.0.1", 8000, token="short")
+    with pytest.raises(BadInput, match="plain ASCII"):
+        Rules.of("127.0.0.1", 8000, token="x" * 20 + "\n")
+    with pytest.raises(BadInput, match="expected a host name"):
+        Rules.of("127.0.0.1", 8000, names=["ward/../x"])
+    assert "192.168.0.7:8000" in Rules.of("192.168.0.7", 8000, token=TOKEN).hosts
+    assert "[fe80::1]:8000" in Rules.of("fe80::1", 8000, token=TOKEN).hosts
+    assert not any(name.startswith("0.0.0.0") for name in SHARED.hosts)
+    assert is_loopback("::1")
+    assert not is_loopback("::")
