@@ -155,7 +155,7 @@ def test_the_last_epochs_are_not_put_off_once_they_have_begun() -> None:
 )
 def test_settings_that_make_no_training_are_refused(changed: dict[str, object], sentence: str) -> None:
     with pytest.raises(BadInput) as refused:
-        TrainSettings(**changed)  # type: ignore[arg-type]
+        TrainSettings(**changed)
     assert str(refused.value) == sentence
 
 
@@ -193,7 +193,7 @@ def test_an_update_forgets_the_gradients_that_it_used() -> None:
     optimiser.set(Moment(rate=0.1, bias_rate=0.1, momentum=0.9, accumulate=1))
     for _ in range(2):
         network(torch.ones(1, 1, 1, 1)).sum().backward()
-        assert float(network.weight.grad) == 1.0  # type: ignore[arg-type]
+        assert float(network.weight.grad) == 1.0
         optimiser.update()
         assert network.weight.grad is None and network.bias is not None and network.bias.grad is None
 
