@@ -122,6 +122,12 @@ def test_gradients_left_at_the_end_of_an_epoch_are_used(tmp_path: Path) -> None:
     assert (ended.step, ended.updates) == (3, 2)
 
 
+def test_a_batch_of_more_frames_than_there_are_is_timed_with_those_there_are(tmp_path: Path) -> None:
+    watched = Watched(tmp_path, None, budget=0.1)
+    watched.run(replace(SETTINGS, batch=10**12, minutes=0.01), frames=6)
+    assert {len(images) for images in watched.shown} == {6}
+
+
 def test_a_student_that_hardly_learns_is_its_teacher_and_fusion_decides_what_it_learns(tmp_path: Path) -> None:
     data = coloured(["a"], 8, 64)
     losses = []

@@ -244,10 +244,10 @@ class _Run:
             self.stage.folder / LAST, self.network, self.average.network, self.optimiser.tensors(), self.counters
         )
 
-    def _batches(self, order: Ints, epoch: int, augment: Augment) -> Iterator[Ready]:
+    def _batches(self, order: Ints, epoch: int, augment: Augment, batch: int | None = None) -> Iterator[Ready]:
         settings = self.settings
         source = batches(
-            self.data, batch=settings.batch, epoch=epoch, seed=settings.seed, augment=augment, order=order,
+            self.data, batch=batch or settings.batch, epoch=epoch, seed=settings.seed, augment=augment, order=order,
             workers=self.hands.of(self.data), pin=self.compute.cuda,
         )  # fmt: skip
         return ready_batches(source, self.compute)
@@ -270,8 +270,9 @@ class _Run:
         settings, count = self.settings, len(self.data)
         warm, timed = (3, 5) if self.compute.cuda else (1, 2)
         wanted = epoch_order(self.data, epoch=0, seed=settings.seed, sampling=settings.sampling)
-        order = np.resize(wanted, (warm + timed) * settings.batch)
-        source = self._batches(order, 0, self.augment)
+        batch = min(settings.batch, len(wanted))  # as large as an epoch's, which never shows more than there is
+        order = np.resize(wanted, (warm + timed) * batch)
+        source = self._batches(order, 0, self.augment, batch)
         twin = copy.deepcopy(self.network).train()
         start_phase(f"{self.stage.name}: timing some batches", **{_TIMED: warm + timed})
         began = time.perf_counter()
@@ -285,7 +286,7 @@ class _Run:
                 return 0  # the epoch finds the pieces that fit; the plan follows from its rate
             advance(_TIMED)
         self._settle()
-        per_frame = (time.perf_counter() - began) / (timed * settings.batch)
+        per_frame = (time.perf_counter() - began) / (timed * batch)
         frames = frames_in_epoch(len(wanted), settings.batch, per_frame, budget)
         if frames:
             self.tell(f"{self.stage.name}: an epoch shows {frames} of {count} frames, so that enough of them fit")

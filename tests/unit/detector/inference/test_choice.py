@@ -103,6 +103,14 @@ def test_more_candidates_than_are_listed_are_enough_for_few_boxes_and_not_for_al
     assert _chosen(raw, Selecting(), 20) is None
 
 
+def test_a_list_that_holds_all_that_may_enter_is_enough() -> None:
+    corner = torch.arange(50.0)[:, None] * 20
+    boxes = torch.cat((corner, corner, corner + 10, corner + 10), 1)[None]
+    scores = torch.linspace(0.1, 0.9, 250).reshape(1, 50, 5)
+    raw, asked = Raw(boxes, {"ivt": scores, "i": torch.zeros(1, 50, 3)}), Selecting(candidates=12)
+    _same(_chosen(raw, asked, 20), _selected(raw, asked))
+
+
 def test_pictures_with_nothing_on_them_and_rows_that_only_fill_the_batch() -> None:
     raw = _scene(3, 4, 20, 10)
     for values in raw.probabilities.values():
