@@ -26,7 +26,7 @@ function post<T>(path: string, body: unknown): Promise<T> {
 const of = (video: string): string => `api/videos/${encodeURIComponent(video)}`
 
 export const api = {
-  project: () => ask<Project>('api/project'),
+  project: (author: string) => ask<Project>(author ? `api/project?author=${encodeURIComponent(author)}` : 'api/project'),
   frames: (video: string, first: number, last: number) =>
     ask<FrameBlock>(`${of(video)}/frames?first=${first}&last=${last}`),
   annotations: (video: string, first: number, last: number) =>

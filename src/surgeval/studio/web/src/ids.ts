@@ -5,7 +5,7 @@ export const ids = {
   zoomOut: 'zoom-out', flag: 'flag', language: 'language', settings: 'settings-open', help: 'help-open',
   search: 'search', searchResult: (place: number) => `search-result-${place}`, importSchema: 'import-schema',
   schemaFile: 'schema-file', saveState: 'save-state', message: 'message', messageClose: 'message-close',
-  banner: 'banner',
+  banner: 'banner', name: 'your-name', nameStart: 'your-name-start',
 
   stage: 'stage', overlay: 'overlay', box: (id: string) => `box-${id}`, label: (id: string) => `label-${id}`,
   handle: (name: string) => `handle-${name}`, vertex: (polygon: number, vertex: number) => `vertex-${polygon}-${vertex}`,
@@ -22,6 +22,7 @@ export const ids = {
   spanBar: 'span-bar', spanStart: 'span-start', spanEnd: 'span-end', spanFirst: 'span-first', spanLast: 'span-last',
   spanConfirm: 'span-confirm', spanCancel: 'span-cancel', spanPreview: 'span-preview', spanWhat: 'span-what',
   spanValues: 'span-values', hold: 'hold',
+  spanLoop: 'span-loop', spanDeselect: 'span-deselect',
 
   timeline: 'timeline', timelineCanvas: 'timeline-canvas',
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import {
-  boundsOf, clipped, fit, handlePoint, keptInside, likelyTip, middles, overlap, resized, rounded, stretched, toPicture,
+  boundsOf, clipped, fit, handlePoint, keptInside, likelyTip, middles, overlap, pointInside, resized, rounded, stretched, toPicture,
   toScreen, vertexInserted, vertexMoved, vertexRemoved, zoomAt,
 } from '../src/lib/geometry'
 import type { Box, Point } from '../src/lib/types'
@@ -70,6 +70,10 @@ describe('polygons', () => {
   })
   it('never fall below a triangle', () => {
     expect(vertexRemoved([triangle], 0, 0)).toEqual([triangle])
+  })
+  it('keep their corners inside the picture', () => {
+    expect(pointInside([-3, 120], picture)).toEqual([0, 100])
+    expect(pointInside([7, 8], picture)).toEqual([7, 8])
   })
   it('have a middle per side, the last one closing', () => {
     expect(middles(triangle)).toEqual([[5, 0], [5, 5], [0, 5]])

@@ -86,6 +86,11 @@ export function keptInside([x, y, w, h]: Box, dx: number, dy: number, picture: S
   return [within(x, w, dx, picture.width), within(y, h, dy, picture.height)]
 }
 
+/** The nearest point of the picture. */
+export function pointInside([x, y]: Point, picture: Size): Point {
+  return [Math.max(0, Math.min(picture.width, x)), Math.max(0, Math.min(picture.height, y))]
+}
+
 /** Tenths of a pixel: what a hand can mean, and short to send. */
 export function rounded<T extends number[]>(numbers: T): T {
   return numbers.map((one) => Math.round(one * 10) / 10) as T

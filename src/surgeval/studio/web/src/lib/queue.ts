@@ -45,6 +45,7 @@ export class OperationQueue {
     private readonly session: string,
     private readonly base: () => number,
     private readonly tell: (news: QueueNews) => void,
+    private readonly author: () => string = () => '',
   ) {}
 
   newId(): string {
@@ -53,7 +54,9 @@ export class OperationQueue {
   }
 
   make(kind: string, payload: Record<string, unknown>): Operation {
-    return { id: this.newId(), kind, payload, base: this.base(), session: this.session }
+    const author = this.author()
+    const operation = { id: this.newId(), kind, payload, base: this.base(), session: this.session }
+    return author ? { ...operation, author } : operation
   }
 
   /** Answers when the server has stored the edit; refuses with its sentence. */

@@ -25,6 +25,8 @@ export interface Schema {
 export interface Project {
   name: string
   author: string
+  /** Several people use this server: each says who he or she is. */
+  shared?: boolean
   version: number
   schema: Schema
   videos: Video[]
@@ -134,6 +136,7 @@ export interface Operation {
   payload: Record<string, unknown>
   base: number
   session: string
+  author?: string
 }
 
 export interface Found {

@@ -73,7 +73,6 @@ class Draft {
     this.cancel()
     const outcome = await studio.edit('span.add', payload)
     if (!outcome) return
-    selection.span = payload.id as string
     const { changed, skipped, absent } = outcome
     messages.info(t('spanStored', { changed, skipped, absent }))
   }

@@ -13,6 +13,8 @@ import { settings } from './settings.svelte'
 
 const TOUCHES_FRAMES = /^(image\.|span\.|undo|redo|project\.|schema\.|frames\.)/
 
+const NAME_KEY = 'surgeval studio name'
+
 class Studio {
   project = $state.raw<Project | null>(null)
   video = $state.raw<Video | null>(null)
@@ -28,6 +30,7 @@ class Studio {
   pictureError = $state(false)
   tick = $state(0)
   loadError = $state('')
+  needsName = $state(false)
   readonly session = sessionName()
   readonly queue: OperationQueue
   blocks: Blocks | null = null
@@ -42,12 +45,16 @@ class Studio {
     this.queue = new OperationQueue(wire, this.session, () => this.blocks?.version ?? this.project?.version ?? 0, (news) => {
       messages.pending = news.pending
       messages.trouble = news.trouble
-    })
+    }, () => (this.project?.shared ? this.project.author : ''))
   }
 
   async start(): Promise<void> {
     try {
-      this.project = await api.project()
+      const name = localStorage.getItem(NAME_KEY) ?? ''
+      const project = await api.project(name)
+      this.needsName = project.shared === true && !name
+      if (this.needsName) return
+      this.project = project
     } catch (error) {
       this.loadError = error instanceof Error ? error.message : String(error)
       return
@@ -96,6 +103,12 @@ class Studio {
     void this.tick
     const time = this.blocks?.time(frame) ?? null
     return time ?? (this.video?.fps ? frame / this.video.fps : null)
+  }
+
+  /** Who sits here, on a server of several people. */
+  async introduce(name: string): Promise<void> {
+    localStorage.setItem(NAME_KEY, name)
+    await this.start()
   }
 
   /** Picture and boxes change together; of several frames asked for quickly the last one is what stays. */
@@ -175,7 +188,7 @@ class Studio {
   }
 
   async reloadProject(): Promise<void> {
-    this.project = await api.project()
+    this.project = await api.project(this.project?.shared ? this.project.author : '')
     if (this.video) this.video = this.project.videos.find((one) => one.id === this.video?.id) ?? this.video
   }
 

@@ -2,6 +2,9 @@ export const en = {
   title: 'surgeval studio',
   loading: 'Loading…',
   cannotLoad: 'The project could not be read: {text}',
+  yourName: 'Your name',
+  yourNameHint: 'Several people label here. Edits are stored under your name.',
+  begin: 'Begin',
   noVideos: 'This project has no video yet.',
   noPicture: 'The picture of frame {frame} could not be shown.',
   conflict: 'Somebody else was faster, so your last edit was not stored. {text}',
@@ -35,6 +38,7 @@ export const en = {
   settings: 'Display settings',
   keysHelp: 'Keys',
   search: 'Find a frame by its name',
+  searchShort: 'Find a frame',
   noResults: 'Nothing found',
   importSchema: 'Import schema…',
   schemaImported: 'Schema {name} is in force.',
@@ -83,6 +87,9 @@ export const en = {
   badFrame: 'A frame from 0 to {last}, or a time such as 1:05',
   holding: 'Writing {value} from frame {first}…',
   holdStored: '{value} written to frames {first}–{last}.',
+
+  spanLoop: 'Span {first}–{last} is selected: playback loops inside it; {back} and {on} move its edge.',
+  spanDeselect: 'Deselect',
 
   spans: 'Spans',
   noSpans: 'No spans yet.',

@@ -4,6 +4,9 @@ export const zh: Catalogue = {
   title: 'surgeval 标注工作室',
   loading: '正在加载…',
   cannotLoad: '无法读取项目：{text}',
+  yourName: '您的姓名',
+  yourNameHint: '多人在此共同标注。您的编辑将以您的姓名保存。',
+  begin: '开始',
   noVideos: '此项目还没有视频。',
   noPicture: '无法显示第 {frame} 帧的图像。',
   conflict: '其他人先做了修改，您的上一次编辑未保存。{text}',
@@ -37,6 +40,7 @@ export const zh: Catalogue = {
   settings: '显示设置',
   keysHelp: '快捷键',
   search: '按名称查找帧',
+  searchShort: '查找帧',
   noResults: '未找到',
   importSchema: '导入标签方案…',
   schemaImported: '标签方案 {name} 已生效。',
@@ -85,6 +89,9 @@ export const zh: Catalogue = {
   badFrame: '请输入 0 到 {last} 的帧号，或如 1:05 的时间',
   holding: '从第 {first} 帧起写入 {value}…',
   holdStored: '{value} 已写入第 {first}–{last} 帧。',
+
+  spanLoop: '已选中区间 {first}–{last}：播放在其中循环；{back} 和 {on} 移动其边缘。',
+  spanDeselect: '取消选中',
 
   spans: '区间列表',
   noSpans: '还没有区间。',
