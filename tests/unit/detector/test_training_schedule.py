@@ -153,7 +153,7 @@ def test_the_last_epochs_are_not_put_off_once_they_have_begun() -> None:
         ({"device": 5}, "device: found 5, expected a name such as cpu or cuda"),
     ],
 )
-def test_settings_that_make_no_training_are_refused(changed: dict[str, object], sentence: str) -> None:
+def test_settings_that_make_no_training_are_refused(changed: dict[str, Any], sentence: str) -> None:
     with pytest.raises(BadInput) as refused:
         TrainSettings(**changed)
     assert str(refused.value) == sentence
