@@ -10,7 +10,9 @@ REAL := $(wildcard ../shared/data)
 export SURGEVAL_REAL_DATA ?= $(if $(REAL),$(abspath $(REAL)))
 OUT ?= demo
 
-.PHONY: demo quick test test-long lint bench docs clean help
+WEB := src/surgeval/studio/web
+
+.PHONY: demo studio quick test test-long lint bench docs clean help
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
@@ -36,7 +38,7 @@ $(VENV)/.causal: $(VENV)/.base $(wildcard src/surgeval/explain/cleann/*.py)
 
 $(VENV)/.dev: $(VENV)/.base
 	@echo "installing the test tools ..."
-	@$(PIP) --editable '.[models,onnx,inspect,dev]'
+	@$(PIP) --editable '.[models,onnx,postgres,inspect,dev]'
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.base
@@ -51,6 +53,16 @@ $(VENV)/.browser: $(VENV)/.dev
 	    echo "installing chromium ..."; apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; \
 	  else echo "browser tests need chromium: install it, or run make test as root" >&2; exit 1; fi; fi
 	@touch $@
+
+# The studio's page, built again when its sources changed. Without npm or its registry the rest of surgeval works.
+$(VENV)/.web: $(VENV)/.base $(wildcard $(addprefix $(WEB)/,*.json *.ts *.js *.html public/* src/* src/*/*))
+	@echo "building the studio's page ..."
+	@if cd $(WEB) && npm ci --silent --no-audit --no-fund && npm run --silent build -- --logLevel error; \
+	then touch $(abspath $@); \
+	else echo "the studio's page was not built: that needs npm (Node 20 or newer) and its registry" >&2; fi
+
+studio: $(VENV)/.web $(VENV)/.kernels  ## the annotation studio on a phantom operation
+	@$(BIN)/surgeval studio --demo
 
 demo: $(VENV)/.kernels  ## the phantom through every protocol, offline
 	@$(BIN)/surgeval demo --out $(OUT)
@@ -72,9 +84,10 @@ quick: $(VENV)/.dev $(VENV)/.kernels  ## lint, layers and the tests that change 
 	@$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m 'not slow and not browser' $(QUICK)
 
 # mypy uses one core for a minute, so it runs beside the tests.
-test: $(VENV)/.browser $(VENV)/.kernels $(VENV)/.causal  ## everything at reduced counts (about 12 minutes on 2 idle cores)
+test: $(VENV)/.browser $(VENV)/.kernels $(VENV)/.causal $(VENV)/.web  ## everything at reduced counts (about 12 minutes on 2 idle cores)
 	@$(MAKE) --no-print-directory lint > $(VENV)/lint.log 2>&1 & lint=$$!; failed=0; \
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal || failed=$$?; \
+	if [ -d $(WEB)/node_modules ]; then (cd $(WEB) && npm run --silent check && npm test --silent) || failed=$$?; fi; \
 	wait $$lint || failed=$$?; cat $(VENV)/lint.log; exit $$failed
 
 # Coverage costs half as much again, so it is measured where time is not short.
@@ -96,4 +109,4 @@ docs: $(VENV)/.docs  ## the documentation site in site/
 	@echo "open site/index.html"
 
 clean:  ## remove everything that was built here
-	rm -rf $(VENV) .bench site dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage
+	rm -rf $(VENV) $(WEB)/node_modules src/surgeval/studio/static .bench site dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,14 @@ def test_the_summary_names_classes_frames_and_rate(quick: Quick, detector: Path,
     assert "grasper" in out
     assert "1 frames" in out
     assert "frames a second" in out
+
+
+def test_nothing_sure_enough_to_track_or_draw_is_told(quick: Quick, detector: Path, small_phantom: Path) -> None:
+    code, out, err = quick("detect", "--model", detector, "--data", small_phantom, "--out", "found.csv", "--track",
+                           "--track-high", "0.99", "--show", "0.98", "--video-out", "films", "--most", "5")  # fmt: skip
+    assert code == 0, err
+    assert re.search(r"no track: the best score is 0\.\d\d, and a track begins at 0\.99 \(--track-high\)", out)
+    assert re.search(r"the film shows no box: the best score is 0\.\d\d, and boxes are drawn from 0\.98", out)
 
 
 def test_help_says_who_decides(quick: Quick) -> None:

@@ -122,6 +122,8 @@ def test_a_run_outlives_its_predictions_and_dataset(surgeval: Surgeval, tiny: Pa
     assert page.read_bytes() == before
     compared = surgeval("compare", "runs/a", "runs/b", "--out", "both")
     assert compared.returncode == 0, compared.stderr
+    assert re.search(r"and \d+ more numbers on the page", compared.stdout)
+    assert len(compared.stdout.splitlines()) < 50
     text = re.sub(r"<[^>]+>", "", (tmp_path / "both" / "report.html").read_text())  # terms are marked up
     assert "IVT mAP50: 0.752 against 0.752" in text
     assert pl.read_csv(tmp_path / "both" / "tables" / "differences.csv")["label"][0] == "IVT mAP50"

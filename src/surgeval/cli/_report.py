@@ -74,6 +74,9 @@ def report(
     if runs and len(runs) < len(paths):
         other = next(path for path in paths if path not in runs)
         raise BadInput(f"{other}: found no run.json, expected run folders only, or one dataset")
+    trained = [path for path in paths if is_training(path)]
+    if not runs and trained and len(paths) > 1:
+        raise BadInput(f"{trained[0]}: found a training, expected it alone, or runs only: a training has its own page")
     if not runs and len(paths) > 1:
         raise BadInput(f"{paths[1]}: found a second dataset, expected one dataset or several run folders")
     if runs:

@@ -40,6 +40,7 @@ __all__ = ["BEST", "VALIDATION", "Measured", "Stage", "run_stage"]
 
 BEST = "best.safetensors"
 VALIDATION = "validation frames"  # what an evaluation counts on the display
+_TIMED = "timed batches"
 
 
 @dataclass(frozen=True)
@@ -272,7 +273,7 @@ class _Run:
         order = np.resize(wanted, (warm + timed) * settings.batch)
         source = self._batches(order, 0, self.augment)
         twin = copy.deepcopy(self.network).train()
-        start_phase(f"{self.stage.name}: timing some batches", batches=warm + timed)
+        start_phase(f"{self.stage.name}: timing some batches", **{_TIMED: warm + timed})
         began = time.perf_counter()
         for number, ready in enumerate(source):
             if number == warm:
@@ -282,7 +283,7 @@ class _Run:
                 self.stage.loss(twin, self.compute.images(ready.images), ready.truth).total.backward()
             except torch.OutOfMemoryError:
                 return 0  # the epoch finds the pieces that fit; the plan follows from its rate
-            advance("batches")
+            advance(_TIMED)
         self._settle()
         per_frame = (time.perf_counter() - began) / (timed * settings.batch)
         frames = frames_in_epoch(len(wanted), settings.batch, per_frame, budget)

@@ -37,12 +37,12 @@ def test_the_picture_shows_boxes_where_they_are() -> None:
 
 
 def test_a_name_at_the_right_edge_is_moved_into_its_tile() -> None:
-    def drawn(x: float) -> np.ndarray:
+    def columns_of_the_name(x: float) -> np.ndarray:
         black = training_set([frame(1, [instance(17, (x, 30, 20, 20))])], size=320, fill=0,
                              read=lambda one: np.zeros((64, 96, 3), np.uint8))  # fmt: skip
-        return label_mosaic(black, 1)[:148].any(axis=(0, 2))  # the name, above its box
+        return np.flatnonzero(label_mosaic(black, 1)[:148].max(axis=(0, 2)))  # above its box
 
-    columns = [np.flatnonzero(drawn(x)) for x in (10, 74)]
+    columns = [columns_of_the_name(x) for x in (10, 74)]
     assert columns[0][0] > 30
     assert columns[1][-1] < 320
     assert abs(np.ptp(columns[0]) - np.ptp(columns[1])) <= 1  # the same name, and all of it

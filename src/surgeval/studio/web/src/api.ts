@@ -1,0 +1,59 @@
+/** The server, typed. Every error carries the server's one sentence. */
+
+import { Refused } from './lib/queue'
+import type {
+  AnnotationBlock, Changes, Flag, Found, FrameBlock, Operation, Outcome, Presence, Problem, Project, Span, StudioEvent,
+  TrackSummary,
+} from './lib/types'
+
+async function ask<T>(path: string, init?: RequestInit): Promise<T> {
+  const answer = await fetch(path, { credentials: 'same-origin', ...init })
+  const body: unknown = await answer.json().catch(() => null)
+  if (answer.ok) return body as T
+  const told = (body ?? {}) as { error?: unknown; who?: unknown }
+  const text = typeof told.error === 'string' ? told.error : `HTTP ${answer.status}`
+  throw new Refused(text, answer.status, typeof told.who === 'string' ? told.who : '')
+}
+
+function post<T>(path: string, body: unknown): Promise<T> {
+  return ask<T>(path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+}
+
+const of = (video: string): string => `api/videos/${encodeURIComponent(video)}`
+
+export const api = {
+  project: () => ask<Project>('api/project'),
+  frames: (video: string, first: number, last: number) =>
+    ask<FrameBlock>(`${of(video)}/frames?first=${first}&last=${last}`),
+  annotations: (video: string, first: number, last: number) =>
+    ask<AnnotationBlock>(`${of(video)}/annotations?first=${first}&last=${last}`),
+  changes: (video: string, since: number) => ask<Changes>(`${of(video)}/changes?since=${since}`),
+  spans: (video: string) => ask<Span[]>(`${of(video)}/spans`),
+  tracks: (video: string) => ask<TrackSummary[]>(`${of(video)}/tracks`),
+  flags: (video: string) => ask<Flag[]>(`${of(video)}/flags`),
+  presence: (video: string) => ask<Presence[]>(`${of(video)}/presence`),
+  problems: (video: string) => ask<Problem[]>(`${of(video)}/problems`),
+  search: (text: string) => ask<Found[]>(`api/search?text=${encodeURIComponent(text)}`),
+  operation: (operation: Operation) => post<Outcome>('api/operations', operation),
+  preview: (operation: Operation) => post<Outcome>('api/preview', operation),
+}
+
+export function pictureUrl(video: string, frame: number): string {
+  return `frames/${encodeURIComponent(video)}/${frame}`
+}
+
+/** Tells of every stored edit, from any tab; the browser connects again by itself. */
+export function listen(told: (event: StudioEvent) => void, connected: (well: boolean) => void): () => void {
+  const source = new EventSource('api/events')
+  source.onopen = () => connected(true)
+  source.onerror = () => connected(false)
+  source.onmessage = (message: MessageEvent<string>) => {
+    const event = JSON.parse(message.data) as Partial<StudioEvent>
+    if (typeof event.version === 'number') told(event as StudioEvent)
+  }
+  return () => source.close()
+}

@@ -1,0 +1,49 @@
+/** Names by which tests find things; dynamic ones are functions. Every interactive element has one. */
+export const ids = {
+  app: 'app', video: 'video', frame: 'frame-number', previous: 'previous-frame', next: 'next-frame', play: 'play',
+  speed: 'speed', mode: 'mode', shape: 'shape', undo: 'undo', redo: 'redo', fit: 'fit', zoomIn: 'zoom-in',
+  zoomOut: 'zoom-out', flag: 'flag', language: 'language', settings: 'settings-open', help: 'help-open',
+  search: 'search', searchResult: (place: number) => `search-result-${place}`, importSchema: 'import-schema',
+  schemaFile: 'schema-file', saveState: 'save-state', message: 'message', messageClose: 'message-close',
+  banner: 'banner',
+
+  stage: 'stage', overlay: 'overlay', box: (id: string) => `box-${id}`, label: (id: string) => `label-${id}`,
+  handle: (name: string) => `handle-${name}`, vertex: (polygon: number, vertex: number) => `vertex-${polygon}-${vertex}`,
+  middle: (polygon: number, after: number) => `middle-${polygon}-${after}`, drawing: 'drawing',
+
+  objectList: 'object-list', object: (id: string) => `object-${id}`, filter: 'object-filter',
+  copyPrevious: 'copy-previous', duplicate: 'duplicate', remove: 'remove', trackMenu: 'track-menu-open',
+
+  panel: 'schema-panel', classChoice: (name: string) => `class-${name}`, attribute: (name: string) => `attribute-${name}`,
+  value: (attribute: string, value: string) => `value-${attribute}-${value}`,
+  text: (attribute: string) => `text-${attribute}`, clear: (attribute: string) => `clear-${attribute}`,
+  imagePanel: 'image-panel',
+
+  spanBar: 'span-bar', spanStart: 'span-start', spanEnd: 'span-end', spanFirst: 'span-first', spanLast: 'span-last',
+  spanConfirm: 'span-confirm', spanCancel: 'span-cancel', spanPreview: 'span-preview', spanWhat: 'span-what',
+  spanValues: 'span-values', hold: 'hold',
+
+  timeline: 'timeline', timelineCanvas: 'timeline-canvas',
+
+  tab: (name: string) => `tab-${name}`, spanItem: (id: string) => `span-${id}`, spanCut: 'span-cut',
+  spanJoin: 'span-join', spanDelete: 'span-delete', edgeFirst: 'edge-first', edgeLast: 'edge-last',
+  trackItem: (key: string) => `track-${key}`,
+  problem: (place: number) => `problem-${place}`, findProblems: 'find-problems',
+  flagItem: (frame: number) => `flag-${frame}`, flagClear: (frame: number) => `flag-clear-${frame}`,
+  exportFlags: 'export-flags',
+
+  proposals: 'proposals', threshold: 'threshold', accept: 'accept', reject: 'reject', acceptAll: 'accept-all',
+  rejectAll: 'reject-all',
+
+  trackDialog: 'track-menu', trackNumber: 'track-number', trackSet: 'track-set',
+  trackSwap: (number: number) => `track-swap-${number}`, trackMerge: (number: number) => `track-merge-${number}`,
+  trackSplit: 'track-split', trackExtend: 'track-extend', interpolate: 'interpolate', pasteRange: 'paste-range',
+
+  flagDialog: 'flag-dialog', flagReason: (name: string) => `flag-reason-${name}`, flagNote: 'flag-note',
+
+  settingsDialog: 'settings', settingsClose: 'settings-close', slider: (name: string) => `slider-${name}`,
+  colour: (key: string) => `colour-${key}`, settingsExport: 'settings-export', settingsImport: 'settings-import',
+  settingsFile: 'settings-file', settingsReset: 'settings-reset',
+
+  helpDialog: 'help', helpClose: 'help-close', key: (action: string) => `key-${action}`, keysReset: 'keys-reset',
+} as const

@@ -1,0 +1,38 @@
+/** Colours that people with any common colour vision tell apart (after Okabe and Ito), light enough for dark rooms. */
+
+export const PALETTE: readonly string[] = [
+  '#56b4e9', '#e69f00', '#2fbf9a', '#f0e442', '#e07ba8', '#ff7f45', '#8fa8ff', '#c9c9c9', '#b6e36c', '#d7a6ff',
+]
+
+/** The colour of a class: the person's own, or by its place in the schema, so that it never changes by itself. */
+export function colourOf(key: string, order: readonly string[], own: Record<string, string>): string {
+  const chosen = own[key]
+  if (chosen) return chosen
+  const place = order.indexOf(key)
+  return PALETTE[(place < 0 ? hash(key) : place) % PALETTE.length] as string
+}
+
+function hash(text: string): number {
+  let value = 7
+  for (const char of text) value = (value * 31 + (char.codePointAt(0) ?? 0)) >>> 0
+  return value
+}
+
+/** Black or white, whichever reads better on a colour. */
+export function inkOn(colour: string): string {
+  return contrast(colour, '#000000') >= contrast(colour, '#ffffff') ? '#000000' : '#ffffff'
+}
+
+/** WCAG contrast of two colours #rrggbb. */
+export function contrast(one: string, other: string): number {
+  const [low, high] = [luminance(one), luminance(other)].sort((a, b) => a - b) as [number, number]
+  return (high + 0.05) / (low + 0.05)
+}
+
+function luminance(colour: string): number {
+  const part = (at: number): number => {
+    const value = parseInt(colour.slice(at, at + 2), 16) / 255
+    return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4
+  }
+  return 0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5)
+}

@@ -1,0 +1,116 @@
+/**
+ * Edits on their way to the server, one after the other. An edit keeps its id until the server has answered it, so
+ * that a repeated one is applied once. A refused edit is dropped and told; anything else is tried again.
+ */
+
+import type { Operation, Outcome } from './types'
+
+export class Refused extends Error {
+  constructor(
+    message: string,
+    readonly status: number,
+    readonly who: string = '',
+  ) {
+    super(message)
+  }
+}
+
+export interface Wire {
+  send(operation: Operation): Promise<Outcome>
+  wait(milliseconds: number): Promise<void>
+}
+
+export interface QueueNews {
+  /** Edits that the server has not acknowledged yet. */
+  pending: number
+  /** Why the last try failed, while it is tried again; null when all is well. */
+  trouble: { kind: 'offline' | 'disk'; text: string } | null
+}
+
+interface Entry {
+  operation: Operation
+  done: (outcome: Outcome) => void
+  failed: (error: Refused) => void
+}
+
+const WAITS = [300, 600, 1200, 2500, 5000]
+
+export class OperationQueue {
+  private entries: Entry[] = []
+  private running = false
+  private count = 0
+
+  constructor(
+    private readonly wire: Wire,
+    private readonly session: string,
+    private readonly base: () => number,
+    private readonly tell: (news: QueueNews) => void,
+  ) {}
+
+  newId(): string {
+    this.count += 1
+    return `${this.session}.${this.count}`
+  }
+
+  make(kind: string, payload: Record<string, unknown>): Operation {
+    return { id: this.newId(), kind, payload, base: this.base(), session: this.session }
+  }
+
+  /** Answers when the server has stored the edit; refuses with its sentence. */
+  add(kind: string, payload: Record<string, unknown>): Promise<Outcome> {
+    const operation = this.make(kind, payload)
+    return new Promise((done, failed) => {
+      this.entries.push({ operation, done, failed })
+      this.report(null)
+      void this.run()
+    })
+  }
+
+  get pending(): number {
+    return this.entries.length
+  }
+
+  private async run(): Promise<void> {
+    if (this.running) return
+    this.running = true
+    let tries = 0
+    while (this.entries.length) {
+      const entry = this.entries[0] as Entry
+      try {
+        const outcome = await this.wire.send(entry.operation)
+        this.entries.shift()
+        tries = 0
+        this.report(null)
+        entry.done(outcome)
+      } catch (error) {
+        if (error instanceof Refused && isFinal(error.status)) {
+          this.entries.shift()
+          tries = 0
+          this.report(null)
+          entry.failed(error)
+          continue
+        }
+        const disk = error instanceof Refused && error.status === 507
+        this.report({ kind: disk ? 'disk' : 'offline', text: error instanceof Error ? error.message : '' })
+        await this.wire.wait(WAITS[Math.min(tries, WAITS.length - 1)] as number)
+        tries += 1
+      }
+    }
+    this.running = false
+  }
+
+  private report(trouble: QueueNews['trouble']): void {
+    this.tell({ pending: this.entries.length, trouble })
+  }
+}
+
+/** Statuses that trying again would not change. */
+function isFinal(status: number): boolean {
+  return status >= 400 && status < 500 && status !== 408 && status !== 429
+}
+
+/** A name for this tab that no other tab has; works without a secure context too. */
+export function sessionName(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(9))
+  return Array.from(bytes, (byte) => byte.toString(36).padStart(2, '0')).join('')
+}

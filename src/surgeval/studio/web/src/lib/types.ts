@@ -1,0 +1,154 @@
+/** What the server sends: plain JSON, mirrored here field by field. */
+
+export type Point = [number, number]
+export type Box = [number, number, number, number]
+export type Values = Record<string, string>
+export type Panel = Record<string, Record<string, Record<string, string[]>>>
+
+export interface Video {
+  id: string
+  name: string
+  width: number
+  height: number
+  fps: number | null
+  frames: number
+}
+
+export interface Schema {
+  name: string
+  panel: Panel
+  guidelines: Record<string, string>
+  /** Triplets that are classes of the label space; absent where the schema has none. */
+  classes?: [string, string, string][]
+}
+
+export interface Project {
+  name: string
+  author: string
+  version: number
+  schema: Schema
+  videos: Video[]
+  keys: Record<string, string>
+  settings: Record<string, unknown>
+  languages: string[]
+}
+
+export interface FrameBlock {
+  first: number
+  names: string[]
+  times: (number | null)[]
+  values: Record<string, Values>
+}
+
+export interface Annotation {
+  id: string
+  frame: number
+  group: string
+  name: string
+  box: Box
+  polygons: Point[][]
+  values: Values
+  track: number | null
+  track_by: string | null
+  source: string
+  score: number | null
+  proposal: boolean
+  review: string
+  version: number
+}
+
+export interface AnnotationBlock {
+  version: number
+  annotations: Annotation[]
+}
+
+export interface Changes extends AnnotationBlock {
+  gone: string[]
+  spans_changed: boolean
+}
+
+export interface Track {
+  group: string
+  name: string
+  number: number | null
+}
+
+export interface Span {
+  id: string
+  tracks: Track[]
+  values: Record<string, string | null>
+  first: number
+  last: number
+  author: string
+  time: number
+  source: string
+  overridden_by: string[]
+  version: number
+}
+
+export interface TrackSummary extends Track {
+  count: number
+  first: number
+  last: number
+  missing: number
+}
+
+export interface Presence extends Track {
+  runs: [number, number][]
+}
+
+export interface Flag {
+  frame: number
+  reason: string
+  note: string
+  author: string
+}
+
+export interface Problem {
+  frame: number
+  instance: string | null
+  rule: string
+  text: string
+}
+
+export interface Outcome {
+  version: number
+  kind: string
+  changed: number
+  skipped: number
+  absent: number
+  created: string[]
+  repeated: boolean
+}
+
+export interface StudioEvent {
+  version: number
+  author: string
+  session: string
+  video: string | null
+}
+
+export interface Operation {
+  id: string
+  kind: string
+  payload: Record<string, unknown>
+  base: number
+  session: string
+}
+
+export interface Found {
+  video: string
+  frame: number
+  name: string
+}
+
+export const IMAGE = 'image'
+
+/** One text per identity, also of instances without a number. */
+export function trackKey(track: Track): string {
+  return `${track.group}/${track.name}/${track.number ?? '-'}`
+}
+
+export function trackOf(one: Annotation): Track {
+  return { group: one.group, name: one.name, number: one.track }
+}

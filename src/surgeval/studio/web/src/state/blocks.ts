@@ -1,0 +1,126 @@
+/** The annotations of a video in blocks of frames, loaded when a frame comes near and patched when something changes. */
+
+import { api } from '../api'
+import type { Annotation, Values } from '../lib/types'
+
+export const BLOCK = 200
+
+export class Blocks {
+  /** Every cached block is at least as new as this version. */
+  version = 0
+  private readonly byFrame = new Map<number, Annotation[]>()
+  private readonly byId = new Map<string, Annotation>()
+  private readonly names = new Map<number, string>()
+  private readonly times = new Map<number, number | null>()
+  private readonly values = new Map<number, Values>()
+  private readonly loading = new Map<number, Promise<void>>()
+
+  constructor(
+    private readonly video: string,
+    private readonly frames: number,
+    private readonly changed: () => void,
+  ) {}
+
+  at(frame: number): Annotation[] {
+    return this.byFrame.get(frame) ?? []
+  }
+
+  find(id: string): Annotation | undefined {
+    return this.byId.get(id)
+  }
+
+  name(frame: number): string {
+    return this.names.get(frame) ?? ''
+  }
+
+  time(frame: number): number | null {
+    return this.times.get(frame) ?? null
+  }
+
+  imageValues(frame: number): Values {
+    return this.values.get(frame) ?? {}
+  }
+
+  /** Answers when the frame's block is here; the next block is fetched ahead. */
+  load(frame: number): Promise<void> {
+    const block = Math.floor(frame / BLOCK)
+    const near = frame % BLOCK > BLOCK * 0.6 ? block + 1 : frame % BLOCK < BLOCK * 0.2 ? block - 1 : block
+    if (near >= 0 && near * BLOCK < this.frames) void this.block(near).catch(() => null)
+    return this.block(block)
+  }
+
+  has(frame: number): boolean {
+    return this.byFrame.has(frame)
+  }
+
+  private block(block: number): Promise<void> {
+    const known = this.loading.get(block)
+    if (known) return known
+    const loading = this.fetchBlock(block)
+    this.loading.set(block, loading)
+    loading.catch(() => this.loading.delete(block))
+    return loading
+  }
+
+  private async fetchBlock(block: number, tries = 3): Promise<void> {
+    const first = block * BLOCK
+    const last = Math.min(this.frames, first + BLOCK) - 1
+    const [frames, found] = await Promise.all([
+      api.frames(this.video, first, last),
+      api.annotations(this.video, first, last),
+    ])
+    // Something was stored meanwhile: what came is older than what is shown.
+    if (found.version < this.version && tries > 1) return this.fetchBlock(block, tries - 1)
+    for (let frame = first; frame <= last; frame++) {
+      for (const old of this.at(frame)) this.byId.delete(old.id)
+      this.byFrame.set(frame, [])
+      this.values.set(frame, frames.values[String(frame)] ?? {})
+    }
+    frames.names.forEach((name, place) => this.names.set(frames.first + place, name))
+    frames.times.forEach((time, place) => this.times.set(frames.first + place, time))
+    for (const one of found.annotations) this.put(one)
+    this.changed()
+  }
+
+  /** What other edits did since the version at hand; true where spans or whole-frame values may have changed. */
+  async catchUp(): Promise<boolean> {
+    const changes = await api.changes(this.video, this.version)
+    for (const id of changes.gone) this.take(id)
+    for (const one of changes.annotations) {
+      if (this.byFrame.has(one.frame) || this.byId.has(one.id)) this.put(one)
+    }
+    this.version = Math.max(this.version, changes.version)
+    this.changed()
+    return changes.spans_changed
+  }
+
+  /** Forget what is cached but keep showing it until the frame's block is here again. */
+  async reload(frame: number): Promise<void> {
+    this.loading.clear()
+    await this.block(Math.floor(frame / BLOCK))
+  }
+
+  /** A change shown at once, before the server has answered. */
+  put(one: Annotation): void {
+    this.take(one.id)
+    const list = this.byFrame.get(one.frame)
+    if (!list) return
+    this.byFrame.set(one.frame, [...list, one].sort((a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)))
+    this.byId.set(one.id, one)
+  }
+
+  take(id: string): void {
+    const old = this.byId.get(id)
+    if (!old) return
+    this.byId.delete(id)
+    this.byFrame.set(old.frame, this.at(old.frame).filter((one) => one.id !== id))
+  }
+
+  setImageValues(frame: number, values: Values): void {
+    this.values.set(frame, values)
+  }
+
+  touched(): void {
+    this.changed()
+  }
+}

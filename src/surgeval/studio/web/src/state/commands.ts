@@ -1,0 +1,146 @@
+/** Every action by its name: keys, buttons and menus all come through here. */
+
+import { digitIndex, chordOf, type Action } from '../lib/keys'
+import { t } from '../text/i18n.svelte'
+import { copyPrevious, decide, duplicate, moveBy, redo, remove, undo } from './edits'
+import { interpolate, pasteRange } from './identity'
+import { CLASS_SLOT, labelling } from './labelling.svelte'
+import { messages } from './messages.svelte'
+import { playback } from './playback.svelte'
+import { selection } from './selection.svelte'
+import { settings } from './settings.svelte'
+import { cutSpan, deleteSpan, draft, hold, joinSpan, nudge, stepSpan } from './spans.svelte'
+import { studio } from './studio.svelte'
+import { ui } from './ui.svelte'
+
+function step(by: number): void {
+  if (playback.playing) playback.stop()
+  void studio.step(by)
+}
+
+function shift(dx: number, dy: number): void {
+  moveBy(selection.annotations, dx, dy)
+}
+
+/** One thing at a time: a drawing, a span being made, a dialog, then the selection. */
+function cancel(): void {
+  if (ui.dialog) ui.dialog = null
+  else if (ui.corners.length) ui.corners = []
+  else if (draft.active) draft.cancel()
+  else if (ui.imageSlot) ui.imageSlot = false
+  else selection.clear()
+}
+
+function toggleDialog(name: 'settings' | 'help' | 'track' | 'flag'): void {
+  ui.dialog = ui.dialog === name ? null : name
+}
+
+async function markReviewed(): Promise<void> {
+  const frame = studio.shown
+  const outcome = await studio.edit('frames.mark', { video: studio.video?.id, first: frame, last: frame, mark: 'seen' })
+  if (outcome) messages.info(t('reviewed', { frame }))
+}
+
+export const commands: Record<Action, () => void> = {
+  previous: () => step(-1),
+  next: () => step(1),
+  previousTen: () => step(-10),
+  nextTen: () => step(10),
+  firstFrame: () => void studio.go(0),
+  lastFrame: () => void studio.go((studio.video?.frames ?? 1) - 1),
+  play: () => playback.toggle(),
+  slower: () => playback.faster(-1),
+  faster: () => playback.faster(1),
+  spanStart: () => draft.mark('start', studio.frame),
+  spanEnd: () => draft.mark('end', studio.frame),
+  spanConfirm: () => void draft.confirm(),
+  edgeBack: () => nudge(-1),
+  edgeForward: () => nudge(1),
+  edgeOther: () => (selection.edge = selection.edge === 'first' ? 'last' : 'first'),
+  spanCut: cutSpan,
+  spanJoin: () => void joinSpan(),
+  previousSpan: () => stepSpan(-1),
+  nextSpan: () => stepSpan(1),
+  mode: () => (ui.mode = ui.mode === 'edit' ? 'draw' : 'edit'),
+  shape: () => (ui.shape = ui.shape === 'box' ? 'polygon' : 'box'),
+  nextObject: () => selection.cycle(1),
+  previousObject: () => selection.cycle(-1),
+  selectAll: () => selection.only(...studio.annotations(studio.shown)),
+  cancel,
+  remove: () => (selection.annotations.length ? remove(selection.annotations) : deleteSpan()),
+  duplicate: () => void duplicate(selection.annotations),
+  copyPrevious,
+  pasteRange: () => void pasteRange(),
+  interpolate: () => void interpolate(),
+  left: () => shift(-1, 0),
+  right: () => shift(1, 0),
+  up: () => shift(0, -1),
+  down: () => shift(0, 1),
+  leftFar: () => shift(-10, 0),
+  rightFar: () => shift(10, 0),
+  upFar: () => shift(0, -10),
+  downFar: () => shift(0, 10),
+  chooseClass: () => (ui.slot = CLASS_SLOT),
+  nextAttribute: () => labelling.cycleSlot(1),
+  previousAttribute: () => labelling.cycleSlot(-1),
+  clearValue: () => labelling.clear(),
+  frameValues: () => {
+    ui.imageSlot = !ui.imageSlot
+    ui.slot = ''
+  },
+  accept: () => decide('accept', false),
+  reject: () => decide('reject', false),
+  acceptAll: () => decide('accept', true),
+  rejectAll: () => decide('reject', true),
+  trackMenu: () => toggleDialog('track'),
+  flag: () => toggleDialog('flag'),
+  reviewed: () => void markReviewed(),
+  undo,
+  redo,
+  fit: () => ui.fit(),
+  zoomIn: () => ui.zoom(1.25),
+  zoomOut: () => ui.zoom(0.8),
+  labels: () => (settings.showLabels = !settings.showLabels),
+  boxes: () => (settings.showBoxes = !settings.showBoxes),
+  help: () => toggleDialog('help'),
+  settings: () => toggleDialog('settings'),
+  search: () => document.querySelector<HTMLInputElement>('[data-testid="search"]')?.focus(),
+}
+
+/** Keys that may repeat while held down. */
+const REPEATS = new Set<Action>([
+  'previous', 'next', 'previousTen', 'nextTen', 'edgeBack', 'edgeForward', 'left', 'right', 'up', 'down', 'leftFar',
+  'rightFar', 'upFar', 'downFar', 'undo', 'redo', 'zoomIn', 'zoomOut', 'nextObject', 'previousObject',
+])
+
+function typing(target: EventTarget | null): boolean {
+  if (!(target instanceof HTMLElement)) return false
+  if (target instanceof HTMLInputElement) return !['checkbox', 'button', 'radio', 'color', 'file'].includes(target.type)
+  return target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement
+}
+
+export function onKeyDown(event: KeyboardEvent): void {
+  if (event.defaultPrevented || event.isComposing) return
+  const chord = chordOf(event)
+  if (!chord) return
+  if (typing(event.target)) {
+    if (chord === 'Escape') (event.target as HTMLElement).blur()
+    return
+  }
+  // Clicks leave no focus behind, so a focused button was reached by Tab and answers to these keys itself.
+  if (event.target instanceof HTMLButtonElement && (chord === 'Space' || chord === 'Enter')) return
+  const digit = digitIndex(chord)
+  const action = settings.byChord.get(chord)
+  if (ui.dialog && action !== 'cancel' && action !== ui.dialog) return
+  if (digit !== null && !action) {
+    event.preventDefault()
+    if (!event.repeat) labelling.digit(digit)
+  } else if (action) {
+    event.preventDefault()
+    if (!event.repeat || REPEATS.has(action)) commands[action]()
+  }
+}
+
+export function onKeyUp(event: KeyboardEvent): void {
+  if (/^(Digit|Numpad)\d$/.test(event.code)) void hold.end()
+}

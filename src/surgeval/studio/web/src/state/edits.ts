@@ -1,0 +1,150 @@
+/** Edits of what is in a frame: shown at once, then sent. */
+
+import { boundsOf, keptInside, moved, movedPolygons, rounded } from '../lib/geometry'
+import type { ClassName } from '../lib/schema'
+import { trackKey, trackOf, type Annotation, type Box, type Point, type Values } from '../lib/types'
+import { t } from '../text/i18n.svelte'
+import { messages } from './messages.svelte'
+import { selection } from './selection.svelte'
+import { settings } from './settings.svelte'
+import { studio } from './studio.svelte'
+
+function show(annotations: Annotation[]): void {
+  for (const one of annotations) studio.blocks?.put(one)
+  studio.blocks?.touched()
+}
+
+/** A new thing, selected at once so that digits label it. */
+export function addShape(of: ClassName, shape: { box?: Box; polygons?: Point[][] }): void {
+  const video = studio.video
+  if (!video) return
+  const polygons = (shape.polygons ?? []).map((polygon) => polygon.map((point) => rounded(point)))
+  const box = rounded(polygons.length ? boundsOf(polygons) : (shape.box as Box))
+  const one: Annotation = {
+    id: studio.queue.newId(), frame: studio.shown, group: of.group, name: of.name, box, polygons, values: {},
+    track: freeNumber(of), track_by: 'hand', source: 'hand', score: null, proposal: false, review: '', version: 0,
+  }
+  show([one])
+  selection.only(one)
+  const { id, frame, group, name, track } = one
+  const geometry = polygons.length ? { polygons } : { box }
+  void studio.edit('instances.add', { instances: [{ id, video: video.id, frame, group, name, track, ...geometry }] })
+}
+
+/** The lowest number of the class that is free in this frame. */
+function freeNumber(of: ClassName): number {
+  const taken = new Set(
+    studio.annotations(studio.shown).filter((one) => one.group === of.group && one.name === of.name).map((one) => one.track),
+  )
+  let number = 1
+  while (taken.has(number)) number += 1
+  return number
+}
+
+export function moveBy(annotations: Annotation[], dx: number, dy: number): void {
+  if (!annotations.length || !studio.video) return
+  const around = boundsOf(annotations.map(({ box: [x, y, w, h] }): Point[] => [[x, y], [x + w, y + h]]))
+  const [sx, sy] = rounded(keptInside(around, dx, dy, studio.video))
+  if (!sx && !sy) return
+  show(annotations.map((one) => ({ ...one, box: moved(one.box, sx, sy), polygons: movedPolygons(one.polygons, sx, sy) })))
+  void studio.edit('instances.move', { ids: annotations.map((one) => one.id), dx: sx, dy: sy })
+}
+
+export function reshape(one: Annotation, shape: { box?: Box; polygons?: Point[][] }): void {
+  const polygons = shape.polygons?.map((polygon) => polygon.map((point) => rounded(point)))
+  const box = rounded(polygons?.length ? boundsOf(polygons) : (shape.box as Box))
+  show([{ ...one, box, polygons: polygons ?? [] }])
+  void studio.edit('instances.reshape', { shapes: [{ id: one.id, ...(polygons?.length ? { polygons } : { box }) }] })
+}
+
+export function remove(annotations: Annotation[]): void {
+  if (!annotations.length) return
+  for (const one of annotations) studio.blocks?.take(one.id)
+  studio.blocks?.touched()
+  void studio.edit('instances.delete', { ids: annotations.map((one) => one.id) })
+}
+
+export async function duplicate(annotations: Annotation[]): Promise<void> {
+  if (!annotations.length) return
+  const copies = annotations.map((one) => ({ of: one.id, id: studio.queue.newId() }))
+  const shift = 12
+  show(annotations.map((one, place) => ({
+    ...one, id: copies[place]?.id ?? '', track: null, track_by: null, box: moved(one.box, shift, shift),
+    polygons: movedPolygons(one.polygons, shift, shift), proposal: false, score: null,
+  })))
+  selection.only(...copies.flatMap(({ id }) => studio.blocks?.find(id) ?? []))
+  await studio.edit('instances.duplicate', { copies, dx: shift, dy: shift })
+}
+
+/** The previous frame's boxes that are missing here, with their numbers and values, as one edit. */
+export function copyPrevious(): void {
+  const video = studio.video
+  const frame = studio.shown
+  if (!video || frame < 1) return
+  const here = new Set(studio.annotations(frame).map((one) => trackKey(trackOf(one))))
+  const missing = studio.annotations(frame - 1).filter((one) => one.track === null || !here.has(trackKey(trackOf(one))))
+  if (!missing.length) return messages.info(t('copiedNone'))
+  const copies = missing.map((one) => ({ ...one, id: studio.queue.newId(), frame, proposal: false, score: null, source: 'copied' }))
+  show(copies)
+  const instances = copies.map(({ id, group, name, box, polygons, values, track }) => ({
+    id, video: video.id, frame, group, name, values, track, source: 'copied',
+    ...(polygons.length ? { polygons } : { box }),
+  }))
+  void studio.edit('instances.add', { instances })
+}
+
+export function setValues(annotations: Annotation[], values: Record<string, string | null>): void {
+  if (!annotations.length) return
+  show(annotations.map((one) => ({ ...one, values: withValues(one.values, values) })))
+  void studio.edit('instances.values', { ids: annotations.map((one) => one.id), values })
+}
+
+export function classify(annotations: Annotation[], of: ClassName): void {
+  const others = annotations.filter((one) => one.group !== of.group || one.name !== of.name)
+  if (!others.length) return
+  const after = others.map((one) => ({ ...one, ...of }))
+  show(after)
+  selection.only(...annotations.map((one) => ({ ...one, ...of })))
+  void studio.edit('instances.classify', { ids: others.map((one) => one.id), ...of })
+}
+
+export function setImageValues(values: Record<string, string | null>): void {
+  const video = studio.video
+  if (!video) return
+  studio.blocks?.setImageValues(studio.shown, withValues(studio.imageValues(studio.shown), values))
+  studio.blocks?.touched()
+  void studio.edit('image.values', { video: video.id, first: studio.shown, last: studio.shown, values })
+}
+
+function withValues(values: Values, more: Record<string, string | null>): Values {
+  const entries = Object.entries({ ...values, ...more }).filter(([, value]) => value !== null)
+  return Object.fromEntries(entries) as Values
+}
+
+/** Proposals in sight: those of the frame that reach the threshold. */
+export function proposalsInSight(): Annotation[] {
+  return studio.annotations(studio.shown).filter((one) => one.proposal && (one.score ?? 1) >= settings.values.threshold)
+}
+
+/** Selected proposals, or with `all` those of the frame (accept: above the threshold, reject: below). */
+export function decide(verdict: 'accept' | 'reject', all: boolean): void {
+  const proposals = studio.annotations(studio.shown).filter((one) => one.proposal)
+  const chosen = selection.annotations.filter((one) => one.proposal)
+  const above = (one: Annotation): boolean => (one.score ?? 1) >= settings.values.threshold
+  const wanted = all
+    ? proposals.filter((one) => above(one) === (verdict === 'accept'))
+    : chosen.length || verdict === 'reject' ? chosen : proposals.filter(above)
+  if (!wanted.length) return
+  if (verdict === 'accept') show(wanted.map((one) => ({ ...one, proposal: false })))
+  else wanted.forEach((one) => studio.blocks?.take(one.id))
+  studio.blocks?.touched()
+  void studio.edit(`proposals.${verdict}`, { ids: wanted.map((one) => one.id) })
+}
+
+export function undo(): void {
+  void studio.edit('undo', {})
+}
+
+export function redo(): void {
+  void studio.edit('redo', {})
+}

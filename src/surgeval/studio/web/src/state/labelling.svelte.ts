@@ -1,0 +1,100 @@
+/** What digits and clicks of the panel do: label what is selected, the frame, or the span being made. */
+
+import { choices, classKey, classes, imageChoices, type Choice, type ClassName } from '../lib/schema'
+import { trackKey, trackOf } from '../lib/types'
+import { classify, setImageValues, setValues } from './edits'
+import { playback } from './playback.svelte'
+import { selection } from './selection.svelte'
+import { draft, hold } from './spans.svelte'
+import { studio } from './studio.svelte'
+import { ui } from './ui.svelte'
+
+export const CLASS_SLOT = 'class'
+
+class Labelling {
+  /** Selected classes: of the things in sight, and of selected identities that are not in this frame. */
+  selectedClasses = $derived.by<ClassName[]>(() => {
+    const all = [...selection.annotations, ...selection.trackList]
+    return [...new Map(all.map(({ group, name }) => [classKey({ group, name }), { group, name }])).values()]
+  })
+
+  /** Whether choices are about the whole frame. */
+  image = $derived(ui.imageSlot || (selection.empty && draft.active))
+  instanceChoices = $derived<Choice[]>(studio.project ? choices(studio.project.schema, this.selectedClasses) : [])
+  imageChoices = $derived<Choice[]>(studio.project ? imageChoices(studio.project.schema) : [])
+  current = $derived(this.image ? this.imageChoices : this.instanceChoices)
+
+  /** The list at hand: what was picked, else the first attribute, else the class. */
+  slot = $derived.by(() => {
+    if (ui.slot === CLASS_SLOT) return CLASS_SLOT
+    if (this.current.some((choice) => choice.attribute === ui.slot)) return ui.slot
+    return this.current[0]?.attribute ?? CLASS_SLOT
+  })
+
+  /** The value that all selected things share; undefined where they differ or have none. */
+  shared(attribute: string, image: boolean): string | undefined {
+    if (draft.active && attribute in draft.values && image === this.image) return draft.values[attribute] ?? undefined
+    if (image) return studio.imageValues(studio.shown)[attribute]
+    const values = new Set(selection.annotations.map((one) => one.values[attribute]))
+    return values.size === 1 ? [...values][0] : undefined
+  }
+
+  differs(attribute: string): boolean {
+    return new Set(selection.annotations.map((one) => one.values[attribute])).size > 1
+  }
+
+  /** A value for the span being made, or for what is selected; then the next attribute is at hand. */
+  choose(attribute: string, value: string | null, image: boolean): void {
+    if (draft.active) draft.choose(attribute, value)
+    else if (image) setImageValues({ [attribute]: value })
+    else setValues(selection.annotations, { [attribute]: value })
+    const list = image ? this.imageChoices : this.instanceChoices
+    const at = list.findIndex((choice) => choice.attribute === attribute)
+    if (value !== null) ui.slot = list[at + 1]?.attribute ?? list[0]?.attribute ?? ''
+  }
+
+  chooseClass(of: ClassName): void {
+    ui.newClass = of
+    if (selection.annotations.length) classify(selection.annotations, of)
+    ui.slot = ''
+  }
+
+  /** A digit: the nth entry of the list at hand. While playing it is held until the key is let go. */
+  digit(place: number): void {
+    const project = studio.project
+    if (!project) return
+    if (this.slot === CLASS_SLOT) {
+      const of = classes(project.schema)[place]
+      if (of) this.chooseClass(of)
+      return
+    }
+    const choice = this.current.find((one) => one.attribute === this.slot)
+    const value = choice?.values[place]
+    if (!choice || value === undefined) return
+    if (playback.playing) hold.begin(choice.attribute, value, this.image)
+    else this.choose(choice.attribute, value, this.image)
+  }
+
+  cycleSlot(by: number): void {
+    const list = this.current.map((choice) => choice.attribute)
+    if (!list.length) return
+    const at = list.indexOf(this.slot)
+    ui.slot = list[(at < 0 ? 0 : at + by + list.length) % list.length] ?? ''
+  }
+
+  clear(): void {
+    if (this.slot !== CLASS_SLOT) this.choose(this.slot, null, this.image)
+  }
+
+  describe(): string {
+    return selection.trackList.map((track) => `${track.name} #${track.number ?? '–'}`).join(', ')
+  }
+
+  /** The thing in this frame that stands for the selection, for the identity menu. */
+  get single() {
+    const [one] = selection.annotations
+    return selection.annotations.length === 1 && one ? { one, key: trackKey(trackOf(one)) } : null
+  }
+}
+
+export const labelling = new Labelling()

@@ -1,0 +1,175 @@
+/** The span being made (start, end, values), and what can be done to a stored one. */
+
+import { edgeMoved, frameWithin, neighbour, rangeOf, type Edge, type Range } from '../lib/spans'
+import { Refused } from '../lib/queue'
+import type { Outcome, Span, Track } from '../lib/types'
+import { t } from '../text/i18n.svelte'
+import { messages } from './messages.svelte'
+import { selection } from './selection.svelte'
+import { studio } from './studio.svelte'
+
+class Draft {
+  start = $state<number | null>(null)
+  end = $state<number | null>(null)
+  values = $state<Record<string, string | null>>({})
+  preview = $state.raw<Outcome | null>(null)
+  previewError = $state('')
+  private timer = 0
+  private asked = 0
+
+  active = $derived(this.start !== null || this.end !== null)
+  /** Complete once both ends are marked. */
+  range = $derived<Range | null>(this.start !== null && this.end !== null ? rangeOf(this.start, this.end) : null)
+  /** No track: the whole frame. */
+  tracks = $derived<Track[]>(selection.trackList)
+  ready = $derived(this.range !== null && Object.keys(this.values).length > 0)
+
+  mark(edge: 'start' | 'end', frame: number): void {
+    this[edge] = frameWithin(frame, studio.video?.frames ?? 0)
+    this.ask()
+  }
+
+  choose(attribute: string, value: string | null): void {
+    this.values = { ...this.values, [attribute]: value }
+    this.ask()
+  }
+
+  forget(attribute: string): void {
+    this.values = Object.fromEntries(Object.entries(this.values).filter(([name]) => name !== attribute))
+    this.ask()
+  }
+
+  cancel(): void {
+    this.start = null
+    this.end = null
+    this.values = {}
+    this.preview = null
+    this.previewError = ''
+  }
+
+  /** Ask, a moment after the last change, what confirming would do. */
+  ask(): void {
+    window.clearTimeout(this.timer)
+    this.preview = null
+    this.previewError = ''
+    if (!this.ready) return
+    const turn = ++this.asked
+    this.timer = window.setTimeout(async () => {
+      try {
+        const outcome = await studio.preview('span.add', this.payload())
+        if (turn === this.asked) this.preview = outcome
+      } catch (error) {
+        if (turn === this.asked && error instanceof Refused) this.previewError = error.message
+      }
+    }, 150)
+  }
+
+  /** One edit over the whole range; where only the start is marked, the range ends at this frame. */
+  async confirm(): Promise<void> {
+    if (this.start !== null && this.end === null) this.end = studio.frame
+    else if (this.end !== null && this.start === null) this.start = studio.frame
+    if (!this.ready) return this.ask()
+    const payload = this.payload()
+    this.cancel()
+    const outcome = await studio.edit('span.add', payload)
+    if (!outcome) return
+    selection.span = payload.id as string
+    const { changed, skipped, absent } = outcome
+    messages.info(t('spanStored', { changed, skipped, absent }))
+  }
+
+  private payload(): Record<string, unknown> {
+    const tracks = this.tracks.map(({ group, name, number }) => ({ group, name, number }))
+    return {
+      id: studio.queue.newId(), video: studio.video?.id, ...this.range, values: $state.snapshot(this.values),
+      ...(tracks.length ? { tracks } : {}),
+    }
+  }
+}
+
+export const draft = new Draft()
+
+/** A value that is held while frames pass: written to all of them when it is let go. */
+class Hold {
+  current = $state.raw<{ attribute: string; value: string; first: number; image: boolean; tracks: Track[] } | null>(null)
+
+  begin(attribute: string, value: string, image: boolean): void {
+    if (this.current || (!image && selection.empty)) return
+    this.current = { attribute, value, first: studio.shown, image, tracks: image ? [] : selection.trackList }
+  }
+
+  async end(): Promise<void> {
+    const held = this.current
+    if (!held) return
+    this.current = null
+    const range = rangeOf(held.first, studio.shown)
+    const tracks = held.tracks.map(({ group, name, number }) => ({ group, name, number }))
+    const outcome = await studio.edit('span.add', {
+      id: studio.queue.newId(), video: studio.video?.id, ...range, values: { [held.attribute]: held.value },
+      ...(tracks.length ? { tracks } : {}), source: 'playing',
+    })
+    if (outcome) messages.info(t('holdStored', { value: held.value, ...range }))
+  }
+}
+
+export const hold = new Hold()
+
+export function selectedSpan(): Span | null {
+  return studio.spans.find((span) => span.id === selection.span) ?? null
+}
+
+export function setEdges(span: Span, range: Range): void {
+  if (range.first === span.first && range.last === span.last) return
+  studio.spans = studio.spans.map((one) => (one.id === span.id ? { ...one, ...range } : one))
+  void studio.edit('span.edges', { id: span.id, ...range })
+}
+
+export function nudge(by: number): void {
+  const span = selectedSpan()
+  if (!span || !studio.video) return
+  const range = edgeMoved(span, selection.edge, span[selection.edge] + by, studio.video.frames)
+  setEdges(span, range)
+  void studio.go(range[selection.edge])
+}
+
+export function setEdge(span: Span, edge: Edge, frame: number): void {
+  setEdges(span, edgeMoved(span, edge, frame, studio.video?.frames ?? 0))
+}
+
+export function cutSpan(): void {
+  const span = selectedSpan()
+  if (span && studio.frame > span.first && studio.frame <= span.last) {
+    void studio.edit('span.cut', { id: span.id, at: studio.frame, new: studio.queue.newId() })
+  }
+}
+
+export async function joinSpan(): Promise<void> {
+  const span = selectedSpan()
+  if (!span) return
+  const other = neighbour(span, studio.spans)
+  if (!other) return messages.info(t('noJoin'))
+  const outcome = await studio.edit('span.join', { ids: [span.id, other.id] })
+  if (outcome) selection.span = outcome.created[0] ?? null
+}
+
+export function deleteSpan(): void {
+  const span = selectedSpan()
+  if (!span) return
+  selection.span = null
+  void studio.edit('span.delete', { id: span.id })
+}
+
+export function stepSpan(by: number): void {
+  const all = [...studio.spans].sort((a, b) => a.first - b.first || (a.id < b.id ? -1 : 1))
+  if (!all.length) return
+  const at = all.findIndex((span) => span.id === selection.span)
+  const next = all[(at < 0 ? (by > 0 ? 0 : all.length - 1) : at + by + all.length) % all.length]
+  if (next) pickSpan(next)
+}
+
+/** Select a span and go there; playback loops inside it while it is selected. */
+export function pickSpan(span: Span, edge: Edge = 'first'): void {
+  selection.span = span.id
+  selection.edge = edge
+  void studio.go(span[edge])
+}

@@ -1,0 +1,28 @@
+/** Texts in the language at hand; switching redraws them and nothing else. */
+
+import { en, type Catalogue, type TextKey } from './en'
+import { zh } from './zh'
+
+const CATALOGUES: Record<string, Catalogue> = { en, zh }
+export const LANGUAGES: Record<string, string> = { en: 'English', zh: '中文' }
+
+class Language {
+  code = $state(navigator.language.startsWith('zh') ? 'zh' : 'en')
+
+  set(code: string): void {
+    if (code in CATALOGUES) {
+      this.code = code
+      document.documentElement.lang = code
+    }
+  }
+}
+
+export const language = new Language()
+
+/** A text with {names} filled in. */
+export function t(key: TextKey, parts: Record<string, string | number> = {}): string {
+  const text = (CATALOGUES[language.code] ?? en)[key]
+  return text.replace(/\{(\w+)\}/g, (whole, name: string) => (name in parts ? String(parts[name]) : whole))
+}
+
+export type { TextKey }

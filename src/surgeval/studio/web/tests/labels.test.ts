@@ -1,0 +1,43 @@
+import { describe, expect, it } from 'vitest'
+import { overlap } from '../src/lib/geometry'
+import { placeLabels, textWidth, type LabelWish } from '../src/lib/labels'
+import type { Box } from '../src/lib/types'
+
+const stage = { width: 800, height: 600 }
+const wish = (id: string, box: Box, width = 90): LabelWish => ({ id, box, width, height: 30, tip: [box[0] + box[2], box[1] + box[3]] })
+
+describe('labels', () => {
+  it('stand above their box where there is room', () => {
+    const [label] = placeLabels([wish('a', [100, 100, 80, 60])], stage)
+    expect(label).toMatchObject({ x: 100, y: 68, strength: 1 })
+  })
+  it('never cover each other in a crowd', () => {
+    const wishes = Array.from({ length: 8 }, (_, n) => wish(`b${n}`, [200 + n * 12, 200 + n * 9, 90, 70]))
+    const placed = placeLabels(wishes, stage).map(({ x, y, width, height }): Box => [x, y, width, height])
+    expect(placed).toHaveLength(8)
+    for (const [n, one] of placed.entries()) {
+      for (const other of placed.slice(n + 1)) expect(overlap(one, other)).toBe(0)
+    }
+  })
+  it('stay on the stage', () => {
+    for (const { x, y, width, height } of placeLabels([wish('a', [-30, -30, 40, 40]), wish('b', [790, 595, 40, 40])], stage)) {
+      expect(x).toBeGreaterThanOrEqual(0)
+      expect(y).toBeGreaterThanOrEqual(0)
+      expect(x + width).toBeLessThanOrEqual(800)
+      expect(y + height).toBeLessThanOrEqual(600)
+    }
+  })
+  it('fade where they must cover another box', () => {
+    const placed = placeLabels([wish('large', [0, 0, 800, 600]), wish('small', [300, 300, 50, 50])], stage)
+    const small = placed.find((one) => one.id === 'small')
+    expect(small?.strength).toBeLessThan(1)
+    expect(small?.strength).toBeGreaterThanOrEqual(0.4)
+  })
+  it('do not depend on the order of the boxes', () => {
+    const wishes = [wish('a', [100, 100, 50, 50]), wish('b', [110, 110, 50, 50]), wish('c', [90, 130, 50, 50])]
+    expect(placeLabels([...wishes].reverse(), stage)).toEqual(placeLabels(wishes, stage))
+  })
+  it('count wide characters', () => {
+    expect(textWidth('剪刀', 10)).toBeGreaterThan(textWidth('ab', 10) * 1.5)
+  })
+})
