@@ -1,7 +1,7 @@
 """Whether datumaro, the library of CVAT's makers, reads our CVAT files as we do.
 
-datumaro is no dependency: SURGEVAL_DATUMARO names a Python that has it (`python -m venv x`, `x/bin/pip install
-datumaro`).
+datumaro is no dependency: SURGEVAL_DATUMARO names a Python that has it (`python -m venv x`, then
+`x/bin/pip install datumaro`).
 """
 
 from __future__ import annotations
