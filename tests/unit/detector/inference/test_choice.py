@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from surgeval.detector.geometry import Fit
 from surgeval.detector.inference import Raw
-from surgeval.detector.inference._choice import Listing, choose_listed, found_of, list_candidates
+from surgeval.detector.inference._choice import Listing, choose_listed, found_of, list_candidates, on_frames
+from surgeval.detector.inference._recorded import Recorded
 from surgeval.detector.nms import Found, Selecting, class_groups, select
 
 PARTS = np.array([[0, 0, 0], [0, 1, 1], [1, 0, 0], [-1, 0, 0], [-1, 1, 1]])
@@ -122,6 +123,22 @@ def test_pictures_with_nothing_on_them_and_rows_that_only_fill_the_batch() -> No
     assert found is not None and [len(one) > 0 for one in found] == [True, False, True]
     empty = Raw(raw.boxes, {head: torch.zeros_like(values) for head, values in raw.probabilities.items()})
     _same(_chosen(empty, asked, 100), _selected(empty, asked))
+
+
+def test_boxes_go_back_to_frames_of_different_sizes_and_none_without_an_area_stays() -> None:
+    boxes = np.array([[0.0, 0, 64, 64], [0.0, 0, 64, 64], [0.0, 0, 64, 16], [16.0, 0, 16, 64]])
+    fits = [Fit.of(64, 64, 64), Fit.of(64, 128, 64)]
+    placed, inside = on_frames(boxes, np.array([1, 3]), fits)
+    assert placed.tolist() == [[0, 0, 64, 64], [0, 0, 128, 64], [0, 0, 128, 0], [32, 0, 32, 64]]
+    assert inside.tolist() == [True, True, False, False]
+
+
+def test_a_recording_has_an_input_of_its_own() -> None:
+    example = torch.zeros(2)
+    twice = Recorded(lambda values: 2 * values, example)
+    twice.input.fill_(3.0)
+    twice.replay()
+    assert twice.output.tolist() == [6.0, 6.0] and example.tolist() == [0.0, 0.0]
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
