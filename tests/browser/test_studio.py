@@ -56,9 +56,13 @@ class Studio:
         self.page.on("console", lambda m: self.complaints.append(m.text) if m.type in ("error", "warning") else None)
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.goto(self.address)
-        self.page.get_by_test_id("overlay").wait_for()
-        self.eventually(lambda: self.page.get_by_test_id("frame-number").input_value() == "0")
+        self.ready()
         return self
+
+    def ready(self) -> None:
+        """Until the first frame is on the screen."""
+        self.page.get_by_test_id("overlay").wait_for()
+        self.eventually(lambda: self.page.locator("[data-testid=stage] img").count() == 1)
 
     def get(self, path: str) -> Any:
         connection = HTTPConnection(self.address.removeprefix("http://").rstrip("/"), timeout=20)
@@ -94,10 +98,12 @@ class Studio:
         self.page.mouse.up()
 
     def at(self, x: float, y: float) -> tuple[float, float]:
-        """Where a pixel of the frame is on the screen: the frame is fitted into the stage with a small margin."""
-        box = "document.querySelector('[data-testid=stage] img').getBoundingClientRect()"
-        shown = self.page.evaluate(f"(r => [r.x, r.y, r.width, r.height])({box})")
-        return shown[0] + x * shown[2] / WIDTH, shown[1] + y * shown[3] / HEIGHT
+        """Where a pixel of the frame is on the screen: the stage says how it is shifted and scaled."""
+        stage = self.page.get_by_test_id("stage")
+        place = stage.bounding_box()
+        assert place is not None
+        left, top, scale = (float(stage.get_attribute(f"data-{name}") or 0) for name in ("x", "y", "scale"))
+        return place["x"] + left + x * scale, place["y"] + top + y * scale
 
     def draw(self, start: tuple[float, float] = (60, 50), end: tuple[float, float] = (120, 110)) -> dict[str, Any]:
         """A new box, drawn by mouse; edit mode again afterwards."""
@@ -182,7 +188,7 @@ def test_a_span_over_300_frames_is_previewed_and_one_undo(studio: Studio) -> Non
     _post(studio, {"id": "copies", "kind": "instances.add", "payload": {"instances": rows}})
     studio.keys("Escape")
     studio.page.reload()
-    studio.page.get_by_test_id("overlay").wait_for()
+    studio.ready()
     studio.keys("Home", "s", "z")
     studio.page.get_by_test_id("frame-number").fill("300")
     studio.keys("Enter")
@@ -207,7 +213,7 @@ def test_two_tabs_on_one_box_get_a_message_and_nothing_is_overwritten(tab: Calla
     other = tab()
     other.page.route("**/api/events", lambda route: route.abort())  # it hears nothing of the first tab's edits
     other.page.reload()
-    other.page.get_by_test_id("overlay").wait_for()
+    other.ready()
     other.page.get_by_test_id(f"object-{box['id']}").click()
     one.keys("ArrowRight", "ArrowRight", "ArrowRight")
     one.eventually(lambda: one.instances()[0]["box"][0] > box["box"][0] + 2)
