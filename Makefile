@@ -38,7 +38,7 @@ $(VENV)/.causal: $(VENV)/.base $(wildcard src/surgeval/explain/cleann/*.py)
 
 $(VENV)/.dev: $(VENV)/.base
 	@echo "installing the test tools ..."
-	@$(PIP) --editable '.[models,onnx,inspect,dev]'
+	@$(PIP) --editable '.[models,onnx,postgres,inspect,dev]'
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.base

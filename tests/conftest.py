@@ -43,7 +43,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--golden",
         metavar="DIR",
         default=None,
-        help="folder with golden files (subfolders detector, intent, triplets, vqa, xai); default tests/data/golden",
+        help="folder with golden files (detector, intent, tracks, triplets, vqa, xai); default tests/data/golden",
     )
 
 

@@ -224,6 +224,7 @@ class Frame:
     gaze: tuple[Gaze, ...] = ()
     region: Box | None = None  # where instrument and tissue interact
     objects: Mapping[str, str] = field(default_factory=dict)  # foreign object → state (visible, hidden, …)
+    attributes: Mapping[str, object] = field(default_factory=dict)  # of the image as a whole
 
 
 @dataclass(frozen=True, slots=True)

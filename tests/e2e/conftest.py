@@ -12,6 +12,7 @@ import pytest
 from tests.conftest import Once
 
 from surgeval.cli._main import run
+from surgeval.phantom import write_phantom
 
 Result: TypeAlias = "subprocess.CompletedProcess[str]"
 Surgeval: TypeAlias = Callable[..., Result]
@@ -57,5 +58,4 @@ def quick(surgeval: Surgeval) -> Quick:
 @pytest.fixture(scope="session")
 def small_phantom(once: Once) -> Path:
     """Two videos of ten seconds, made once; tests that damage it take a copy."""
-    command = [sys.executable, "-m", "surgeval", "data", "phantom", "--seed", "7", "--videos", "2", "--seconds", "10"]
-    return once("small", lambda out: subprocess.run([*command, "--out", str(out)], check=True, timeout=240))
+    return once("small", lambda out: write_phantom(out, seed=7, videos=2, seconds=10, processes=1))

@@ -155,6 +155,18 @@ def test_bad_input_is_one_sentence_and_code_2(
     assert words in _one_sentence(done.stderr)
 
 
+def test_convert_says_beforehand_what_would_be_lost(surgeval: Surgeval, small_phantom: Path) -> None:
+    done = surgeval("data", "convert", small_phantom, "--to", "yolo8", "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert "yolo8: tracks of" in done.stdout
+    written = surgeval("data", "convert", small_phantom, "--to", "yolo8", "--out", "export", "--json")
+    foreseen = surgeval("data", "convert", small_phantom, "--to", "yolo8", "--dry-run", "--json")
+    assert json.loads(foreseen.stdout)["losses"] == json.loads(written.stdout)["losses"]
+    done = surgeval("data", "convert", small_phantom, "--to", "yolo8")
+    assert done.returncode == 2
+    assert "--out: found nothing" in done.stderr
+
+
 def test_convert_refuses_an_unknown_format(surgeval: Surgeval, small_phantom: Path) -> None:
     done = surgeval("data", "convert", small_phantom, "--to", "doc", "--out", "x")
     assert done.returncode == 2

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from surgeval.phantom import write_phantom
+
 if TYPE_CHECKING:
     from tests.conftest import Once
     from tests.e2e.conftest import Quick
@@ -64,12 +66,7 @@ def address() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def practice(once: Once) -> Path:
     """The dataset that every start page makes; made once, since the command keeps finished videos."""
-
-    def make(folder: Path) -> None:
-        folder.mkdir()
-        subprocess.run([sys.executable, "-m", "surgeval", *PHANTOM.split()], cwd=folder, check=True, timeout=240)
-
-    return once("practice", make) / "phantom"
+    return once("practice", lambda out: write_phantom(out, seed=3, videos=9, seconds=12, processes=1))
 
 
 def test_every_example_file_is_read_as_the_page_says(quick: Quick, tmp_path: Path) -> None:

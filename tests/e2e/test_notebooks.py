@@ -10,18 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conftest import Once
 
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "docs" / "notebooks").glob("*.ipynb"))
 MOST_BYTES = 400_000
 
 
 @pytest.fixture
-def jupyter_at_home(tmp_path: Path, once: Once, monkeypatch: pytest.MonkeyPatch) -> Path:
+def jupyter_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder to run in; what Jupyter writes for itself stays beside it."""
     for name in ("JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "IPYTHONDIR"):
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
-    monkeypatch.setenv("MPLCONFIGDIR", str(once("matplotlib", Path.mkdir)))  # its list of fonts takes seconds to make
     monkeypatch.setenv("JUPYTER_PLATFORM_DIRS", "1")
     (tmp_path / "work").mkdir()
     return tmp_path / "work"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
-from surgeval.datasets import MemoryDataset, convert, open_dataset
+from surgeval.datasets import MemoryDataset, convert, open_dataset, video_index
 from surgeval.phantom import simulate_detector
 from surgeval.protocols.contract import Demo
 from surgeval.protocols.triplets.demo import chapter as triplets_chapter
@@ -122,6 +122,8 @@ def test_a_run_outlives_its_predictions_and_dataset(surgeval: Surgeval, tiny: Pa
     assert page.read_bytes() == before
     compared = surgeval("compare", "runs/a", "runs/b", "--out", "both")
     assert compared.returncode == 0, compared.stderr
+    assert re.search(r"and \d+ more numbers on the page", compared.stdout)
+    assert len(compared.stdout.splitlines()) < 50
     text = re.sub(r"<[^>]+>", "", (tmp_path / "both" / "report.html").read_text())  # terms are marked up
     assert "IVT mAP50: 0.752 against 0.752" in text
     assert pl.read_csv(tmp_path / "both" / "tables" / "differences.csv")["label"][0] == "IVT mAP50"
@@ -208,11 +210,34 @@ def test_the_commands_have_help_with_an_example(surgeval: Surgeval, command: tup
     assert f"surgeval {' '.join(command)}" in done.stdout.split("Example", 1)[1]
 
 
-def test_the_demo_chapter_ranks_its_three_detectors(small_phantom: Path, tmp_path: Path) -> None:
-    chapter = triplets_chapter(Demo(dataset=open_dataset(small_phantom), edition="", out=tmp_path / "triplets"))
-    assert chapter.page.is_file()
-    assert chapter.table["detector"].to_list() == ["good", "fair", "poor"]
+def test_the_demo_chapter_scores_a_trained_network_beside_three_simulated_detectors(
+    small_phantom: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "triplets"
+    chapter = triplets_chapter(Demo(dataset=open_dataset(small_phantom), edition="", out=out))
+    assert dict(chapter.table.select("detector", "is").iter_rows()) == {
+        "good": "simulated", "fair": "simulated", "poor": "simulated", "tdnet-p": "a trained network",
+    }  # fmt: skip
     ap = [float(text.split()[0]) for text in chapter.table["IVT mAP50"].to_list()]
-    assert ap == sorted(ap, reverse=True)
-    assert len(chapter.sentences) == 2
+    assert ap[:3] == sorted(ap[:3], reverse=True)
+    assert ap[3] > 0.1  # the network knows neither these operations nor their labels
+    assert chapter.page == out / "tdnet-p" / "report.html"
+    assert "tdnet-p (trained network)" in chapter.page.read_text(encoding="utf-8")
+    assert len(chapter.sentences) == 4
+    assert "real network" in chapter.sentences[0]
+    (film,) = chapter.pages.values()
+    assert len(video_index(film)) == 5
+    looked = pl.read_parquet(out / "tdnet-p.parquet").select("video", "frame").unique()
+    assert len(looked) == 8  # every third of ten frames of two operations
     assert json.dumps(chapter.to_json())
+
+
+def test_without_torch_the_demo_chapter_has_its_simulated_detectors(
+    small_phantom: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("surgeval.protocols.triplets.demo.models_missing", lambda: "torch")
+    chapter = triplets_chapter(Demo(dataset=open_dataset(small_phantom), edition="", out=tmp_path / "triplets"))
+    assert chapter.table["detector"].to_list() == ["good", "fair", "poor"]
+    assert chapter.page == tmp_path / "triplets" / "good" / "report.html"
+    assert "is left out: detect: found no torch" in chapter.sentences[0]
+    assert not chapter.pages

@@ -194,11 +194,12 @@ def test_explain_refuses_what_it_cannot_do_in_one_sentence(
 def test_models_are_listed_and_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["models", "list", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
-    scoring, answering = (
+    scoring, answering, detecting = (
         {"phantom-clip", "phantom-clip-resnet", "phantom-shortcut"},
         {"phantom-llava", "phantom-sycophant"},
+        {"tdnet-p"},
     )
-    assert scoring | answering == set(said["embedded"])
+    assert scoring | answering | detecting == set(said["embedded"])
     assert "surgvlp" in said["kinds"]
     assert run(["models", "list"]) == 0
     assert "phantom-shortcut" in capsys.readouterr().out

@@ -37,10 +37,12 @@ def test_a_training_from_labels_to_a_detector_and_a_page(quick: Quick, frames: P
     code, said, told = quick("train", "tdnet", "--data", frames, "--out", tmp_path / "run", "--val-videos", "c", *SHORT)
     assert code == 0, told
     assert "learns from 8 frames of 2 videos" in told
-    assert "the best epoch is chosen on 4 frames of 1 videos" in told
+    assert "the best epoch is chosen on 4 frames of 1 video" in told
     assert "teacher 2/2 · loss" in told
     assert "student 1/1 · loss" in told
-    assert "Best epochs" in said
+    assert "Best epochs on the validation videos" in said
+    assert all(len(line) <= 80 for line in said.splitlines() if line.startswith(("stage", "teacher", "student")))
+    assert "student  1/1" in said
     assert f"detector: {tmp_path / 'run' / 'detector.safetensors'}" in said
     record = load_training(tmp_path / "run")
     assert record.status == "finished"
@@ -99,13 +101,15 @@ def test_stopped_with_ctrl_c_it_says_how_to_go_on_and_does(frames: Path, tmp_pat
     ("options", "sentence"),
     [
         (("--val-videos", "z"), "validation: found no video 'z', expected some of a, b, c"),
-        (("--fold", "1"), "fold 1: found no published folds for these labels, expected the name of a scheme"),
+        (("--fold", "1"), "fold 1: found no published folds for these labels, expected a scheme: cholect"),
         (("--folds", "prostatd"), "--folds: found no --fold, expected the one to train, or --all-folds"),
         (("--set", "speed=9"), "setting speed: expected one of size, epochs"),
         (("--image-size", "100"), "image_size: found 100, expected a multiple of 32"),
         (("--all-folds", "--dry-run"), "--all-folds and --dry-run: expected one of them"),
         (("--all-folds",), "--all-folds: found no published folds for coloured, expected --folds with a scheme"),
         (("--preset", "paper"), "preset paper: found no weights, expected a detector to begin with"),
+        (("--size", "q"), "size: found 'q', expected one of p, n, s, m, l"),
+        (("--size", "q", "--dry-run"), "size: found 'q', expected one of p, n, s, m, l"),
         (("--device", "meta"), "device: found 'meta', which keeps no numbers, expected cpu"),
     ],
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-KINDS = {"detector", "intent", "triplets", "vqa", "xai"}
+KINDS = {"detector", "intent", "tracks", "triplets", "vqa", "xai"}
 
 
 def _files(folder: Path) -> list[Path]:

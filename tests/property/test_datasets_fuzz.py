@@ -35,7 +35,7 @@ from surgeval.records import (
 from surgeval.vocab import load_labels
 
 SPACE = load_labels("cholect50")
-FORMATS = ["cholect50", "voc", "yolo5", "yolo8", "labelme", "coco", "focus", "intent", "mp4", "phantom", "rows"]
+FORMATS = ["cholect50", "voc", "yolo5", "yolo8", "labelme", "coco", "cvat", "focus", "intent", "mp4", "phantom", "rows"]
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from surgeval.datasets import Letterbox, MemoryDataset, MergeMap, convert, merged, open_dataset
+from surgeval.datasets import Letterbox, MemoryDataset, MergeMap, convert, export_losses, merged, open_dataset
 from surgeval.datasets.io._json import Members
 from surgeval.datasets.io._outline import decode_counts, encode_counts
 from surgeval.datasets.io._values import Place
@@ -123,7 +123,8 @@ def test_corner_formats_hold_boxes_exactly(
 ) -> None:
     for one, other in through(source, format, pictures):
         bare = tuple(replace(i, triplet=Triplet(i.triplet.instrument)) for i in one.instances)
-        assert other.instances == (bare if format == "voc" else one.instances)
+        read = tuple(replace(i, attributes={}) for i in other.instances)  # without the file's own words
+        assert read == (bare if format == "voc" else one.instances)
 
 
 @few
@@ -149,6 +150,141 @@ def test_yolo_holds_boxes_to_six_decimals_of_the_frame(
             assert a.box is not None
             assert b.box is not None
             assert np.allclose(a.box.corners, b.box.corners, rtol=0, atol=1.01e-6 * max(one.width, one.height))
+
+
+plain = st.none() | st.booleans() | st.integers(-(10**12), 10**12) | st.floats(-1e6, 1e6) | st.text(max_size=6)
+told = st.recursive(
+    plain,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=6,
+)
+names = st.text(max_size=6).filter(lambda name: name not in ("label", "points", "shape_type", "originalPoints"))
+
+
+@st.composite
+def labelme_shapes(draw: st.DrawFn) -> dict[str, object]:
+    """Shapes of any dialect: keys in any order, present or absent, and fields that nobody knows."""
+    corners = st.lists(st.integers(1, 63) | st.floats(1, 63), min_size=2, max_size=2)
+    kind = draw(st.sampled_from(["rectangle", "polygon", "point"]))
+    number = {"rectangle": 2, "polygon": 4, "point": 1}[kind]
+    verb, target = draw(
+        st.sampled_from([("Dissect", "gallbladder"), ("null", "null"), (None, ""), ("null_verb", None)])
+    )
+    attributes = st.none() | st.fixed_dictionaries(
+        {"Action": st.just(verb), "Target": st.just(target)},
+        optional={"Track": st.integers(0, 9) | st.sampled_from(["3", "x"]), "position": told, "flags": told},
+    )
+    fields = {
+        "label": draw(st.sampled_from(["hook", "HOOK"])),
+        "points": draw(st.lists(corners, min_size=number, max_size=number)), "shape_type": kind,
+        "group_id": draw(st.none() | st.integers(0, 2) | st.just("a")),
+        "description": draw(st.none() | st.text(max_size=8) | st.sampled_from(["confidence: .87", "confidence: 1\nx"])),
+        "flags": draw(st.none() | st.dictionaries(st.text(max_size=3), st.booleans(), max_size=2)),
+        "attributes": draw(attributes), "mask": None, **draw(st.dictionaries(names, told, max_size=2)),
+    }  # fmt: skip
+    optional = ("group_id", "description", "flags", "mask", "attributes")
+    order = [key for key in draw(st.permutations(list(fields))) if key not in optional or draw(st.booleans())]
+    return {key: fields[key] for key in order}
+
+
+@few
+@given(shapes=st.lists(labelme_shapes(), max_size=4), extra=st.dictionaries(st.text(max_size=5), told, max_size=3),
+       data=st.booleans())  # fmt: skip
+def test_labelme_files_of_any_dialect_come_back_as_they_were(
+    shapes: list[dict[str, object]], extra: dict[str, object], data: bool
+) -> None:
+    document = {"version": "5.6.1", **extra, "shapes": shapes, "imagePath": "000001.png", "imageHeight": 64,
+                "imageWidth": 64, **({"imageData": None} if data else {})}  # fmt: skip
+    for key in ("transformInfo", "noAnnotation"):
+        document.pop(key, None)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "in" / "VID1" / "000001.json"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps(document))
+        source = open_dataset(Path(folder) / "in", labels=SPACE)
+        problems: list[object] = []
+        report = convert(source, Path(folder) / "out", "labelme", images=False, on_problem=problems.append)
+        written = Path(folder) / "out" / "VID1" / "000001.json"
+        assert json.dumps(json.loads(written.read_text())) == json.dumps(document)
+        again = open_dataset(Path(folder) / "out", labels=SPACE)
+        assert [replace(frame, image=None) for frame in source.frames("VID1", problems.append)] == [
+            replace(frame, image=None) for frame in again.frames("VID1", problems.append)]  # fmt: skip
+    assert report.losses == ()
+
+
+texts = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Cn"]), max_size=6)
+values_of = {"note": texts, "age": st.integers(-5, 5) | st.floats(-9, 9), "sharp": st.booleans(), "a b": texts}
+
+
+@st.composite
+def tracked(draw: st.DrawFn) -> MemoryDataset:
+    """A video of boxes and outlines with tracks, scores and attributes; nothing is the same from frame to frame."""
+    frames = []
+    point = st.tuples(st.integers(0, 96 * 4), st.integers(0, 64 * 4)).map(lambda p: (p[0] / 4, p[1] / 4))
+    for index in sorted(draw(st.sets(st.integers(0, 9999), min_size=1, max_size=6))):
+        instances = []
+        for _ in range(draw(st.integers(0, 4))):
+            box = draw(boxes(96, 64))
+            left, top, right, below = box.corners
+            outline = ((left, top), (right, top), (right, below), draw(point))
+            ends = [value for x, y in outline for value in (x, y)]
+            box = draw(st.sampled_from([box, Box.from_corners(min(ends[::2]), min(ends[1::2]), max(ends[::2]),
+                                                              max(ends[1::2]))]))  # fmt: skip
+            tight = box.corners == (min(ends[::2]), min(ends[1::2]), max(ends[::2]), max(ends[1::2]))
+            extra: dict[str, object] = draw(st.fixed_dictionaries({}, optional=values_of))
+            if draw(st.booleans()):
+                extra["occluded"] = True
+            if draw(st.booleans()):
+                extra["group_id"] = draw(st.integers(1, 3))
+            instances.append(Instance(
+                draw(triplets), box, polygon=outline if tight and draw(st.booleans()) else (),
+                track=draw(st.none() | st.integers(-2, 3)), score=draw(st.none() | st.floats(0, 1)), attributes=extra,
+            ))  # fmt: skip
+        frames.append(Frame("VID0", f"{index:06d}", index, index / 25, None, 96, 64, tuple(instances),
+                            labelled=bool(instances) or draw(st.booleans()),
+                            phase=draw(st.none() | st.integers(0, 6))))  # fmt: skip
+    return MemoryDataset(SPACE, frames, [Video("VID0", "site", "train", "chole", 25.0, 12.5, len(frames))])
+
+
+@few
+@given(source=tracked())
+@pytest.mark.parametrize("format", ["cvat", "labelme", "coco"])
+def test_tracks_scores_and_attributes_come_back(source: MemoryDataset, format: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        report = convert(source, Path(folder) / "out", format, images=False)
+        back = open_dataset(Path(folder) / "out")
+        told: list[object] = []
+        read = list(back.frames("VID0", told.append))
+        (video,) = back.videos(told.append)
+        known = list(source.frames("VID0"))
+        assert len(read) == len(known)
+        for one, other in zip(known, read, strict=True):
+            held = [i for i in one.instances if i.triplet.verb >= 0 or format != "coco"]
+            assert [replace(i, attributes={}) for i in held] == [replace(i, attributes={}) for i in other.instances]
+            for a, b in zip(held, other.instances, strict=True):
+                assert a.attributes == {key: value for key, value in b.attributes.items() if key != "labelme"}
+            assert one.labelled == other.labelled
+            if format != "labelme":
+                assert (one.phase, one.time, one.index) == (other.phase, other.time, other.index)
+    assert video.split == "train"
+    if format == "cvat":
+        assert report.losses == ()
+        assert (video.source, video.procedure, video.fps) == ("site", "chole", 25.0)
+
+
+@few
+@given(source=tracked(), format=st.sampled_from(["yolo5", "yolo8", "cholect50", "voc"]))
+def test_what_other_formats_drop_is_said_beforehand(source: MemoryDataset, format: str) -> None:
+    instances = [i for frame in source.frames("VID0") for i in frame.instances]
+    said = " ".join(export_losses(source, format, images=False))
+    assert ("tracks of" in said) == any(i.track is not None for i in instances)
+    assert ("outlines of" in said) == any(i.polygon for i in instances)
+    for name in ("note", "age", "sharp", "a b", "group_id"):
+        assert (f"attribute {name!r}" in said) == any(name in i.attributes for i in instances)
+    if format != "cholect50":
+        assert ("scores of" in said) == any(i.score is not None for i in instances)
+    with tempfile.TemporaryDirectory() as folder:
+        assert said == " ".join(convert(source, Path(folder) / "out", format, images=False).losses)
 
 
 sides = st.integers(2, 4000)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +24,7 @@ from surgeval.datasets import (
     read_image,
 )
 from surgeval.errors import BadInput
-from surgeval.records import ImageRef
+from surgeval.records import Box, Frame, ImageRef
 
 pytestmark = pytest.mark.real
 LONG = bool(os.environ.get("SURGEVAL_LONG"))
@@ -100,6 +102,66 @@ def test_psi_ava_is_read_without_its_images(data: Path) -> None:
     assert all(score is not None and 0 <= score <= 1 for score in scores)
     with pytest.raises(BadInput, match="several COCO files"):
         open_dataset(data / "psi-ava")
+
+
+def test_every_cholec_instance_seg_file_comes_back_as_it_was(data: Path, tmp_path: Path) -> None:
+    root = data / "cholec-instance-seg" / "_sample_files"
+    report = convert(open_dataset(root), tmp_path / "out", "labelme")
+    assert report.losses == ()
+    files = sorted(path.relative_to(root) for path in root.rglob("*") if path.is_file())
+    assert len(files) == 20
+    for name in files:
+        before, after = root / name, tmp_path / "out" / name
+        if name.suffix == ".json":  # the same keys and values in the same order; only white space may differ
+            before_text, after_text = (json.dumps(json.loads(path.read_text())) for path in (before, after))
+            assert before_text == after_text, name
+        else:
+            assert before.read_bytes() == after.read_bytes()
+    first, again = open_dataset(root), open_dataset(tmp_path / "out")
+    for video in first.videos():
+        for one, other in zip(first.frames(video.name), again.frames(video.name), strict=True):
+            assert replace(one, image=None) == replace(other, image=None)
+
+
+def test_cholec_instance_seg_outlines_survive_cvat(data: Path, tmp_path: Path) -> None:
+    source = open_dataset(data / "cholec-instance-seg" / "_sample_files")
+    report = convert(source, tmp_path / "out", "cvat")
+    assert report.losses == ()
+    back = open_dataset(tmp_path / "out")
+    assert check(back).ok
+    for video in source.videos():
+        for one, other in zip(source.frames(video.name), back.frames(video.name), strict=True):
+            assert [(i.triplet, i.box, i.polygon, i.attributes.get("polygons"), i.attributes["group_id"])
+                    for i in one.instances] == [
+                (i.triplet, i.box, i.polygon, i.attributes.get("polygons"), i.attributes["group_id"])
+                for i in other.instances]  # fmt: skip
+
+
+def _parts(box: Box, frame: Frame) -> np.ndarray:
+    """Corners as parts of the frame: without images a frame's size is assumed."""
+    return np.array(box.corners) / (frame.width, frame.height, frame.width, frame.height)
+
+
+@pytest.mark.parametrize("format", ["labelme", "coco", "cvat", "yolo8", "cholect50"])
+def test_cholect50_labels_survive_every_format_or_the_loss_is_said(data: Path, tmp_path: Path, format: str) -> None:
+    source = open_dataset(data / "cholect50-val")
+    problems: list[object] = []
+    report = convert(source, tmp_path / "out", format, images=False, on_problem=problems.append)
+    back = open_dataset(tmp_path / "out", labels=source.space)
+    for video in source.videos(problems.append):
+        one = {frame.name: frame for frame in source.frames(video.name, problems.append) if frame.labelled}
+        other = {frame.name: frame for frame in back.frames(video.name, problems.append) if frame.labelled}
+        assert one.keys() == other.keys()
+        for name, frame in one.items():
+            assert [i.triplet for i in frame.instances] == [i.triplet for i in other[name].instances]
+            for a, b in zip(frame.instances, other[name].instances, strict=True):
+                assert a.box is not None
+                assert b.box is not None
+                exact = 1.01e-6 if format == "yolo8" else 1e-9  # YOLO has six decimals of the frame
+                assert np.allclose(_parts(a.box, frame), _parts(b.box, other[name]), rtol=0, atol=exact)
+    said = " ".join(report.losses)
+    assert ("phases of" in said) == (format in ("labelme", "yolo8"))
+    assert ("times of" in said) == (format in ("labelme", "yolo8"))
 
 
 def test_cholec_instance_seg_is_the_same_in_labelme_and_coco(data: Path) -> None:

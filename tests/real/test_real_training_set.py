@@ -60,7 +60,7 @@ def test_cholect50_frames_without_label_and_copies_are_left_out_and_told(folder:
     assert data.problems["class-absent"] == int((data.counts == 0).sum()) == 56
     assert inside_the_frame(data)
     told = "\n".join(data.problems.lines())
-    assert "74 frames without labels were left out" in told
+    assert "74 frames without labels: left out" in told
     assert "videos/VID70/000030 (1).jpg" in told
     order = epoch_order(data, epoch=0, seed=0, sampling="repeat-factor")
     assert len(order) > len(data)

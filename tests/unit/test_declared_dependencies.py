@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -30,6 +31,7 @@ def declared() -> set[str]:
     return names(PROJECT["dependencies"]) | names(used)
 
 
+@cache
 def imported() -> dict[str, str]:
     """Top-level names of other packages that `src` imports, each with one file that does."""
     found: dict[str, str] = {}

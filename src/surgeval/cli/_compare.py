@@ -13,6 +13,8 @@ from surgeval.console import claim_folder, console, print_json, print_pieces, pr
 from surgeval.console.options import JsonOption
 from surgeval.errors import BadInput, visible
 
+_SHOWN = 12  # numbers on the screen where a page has all of them: the main ones come first
+
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
@@ -30,9 +32,13 @@ def compare(
     Example: [bold]surgeval compare runs/mine runs/baseline --out runs/mine-and-baseline[/bold]
     """
     from surgeval.protocols.evidence_page import evidence_of
-    from surgeval.protocols.registry import descriptor_of
+    from surgeval.protocols.registry import descriptor_of, is_run
+    from surgeval.protocols.training import is_training
     from surgeval.report import readable_comparison, tally, write_comparison
 
+    for folder in (a, b):
+        if is_training(folder) and not is_run(folder):
+            raise BadInput(f"{folder}: found a training, expected a run: detect with it and score that, then compare")
     first, second = (descriptor_of(folder) for folder in (a, b))
     if first.name != second.name:
         raise BadInput(f"{a} and {b}: found {first.name} and {second.name}, expected two runs of one protocol")
@@ -52,7 +58,9 @@ def compare(
         return
     console().print(visible(tally(found)))
     for title, frame in readable_comparison(found).items():
-        print_pieces(title, frame)
+        print_pieces(title, frame.head(_SHOWN) if page is not None else frame)
+        if page is not None and frame.height > _SHOWN:
+            console().print(f"and {frame.height - _SHOWN} more numbers on the page")
     for note in found.notes:
         console().print(f"note: {visible(note)}")
     if page is not None:

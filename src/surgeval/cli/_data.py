@@ -247,7 +247,7 @@ def _print_check(report: CheckReport, accepted: frozenset[str]) -> None:
 def convert(
     path: Annotated[Path, typer.Argument(help="A dataset folder or file.", show_default=False)],
     to: Annotated[str, typer.Option(help="The format to write; `surgeval data list` names them.")],
-    out: Annotated[Path, typer.Option(help="A new or empty folder.")],
+    out: Annotated[Path | None, typer.Option(help="A new or empty folder.")] = None,
     format: FormatOption = None,
     labels: LabelsOption = None,
     mapping: MappingOption = None,
@@ -261,6 +261,9 @@ def convert(
     ] = None,
     min_count: Annotated[int, typer.Option(min=0, help="Drop triplets with fewer instances.")] = 0,
     images: Annotated[bool, typer.Option(help="Copy the images too.")] = True,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what the format cannot hold; write nothing.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Write a dataset in another format and say what that format cannot hold.
@@ -268,11 +271,25 @@ def convert(
     Example: [bold]surgeval data convert prostatd/ --to coco --out prostatd-coco[/bold]
 
     Example: [bold]surgeval data convert raw/ --to labelme --size 640 --merge merge.json --out square[/bold]
+
+    Example: [bold]surgeval data convert studio/ --to yolo8 --dry-run[/bold]
     """
     from surgeval import datasets
 
+    if dry_run and (size or restore):
+        raise BadInput("--dry-run: found --size or --restore as well, expected neither: they change no label")
+    if out is None and not dry_run:
+        raise BadInput("--out: found nothing, expected a new or empty folder (or --dry-run, which writes nothing)")
     dataset = open_named(path, format, labels, mapping, boxes)
     rules = datasets.MergeMap.load(merge) if merge else None
+    if out is None or dry_run:
+        lost = datasets.export_losses(dataset, to, merge=rules, min_count=min_count, images=images)
+        if json:
+            print_json({"format": to, "losses": list(lost)})
+        else:
+            for loss in lost or (f"{to}: nothing would be lost",):
+                console().print(loss)
+        return
     with progress("frames") as bar:
         bar.phase(f"writing {to}")
         report = datasets.convert(

@@ -41,7 +41,7 @@ class DetectOptions:
     model: Annotated[
         str,
         typer.Option(
-            help="TDnet .safetensors, training folder, .onnx, or RT-DETR folder.",
+            help="TDnet .safetensors, training folder, .onnx, RT-DETR folder, or tdnet-p (embedded, for the phantom).",
             show_default=False,
         ),
     ]
@@ -121,7 +121,7 @@ def detect(asked: DetectOptions) -> None:
 
     An interrupted run goes on where it was. A frame that cannot be read is named, counted and left out.
 
-    Example: [bold]surgeval detect --model runs/fold1 --data phantom/ --out found.parquet[/bold]
+    Example: [bold]surgeval detect --model tdnet-p --data phantom/ --out found.parquet[/bold]
 
     Example: [bold]surgeval detect --model run/ --data op.mp4 --fps 5 --track --out op.csv --video-out seen.mp4[/bold]
     """
@@ -155,7 +155,7 @@ def detect(asked: DetectOptions) -> None:
     if asked.json:
         print_json(_as_json(done, network.name))
     else:
-        _print(done, network.name)
+        _print(done, network.name, asked)
 
 
 def _frames_of(source: Source) -> int | None:
@@ -164,7 +164,7 @@ def _frames_of(source: Source) -> int | None:
     return None if None in counts else sum(count or 0 for count in counts)
 
 
-def _print(done: Detected, name: str) -> None:
+def _print(done: Detected, name: str, asked: DetectOptions) -> None:
     say = console().print
     rows = [
         (row["class"], row["boxes"], row["sure"], row["frames"], row["best"])
@@ -178,8 +178,13 @@ def _print(done: Detected, name: str) -> None:
         say(f"lost: {visible(loss)}")
     earlier = f" and {done.earlier:,} in an earlier run" if done.earlier else ""
     skipped = f", {done.skipped:,} that could not be read" if done.skipped else ""
-    tracks = f", {done.tracks:,} tracks" if done.tracks else ""
+    tracks = f", {done.tracks:,} tracks" if asked.track else ""
     say(f"{done.frames:,} frames{earlier}{skipped}, {done.boxes:,} boxes{tracks}; {done.rate:,.1f} frames a second")
+    best = max(done.classes["best"].to_list(), default=0.0)
+    if asked.track and not done.tracks:
+        say(f"no track: the best score is {best:.2f}, and a track begins at {asked.track_high:g} (--track-high)")
+    if done.films and best < asked.show:
+        say(f"the film shows no box: the best score is {best:.2f}, and boxes are drawn from {asked.show:g} (--show)")
     for film in done.films:
         say(f"open {visible(str(film))}")
     say(visible(str(done.out)))
@@ -194,7 +199,9 @@ def _as_json(done: Detected, name: str) -> dict[str, object]:
 
 
 def export(
-    model: Annotated[str, typer.Argument(help="TDnet .safetensors, training or RT-DETR folder.", show_default=False)],
+    model: Annotated[
+        str, typer.Argument(help="TDnet .safetensors, training or RT-DETR folder, or tdnet-p.", show_default=False)
+    ],
     out: Annotated[Path, typer.Option(help="The ONNX file.", show_default=False)],
     aux: Annotated[bool, typer.Option("--aux/--no-aux", help="Keep the heads for instrument, verb and target.")] = True,
     json: JsonOption = False,

@@ -25,6 +25,7 @@ from surgeval.cli import (
     _questions,
     _rank,
     _report,
+    _studio,
     _train,
     _weak,
 )
@@ -51,7 +52,20 @@ app = typer.Typer(
 app.add_typer(_data.app, name="data")
 _data_phantom.register(_data.app)
 _frames.register(_data.app)
-for _part in (_demo, _protocols, _report, _explain, _compare, _rank, _questions, _models, _phantom, _train, _weak):
+for _part in (
+    _demo,
+    _protocols,
+    _report,
+    _explain,
+    _compare,
+    _rank,
+    _questions,
+    _models,
+    _phantom,
+    _train,
+    _weak,
+    _studio,
+):
     _part.register(app)
 _detect.register(app, _models.app)
 _PANELS = {
@@ -61,6 +75,7 @@ _PANELS = {
     "Several models: which is better, and how sure is that?": ("compare", "rank"),
     "Questions: write them, have them judged": ("questions",),
     "A detector: train one, have it look": ("train", "detect", "weak-boxes"),
+    "Labels: draw them, review them": ("studio",),
     "Tools": ("models", "phantom"),
 }
 for _title, _names in _PANELS.items():

@@ -74,6 +74,9 @@ def report(
     if runs and len(runs) < len(paths):
         other = next(path for path in paths if path not in runs)
         raise BadInput(f"{other}: found no run.json, expected run folders only, or one dataset")
+    trained = [path for path in paths if is_training(path)]
+    if not runs and trained and len(paths) > 1:
+        raise BadInput(f"{trained[0]}: found a training, expected it alone, or runs only: a training has its own page")
     if not runs and len(paths) > 1:
         raise BadInput(f"{paths[1]}: found a second dataset, expected one dataset or several run folders")
     if runs:
@@ -81,6 +84,10 @@ def report(
     elif format is None and paths[0].is_dir() and runs_in(paths[0]) and not is_dataset(paths[0]):
         page = _of_folder(paths[0], out, "index.html", "reading the runs and writing their pages", write_index)
     else:
+        inside = sorted(paths[0].iterdir()) if format is None and paths[0].is_dir() else []
+        names = [path.name for path in inside if is_training(path)]
+        if names and not is_dataset(paths[0]):
+            raise BadInput(f"{paths[0]}: found trainings ({', '.join(names[:5])}), expected one of them, or runs")
         return _of_dataset(paths[0], _needed(out), format, labels, json)
     _tell(page, json)
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from surgeval.console import claim_folder, console, open_named, print_json, print_table, require_models
 from surgeval.errors import BadInput, visible
 from surgeval.progress import phases
+from surgeval.results import counted
 
 if TYPE_CHECKING:
     from surgeval.cli._train_options import TaskName, TrainOptions
@@ -29,23 +31,26 @@ def train(model: ModelName, chosen: TrainOptions) -> None:
     if chosen.all_folds:
         _all_folds(model, chosen)
         return
+    from surgeval.detector.data import told_problems
     from surgeval.protocols.training.settings import changed, with_texts
 
     if model == "tdnet":
+        from surgeval.detector import SIZES
         from surgeval.detector.training import TrainSettings, train_tdnet
 
-        start, learn = TrainSettings(), train_tdnet
+        start, sizes, learn = TrainSettings(), tuple(SIZES), train_tdnet
     else:
-        from surgeval.detector.rtdetr import rtdetr_settings, train_rtdetr
+        from surgeval.detector import rtdetr
 
-        start, learn = rtdetr_settings(), train_rtdetr
+        start, sizes, learn = rtdetr.rtdetr_settings(), rtdetr.SIZES, rtdetr.train_rtdetr
     settings: TrainSettings = with_texts(changed(start, chosen.settings()), chosen.set or [])
+    _check_early(settings, sizes)
     with phases(show=not chosen.json, eager=True) as shown:
         shown.phase("reading labels and pictures")
         dataset = open_named(chosen.data, chosen.format, chosen.labels)
         fold = _videos(dataset, chosen)
         frames, validation = _sets(dataset, fold, chosen.task, settings)
-        for line in (*_about(fold, frames, validation), *frames.problems.lines()):
+        for line in (*_about(fold, frames, validation), *told_problems(frames, validation)):
             shown.note(line)
         if chosen.dry_run:
             if not (chosen.out / "train.json").exists():
@@ -64,6 +69,15 @@ def train(model: ModelName, chosen: TrainOptions) -> None:
                     "held_out": list(fold.test), "result": trained.result})  # fmt: skip
         return
     _print(trained, fold, page)
+
+
+def _check_early(settings: TrainSettings, sizes: Sequence[str]) -> None:
+    """What is wrong whatever the data holds is told before thousands of frames are read."""
+    from surgeval.models import usable_device
+
+    if settings.size not in sizes:
+        raise BadInput(f"size: found {settings.size!r}, expected one of {', '.join(sizes)}")
+    usable_device(settings.device)
 
 
 def _videos(dataset: Dataset, chosen: TrainOptions) -> Fold:
@@ -94,9 +108,13 @@ def _sets(
 
 
 def _about(fold: Fold, train: TrainingSet, validation: TrainingSet | None) -> list[str]:
-    told = [f"learns from {len(train)} frames of {len(fold.train)} videos with {int(train.counts.sum())} boxes"]
+    told = [
+        f"learns from {counted(len(train), 'frame')} of {counted(len(fold.train), 'video')} with "
+        f"{int(train.counts.sum())} boxes"
+    ]
     if validation is not None:
-        told.append(f"the best epoch is chosen on {len(validation)} frames of {len(fold.val)} videos")
+        frames, videos = counted(len(validation), "frame"), counted(len(fold.val), "video")
+        told.append(f"the best epoch is chosen on {frames} of {videos}")
     else:
         told.append("no videos for validation: the last epoch is kept (--val-videos names some)")
     if fold.test:
@@ -164,14 +182,15 @@ def _page(trained: Trained) -> Path:
 
 
 def _print(trained: Trained, fold: Fold, page: Path) -> None:
-    names = [name for name in ("mAP50", "mAP50:95", "i mAP50", "v mAP50", "t mAP50", "drift")
+    names = [name for name in ("mAP50", "mAP50:95", "i mAP50", "v mAP50", "t mAP50")
              if any(name in row for row in trained.result.values())]  # fmt: skip
     rows = [
-        (stage, f"{row['epoch']} of {row['epochs']}", *(row.get(name) for name in names), row["images_per_second"],
+        (stage, f"{row['epoch']}/{row['epochs']}", *(row.get(name) for name in names), row["images_per_second"],
          row["total_seconds"] / 60)
         for stage, row in trained.result.items()
     ]  # fmt: skip
-    print_table("Best epochs", ("stage", "epoch", *names, "images/s", "minutes"), rows)
+    title = "Best epochs on the validation videos" if names else "Last epochs"
+    print_table(title, ("stage", "epoch", *names, "images/s", "minutes"), rows)
     console().print(f"detector: {visible(str(trained.detector))}")
     if fold.test:
         console().print(f"not seen yet, for the test: {visible(', '.join(fold.test))}")

@@ -1,7 +1,8 @@
 """Datasets: one interface, one file per source format, and what is done with whole datasets.
 
 `open_dataset(path)` finds the format and gives videos, lazily read frames and questions; `check` names every problem;
-`convert` writes another format and says what it lost; `frame_quality` and `propose_drops` find useless frames.
+`convert` writes another format and says what it lost (`export_losses` says it beforehand); `frame_quality` and
+`propose_drops` find useless frames.
 """
 
 from surgeval.datasets._base import Dataset, Format, OnProblem, Problem, raise_errors
@@ -18,7 +19,7 @@ from surgeval.datasets.io._letterbox import Letterbox
 from surgeval.datasets.io._outline import instance_mask
 from surgeval.datasets.io._video import VideoIndex, video_index
 from surgeval.datasets.tools._check import CheckReport, check
-from surgeval.datasets.tools._convert import ConvertReport, convert
+from surgeval.datasets.tools._convert import ConvertReport, convert, export_losses
 from surgeval.datasets.tools._cut import clip_video, clock, cut_frames, with_clock
 from surgeval.datasets.tools._draw import contact_sheet, draw_frame
 from surgeval.datasets.tools._fingerprint import dataset_fingerprint
@@ -58,6 +59,7 @@ __all__ = [
     "dataset_fingerprint",
     "dataset_formats",
     "draw_frame",
+    "export_losses",
     "focus_rows",
     "frame_quality",
     "has_focus_columns",

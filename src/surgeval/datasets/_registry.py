@@ -17,6 +17,7 @@ from surgeval.datasets.formats._cholect45 import CholecT45Format
 from surgeval.datasets.formats._cholect50 import CholecT50Format
 from surgeval.datasets.formats._coco import CocoFormat
 from surgeval.datasets.formats._copesd import CopesdFormat
+from surgeval.datasets.formats._cvat import CvatFormat
 from surgeval.datasets.formats._focus import FocusFormat
 from surgeval.datasets.formats._intent import IntentFormat
 from surgeval.datasets.formats._labelme import LabelmeFormat
@@ -40,7 +41,7 @@ GROUP = "surgeval.datasets"
 @cache
 def _builtin() -> dict[str, Format]:
     known: tuple[Format, ...] = (PhantomFormat(), CholecT50Format(), VocFormat(), YoloFormat(), LabelmeFormat(),
-                                 CocoFormat(), FocusFormat(), IntentFormat(), CholecT45Format(),
+                                 CocoFormat(), CvatFormat(), FocusFormat(), IntentFormat(), CholecT45Format(),
                                  Cholec80BboxFormat(), CopesdFormat(), TableFormat(), VideoFormat())  # fmt: skip
     return {format.name: format for format in known}
 
@@ -82,10 +83,10 @@ def writers() -> dict[str, Writer]:
     """The formats that can be written, by name.
 
     >>> list(writers())
-    ['cholect50', 'voc', 'yolo5', 'yolo8', 'labelme', 'coco', 'focus', 'intent', 'mp4'...]
+    ['cholect50', 'voc', 'yolo5', 'yolo8', 'labelme', 'coco', 'cvat', 'focus', 'intent', 'mp4'...]
     """
     builtin: tuple[Writer, ...] = (CholecT50Format(), VocFormat(), YoloFormat(5, "yolo5"), YoloFormat(8, "yolo8"),
-                                   LabelmeFormat(), CocoFormat(), FocusFormat(), IntentFormat(),
+                                   LabelmeFormat(), CocoFormat(), CvatFormat(), FocusFormat(), IntentFormat(),
                                    Mp4Writer())  # fmt: skip
     result = {writer.name: writer for writer in builtin}
     others = {name: format for name, format in dataset_formats().items() if name not in _builtin()}
@@ -146,8 +147,8 @@ def _found(path: Path, format: str | None) -> Format:
         raise BadInput(f"{path}: found files of {' and '.join(fitting)}, expected one format: "
                        f"name it, for example {fitting[0]}")  # fmt: skip
     if path.is_file():
-        raise BadInput(f"{path}: found a file of unknown kind, expected a dataset folder, COCO or FOCUS JSON, "
-                       "items.jsonl, published rows (Parquet), a table with its mapping or a video")  # fmt: skip
+        raise BadInput(f"{path}: found a file of unknown kind, expected a dataset folder, COCO or FOCUS JSON, CVAT "
+                       "XML, items.jsonl, published rows (Parquet), a table with its mapping or a video")  # fmt: skip
     looked = "; ".join(one.title for one in known.values())
     raise BadInput(f"{path}: found no dataset of a known format, looked for: {looked}")
 

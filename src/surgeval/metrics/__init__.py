@@ -1,4 +1,4 @@
-"""Pure functions on arrays: recognition, detection, association, confusion, ordinal cost, grounding; never torch.
+"""Pure functions on arrays, never torch: recognition, detection, association, confusion, ordinal cost, tracks, maps.
 
 `evaluate` scores a `DetectionSet` under a named convention, `evaluate_recognition` per-frame scores; the accumulator
 classes collect streaming batches for both. What they return keeps the ranked detections, so that resampling videos
@@ -17,6 +17,16 @@ from surgeval.metrics.confusion import Confusion, confusion_matrix, match_boxes
 from surgeval.metrics.detection import ComponentResult, DetectionResult, PerVideo, Scores, evaluate, score_component
 from surgeval.metrics.frequency import Frequencies, class_frequencies, co_occurrence, rare_classes
 from surgeval.metrics.grounding import *  # noqa: F403 (the names of its `__all__`, listed once)
+from surgeval.metrics.identity import (
+    HOTA_LEVELS,
+    Hota,
+    IdScores,
+    TrackIdentity,
+    Tracks,
+    hota,
+    id_scores,
+    track_identity,
+)
 from surgeval.metrics.ordinal import CostAware, CostScores, cost_aware_f1
 from surgeval.metrics.recognition import (
     RecognitionRanked,
@@ -35,6 +45,7 @@ from surgeval.metrics.recognition import (
 __all__ = [
     "ASSOCIATION_COUNTS",
     "CONVENTIONS",
+    "HOTA_LEVELS",
     "Association",
     "Boxes",
     "ComponentResult",
@@ -46,6 +57,8 @@ __all__ = [
     "DetectionResult",
     "DetectionSet",
     "Frequencies",
+    "Hota",
+    "IdScores",
     "OperatingPoint",
     "PerVideo",
     "Ranked",
@@ -53,6 +66,8 @@ __all__ = [
     "RecognitionRanked",
     "RecognitionResult",
     "Scores",
+    "TrackIdentity",
+    "Tracks",
     "Visits",
     "associate",
     "average_precision",
@@ -65,6 +80,8 @@ __all__ = [
     "evaluate",
     "evaluate_recognition",
     "global_ap",
+    "hota",
+    "id_scores",
     "match_boxes",
     "mean_along",
     "mean_of",
@@ -76,6 +93,7 @@ __all__ = [
     "score_component",
     "top_classes",
     "top_k",
+    "track_identity",
     "video_ap",
     "video_average_precision",
     "video_pooled",

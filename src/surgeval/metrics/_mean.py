@@ -38,5 +38,5 @@ def mean_along(values: npt.ArrayLike, axis: int, weight: npt.ArrayLike | None = 
         shape[axis] = -1
         present *= np.asarray(weight, dtype=np.float64).reshape(shape)
     count = present.sum(axis=axis)
-    total = (np.nan_to_num(array, nan=0.0) * present).sum(axis=axis)
-    return np.asarray(np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0), dtype=np.float64)
+    total = np.multiply(array, present, out=np.zeros_like(array), where=present != 0).sum(axis=axis)
+    return np.asarray(np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0), dtype=np.float64)

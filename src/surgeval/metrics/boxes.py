@@ -45,13 +45,13 @@ class Boxes:
         name: str = "boxes",
     ) -> Boxes:
         """Check and convert plain columns; `score` is 1 for ground truth. `name` is what messages call this table."""
-        frame_ids = _ids(frame, f"{name}: frame")
+        frame_ids = whole_numbers(frame, f"{name}: frame")
         n = len(frame_ids)
-        boxes = _floats(xywh, f"{name}: xywh") if n else np.zeros((0, 4))
+        boxes = plain_numbers(xywh, f"{name}: xywh") if n else np.zeros((0, 4))
         if boxes.ndim != 2 or boxes.shape[1] != 4:
             raise BadInput(f"{name}: xywh: found shape {boxes.shape}, expected four numbers per row")
-        scores = np.ones(n) if score is None else _floats(score, f"{name}: score")
-        columns = {component: _ids(values, f"{name}: {component}") for component, values in classes.items()}
+        scores = np.ones(n) if score is None else plain_numbers(score, f"{name}: score")
+        columns = {component: whole_numbers(values, f"{name}: {component}") for component, values in classes.items()}
         sizes = {"xywh": len(boxes), "score": len(scores)} | {key: len(ids) for key, ids in columns.items()}
         for column, size in sizes.items():
             if size != n:
@@ -114,7 +114,7 @@ class DetectionSet:
     @classmethod
     def of(cls, video: npt.ArrayLike, truth: Boxes, predictions: Boxes, *, n_videos: int | None = None) -> DetectionSet:
         """Group rows by frame and frames by video; within a frame rows keep their order, within a video frames do."""
-        frame_video = _ids(video, "video")
+        frame_video = whole_numbers(video, "video")
         found = int(frame_video.max(initial=-1)) + 1
         if len(frame_video) and frame_video.min() < 0:
             raise BadInput(f"video: found {frame_video.min()}, expected video numbers from 0")
@@ -166,7 +166,8 @@ class DetectionSet:
         return DetectionSet.of(np.repeat(np.arange(len(videos)), sizes), *parts, n_videos=len(videos))
 
 
-def _ids(values: npt.ArrayLike, name: str) -> Ints:
+def whole_numbers(values: npt.ArrayLike, name: str) -> Ints:
+    """A column of integer ids, or a sentence that says what `name` holds instead."""
     array = np.asarray(values)
     if array.size == 0:
         return np.zeros(0, dtype=np.int64)
@@ -180,7 +181,8 @@ def _ids(values: npt.ArrayLike, name: str) -> Ints:
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
-def _floats(values: npt.ArrayLike, name: str) -> Floats:
+def plain_numbers(values: npt.ArrayLike, name: str) -> Floats:
+    """An array of 64-bit numbers, or a sentence that says what `name` holds instead."""
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -77,14 +78,26 @@ class PerVideo:
     F1: Floats
     threshold: Floats  # (videos,)
 
+    @cached_property
+    def _fields(self) -> Floats:
+        """(fields, videos, classes): every resample averages all of them."""
+        return np.stack([getattr(self, field) for field in FIELDS])
+
+    @cached_property
+    def _video_means(self) -> Floats:
+        """(fields, videos): means over the classes of each video, the same in every resample."""
+        return mean_along(self._fields, 2)
+
     def class_first(self, multiplicity: npt.ArrayLike | None = None) -> Scores:
         """Per class, the mean over the videos that have it (each counted `multiplicity` times)."""
-        means = [mean_along(getattr(self, field), 0, multiplicity) for field in FIELDS]
+        means = mean_along(self._fields, 1, multiplicity)
         return Scores(means[0], means[1], means[2], means[3], means[4], means[5])
 
     def video_first(self, multiplicity: npt.ArrayLike | None = None) -> dict[str, float]:
         """Per video, the mean over its classes; then the mean over videos (eq. 3)."""
-        return {field: mean_of(mean_along(getattr(self, field), axis=1), multiplicity) for field in FIELDS}
+        if multiplicity is None:
+            return {field: mean_of(means) for field, means in zip(FIELDS, self._video_means, strict=True)}
+        return dict(zip(FIELDS, mean_along(self._video_means, 1, multiplicity).tolist(), strict=True))
 
 
 @dataclass(frozen=True)

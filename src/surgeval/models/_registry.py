@@ -15,7 +15,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from surgeval.errors import BadInput, DataError, MissingExtra
-from surgeval.models._embedded import EMBEDDED, EMBEDDED_GENERATIVE, embedded_folder
+from surgeval.models._embedded import EMBEDDED, EMBEDDED_DETECTORS, EMBEDDED_GENERATIVE, embedded_folder
 from surgeval.models._hub import hub_folder
 from surgeval.models.contrastive import Contrastive
 from surgeval.models.generative import Generative
@@ -154,6 +154,9 @@ def _loader(spec: ModelSpec) -> Callable[..., Contrastive | Generative]:
     """The function that opens the model; all but the precision is decided here."""
     if spec.where in EMBEDDED | EMBEDDED_GENERATIVE and not spec.kind:
         return _folder_loader(embedded_folder(spec.where), spec)
+    if spec.where in EMBEDDED_DETECTORS and not os.path.exists(spec.where):  # noqa: PTH110 (as below)
+        raise BadInput(f"model {spec.text!r}: found a detector, which finds boxes, expected a model that scores "
+                       "prompts or answers in words")  # fmt: skip
     path = Path(spec.where)
     there = os.path.exists(path)  # noqa: PTH110 (`Path.exists` raises for overlong names)
     if there and path.is_file() and _of_folder(path):

@@ -110,9 +110,10 @@ class Display:
     def phase(self, name: str, **kinds: int | None) -> None:
         """The job enters a phase that counts things of these kinds (None: nobody knows how many)."""
         with self._lock:
+            again = self._phase is not None and self._phase.name == name  # an epoch after the other: said once
             self._close_phase()
             self._phase = Stage(name, {kind: Kind(total) for kind, total in kinds.items()}, time.monotonic())
-        if self.eager and self._bar is None:
+        if self.eager and self._bar is None and not again:
             self._line(self.line().rpartition(" · ")[0])
         restart_clock()
 

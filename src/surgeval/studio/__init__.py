@@ -1,1 +1,41 @@
-"""The annotation web application (`surgeval studio`); docs/architecture.md says what will live here."""
+"""The annotation studio: what lies under the web application (`surgeval studio`).
+
+`Project` opens a project in a folder or on a PostgreSQL server; `project.edit(author)` makes edits, each one operation
+that is on disk when the call returns and can be undone.
+"""
+
+from surgeval.studio._editor import Editor
+from surgeval.studio._project import Project
+from surgeval.studio.store import (
+    Annotation,
+    Conflict,
+    Flag,
+    FrameState,
+    LoggedOperation,
+    NotStored,
+    Outcome,
+    Request,
+    Review,
+    Span,
+    Track,
+    TrackSummary,
+    VideoState,
+)
+
+__all__ = [
+    "Annotation",
+    "Conflict",
+    "Editor",
+    "Flag",
+    "FrameState",
+    "LoggedOperation",
+    "NotStored",
+    "Outcome",
+    "Project",
+    "Request",
+    "Review",
+    "Span",
+    "Track",
+    "TrackSummary",
+    "VideoState",
+]

@@ -27,7 +27,7 @@ from surgeval.errors import BadInput, DataError
 from surgeval.records import Box, Frame, ImageRef, Instance, Mask, Triplet, VqaQuestion
 from surgeval.vocab import LabelSpace, load_labels
 
-FORMATS = ["cholect50", "voc", "yolo5", "yolo8", "labelme", "coco"]
+FORMATS = ["cholect50", "voc", "yolo5", "yolo8", "labelme", "coco", "cvat"]
 Make = Callable[[], MemoryDataset]
 
 
@@ -52,7 +52,7 @@ def test_labels_survive_a_round_trip(make: Make, tmp_path: Path, same: Callable[
         assert other.image.path.read_bytes() == one.image.path.read_bytes()  # copied, not encoded again
 
 
-@pytest.mark.parametrize("format", ["cholect50", "coco"])
+@pytest.mark.parametrize("format", ["cholect50", "coco", "cvat"])
 def test_phase_time_split_and_source_survive_where_the_format_holds_them(
     make: Make, tmp_path: Path, format: str
 ) -> None:
@@ -92,6 +92,7 @@ def test_what_a_format_cannot_hold_is_said(tmp_path: Path, phantom: Path) -> Non
 def test_nothing_is_said_when_nothing_is_lost(make: Make, tmp_path: Path) -> None:
     assert convert(make(), tmp_path / "coco", "coco").losses == ()
     assert convert(make(), tmp_path / "cholect50", "cholect50").losses == ()
+    assert convert(make(), tmp_path / "cvat", "cvat").losses == ()
 
 
 def test_masks_tracks_scores_and_outlines_survive_coco(make: Make, tmp_path: Path) -> None:
@@ -109,6 +110,48 @@ def test_masks_tracks_scores_and_outlines_survive_coco(make: Make, tmp_path: Pat
     assert (one.mask, one.track, one.score) == (mask, 4, 0.25)
     assert (two.polygon, two.attributes) == (parts[0], {"step": [1, 2]})
     assert three.attributes["polygons"] == parts
+
+
+def test_attributes_cannot_take_the_place_of_coco_s_own_keys(make: Make, tmp_path: Path) -> None:
+    base = next(iter(make().frames("VID01")))
+    extra = {"bbox": [0, 0, 1, 1], "category_id": 99, "score": "x", "note": "kept", "bad": float("nan"), "odd": b"x"}
+    frame = replace(base, instances=(replace(base.instances[0], attributes=extra),), attributes={"smoke": True})
+    report = convert(MemoryDataset(load_labels("cholect50"), [frame]), tmp_path / "out", "coco")
+    (back,) = frames_of(open_dataset(tmp_path / "out"))
+    (instance,) = back.instances
+    assert (instance.triplet, instance.box) == (base.instances[0].triplet, base.instances[0].box)
+    assert (instance.attributes, back.attributes) == ({"note": "kept"}, {"smoke": True})
+    for name, why in (
+        ("bbox", "needs"),
+        ("category_id", "needs"),
+        ("score", "needs"),
+        ("bad", "JSON"),
+        ("odd", "JSON"),
+    ):
+        assert any(f"attribute {name!r} of 1 records" in loss and why in loss for loss in report.losses)
+
+
+@pytest.mark.parametrize("format", ["labelme", "cvat", "yolo8", "cholect50", "yolo5", "coco"])
+def test_a_triplet_that_is_no_class_is_a_stated_loss(make: Make, tmp_path: Path, format: str) -> None:
+    source = make()
+    base = next(iter(source.frames("VID01")))
+    suction = Triplet(source.space.id("instrument", "hook"), source.space.id("verb", "clip"), 0)
+    assert source.space.find(suction.instrument, suction.verb, suction.target) < 0
+    frame = replace(base, instances=(*base.instances, replace(base.instances[0], triplet=suction)))
+    report = convert(MemoryDataset(source.space, [frame]), tmp_path / "out", format)
+    words = "1 instances without a triplet id" if format in ("yolo5", "coco") else "no classes of the label space"
+    assert any(words in loss for loss in report.losses), report.losses
+    told: list[object] = []
+    assert len(next(iter(open_dataset(tmp_path / "out").frames("VID01", told.append))).instances) == 2
+
+
+def test_a_score_of_one_is_a_label_in_cholect50_and_that_is_said(make: Make, tmp_path: Path) -> None:
+    base = next(iter(make().frames("VID01")))
+    scored = tuple(replace(base.instances[0], score=score) for score in (1.0, 0.25))
+    dataset = MemoryDataset(load_labels("cholect50"), [replace(base, instances=scored)])
+    assert "cholect50: scores of 1 instances that are exactly 1, which reads as a label, are not kept" in convert(
+        dataset, tmp_path / "out", "cholect50").losses  # fmt: skip
+    assert [i.score for i in frames_of(open_dataset(tmp_path / "out"))[0].instances] == [None, 0.25]
 
 
 def test_unlabelled_and_empty_frames_stay_apart(make: Make, tmp_path: Path) -> None:
@@ -325,7 +368,7 @@ def test_unlabelled_frames_are_kept_or_said_to_be_lost(make: Make, tmp_path: Pat
     said = [loss for loss in report.losses if "2 unlabelled frames" in loss]
     back = frames_of(open_dataset(tmp_path / "out"))
     assert len(back) == (4 if said else 6)
-    assert bool(said) == (not images and format not in ("coco", "labelme"))
+    assert bool(said) == (not images and format not in ("coco", "labelme", "cvat"))
     assert sum(not frame.labelled for frame in back) == (0 if said else 2)
 
 

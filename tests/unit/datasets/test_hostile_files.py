@@ -16,7 +16,7 @@ from surgeval.errors import BadInput, DataError
 from surgeval.records import ImageRef
 
 Export = Callable[[str], Path]
-FORMATS = ["cholect50", "voc", "yolo5", "yolo8", "labelme", "coco"]
+FORMATS = ["cholect50", "voc", "yolo5", "yolo8", "labelme", "coco", "cvat"]
 
 
 @pytest.fixture(autouse=True)
@@ -73,6 +73,9 @@ def test_an_image_that_is_no_file_is_named_once(exported: Export, format: str, i
         ("coco", "train_annotations.json"),
         ("coco", "notes.json"),
         ("coco", "labels.json"),
+        ("cvat", "train/VID01/annotations.xml"),
+        ("cvat", "train/VID01/frames.json"),
+        ("cvat", "labels.json"),
     ],
 )
 def test_a_label_file_that_is_no_file_is_named(

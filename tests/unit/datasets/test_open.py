@@ -18,7 +18,7 @@ Export = Callable[[str], Path]
 @pytest.mark.parametrize(
     ("written", "found"),
     [("cholect50", "cholect50"), ("voc", "voc"), ("yolo5", "yolo"), ("yolo8", "yolo"), ("labelme", "labelme"),
-     ("coco", "coco"), ("mp4", "video")],
+     ("coco", "coco"), ("cvat", "cvat"), ("mp4", "video")],
 )  # fmt: skip
 def test_every_export_is_recognised(exported: Export, written: str, found: str) -> None:
     dataset = open_dataset(exported(written))

@@ -22,7 +22,7 @@ from surgeval.records import Box, Frame, ImageRef, Instance, IntentQuestion, Tri
 from surgeval.vocab import load_labels
 
 SPACE = load_labels("cholect50")
-LABELLED = ("labelme", "voc", "yolo5", "yolo8", "coco", "cholect50")
+LABELLED = ("labelme", "voc", "yolo5", "yolo8", "coco", "cholect50", "cvat")
 FORMATS = (*LABELLED, "mp4")
 UNSAFE = ("../../x", "/abs/x", "..", "a/b", "a\\b", "C:\\x", "\0", "x\n", "CON", ".hidden", "", "手" * 200)
 

@@ -133,12 +133,29 @@ def test_gradients_are_clipped_and_what_adam_remembers_comes_back() -> None:
     assert all(
         torch.equal(a, b) for a, b in zip(first.state_dict().values(), second.state_dict().values(), strict=True)
     )
-    name = next(iter(kept))
-    for change in ({"strange.exp_avg": torch.zeros(1)}, {name: torch.zeros(7, 7)}):
-        with pytest.raises(DataError, match="momentum"):
+    name = next(iter(kept)).rpartition(".")[0]
+    shape = tuple(first.get_parameter(name).shape)
+    for change, told in (
+        ({"strange.exp_avg": torch.zeros(1)}, r"strange\.exp_avg: found float32 of shape \(1,\), expected nothing"),
+        ({f"{name}.exp_avg": torch.zeros(7, 7)}, r"found float32 of shape \(7, 7\), expected float32 of shape"),
+        ({f"{name}.exp_avg": torch.zeros(shape, dtype=torch.int64)}, "found int64 of shape"),
+        ({f"{name}.step": torch.tensor(-1.0)}, r"\.step: found others among them, expected finite numbers from 0"),
+        ({f"{name}.exp_avg_sq": torch.full(shape, -1.0)}, r"_sq: found others among them, expected finite numbers fr"),
+        ({f"{name}.exp_avg": torch.full(shape, torch.inf)}, r"exp_avg: found others among them, expected finite num"),
+    ):
+        with pytest.raises(DataError, match=f"momentum.*{told}"):
             AdamW(second).restore({**kept, **change}, "last.safetensors")
-    with pytest.raises(DataError, match="expected step, exp_avg, exp_avg_sq"):
-        AdamW(second).restore({name: kept[name]}, "last.safetensors")
+    for gone in ((f"{name}.exp_avg",), tuple(f"{name}.{kind}" for kind in ("step", "exp_avg", "exp_avg_sq"))):
+        with pytest.raises(DataError, match="found nothing, expected float32"):
+            AdamW(second).restore({key: kept[key] for key in kept if key not in gone}, "last.safetensors")
+
+
+def test_before_a_gradient_adam_remembers_what_it_begins_with() -> None:
+    network = build_rtdetr("tiny", coloured(["a"], 1, 64).classes, image_size=64)
+    optimiser = AdamW(network)
+    kept = optimiser.tensors()
+    assert len(kept) == 3 * len(optimiser.parameters) and not any(bool(value.any()) for value in kept.values())
+    optimiser.restore(kept, "last.safetensors")
 
 
 def test_settings_that_are_not_for_it_are_refused(tmp_path: Path) -> None:

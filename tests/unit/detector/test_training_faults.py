@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -204,6 +204,37 @@ def test_momentum_that_is_no_number_is_refused(finished: Path, tmp_path: Path) -
     assert refused(tmp_path / "run") == f"last.safetensors: {name}: found NaN or infinity, expected finite numbers"
 
 
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (lambda _value: None, "found nothing, expected float32 of shape (8, 3, 3, 3)"),
+        (lambda value: value.double(), "found float64 of shape (8, 3, 3, 3), expected float32 of shape (8, 3, 3, 3)"),
+        (lambda value: value[:1], "found float32 of shape (1, 3, 3, 3), expected float32 of shape (8, 3, 3, 3)"),
+    ],
+)
+def test_momentum_that_is_missing_or_another_is_refused(
+    finished: Path, tmp_path: Path, spoil: Callable[[torch.Tensor], torch.Tensor | None], told: str
+) -> None:
+    shutil.copytree(finished, tmp_path / "run")
+    unfinished(tmp_path / "run")
+    tensors, place = load_state(tmp_path / "run" / "last.safetensors")
+    name = "momentum.backbone.down2.conv.weight"
+    spoilt = {**tensors, name: spoil(tensors[name])}
+    kept = {key: value for key, value in spoilt.items() if value is not None}
+    save_state(tmp_path / "run" / "last.safetensors", kept, place)
+    assert refused(tmp_path / "run") == f"last.safetensors: {name}: {told}"
+
+
+def test_momentum_of_no_parameter_is_refused(finished: Path, tmp_path: Path) -> None:
+    shutil.copytree(finished, tmp_path / "run")
+    unfinished(tmp_path / "run")
+    tensors, place = load_state(tmp_path / "run" / "last.safetensors")
+    save_state(tmp_path / "run" / "last.safetensors", {**tensors, "momentum.other": torch.zeros(2)}, place)
+    assert refused(tmp_path / "run") == (
+        "last.safetensors: momentum.other: found float32 of shape (2,), expected nothing"
+    )
+
+
 @pytest.mark.parametrize("tenth", range(10))
 def test_curves_that_are_cut_off_are_one_sentence(finished: Path, tmp_path: Path, tenth: int) -> None:
     shutil.copytree(finished, tmp_path / "run")
@@ -238,6 +269,20 @@ def test_a_finished_training_whose_detector_was_taken_away_makes_it_again(finish
     made = train_tdnet(data, None, data.classes, tmp_path / "run", SETTINGS)
     assert made.detector.read_bytes() == (finished / "detector.safetensors").read_bytes()
     assert load_training(tmp_path / "run").status == "finished"
+
+
+@pytest.mark.parametrize("name", ["student", "best"])
+def test_nothing_is_written_or_deleted_through_a_link(finished: Path, tmp_path: Path, name: str) -> None:
+    shutil.copytree(finished, tmp_path / "run")
+    unfinished(tmp_path / "run")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / ".precious.tmp").write_text("years of work")
+    (tmp_path / "run" / name).symlink_to(elsewhere)
+    data = coloured(["a"], 4, 64)
+    with pytest.raises(RunError, match=f"{name}: found a link to a folder, expected a folder of the training's own"):
+        train_tdnet(data, None, data.classes, tmp_path / "run", SETTINGS)
+    assert [path.name for path in elsewhere.iterdir()] == [".precious.tmp"]
 
 
 def test_the_largest_seed_trains(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -153,9 +154,9 @@ def test_the_last_epochs_are_not_put_off_once_they_have_begun() -> None:
         ({"device": 5}, "device: found 5, expected a name such as cpu or cuda"),
     ],
 )
-def test_settings_that_make_no_training_are_refused(changed: dict[str, object], sentence: str) -> None:
+def test_settings_that_make_no_training_are_refused(changed: dict[str, Any], sentence: str) -> None:
     with pytest.raises(BadInput) as refused:
-        TrainSettings(**changed)  # type: ignore[arg-type]
+        TrainSettings(**changed)
     assert str(refused.value) == sentence
 
 
@@ -175,3 +176,41 @@ def test_what_is_not_said_is_as_the_paper_has_it() -> None:
     assert (loss.box, loss.dfl, loss.cls, loss.aux) == (7.5, 1.5, 0.5, 0.1)
     assert (loss.hard, loss.literal, loss.aux_background, loss.rule) == (False, False, False, RULES["paper"])
     assert (DECAY, CLIP) == (5e-4, 10.0)
+
+
+def test_biases_have_their_own_rate_and_what_is_frozen_none() -> None:
+    network = nn.Sequential(nn.Conv2d(3, 4, 1), nn.BatchNorm2d(4), nn.Conv2d(4, 2, 1).requires_grad_(False))
+    optimiser = Optimiser(network, decay=DECAY)
+    optimiser.set(Moment(rate=0.5, bias_rate=0.25, momentum=0.9, accumulate=1))
+    rates = {name: group["lr"] for group in optimiser.torch_optimiser.param_groups for p in group["params"]
+             for name, other in network.named_parameters() if other is p}  # fmt: skip
+    assert rates == {"0.weight": 0.5, "0.bias": 0.25, "1.weight": 0.5, "1.bias": 0.25}
+    assert set(optimiser.tensors()) == set(rates)
+
+
+def test_an_update_forgets_the_gradients_that_it_used() -> None:
+    network = nn.Conv2d(1, 1, 1)
+    optimiser = Optimiser(network, decay=0.0)
+    optimiser.set(Moment(rate=0.1, bias_rate=0.1, momentum=0.9, accumulate=1))
+    for _ in range(2):
+        network(torch.ones(1, 1, 1, 1)).sum().backward()
+        assert float(network.weight.grad) == 1.0
+        optimiser.update()
+        assert network.weight.grad is None and network.bias is not None and network.bias.grad is None
+
+
+def test_momentum_that_was_kept_goes_on_as_if_nothing_had_happened() -> None:
+    def step(network: nn.Conv2d, optimiser: Optimiser) -> None:
+        optimiser.set(Moment(rate=0.1, bias_rate=0.1, momentum=0.9, accumulate=1))
+        network(torch.ones(1, 1, 1, 1)).square().sum().backward()
+        optimiser.update()
+
+    one, two = nn.Conv2d(1, 1, 1), nn.Conv2d(1, 1, 1)
+    first, second = Optimiser(one, decay=DECAY), Optimiser(two, decay=DECAY)
+    assert not any(bool(value.any()) for value in first.tensors().values())  # before any gradient
+    step(one, first)
+    two.load_state_dict(one.state_dict())
+    second.restore({name: value.clone() for name, value in first.tensors().items()}, "last.safetensors")
+    step(one, first)
+    step(two, second)
+    assert torch.equal(one.weight, two.weight)

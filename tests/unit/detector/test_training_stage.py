@@ -22,8 +22,9 @@ from surgeval.detector.training import TrainSettings, read_curves, train_tdnet
 from surgeval.detector.training._compute import open_compute
 from surgeval.detector.training._hands import Hands
 from surgeval.detector.training._resume import LAST, Counters
-from surgeval.detector.training._stage import Measured, Stage, run_stage
+from surgeval.detector.training._stage import VALIDATION, Measured, Stage, run_stage
 from surgeval.detector.training._student import distilling
+from surgeval.progress import advance, phases
 
 SETTINGS = TrainSettings(size="p", batch=4, image_size=64, workers=0)
 
@@ -43,6 +44,7 @@ class Watched:
         self.shown: list[Tensor] = []
         self.measured: list[Tensor] = []
         self.kept: list[Tensor] = []
+        self.told: list[str] = []
 
         def loss(network: nn.Module, images: Tensor, truth: Truth) -> Losses:
             self.shown.append((images * 255).round().byte())
@@ -64,7 +66,7 @@ class Watched:
         augment, compute = replace(PLAIN, mosaic=1.0), open_compute("cpu")
         with Hands(settings.workers, settings.batch, compute) as hands:
             return run_stage(
-                self.stage, coloured(["a"], frames, 64), settings, augment, compute, hands, lambda _line: None
+                self.stage, coloured(["a"], frames, 64), settings, augment, compute, hands, self.told.append
             )
 
 
@@ -75,6 +77,21 @@ def test_the_average_is_measured_and_kept_not_the_network(tmp_path: Path) -> Non
     assert torch.equal(watched.measured[-1], tensors["average.weight"])
     assert torch.equal(watched.kept[-1], tensors["average.weight"])
     assert not torch.equal(tensors["average.weight"], tensors["network.weight"])
+
+
+def test_too_few_minutes_for_the_rate_to_rise_are_told(tmp_path: Path) -> None:
+    watched = Watched(tmp_path, None, epochs=2, budget=1e-3)
+    ended = watched.run()
+    said = f"the rate rises over 100 batches and the training has {ended.step}: more minutes would do it good"
+    assert watched.told[-1] == f"teacher: {said}"
+
+
+def test_the_display_counts_the_frames_of_evaluations_too(tmp_path: Path) -> None:
+    with phases(show=False) as shown:
+        Watched(tmp_path, lambda number: float(number), epochs=4, evaluate_every=2, looked_at=10).run()
+        assert "teacher images 16/16, validation frames 0/20" in shown.line()
+        advance(VALIDATION, 5)
+        assert "validation frames 5/20" in shown.line()
 
 
 def test_it_stops_when_patience_epochs_were_no_better(tmp_path: Path) -> None:
@@ -103,6 +120,12 @@ def test_gradients_left_at_the_end_of_an_epoch_are_used(tmp_path: Path) -> None:
     # In the first step of the warm-up one batch is an update, in the second eleven would be: the third is the last.
     ended = watched.run(replace(SETTINGS, nominal=4000), frames=12)
     assert (ended.step, ended.updates) == (3, 2)
+
+
+def test_a_batch_of_more_frames_than_there_are_is_timed_with_those_there_are(tmp_path: Path) -> None:
+    watched = Watched(tmp_path, None, budget=0.1)
+    watched.run(replace(SETTINGS, batch=10**12, minutes=0.01), frames=6)
+    assert {len(images) for images in watched.shown} == {6}
 
 
 def test_a_student_that_hardly_learns_is_its_teacher_and_fusion_decides_what_it_learns(tmp_path: Path) -> None:

@@ -45,6 +45,15 @@ def test_without_a_terminal_eager_phases_are_lines_at_once_and_others_only_when_
         assert screen.getvalue() == expected
 
 
+def test_a_phase_that_begins_anew_is_one_line_without_a_terminal() -> None:
+    screen = io.StringIO()
+    with Display(eager=True, console=Console(file=screen)) as shown:
+        for _ in range(3):
+            shown.phase("teacher", images=8)
+        shown.phase("student", images=8)
+    assert screen.getvalue() == "images 0/8\nimages 0/8\n"
+
+
 def test_what_lasts_is_told_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])

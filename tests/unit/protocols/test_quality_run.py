@@ -22,7 +22,8 @@ from surgeval.report import write_run_pages
 
 @pytest.fixture(scope="module")
 def phantom(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_phantom(tmp_path_factory.mktemp("q") / "D", seed=3, videos=2, seconds=8, width=128, height=96)
+    place = tmp_path_factory.mktemp("q") / "D"
+    return write_phantom(place, seed=3, videos=2, seconds=8, width=128, height=96, processes=1)
 
 
 def _spoil(data: Path, video: str, name: str, image: np.ndarray | bytes) -> None:
@@ -70,7 +71,7 @@ def test_changed_data_never_reuses_an_old_run(phantom: Path, tmp_path: Path) -> 
 def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The same two videos before and after somebody blackened two frames of the first."""
     place = tmp_path_factory.mktemp("runs")
-    data = write_phantom(place / "D", seed=3, videos=2, seconds=8, width=128, height=96)
+    data = write_phantom(place / "D", seed=3, videos=2, seconds=8, width=128, height=96, processes=1)
     run_quality(data, out=place / "clean", progress=False)
     for name in ("000025", "000050"):
         _spoil(data, "A1", name, np.zeros((96, 128, 3), np.uint8))
@@ -154,7 +155,7 @@ def test_edited_runs_are_told_in_a_sentence(runs: tuple[Path, Path], tmp_path: P
 def test_the_folder_of_the_quality_check_is_reported_and_compared(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    data = write_phantom(tmp_path / "D", seed=3, videos=2, seconds=4, width=128, height=96)
+    data = write_phantom(tmp_path / "D", seed=3, videos=2, seconds=4, width=128, height=96, processes=1)
     for name in ("before", "after"):
         assert command(["data", "check", str(data), "--quality", "--out", str(tmp_path / name), "--json"]) == 0
     assert command(["report", str(tmp_path / "before")]) == 0

@@ -182,8 +182,8 @@ def test_more_frames_need_no_more_memory(make: Any, moment: Any) -> None:
         return used
 
     # Measured: 0.4 to 0.5 MB at 5 000 and at 100 000 frames alike (the 0.1 MB is when garbage is collected, not
-    # how much there is). Keeping the frames would add 19 MB here; the limit stands well apart from both.
-    assert peak(25_000) - peak(5_000) < 1_000_000
+    # how much there is). Keeping the frames would add 9 MB here; the limit stands well apart from both.
+    assert peak(12_000) - peak(2_000) < 1_000_000
 
 
 ids = st.integers(-2, 3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -55,7 +56,8 @@ def ask(
         sent.append(message)
 
     inner = Inner()
-    asyncio.run(Guard(inner, rules)(scope, receive, send))
+    with ThreadPoolExecutor(1) as aside:  # where no test of a browser has a loop running
+        aside.submit(lambda: asyncio.run(Guard(inner, rules)(scope, receive, send))).result()
     return int(sent[0].get("status", 0)), sent, inner
 
 

@@ -277,9 +277,12 @@ def _row(space: LabelSpace, frame: Frame, instance: Instance, out: Output) -> li
     if instance.box:
         x, y, w, h = instance.box.x, instance.box.y, instance.box.w, instance.box.h
         box = [x / frame.width, y / frame.height, w / frame.width, h / frame.height]
+    if instance.score == 1:
+        out.lost("scores of {n} instances that are exactly 1, which reads as a label, are not kept")
     target = instance.attributes.get("target_box")
     number = space.find(triplet.instrument, triplet.verb, triplet.target)
     phase = UNKNOWN if frame.phase is None else frame.phase
     out.kept()
+    out.look(triplet)
     return [number, triplet.instrument, 1.0 if instance.score is None else instance.score, *box, triplet.verb,
             triplet.target, 1.0, *(target if isinstance(target, tuple) else _NO_BOX), phase]  # fmt: skip

@@ -23,9 +23,6 @@ from surgeval.errors import BadInput
 from surgeval.records import Frame, ImageRef, Instance, Question, Triplet, Video
 from surgeval.vocab import LabelSpace
 
-# Keys that have a field of their own; every other key of an annotation becomes an attribute.
-_OWN = frozenset({"id", "image_id", "category_id", "bbox", "segmentation", "score", "track_id", "image_name"})
-
 
 class Coco:
     """One COCO file, or several that differ in their split."""
@@ -128,6 +125,7 @@ class Coco:
             video, name, int(number) if number is not None and 0 <= number < 1e12 else number_of(name, ordinal),
             time if time is not None and 0 <= time < 1e9 else None, image, *size, tuple(instances),
             labelled=record.get("labelled") is not False, phase=phase,
+            attributes=extra if isinstance(extra := record.get("attributes"), dict) else {},
         )  # fmt: skip
 
     def _phase(self, value: Any, place: Place) -> int | None:
@@ -150,7 +148,7 @@ class Coco:
             box = place.box(record.get("bbox"), *size, "bbox")
         if box is None:
             return None
-        extra: dict[str, object] = {key: value for key, value in record.items() if key not in _OWN}
+        extra: dict[str, object] = {key: value for key, value in record.items() if key not in _coco_write.OWN}
         if extra.get("iscrowd") == 0:
             extra.pop("iscrowd")
         area = as_float(extra.get("area"))

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from surgeval.datasets._base import OnProblem, Problem
 from surgeval.datasets.io._json import Members
-from surgeval.datasets.io._layout import SPLITS, is_file, is_printable, natural
+from surgeval.datasets.io._layout import SPLITS, is_file, is_printable, natural, video_and_frame
 from surgeval.datasets.io._values import Place, shown
 from surgeval.files import open_regular
 
@@ -130,13 +130,13 @@ class CocoIndex:
             self.videos[name] = np.asarray(order, dtype=np.int32)
 
     def parts(self, file: str) -> tuple[str, str]:
-        """Video and frame name of an image: its folder and stem, else its stem cut at the last underscore."""
+        """Video and frame name of an image: its folder and stem, else its stem cut in two (`video_and_frame`)."""
         path = PurePosixPath(file.replace("\\", "/"))
         folder = path.parent.name
         if folder and folder not in COMMON:
             return folder, path.stem or file
-        video, _, name = path.stem.rpartition("_")
-        return (video, name) if video and name else (self.path.stem, path.stem or file)
+        video, name = video_and_frame(path.stem)
+        return video or self.path.stem, name or file
 
     def _image_folder(self) -> Path | None:
         """The folder that the image names are relative to: the first usual one that holds any of the images."""

@@ -12,15 +12,16 @@ from typing import IO, Any
 
 from surgeval.datasets.formats._coco_index import COMMON
 from surgeval.datasets.formats._labels import FILE
-from surgeval.datasets.formats._writing import Output
+from surgeval.datasets.formats._writing import FRAME_ATTRIBUTE, Output
 from surgeval.datasets.io._outline import parts_of
 from surgeval.files import path_inside
 from surgeval.records import UNKNOWN, Frame, Instance, Video
 from surgeval.vocab import LabelSpace
 
 KEEPS = frozenset({"box", "verb", "target", "mask", "polygon", "track", "score", "phase", "time", "split", "source",
-                   "procedure", "attribute", "unlabelled"})  # fmt: skip
-_PLAIN = (str, int, float, bool, type(None))
+                   "procedure", "attribute", FRAME_ATTRIBUTE, "unlabelled"})  # fmt: skip
+# Keys of an annotation that have a field of their own; every other key is an attribute.
+OWN = frozenset({"id", "image_id", "category_id", "bbox", "segmentation", "score", "track_id", "image_name"})
 
 
 def write(out: Output) -> None:
@@ -50,6 +51,8 @@ def _write_split(out: Output, videos: list[tuple[Video, str]], path: Path) -> No
                     record["phase"] = out.space.phases[frame.phase]
                 if not frame.labelled:
                     record["labelled"] = False
+                if extra := out.writable(frame.attributes):
+                    record["attributes"] = extra
                 _append(images, record, image_id)
                 for instance in frame.instances:
                     row = _annotation(out, frame, instance)
@@ -110,14 +113,4 @@ def _annotation(out: Output, frame: Frame, instance: Instance) -> dict[str, Any]
     if instance.score is not None:
         row["score"] = instance.score
     out.kept()
-    extra = {key: value for key, value in instance.attributes.items()
-             if key not in ("polygons", "original_parts", "group_id", "target_box") and _is_json(value)}  # fmt: skip
-    return {**row, **extra}
-
-
-def _is_json(value: object) -> bool:
-    if isinstance(value, list | tuple):
-        return all(_is_json(item) for item in value)
-    if isinstance(value, dict):
-        return all(isinstance(key, str) and _is_json(item) for key, item in value.items())
-    return isinstance(value, _PLAIN)
+    return {**row, **out.writable(instance.attributes, *OWN)}

@@ -1,7 +1,8 @@
 """Labelme JSON: ProstaTD's rectangles with `attributes.Action` / `attributes.Target`, and plain polygons.
 
 Layouts: `VIDEO/frame.json` beside `frame.jpg`, or `VIDEO/ann_dir` with `VIDEO/img_dir`. Polygons of one label and one
-`group_id` are parts of one instance. `restore=True` undoes a 640-pixel export by its `transformInfo`.
+`group_id` are parts of one instance. `restore=True` undoes a 640-pixel export by its `transformInfo`. What a file says
+beyond that stays with the records, so that it can be written back (`_labelme_fields`).
 """
 
 from __future__ import annotations
@@ -13,22 +14,31 @@ from typing import Any, ClassVar
 
 from surgeval.datasets._base import Level, OnProblem, Problem, raise_errors
 from surgeval.datasets.formats import _labelme_write
+from surgeval.datasets.formats._labelme_fields import (
+    COMPONENTS,
+    WORDS,
+    file_extras,
+    given_attributes,
+    group_of,
+    score_of,
+    shape_extras,
+    track_of,
+)
+from surgeval.datasets.formats._labelme_layout import Group, label_groups
 from surgeval.datasets.formats._labels import null_of, packaged_with, space_beside, space_of_names, space_seen
 from surgeval.datasets.formats._writing import Output
-from surgeval.datasets.io._files import ends
 from surgeval.datasets.io._images import image_size
 from surgeval.datasets.io._json import read_json, read_mapping
 from surgeval.datasets.io._layout import (
     IMAGES,
-    SPLITS,
     find_image,
-    folders,
     inside,
     is_file,
     is_odd,
     names,
     natural,
     number_of,
+    video_and_frame,
 )
 from surgeval.datasets.io._letterbox import Letterbox
 from surgeval.datasets.io._outline import Polygon, bounds, outline_fields, read_points
@@ -37,19 +47,7 @@ from surgeval.errors import BadInput
 from surgeval.records import UNKNOWN, Frame, ImageRef, Instance, Question, Triplet, Video
 from surgeval.vocab import LabelSpace
 
-_IMAGE_FOLDERS = ("img_dir", "images", "frames")
 _PEEK = 200
-
-
-@dataclass(frozen=True, slots=True)
-class _Group:
-    """The label files of one video."""
-
-    video: str
-    split: str
-    labels: Path
-    images: Path
-    stems: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +58,8 @@ class _Shape:
     group: int | str | None
     original: Polygon  # before padding, where the file keeps it
     record: str
+    at: int  # its position in the file
+    fields: dict[str, Any]  # as the file has them
 
 
 class Labelme:
@@ -70,8 +70,8 @@ class Labelme:
     def __init__(self, root: Path, labels: LabelSpace | None = None, *, restore: bool = False) -> None:
         self.root, self.restore = root, restore
         self._early: list[Problem] = []
-        self._groups: dict[str, _Group] = {}
-        for group in _groups(root):
+        self._groups: dict[str, Group] = {}
+        for group in label_groups(root):
             if group.video in self._groups:
                 place = Place(str(group.labels), self._early.append)
                 place.report("video-duplicate", f"a second video {group.video}", "distinct names")
@@ -112,6 +112,8 @@ class Labelme:
         group = self._groups[video]
         labelled = set(group.stems)
         pictured = {Path(name).stem for name in names(group.images) if _is_image(name)}
+        if group.flat:
+            pictured = {stem for stem in pictured if video_and_frame(stem)[0] == video}
         for ordinal, stem in enumerate(sorted(labelled | pictured, key=natural)):
             if is_odd(stem):
                 place = Place(str(group.images / stem), on_problem)
@@ -125,11 +127,11 @@ class Labelme:
                 Place(str(image), on_problem).warn(
                     "frame-unlabelled", "an image without JSON", "labels for every image"
                 )
-                frame = _unlabelled(video, stem, ordinal, image)
+                frame = _unlabelled(video, group.name(stem), ordinal, image)
                 if frame:
                     yield frame
 
-    def _frame(self, group: _Group, stem: str, ordinal: int, on_problem: OnProblem) -> Frame | None:
+    def _frame(self, group: Group, stem: str, ordinal: int, on_problem: OnProblem) -> Frame | None:
         path = group.labels / f"{stem}.json"
         place = Place(str(path), on_problem)
         record = read_mapping(path, on_problem)
@@ -145,12 +147,16 @@ class Labelme:
             letterbox = read_transform(record.get("transformInfo"), place)
             if letterbox is None:
                 return None
-        instances = self._instances(shapes, size, letterbox, place)
+        others: list[dict[str, Any]] = []  # shapes that are no instances, kept for writing back
+        instances = tuple(self._instances(shapes, size, letterbox, place, others))
         shown_size = (letterbox.width, letterbox.height) if letterbox else size
-        return Frame(group.video, stem, number_of(stem, ordinal), None, ImageRef(image), *shown_size,
-                     tuple(instances), labelled=record.get("noAnnotation") is not True)  # fmt: skip
+        folders = [group.labels.name, group.images.name] if group.labels != group.images else []
+        words = {"file": {**record, "shapes": []}, "others": others, "folders": folders}
+        return Frame(group.video, group.name(stem), number_of(stem, ordinal), None, ImageRef(image), *shown_size,
+                     instances, labelled=record.get("noAnnotation") is not True,
+                     attributes={**file_extras(record), WORDS: words})  # fmt: skip
 
-    def _image(self, group: _Group, stem: str, stated: Any, place: Place) -> Path:
+    def _image(self, group: Group, stem: str, stated: Any, place: Place) -> Path:
         """The image: the one of the same name, else where `imagePath` points (inside the dataset)."""
         own = find_image(group.images, stem)
         if not isinstance(stated, str) or not stated:
@@ -163,32 +169,43 @@ class Labelme:
         return target if target and is_file(target) else own
 
     def _instances(
-        self, shapes: list[Any], size: tuple[int, int], letterbox: Letterbox | None, place: Place
+        self,
+        shapes: list[Any],
+        size: tuple[int, int],
+        letterbox: Letterbox | None,
+        place: Place,
+        others: list[dict[str, Any]],
     ) -> Iterator[Instance]:
         width, height = (letterbox.width, letterbox.height) if letterbox else size
         groups: dict[object, list[_Shape]] = {}
         for number, value in enumerate(shapes):
             here = place.at(f"shape {number}")
             record = here.mapping(value)
-            shape = self._shape(record, letterbox, here) if record is not None else None
+            shape = self._shape(record, number, letterbox, here) if record is not None else None
+            if record is not None and shape is None:
+                others.append({"at": number, "shape": record})
             if shape is not None:
                 joins = shape.group is not None and not shape.rectangle
                 groups.setdefault((shape.triplet, shape.group) if joins else number, []).append(shape)
         for parts in groups.values():
             outline = tuple(shape.points for shape in parts)
             box = place.at(parts[0].record).placed(bounds(outline), width, height, "points")
+            words = [{"at": shape.at, "shape": shape.fields} for shape in parts]
             if box is None:
+                others.extend(words)
                 continue
             fields = {} if parts[0].rectangle else outline_fields(outline, width, height)
-            attributes = fields.pop("attributes", {})
+            attributes = shape_extras(parts[0].fields) | fields.pop("attributes", {}) | {WORDS: words}
             if parts[0].group is not None:
                 attributes["group_id"] = parts[0].group
             originals = tuple(shape.original for shape in parts if shape.original)
             if len(originals) == len(parts):
                 attributes["original_parts"] = originals
-            yield Instance(parts[0].triplet, box, attributes=attributes, **fields)
+            first = parts[0].fields
+            yield Instance(parts[0].triplet, box, track=track_of(first), score=score_of(first), attributes=attributes,
+                           **fields)  # fmt: skip
 
-    def _shape(self, shape: dict[str, Any], letterbox: Letterbox | None, place: Place) -> _Shape | None:
+    def _shape(self, shape: dict[str, Any], at: int, letterbox: Letterbox | None, place: Place) -> _Shape | None:
         points = shape.get("points")
         kind = shape.get("shape_type") or ("rectangle" if isinstance(points, list) and len(points) == 2 else "polygon")
         if kind not in ("rectangle", "polygon"):
@@ -203,9 +220,7 @@ class Labelme:
             return None
         if letterbox:
             outline, original = original or tuple(map(letterbox.inverse_point, outline)), ()
-        group = shape.get("group_id")
-        group = group if isinstance(group, int | str) and not isinstance(group, bool) else None
-        return _Shape(triplet, outline, kind == "rectangle", group, original, place.record or "")
+        return _Shape(triplet, outline, kind == "rectangle", group_of(shape), original, place.record or "", at, shape)
 
     def _triplet(self, shape: dict[str, Any], place: Place) -> Triplet | None:
         """Instrument from the label; a missing action or target means none ("null") where that is a class."""
@@ -213,17 +228,16 @@ class Labelme:
         tool = place.named(space, "instrument", shape.get("label"))
         if tool is None or not space.triplets:
             return None if tool is None else Triplet(tool)
-        given = shape.get("attributes")
-        attributes = given if isinstance(given, dict) else {}
+        attributes = given_attributes(shape)
         ids = [tool]
-        for key, component in (("Action", "verb"), ("Target", "target")):
+        for key, component in COMPONENTS:
             value = attributes.get(key)
             null = null_of(space, component)
             number = null if value in (None, "", "null") else place.named(space, component, value)
             if number is None:
                 return None
             ids.append(number)
-        if not attributes and space.find(ids[0], ids[1], ids[2]) < 0:
+        if not attributes.keys() & {key for key, _ in COMPONENTS} and space.find(ids[0], ids[1], ids[2]) < 0:
             return Triplet(tool, UNKNOWN, UNKNOWN)  # an instrument that takes part in no triplet
         return place.combination(space, (ids[0], ids[1], ids[2]))
 
@@ -258,34 +272,10 @@ def _named(file: Path) -> set[tuple[str, str, str]]:
     labels = set()
     for shape in shapes if isinstance(shapes, list) else ():
         if isinstance(shape, dict) and isinstance(shape.get("label"), str) and shape["label"]:
-            attributes = shape.get("attributes")
-            attributes = attributes if isinstance(attributes, dict) else {}
-            rest = [value if isinstance(value := attributes.get(key), str) else "" for key in ("Action", "Target")]
+            attributes = given_attributes(shape)
+            rest = [value if isinstance(value := attributes.get(key), str) else "" for key, _ in COMPONENTS]
             labels.add((shape["label"], rest[0], rest[1]))
     return labels
-
-
-def looks_like_labelme(path: Path) -> bool:
-    """Whether the beginning of a JSON file has labelme's keys."""
-    head, _ = ends(path, 1 << 16)
-    return b'"shapes"' in head or b'"imagePath"' in head
-
-
-def _groups(root: Path) -> Iterator[_Group]:
-    """Folders up to three levels down that hold labelme files."""
-    level = [root]
-    for depth in range(4):
-        for folder in level:
-            stems = tuple(Path(name).stem for name in names(folder) if name.endswith(".json") and name != "labels.json")
-            if any(looks_like_labelme(folder / f"{stem}.json") for stem in stems[:5]):
-                home = folder.parent if folder.name in _labelme_write.LABEL_FOLDERS and folder != root else folder
-                images = next(
-                    (home / name for name in _IMAGE_FOLDERS if home != folder and (home / name).is_dir()), folder
-                )
-                split = home.parent.name if home not in (root, root.parent) and home.parent.name in SPLITS else ""
-                yield _Group(home.resolve().name or "video", split, folder, images, stems)
-        if depth < 3:
-            level = [child for folder in level for child in folders(folder)]
 
 
 class LabelmeFormat:
@@ -297,7 +287,7 @@ class LabelmeFormat:
 
     def detect(self, path: Path) -> bool:
         """A folder (up to three levels) with JSON files that have `shapes`."""
-        return path.is_dir() and next(_groups(path), None) is not None
+        return path.is_dir() and next(label_groups(path), None) is not None
 
     def open(self, path: Path, labels: LabelSpace | None = None) -> Labelme:
         """Open the folder."""

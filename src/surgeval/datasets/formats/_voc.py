@@ -10,7 +10,6 @@ ENTITY declarations is refused unread.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
@@ -23,18 +22,18 @@ from surgeval.datasets._base import OnProblem, raise_errors
 from surgeval.datasets.formats._flat import FlatReader
 from surgeval.datasets.formats._labels import FILE, packaged_with, space_beside, space_of_names
 from surgeval.datasets.formats._writing import Output
+from surgeval.datasets.formats._xml_text import check_names, legal
+from surgeval.datasets.io._files import ends
 from surgeval.datasets.io._images import image_size
 from surgeval.datasets.io._json import read_bytes
-from surgeval.datasets.io._layout import Flat, Folder, find_image, flat_folders, number_of
-from surgeval.datasets.io._values import Place, shown
-from surgeval.errors import BadInput
+from surgeval.datasets.io._layout import Flat, Folder, find_image, flat_folders, names, number_of
+from surgeval.datasets.io._values import Place
 from surgeval.files import path_inside
 from surgeval.records import UNKNOWN, Box, Frame, ImageRef, Instance, Question, Triplet
 from surgeval.vocab import LabelSpace
 
 MAX_BYTES = 1 << 24
 _PEEK = 200
-_ILLEGAL = re.compile("[^\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # also tabs and line ends, which XML changes
 _KEYS = ("xmin", "ymin", "xmax", "ymax")
 _OURS = "surgeval"  # as <source><database>: a place that every VOC file has and no reader takes numbers from
 _EXACT = 1e9  # corners up to here are moved in decimals, farther ones are no pixels
@@ -214,8 +213,10 @@ class VocFormat:
     keeps = frozenset({"box", "split", *(f"attribute:{flag}" for flag in _FLAGS)})
 
     def detect(self, path: Path) -> bool:
-        """A folder with XML files in one of the usual places."""
-        return path.is_dir() and bool(_folders(path))
+        """A folder with XML files in one of the usual places, of which the first are no CVAT files."""
+        files = [folder.labels / name for folder in (_folders(path) if path.is_dir() else ())
+                 for name in names(folder.labels) if name.lower().endswith(".xml")]  # fmt: skip
+        return any(b"<annotations" not in ends(file, 4096)[0].replace(b"\0", b"") for file in files[:5])
 
     def open(self, path: Path, labels: LabelSpace | None = None) -> Voc:
         """Open the folder."""
@@ -223,7 +224,7 @@ class VocFormat:
 
     def write(self, out: Output) -> None:
         """`Annotations[/SPLIT]/{video}_{frame}.xml` and `JPEGImages[/SPLIT]/…`, with `labels.json` beside."""
-        _check_names(out.space)
+        check_names(out.space, "voc")
         (out.folder / FILE).write_text(json.dumps(out.space.to_json(), indent=1), encoding="utf-8")
         for video, split, name in out.named():
             labels, images = (path_inside(out.folder, kind, *split) for kind in ("Annotations", "JPEGImages"))
@@ -237,21 +238,8 @@ class VocFormat:
                     path_inside(labels, f"{stem}.xml").write_text(text, encoding="utf-8")
 
 
-def _check_names(space: LabelSpace) -> None:
-    """Refuse names that XML cannot hold, or that are not found again after reading: their boxes would be lost."""
-    for number, name in enumerate(space.instruments):
-        if _ILLEGAL.search(name) or space.find_name("instrument", name.strip()) != number:
-            raise BadInput(
-                f"voc: instrument {number} of {space.name}: found the name {shown(name)}, "
-                "expected one without control characters, which XML cannot hold"
-            )
-
-
 def _escaped(text: str, out: Output) -> str:
-    legal = _ILLEGAL.sub("\N{REPLACEMENT CHARACTER}", text)
-    if legal != text:
-        out.lost("{n} texts with characters that XML cannot hold were changed")
-    return escape(legal)
+    return escape(legal(text, out))
 
 
 def _xml(frame: Frame, picture: str, out: Output) -> str:

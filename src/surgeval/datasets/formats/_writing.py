@@ -8,9 +8,10 @@ Images are copied byte for byte; they are encoded anew only when their pixels ch
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -26,9 +27,10 @@ from surgeval.datasets.io._layout import IMAGES, unlike_copy
 from surgeval.datasets.io._letterbox import Letterbox
 from surgeval.errors import DataError
 from surgeval.files import DistinctNames, path_inside, safe_name
-from surgeval.records import UNKNOWN, Frame, Instance, Video
+from surgeval.records import UNKNOWN, Frame, Instance, Triplet, Video
 from surgeval.vocab import LabelSpace
 
+FRAME_ATTRIBUTE = "frame attribute"  # as a feature that a writer keeps
 Pixels = Callable[[Frame], npt.NDArray[np.uint8]]
 _LONGEST = 110  # bytes of a video's or a frame's name: both together are the name of one file in flat layouts
 
@@ -44,8 +46,8 @@ _WORDS = {
     "split": "splits of {n} videos", "source": "sources of {n} videos", "procedure": "procedures of {n} videos",
     "questions": "{n} questions",
 }  # fmt: skip
-# Attributes that belong to a feature of their own, or only serve writing back.
-_KNOWN_ATTRIBUTES = frozenset({"target_box", "polygons", "original_parts", "group_id"})
+# Attributes that belong to a feature of their own, or only serve writing back (a format's own words for the rest).
+SERVING = frozenset({"target_box", "polygons", "original_parts", "labelme", "keyframe"})
 
 
 @runtime_checkable
@@ -70,6 +72,7 @@ class Output:
     videos: tuple[Video, ...]
     tell: OnProblem
     images: bool = True
+    dry: bool = False  # images are counted, not written
     pixels: Pixels | None = None  # where the pixels change: how they are made
     geometry: Callable[[Frame], Letterbox] | None = None  # of the frame just yielded, where it was padded to a square
     progress: Callable[[Video, Frame], None] | None = None
@@ -137,14 +140,38 @@ class Output:
             yield frame
 
     def _note(self, feature: str) -> None:
-        kind, _, name = feature.partition(":")
-        if feature not in self.writer.keeps and (not name or kind not in self.writer.keeps):
-            words = _WORDS[kind] if not name else f"attribute {name!r} of {{n}} instances"
-            self.losses[f"{words} {'is' if name else 'are'} not kept"] += 1
+        kind, named, name = feature.partition(":")
+        if feature not in self.writer.keeps and (not named or kind not in self.writer.keeps):
+            what = "frames" if kind == FRAME_ATTRIBUTE else "instances"
+            words = _WORDS[kind] if not named else f"attribute {_shown(name)} of {{n}} {what}"
+            self.losses[f"{words} {'is' if named else 'are'} not kept"] += 1
+
+    def writable(self, attributes: Mapping[str, object], *own: str) -> dict[str, object]:
+        """The attributes that JSON can hold, without those that only serve writing back; the rest is said.
+
+        `own` are names that the format needs for itself: an attribute of that name would take its place.
+        """
+        result: dict[str, object] = {}
+        for name, value in attributes.items():
+            if name in SERVING:
+                continue
+            if name in own:
+                self.lost(f"attribute {_shown(name)} of {{n}} records, a name that the format needs, is not kept")
+            elif is_json(value):
+                result[name] = value
+            else:
+                self.lost(f"attribute {_shown(name)} of {{n}} records, which JSON cannot hold, is not kept")
+        return result
 
     def lost(self, sentence: str) -> None:
         """Count one thing that was lost; `{n}` in the sentence becomes the number."""
         self.losses[sentence] += 1
+
+    def look(self, triplet: Triplet) -> None:
+        """Say that a triplet which is written part by part is no class of the label space: its readers refuse it."""
+        ids = (triplet.instrument, triplet.verb, triplet.target)
+        if UNKNOWN not in ids and self.space.triplets and self.space.find(*ids) == UNKNOWN:
+            self.lost("triplets of {n} instances are written but no classes of the label space, and refused on reading")
 
     def kept(self, count: int = 1) -> None:
         """Count instances written."""
@@ -160,6 +187,11 @@ class Output:
         encoded = self.pixels is not None or frame.image.frame is not None
         path = path_inside(folder, stem + (".jpg" if encoded and suffix != ".png" else suffix))
         if not self.images:
+            return path.name
+        if self.dry:
+            self.counts["images"] += 1
+            if frame.image.frame is not None:
+                self.lost("{n} video frames were encoded as images")
             return path.name
         if not encoded and image_size(source) is None:
             decode(source)  # says what is wrong
@@ -180,6 +212,26 @@ class Output:
         return tuple(f"{self.writer.name}: {text.replace('{n}', str(n))}" for text, n in sorted(self.losses.items()))
 
 
+def is_json(value: object) -> bool:
+    """Whether a value can be written as JSON and read back (tuples become lists).
+
+    >>> is_json({"a": [1, "b", None]}), is_json(float("nan")), is_json({1: 2}), is_json(b"bytes")
+    (True, False, False, False)
+    """
+    if isinstance(value, list | tuple):
+        return all(is_json(item) for item in value)
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and is_json(item) for key, item in value.items())
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return value is None or isinstance(value, str | int)
+
+
+def _shown(name: str) -> str:
+    """A name from data inside a sentence of which `{n}` is replaced."""
+    return repr(name if len(name) <= 60 else f"{name[:57]}...").replace("{", "(").replace("}", ")")
+
+
 def save_image(array: npt.NDArray[np.uint8], path: Path) -> None:
     """Write RGB pixels: JPEG at quality 95 without chroma subsampling, or PNG by suffix."""
     if path.suffix == ".png":
@@ -196,6 +248,8 @@ def _frame_features(frame: Frame) -> Iterator[str]:
     for feature in ("successor", "camera", "gaze", "region", "objects"):
         if getattr(frame, feature):
             yield feature
+    for name in frame.attributes.keys() - SERVING:
+        yield f"{FRAME_ATTRIBUTE}:{name}"
 
 
 def _instance_features(instance: Instance) -> Iterator[str]:
@@ -215,5 +269,5 @@ def _instance_features(instance: Instance) -> Iterator[str]:
         yield "mask"
     if "target_box" in instance.attributes:
         yield "target_box"
-    for name in instance.attributes.keys() - _KNOWN_ATTRIBUTES:
+    for name in instance.attributes.keys() - SERVING:
         yield f"attribute:{name}"

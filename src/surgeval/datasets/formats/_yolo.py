@@ -242,6 +242,7 @@ class YoloFormat:
             return None
         number = space.find(triplet.instrument, triplet.verb, triplet.target)
         if self.fields == 8:
+            out.look(triplet)
             ids = f"{number} {triplet.instrument} {triplet.verb} {triplet.target}"
         elif not space.triplets:
             ids = f"{triplet.instrument}"

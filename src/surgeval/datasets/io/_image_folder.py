@@ -33,6 +33,10 @@ class ImageFolder:
         if not self._files:
             raise BadInput(f"{path}: found no image, expected {', '.join(IMAGES)} in it or in the folders below it")
 
+    def files(self) -> dict[str, tuple[Path, ...]]:
+        """The image files of every video in their order, unopened."""
+        return {name: tuple(files) for name, files in self._files.items()}
+
     def videos(self, on_problem: OnProblem = raise_errors) -> tuple[Video, ...]:
         """One per folder that holds images."""
         return tuple(Video(name, frames=len(files)) for name, files in self._files.items())

@@ -1,7 +1,7 @@
 """Folders and file names: what every layout shares.
 
-Flat layouts put a frame's video in its file name, `{video}_{frame}`, cut at the last underscore. No path that a file
-names may leave the dataset's folder.
+Flat layouts put a frame's video in its file name, `{video}_{frame}`, cut at the last underscore; behind a published
+video at the first (`psiv2_123124_2`). No path that a file names may leave the dataset's folder.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from surgeval.datasets._base import Level, OnProblem
 from surgeval.datasets.io._files import is_there
 from surgeval.datasets.io._values import Place
+from surgeval.vocab import fold_names, folds
 
 IMAGES = (".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".webp")  # suffixes of image files
 SPLITS = ("train", "val", "valid", "validation", "test")
@@ -106,6 +108,38 @@ def number_of(name: str, ordinal: int) -> int:
     return int(match[1]) if match else ordinal
 
 
+@cache
+def _published() -> frozenset[str]:
+    """The videos of the published splits."""
+    splits = [split for name in fold_names() for split in folds(name).values()]
+    return frozenset(video for split in splits for group in (split.train, split.val, split.test) for video in group)
+
+
+def is_published(video: str) -> bool:
+    """Whether a published split has a video of this name.
+
+    >>> is_published("psiv2"), is_published("my video")
+    (True, False)
+    """
+    return video in _published()
+
+
+def video_and_frame(stem: str) -> tuple[str, str]:
+    """Video and frame of a flat name; '' for a video that it does not name.
+
+    Nothing in a name says where it is cut: both `VID_01_000012` and ProstaTD's `psiv2_123124_2` occur. The last
+    underscore cuts, unless a video of a published split stands before the first.
+
+    >>> video_and_frame("t80_VID03_000150"), video_and_frame("psiv2_123124_2"), video_and_frame("000150")
+    (('t80_VID03', '000150'), ('psiv2', '123124_2'), ('', '000150'))
+    """
+    first, _, rest = stem.partition("_")
+    if rest and is_published(first):
+        return first, rest
+    video, _, name = stem.rpartition("_")
+    return (video, name) if video and name else ("", stem)
+
+
 def find_image(folder: Path, stem: str) -> Path:
     """The image of a frame, whatever its suffix; `STEM.jpg` where there is none (reading it then says so)."""
     for suffix in IMAGES:
@@ -175,8 +209,8 @@ class Flat:
 
     def parts(self, stem: str) -> tuple[str, str]:
         """Video and frame name."""
-        video, _, name = stem.rpartition("_")
-        return (video, name) if video and name else (self.fallback, stem)
+        video, name = video_and_frame(stem)
+        return video or self.fallback, name
 
     def split(self, video: str) -> str:
         """The split of a video; several are joined by a comma."""

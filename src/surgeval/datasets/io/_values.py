@@ -84,7 +84,8 @@ class Place:
             self.report(kind, shown(value), f"a whole number from {low} to {high}", field)
             return None
         if not low <= result <= high:
-            self.report(kind, shown(value), f"a whole number from {low} to {high}", field)
+            said = shown(int(result) if abs(result) < 1e15 else value)  # "250" in a text file was read as 250.0
+            self.report(kind, said, f"a whole number from {low} to {high}", field)
             return None
         return int(result)
 

@@ -7,6 +7,7 @@ frame before the wanted one and decodes forward.
 
 from __future__ import annotations
 
+import gc
 import os
 import stat
 import threading
@@ -142,11 +143,17 @@ class _FrameReader:
 
 
 _local = threading.local()
+# Closing a decoder waits for its threads, which a fork does not copy: a forked process that let go of a decoder of its
+# parent would wait for ever. So it keeps this thread's, and never collects what was garbage when it began.
+_left_behind: list[object] = []
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=gc.freeze)
 
 
 def _reader(path: Path) -> _FrameReader:
     readers: OrderedDict[Path, tuple[tuple[int, int, int], _FrameReader]] | None = getattr(_local, "readers", None)
     if readers is None or _local.process != os.getpid():  # a decoder does not survive a fork
+        _left_behind.append(readers)
         readers = _local.readers = OrderedDict()
         _local.process = os.getpid()
     try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,7 +31,7 @@ from surgeval.datasets.tools._merge import MergeMap, merged
 from surgeval.errors import BadInput
 from surgeval.records import Frame, Instance, Mask, Question, Video
 
-__all__ = ["ConvertReport", "convert"]
+__all__ = ["ConvertReport", "convert", "export_losses"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +164,7 @@ def convert(
     ...     (Path(folder) / "yolo" / "labels" / "VID01_000012.txt").read_text()
     '3 0.150000 0.150000 0.100000 0.100000\n'
     """
-    known = writers()
-    if format not in known:
-        raise BadInput(f"format {format!r}: expected one of {', '.join(known)}")
+    _known(format)
     if size is not None and not 16 <= size <= 8192:
         raise BadInput(f"size {size}: expected a number of pixels from 16 to 8192")
     if size is not None and restore:
@@ -183,11 +182,45 @@ def convert(
     if size is not None:
         square = _Squared(source, size)
         source, pixels, geometry = square, square.pixels, square.geometry
-    counts, losses, videos = _write(source, target, format, images, pixels, geometry, on_problem, progress)
+    counts, lost, videos = _write(source, target, format, images, pixels, geometry, on_problem, progress)
     dropped = merging.dropped if merging else 0
     read = counts["instances"] + dropped
     return ConvertReport(format, Path(out), videos, counts["frames"], counts["images"], counts["questions"], read,
-                         dropped, counts["written"], losses)  # fmt: skip
+                         dropped, counts["written"], lost)  # fmt: skip
+
+
+def export_losses(
+    dataset: Dataset,
+    format: str,
+    *,
+    merge: MergeMap | None = None,
+    min_count: int = 0,
+    images: bool = True,
+    on_problem: OnProblem = raise_errors,
+) -> tuple[str, ...]:
+    """What a format cannot hold of a dataset, before anything is exported: the sentences that `convert` would report.
+
+    >>> from surgeval.datasets import MemoryDataset
+    >>> from surgeval.records import Box, Instance, Triplet
+    >>> from surgeval.vocab import load_labels
+    >>> hook = Instance(Triplet(3), Box(64, 48, 64, 48), track=1, attributes={"position": "left"})
+    >>> dataset = MemoryDataset(load_labels("cholec80"), [Frame("VID01", "000012", 12, None, None, 640, 480, (hook,))])
+    >>> for sentence in export_losses(dataset, "yolo5"):
+    ...     print(sentence)
+    yolo5: attribute 'position' of 1 instances is not kept
+    yolo5: tracks of 1 instances are not kept
+    """
+    _known(format)
+    merging = merged(dataset, merge or MergeMap({}, {}, {}, {}), min_count, on_problem) if merge or min_count else None
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "out"
+        return _write(merging or dataset, target, format, images, None, None, on_problem, None, dry=True)[1]
+
+
+def _known(format: str) -> None:
+    known = writers()
+    if format not in known:
+        raise BadInput(f"format {format!r}: expected one of {', '.join(known)}")
 
 
 def _target(dataset: Dataset, out: Path) -> Path:
@@ -223,6 +256,7 @@ def _alive(process: int) -> bool:
 def _write(
     source: Dataset, target: Path, format: str, images: bool, pixels: Pixels | None,
     geometry: Callable[[Frame], Letterbox] | None, tell: OnProblem, progress: Callable[[Video, Frame], None] | None,
+    *, dry: bool = False,
 ) -> tuple[dict[str, int], tuple[str, ...], int]:  # fmt: skip
     writer = writers()[format]
     partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
@@ -231,7 +265,8 @@ def _write(
     partial.mkdir(parents=True)
     try:
         videos = source.videos(tell)
-        output = Output(source, partial, writer, videos, tell, images, pixels, progress=progress, geometry=geometry)
+        output = Output(source, partial, writer, videos, tell, images, dry, pixels, progress=progress,
+                        geometry=geometry)  # fmt: skip
         writer.write(output)
         if "questions" not in writer.keeps:
             for _ in source.questions(tell):

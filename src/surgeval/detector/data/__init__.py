@@ -13,7 +13,7 @@ from surgeval._lazy import lazy_exports
 if TYPE_CHECKING:
     from surgeval.detector.data._augment import PLAIN, Augment, Sampling
     from surgeval.detector.data._batches import Batch, batches
-    from surgeval.detector.data._overview import ClassRow, class_table, label_mosaic
+    from surgeval.detector.data._overview import ClassRow, class_table, label_mosaic, told_problems
     from surgeval.detector.data._packed import load_packed, save_packed
     from surgeval.detector.data._pictures import CACHE_BYTES
     from surgeval.detector.data._problems import Problems
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "_augment": "PLAIN Augment Sampling",
     "_batches": "Batch batches",
-    "_overview": "ClassRow class_table label_mosaic",
+    "_overview": "ClassRow class_table label_mosaic told_problems",
     "_packed": "load_packed save_packed",
     "_pictures": "CACHE_BYTES",
     "_problems": "Problems",
@@ -57,6 +57,7 @@ __all__ = [
     "picture_processes",
     "repeat_factors",
     "save_packed",
+    "told_problems",
     "toy_set",
 ]
 

@@ -124,21 +124,21 @@ def _from_processes(
         images.copy_(torch.from_numpy(workers.slots[slot, : len(indices)]))
         return _joined(images, samples, indices, data, plan.pin)
 
-    try:
-        for number, (indices, repeats) in enumerate(shares):
-            slot = number % len(workers.slots)
-            waiting.append(
-                (slot, workers.ask(slot, indices.tolist(), repeats, plan.epoch, plan.seed, plan.augment), indices)
-            )
-            if len(waiting) > AHEAD:
+    with workers.held():
+        try:
+            for number, (indices, repeats) in enumerate(shares):
+                slot = number % len(workers.slots)
+                asked = workers.ask(slot, indices.tolist(), repeats, plan.epoch, plan.seed, plan.augment)
+                waiting.append((slot, asked, indices))
+                if len(waiting) > AHEAD:
+                    yield take()
+            while waiting:
                 yield take()
-        while waiting:
-            yield take()
-    finally:
-        for _, asked, _ in waiting:  # left early: nothing of it may be written into slots that are used again
-            for future in asked:
-                future.cancel()
-        wait([future for _, asked, _ in waiting for future in asked])
+        finally:
+            for _, asked, _ in waiting:  # left early: nothing of it may be written into slots that are used again
+                for future in asked:
+                    future.cancel()
+            wait([future for _, asked, _ in waiting for future in asked])
 
 
 def _next(waiting: deque[tuple[torch.Tensor, list[Future[Sample]], Ints]], data: TrainingSet, pin: bool) -> Batch:

@@ -13,12 +13,13 @@ from surgeval.detector.data._augment import PLAIN, Augment
 from surgeval.detector.data._training_set import Sample, TrainingSet
 from surgeval.errors import BadInput
 
-__all__ = ["ClassRow", "class_table", "label_mosaic"]
+__all__ = ["ClassRow", "class_table", "label_mosaic", "told_problems"]
 
 # One colour per class in turn, bright against red tissue (RGB).
 _COLOURS = ((0, 255, 255), (255, 255, 0), (0, 255, 80), (80, 160, 255), (255, 120, 255), (255, 255, 255),
             (255, 170, 0), (160, 255, 160), (190, 140, 255), (0, 200, 200))  # fmt: skip
 _MOST = 400  # frames in one picture
+_NAMED = 5  # classes named in a sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,28 @@ def class_table(data: TrainingSet) -> list[ClassRow]:
         shown = data.present[:, number]
         rows.append(ClassRow(name, int(data.counts[number]), int(shown.sum()), len(np.unique(video[shown]))))
     return rows
+
+
+def told_problems(train: TrainingSet, validation: TrainingSet | None = None) -> list[str]:
+    """What was left out, cut or found odd in both sets, a sentence each, and which classes only validation shows.
+
+    >>> from surgeval.detector.data import toy_set
+    >>> told_problems(toy_set(2))
+    ['6 classes without a box: the detector cannot learn them (Grasper, Bipolar, Scissors, Clipper, Irrigator, …)']
+    """
+    told = list(train.problems.lines())
+    if validation is None:
+        return told
+    told += [f"validation: {line}" for line in validation.problems.having("class-absent", ()).lines()]
+    heads = train.classes.heads[train.classes.main]
+    strange = [heads[number] for number in np.flatnonzero((validation.counts > 0) & (train.counts == 0)).tolist()]
+    if strange:
+        names = ", ".join(strange[:_NAMED]) + (", …" if len(strange) > _NAMED else "")
+        told.append(
+            f"classes that only the validation videos show: {len(strange)} ({names}); they cannot be learnt and lower "
+            "its mAP"
+        )
+    return told
 
 
 def label_mosaic(data: TrainingSet, count: int = 16, *, augment: Augment = PLAIN, seed: int = 0) -> Image:
@@ -77,13 +100,17 @@ def _drawn(sample: Sample, data: TrainingSet) -> Image:
         numbers = np.flatnonzero(marks).tolist()
         colour = _COLOURS[numbers[0] % len(_COLOURS)]
         x1, y1, x2, y2 = (round(float(value)) for value in box)
-        cv2.rectangle(canvas, (x1, y1), (x2 - 1, y2 - 1), colour, 1)
+        cv2.rectangle(canvas, (x1, y1), (x2 - 1, y2 - 1), colour, max(1, data.image_size // 320))
         _text(canvas, " + ".join(names[number] for number in numbers), (x1 + 2, max(y1 - 3, 10)),
               data.image_size, colour)  # fmt: skip
     return canvas
 
 
 def _text(canvas: Image, text: str, at: tuple[int, int], size: int, colour: tuple[int, int, int]) -> None:
-    plain = text.encode("ascii", "replace").decode()
-    for shade, width in (((0, 0, 0), 3), (colour, 1)):
-        cv2.putText(canvas, plain, at, cv2.FONT_HERSHEY_SIMPLEX, max(0.3, size / 1600), shade, width, cv2.LINE_AA)
+    """Text large enough to be read where sixteen tiles share a page, moved left where it would leave its tile."""
+    plain, scale = text.encode("ascii", "replace").decode(), max(0.3, size / 1000)
+    thin = max(1, round(size / 400))
+    (length, _), _ = cv2.getTextSize(plain, cv2.FONT_HERSHEY_SIMPLEX, scale, thin)
+    start = (max(2, min(at[0], size - length - 2)), at[1])
+    for shade, width in (((0, 0, 0), thin + 2), (colour, thin)):
+        cv2.putText(canvas, plain, start, cv2.FONT_HERSHEY_SIMPLEX, scale, shade, width, cv2.LINE_AA)

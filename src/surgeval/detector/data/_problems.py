@@ -16,21 +16,23 @@ __all__ = ["Problems", "Tally"]
 NAMED = 5  # examples kept of each kind
 _LONGEST = 160  # characters of one example: names come from files
 
-# What happened to the things of a kind; kinds of the dataset's reader that are not here are told by their own name.
+# What is wrong with the things of a kind, and what was done; the reader's other kinds are told by their own name.
 WORDS = {
-    "frame-unlabelled": "frames without labels were left out",
-    "frame-unboxed": "frames with an instrument that has no box were left out: it would be taught as background",
-    "image-missing": "frames without an image were left out",
-    "image-broken": "frames whose image could not be read were left out",
-    "image-size": "frames whose image has another size than their labels say were left out",
-    "box-outside": "boxes reached past the frame and were cut at its edge",
-    "box-degenerate": "boxes without an area inside the frame were left out",
-    "box-repeated": "boxes stood twice with the same class and were counted once",
-    "box-shared": "boxes carry several triplets and became one box with several classes",
-    "triplet-unknown": "boxes whose triplet is no class of the detector were left out",
-    "class-unknown": "boxes of an instrument that the detector does not know were left out",
-    "class-absent": "classes have no box: the detector cannot learn them",
+    "frame-unlabelled": ("frames", "without labels: left out"),
+    "frame-unboxed": ("frames", "with an instrument that has no box: left out, it would be taught as background"),
+    "image-missing": ("frames", "without an image: left out"),
+    "image-broken": ("frames", "whose image cannot be read: left out"),
+    "image-size": ("frames", "whose image has another size than the labels say: left out"),
+    "box-outside": ("boxes", "past the edge of the frame: cut there"),
+    "box-off-frame": ("boxes", "outside the frame: left out"),
+    "box-degenerate": ("boxes", "without an area inside the frame: left out"),
+    "box-repeated": ("boxes", "written twice with the same class: counted once"),
+    "box-shared": ("boxes", "with several triplets: taken as one box with several classes"),
+    "triplet-unknown": ("boxes", "whose triplet is no class of the detector: left out"),
+    "class-unknown": ("boxes", "of a class that the detector does not know: left out"),
+    "class-absent": ("classes", "without a box: the detector cannot learn them"),
 }
+_ONE = {"frames": "frame", "boxes": "box", "classes": "class", "problems": "problem"}
 # Kinds that a training set counts by its own rule; the reader's count of the same thing is not added to it.
 OWN = frozenset({"frame-unlabelled", "box-outside", "frame-unboxed"})
 
@@ -41,7 +43,7 @@ class Problems:
 
     >>> problems = Problems({"box-outside": 2}, {"box-outside": ("v03/046025", "v02/042225")})
     >>> problems["box-outside"], problems["image-broken"], list(problems.lines())
-    (2, 0, ['2 boxes reached past the frame and were cut at its edge (v03/046025, v02/042225)'])
+    (2, 0, ['2 boxes past the edge of the frame: cut there (v03/046025, v02/042225)'])
     """
 
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -66,10 +68,11 @@ class Problems:
         """One sentence for each kind, in the order of `WORDS`, then what only the reader names."""
         for kind in (*WORDS, *sorted(set(self.counts) - set(WORDS))):
             if self[kind]:
-                words = WORDS.get(kind, f"problems that the reader calls {kind}")
+                things, words = WORDS.get(kind, ("problems", f"that the reader calls {kind}"))
                 names = self.examples.get(kind, ())
                 more = ", …" if self[kind] > len(names) else ""
-                yield f"{self[kind]} {words}" + (f" ({', '.join(names)}{more})" if names else "")
+                thing = _ONE[things] if self[kind] == 1 else things
+                yield f"{self[kind]} {thing} {words}" + (f" ({', '.join(names)}{more})" if names else "")
 
 
 class Tally:

@@ -8,12 +8,14 @@ and write what they make of them into memory that both sides see.
 from __future__ import annotations
 
 import ctypes
+import math
 import multiprocessing
 import os
+import pickle
 import signal
 import sys
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,7 +29,7 @@ import numpy.typing as npt
 from surgeval.detector.data._augment import Augment
 from surgeval.detector.data._threads import one_thread_each
 from surgeval.detector.data._training_set import Sample, TrainingSet
-from surgeval.errors import RunError
+from surgeval.errors import BadInput, RunError
 
 __all__ = ["Labels", "PictureProcesses", "can_fork", "picture_processes", "planes_into"]
 
@@ -62,19 +64,34 @@ def picture_processes(data: TrainingSet, batch: int, count: int) -> Iterator[Pic
     ...     [(one.frames, int(one.images.max())) for one in batches(data, batch=3, workers=workers)]
     [(('V1/0', 'V1/1', 'V1/2'), 114), (('V1/3', 'V1/4'), 114)]
     """
-    side = data.image_size
-    shape = (SLOTS, batch, 3, side, side)
-    shared = mmap(-1, int(np.prod(shape)))
-    slots = np.frombuffer(shared, np.uint8).reshape(shape)
+    if batch < 1 or count < 1:
+        raise BadInput(f"pictures for training: found batches of {batch} and {count} processes, expected 1 or more")
+    slots = _shared_slots(batch, data.image_size)
+    useful = min(count, SLOTS * -(-batch // _CHUNK))  # there are never more errands at a time
     pool = ProcessPoolExecutor(
-        count, multiprocessing.get_context("fork"), initializer=_begin, initargs=(data, slots, os.getpid())
+        useful, multiprocessing.get_context("fork"), initializer=_begin, initargs=(data, slots, os.getpid())
     )
     # A forked process has no copies of OpenCV's threads and would wait for them for ever: there must be none.
     with one_thread_each():
         try:
+            # The first errand starts all processes. They end with the thread that did so, and this one stays.
+            pool.submit(os.getpid)
             yield PictureProcesses(data, slots, pool)
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _shared_slots(batch: int, side: int) -> npt.NDArray[np.uint8]:
+    """Memory that this process and those it starts see alike."""
+    shape = (SLOTS, batch, 3, side, side)
+    size = math.prod(shape)
+    try:
+        return np.frombuffer(mmap(-1, size), np.uint8).reshape(shape)
+    except (OSError, OverflowError, MemoryError, ValueError):
+        raise RunError(
+            f"pictures for training: found too little memory for {SLOTS} batches of {batch} pictures ({size} bytes), "
+            "expected room for them: use smaller batches"
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -91,10 +108,25 @@ class Errand:
 
 
 class PictureProcesses:
-    """The processes of one training set; `ask` for a batch in a slot, `take` it when it is needed."""
+    """The processes of one training set; `ask` for a batch in a slot, `take` it when it is needed.
+
+    The slots are of one user at a time: `held` is for as long as something is in them.
+    """
 
     def __init__(self, data: TrainingSet, slots: npt.NDArray[np.uint8], pool: ProcessPoolExecutor) -> None:
         self.data, self.slots, self._pool = data, slots, pool
+        self._held = False
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Whoever else wanted the slots in here would get pictures of another batch, and is refused."""
+        if self._held:
+            raise BadInput("batches: found other batches under way in the same processes, expected one use at a time")
+        self._held = True
+        try:
+            yield
+        finally:
+            self._held = False
 
     def ask(
         self, slot: int, indices: Sequence[int], repeats: Sequence[int], epoch: int, seed: int, augment: Augment
@@ -105,18 +137,27 @@ class PictureProcesses:
                    seed, augment)
             for first in range(0, len(indices), _CHUNK)
         ]  # fmt: skip
-        return [self._pool.submit(_run, errand) for errand in errands]
+        try:
+            return [self._pool.submit(_run, errand) for errand in errands]
+        except BrokenProcessPool:  # one of them ended while nobody waited for it
+            raise _ended() from None
 
     def take(self, asked: Sequence[Future[list[Labels]]]) -> list[Sample]:
-        """The boxes of the pictures, which are in their slot now."""
+        """The boxes of the pictures, which are in their slot now; also after an error nobody writes there any more."""
         nothing = np.zeros((0, 0, 3), np.uint8)
         try:
             return [Sample(nothing, boxes, labels) for future in asked for boxes, labels in future.result()]
         except BrokenProcessPool:
-            raise RunError(
-                "pictures for training: found that a process that prepares them was ended from outside, expected it to "
-                "live: memory may be short"
-            ) from None
+            raise _ended() from None
+        finally:
+            wait(asked)
+
+
+def _ended() -> RunError:
+    return RunError(
+        "pictures for training: found that a process that prepares them was ended from outside, expected it to live: "
+        "memory may be short"
+    )
 
 
 Labels: TypeAlias = tuple[npt.NDArray[Any], dict[str, npt.NDArray[Any]]]
@@ -134,6 +175,18 @@ def _begin(data: TrainingSet, slots: npt.NDArray[np.uint8], parent: int) -> None
 
 
 def _run(errand: Errand) -> list[Labels]:
+    """Do an errand; an error that does not survive the way to the other process would be taken for the end of this."""
+    try:
+        return _made(errand)
+    except Exception as error:
+        try:
+            pickle.loads(pickle.dumps(error))  # noqa: S301 - made a moment ago, in this process
+        except Exception:  # noqa: BLE001 - whatever an error of anybody does when it is packed
+            raise RuntimeError(f"{type(error).__name__}: {error}") from None
+        raise
+
+
+def _made(errand: Errand) -> list[Labels]:
     assert _serving is not None  # noqa: S101 - set by the initializer of every process of the pool
     data, slots = _serving
     made: list[Labels] = []

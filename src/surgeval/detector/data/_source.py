@@ -88,7 +88,8 @@ def frame_name(frame: Frame) -> str:
 def _noting(found: Labelled) -> Callable[[Problem], None]:
     def note(problem: Problem) -> None:
         if problem.kind not in OWN:
-            found.tally.add(problem.kind, problem.record or problem.file.removeprefix(f"{found.place}/"))
+            file = problem.file.removeprefix(f"{found.place}/")
+            found.tally.add(problem.kind, f"{file}: {problem.record}" if problem.record else file)
         if problem.level == "error":
             found.errors.append(str(problem))
 

@@ -12,12 +12,16 @@ from surgeval.detector._checkpoint import load_detector
 from surgeval.detector.inference._network import Network
 from surgeval.detector.inference._tdnet import Precision, TDNetDetector
 from surgeval.errors import BadInput
+from surgeval.models import EMBEDDED_DETECTORS, embedded_detector
 
 __all__ = ["TRAINED", "detector_digest", "detector_files", "open_detector"]
 
 TRAINED = "detector.safetensors"  # in a training folder
 _RTDETR = ("config.json", "model.safetensors", "surgeval.json")
-_EXPECTED = "a detector: a .safetensors or .onnx file, a training folder or an RT-DETR folder"
+_EXPECTED = (
+    "a detector: a .safetensors or .onnx file, a training folder, an RT-DETR folder, or the name of an embedded one "
+    f"({', '.join(EMBEDDED_DETECTORS)})"
+)
 
 
 def open_detector(
@@ -44,6 +48,9 @@ def open_detector(
     ...     detector = open_detector(file, aux=False)
     >>> detector.name, list(detector.raw(torch.zeros(1, 3, 64, 64, dtype=torch.uint8)).probabilities)
     ('mine', ['ivt'])
+    >>> embedded = open_detector("tdnet-p")
+    >>> embedded.name, embedded.classes.space.name, embedded.image_size
+    ('tdnet-p', 'phantom', 320)
     """
     from surgeval.models import usable_device
 
@@ -70,8 +77,6 @@ def detector_files(spec: str | Path) -> tuple[Path, ...]:
     Traceback (most recent call last):
     surgeval.errors.BadInput: nowhere.safetensors: found no such file or folder, expected a detector: a .safetensors...
     """
-    from surgeval.models import EMBEDDED_DETECTORS, embedded_detector
-
     if str(spec) in EMBEDDED_DETECTORS:
         return (embedded_detector(str(spec)),)
     path = Path(spec)

@@ -23,10 +23,10 @@ from surgeval.detector.inference.sources import Source
 from surgeval.detector.inference.tables import Components, detection_table
 from surgeval.detector.nms import Found, Selecting
 from surgeval.errors import DataError
-from surgeval.files import atomic_file, make_folder, read_json_file, scan_parquet_file, trust_parquet, write_atomically
+from surgeval.files import LOCK, atomic_file, read_json_file, scan_parquet_file, trust_parquet, write_atomically
 from surgeval.records import Frame, Video
 
-__all__ = ["Block", "Parts", "detect_parts"]
+__all__ = ["Block", "Parts", "detect_parts", "empty_work"]
 
 BLOCK = 512  # frames
 _SETTINGS = "settings.json"
@@ -158,10 +158,15 @@ def _claim(folder: Path, settings: Mapping[str, Any]) -> None:
     given = json.loads(json.dumps(settings))
     if note.is_file() and _read(note) == given:
         return
-    if folder.is_dir():
-        shutil.rmtree(folder)
-    make_folder(folder)
+    empty_work(folder)
     write_atomically(note, json.dumps(given, indent=1).encode())
+
+
+def empty_work(folder: Path) -> None:
+    """Take away what lies in the folder, but for the lock by which it is held."""
+    for path in folder.iterdir():
+        if path.name != LOCK:
+            path.unlink() if path.is_symlink() or not path.is_dir() else shutil.rmtree(path)
 
 
 def _read(note: Path) -> object:

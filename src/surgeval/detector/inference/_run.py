@@ -14,12 +14,13 @@ from surgeval.datasets import dataset_fingerprint
 from surgeval.detector.inference._filming import film_paths, write_films
 from surgeval.detector.inference._finish import count_classes, track_video, write_rows
 from surgeval.detector.inference._network import Network
-from surgeval.detector.inference._parts import detect_parts
+from surgeval.detector.inference._parts import detect_parts, empty_work
 from surgeval.detector.inference.sources import Source
 from surgeval.detector.inference.tables import Components
 from surgeval.detector.inference.tracking import Tracking
 from surgeval.detector.nms import Selecting
 from surgeval.errors import BadInput
+from surgeval.files import folder_lock, make_folder
 
 __all__ = ["DetectSettings", "Detected", "detect"]
 
@@ -100,33 +101,44 @@ def detect(
         "detector": identity, "data": dataset_fingerprint(source.dataset), "every": source.every, "fps": source.fps,
         "videos": source.only, "selecting": asdict(how.selecting), "components": how.components, "probabilities": kept,
     }  # fmt: skip
-    if not identity and work.is_dir():
-        shutil.rmtree(work)
-    phase("looking")
-    began = time.perf_counter()
-    parts = detect_parts(
-        network, source, work, frozen, selecting=how.selecting, components=how.components,
-        probabilities=kept, batch=how.batch, workers=how.workers, tell=tell, advance=advance,
-    )  # fmt: skip
-    seconds = time.perf_counter() - began
-    tracks = 0
-    if how.tracking is not None:
-        phase("tracking")
-        if parts.untimed:
-            tell("the times of frames are not known: they are tracked as if they were a second apart")
-        tracks = sum(track_video(blocks, how.tracking) for _, blocks in parts.by_video())
-    phase("writing")
-    classes = count_classes(parts, network.classes)
-    losses = write_rows(parts, target, source)
-    films: tuple[Path, ...] = ()
-    if paths:
-        phase("filming")
-        films = tuple(write_films(parts, source, network.classes, paths, how.show, advance))
+    _make_own(work)
+    with folder_lock(work):
+        if not identity:
+            empty_work(work)
+        phase("looking")
+        began = time.perf_counter()
+        parts = detect_parts(
+            network, source, work, frozen, selecting=how.selecting, components=how.components,
+            probabilities=kept, batch=how.batch, workers=how.workers, tell=tell, advance=advance,
+        )  # fmt: skip
+        if not parts.frames + parts.earlier:
+            raise BadInput(f"{source.dataset.root}: found no frame that can be read, expected at least one")
+        seconds = time.perf_counter() - began
+        tracks = 0
+        if how.tracking is not None:
+            phase("tracking")
+            if parts.untimed:
+                tell("the times of frames are not known: they are tracked as if they were a second apart")
+            tracks = sum(track_video(blocks, how.tracking) for _, blocks in parts.by_video())
+        phase("writing")
+        classes = count_classes(parts, network.classes)
+        losses = write_rows(parts, target, source)
+        films: tuple[Path, ...] = ()
+        if paths:
+            phase("filming")
+            films = tuple(write_films(parts, source, network.classes, paths, how.show, advance))
     shutil.rmtree(work)
     boxes = int(classes["boxes"].sum())
     if boxes and how.probabilities and not kept:
         losses = (*losses, "probabilities of all classes are not kept (Parquet holds them)")
     return Detected(target, parts.frames, parts.earlier, parts.skipped, boxes, tracks, seconds, classes, losses, films)
+
+
+def _make_own(work: Path) -> None:
+    """The folder of what is on its way: beside the target, and never elsewhere."""
+    if work.is_symlink():
+        raise BadInput(f"{work}: found a link, expected a folder of the run's own")
+    make_folder(work)
 
 
 def _check_target(target: Path, how: DetectSettings, source: Source) -> None:

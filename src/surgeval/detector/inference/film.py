@@ -17,13 +17,14 @@ from surgeval.files import atomic_file
 __all__ = ["Drawn", "draw_boxes", "write_film"]
 
 _TICKS = 90_000  # per second; divides every usual frame rate
-_LAST = 1.0  # seconds that a lone frame is shown
+_LONGEST = 8192  # pixels of a side: H.264 encodes little more
 
 
 def write_film(path: Path, shown: Iterable[tuple[float, Image]]) -> int:
     """Write pictures, each shown from its own second on, as H.264; the number of pictures written.
 
-    Pictures are cut to an even number of rows and columns, and later ones are resized to the first.
+    Pictures are cut to an even number of rows and columns, and later ones are resized to the first. Sides that no film
+    can have (of one pixel, or of many thousands) are scaled to ones that it can.
 
     >>> import tempfile
     >>> from surgeval.datasets import video_index
@@ -41,7 +42,7 @@ def write_film(path: Path, shown: Iterable[tuple[float, Image]]) -> int:
         for seconds, picture in shown:
             if stream is None:
                 stream, start = _stream(container, picture), seconds
-            if picture.shape[0] // 2 * 2 != stream.height or picture.shape[1] // 2 * 2 != stream.width:
+            if not (0 <= picture.shape[0] - stream.height <= 1 and 0 <= picture.shape[1] - stream.width <= 1):
                 picture = cv2.resize(picture, (stream.width, stream.height), interpolation=cv2.INTER_AREA)
             even = np.ascontiguousarray(picture[: stream.height, : stream.width])
             frame = av.VideoFrame.from_ndarray(even, format="rgb24")
@@ -51,12 +52,25 @@ def write_film(path: Path, shown: Iterable[tuple[float, Image]]) -> int:
             count += 1
         if stream is not None:
             container.mux(stream.encode())
+    if not count:
+        path.unlink()  # a film of nothing plays nowhere
     return count
+
+
+def film_size(height: int, width: int) -> tuple[int, int]:
+    """The size of a film of such pictures: even sides, as H.264 wants them.
+
+    >>> film_size(481, 640), film_size(1, 20_000)
+    ((480, 640), (2, 8192))
+    """
+    shrunk = min(1.0, _LONGEST / max(height, width))
+    rows, columns = (max(2, int(side * shrunk) // 2 * 2) for side in (height, width))
+    return rows, columns
 
 
 def _stream(container: av.container.OutputContainer, picture: Image) -> av.VideoStream:
     stream = container.add_stream("libx264", rate=25)
-    stream.height, stream.width = (side // 2 * 2 for side in picture.shape[:2])
+    stream.height, stream.width = film_size(picture.shape[0], picture.shape[1])
     stream.pix_fmt = "yuv420p"
     stream.time_base = stream.codec_context.time_base = Fraction(1, _TICKS)
     stream.options = {"crf": "20", "preset": "veryfast"}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from surgeval.detector.training._optimiser import Updates
+from surgeval.detector.training._optimiser import Updates, expect_same
 from surgeval.errors import DataError
 
 if TYPE_CHECKING:
@@ -49,27 +49,27 @@ class AdamW(Updates):
             group["lr"] = moment.rate * group["share"]
 
     def tensors(self) -> dict[str, torch.Tensor]:
-        """Both means and the count of updates of every parameter."""
-        return {
-            f"{self._names[id(parameter)]}.{kind}": state[kind]
-            for parameter, state in self.torch_optimiser.state.items()
-            for kind in _KEPT
-        }
+        """Both means and the count of updates of every parameter; zero where there was no gradient yet."""
+        state = self.torch_optimiser.state
+        found: dict[str, torch.Tensor] = {}
+        for name, parameter in self._places.items():
+            kept = state.get(parameter, {})
+            found |= {f"{name}.{kind}": kept[kind] if kind in kept else _start(kind, parameter) for kind in _KEPT}
+        return found
 
     def restore(self, tensors: Mapping[str, torch.Tensor], file: object) -> None:
-        """Go on with these."""
-        for full, value in tensors.items():
+        """Go on with these; one that is missing would be forgotten in silence."""
+        wanted = {f"{name}.{kind}": _start(kind, p) for name, p in self._places.items() for kind in _KEPT}
+        expect_same(tensors, wanted, file)
+        for full, place in wanted.items():
             name, _, kind = full.rpartition(".")
-            parameter = self._places.get(name)
-            if parameter is None or kind not in _KEPT:
-                raise DataError(file, field=f"momentum.{full}", found="an unknown tensor", expected="one of AdamW's")
-            wanted = () if kind == "step" else tuple(parameter.shape)
-            if tuple(value.shape) != wanted or not bool(value.isfinite().all()):
-                raise DataError(file, field=f"momentum.{full}", found=f"shape {tuple(value.shape)} or no numbers",
-                                expected=f"finite numbers of shape {wanted}")  # fmt: skip
-            kept = value.clone().float() if kind == "step" else torch.empty_like(parameter).copy_(value)
-            self.torch_optimiser.state[parameter][kind] = kept
-        for parameter, state in self.torch_optimiser.state.items():
-            if set(state) != set(_KEPT):
-                raise DataError(file, field=f"momentum.{self._names[id(parameter)]}", found=", ".join(sorted(state)),
-                                expected=", ".join(_KEPT))  # fmt: skip
+            value = tensors[full]
+            if not bool(value.isfinite().all()) or (kind != "exp_avg" and bool((value < 0).any())):
+                expected = "finite numbers" if kind == "exp_avg" else "finite numbers from 0"
+                raise DataError(file, field=f"momentum.{full}", found="others among them", expected=expected)
+            self.torch_optimiser.state[self._places[name]][kind] = place.copy_(value)
+
+
+def _start(kind: str, parameter: torch.Tensor) -> torch.Tensor:
+    """What AdamW begins with; the count stays on the CPU."""
+    return torch.zeros(()) if kind == "step" else torch.zeros_like(parameter)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +37,10 @@ from surgeval.detector.training._compute import Compute, open_compute
 from surgeval.detector.training._conduct import Tell, begun, best_row, check_sets, conduct, picture_labels
 from surgeval.detector.training._hands import Hands
 from surgeval.detector.training._settings import TrainSettings
-from surgeval.detector.training._stage import Measured, Stage, run_stage
+from surgeval.detector.training._stage import VALIDATION, Measured, Stage, run_stage
 from surgeval.detector.training._tdnet import Trained
 from surgeval.errors import BadInput
+from surgeval.progress import advance
 
 __all__ = ["TrainedRTDetr", "rtdetr_settings", "train_rtdetr"]
 
@@ -131,6 +133,7 @@ class _Training:
             settings.learning_rate, settings.most_epochs, settings.patience, bias_rate=0.0,
             budget=None if settings.minutes is None else settings.minutes * 60, evaluate_every=settings.evaluate_every,
             optimiser=lambda net: AdamW(_ours(net), backbone=share),
+            looked_at=len(self.validation) if self.validation is not None else 0,
         )  # fmt: skip
         augment = Augment(mosaic=settings.mosaic, partners=settings.sampling)
         picture_labels(self.path, self.train, augment)
@@ -158,7 +161,7 @@ class _Training:
         settings = self.settings
         found = evaluate(
             _ours(network).raw, self.validation, self.classes, device=self.compute.device, batch=settings.batch,
-            workers=self.hands.of(self.validation),
+            workers=self.hands.of(self.validation), advance=partial(advance, VALIDATION),
         )  # fmt: skip
         return Measured.of(found)
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import cv2
 
 from surgeval.detector._classes import Classes
-from surgeval.detector.data import PLAIN, Augment, TrainingSet, label_mosaic
+from surgeval.detector.data import PLAIN, Augment, TrainingSet, label_mosaic, told_problems
 from surgeval.detector.training._curves import CURVES, read_curves
 from surgeval.detector.training._folder import RECORD, TrainFolder, TrainRecord, current_versions
 from surgeval.detector.training._resume import Counters
@@ -98,7 +98,10 @@ def begun(
         "validation": _about(validation) if validation is not None else None,
         "weights": _digest(weights) if weights else None,
     }
-    return TrainRecord(model, settings.to_json(), _about_classes(classes), data, current_versions(), "running")
+    notes = tuple(told_problems(train, validation))
+    return TrainRecord(
+        model, settings.to_json(), _about_classes(classes), data, current_versions(), "running", notes=notes
+    )
 
 
 def _about(data: TrainingSet) -> dict[str, Any]:

@@ -106,6 +106,7 @@ class TrainFolder:
         if path.is_dir() and not known.exists() and any(entry.name not in _OWN for entry in path.iterdir()):
             raise RunError(f"{path}: found other files there, expected a new or empty folder or one of a training")
         make_folder(path)
+        _refuse_links(path)
         with folder_lock(path, LOCK):
             earlier = load_training(path) if known.exists() else None
             if earlier is not None:
@@ -130,6 +131,13 @@ class TrainFolder:
         self.record = TrainRecord(**{**vars(self.record), **changed})
         text = json.dumps(self.record.to_json(), indent=1, ensure_ascii=False, allow_nan=False)
         write_atomically(self.path / RECORD, f"{text}\n".encode(errors="replace"))
+
+
+def _refuse_links(path: Path) -> None:
+    """What a stage writes, and what it deletes as left behind, stays inside the folder."""
+    for entry in sorted(path.iterdir()):
+        if entry.is_symlink() and entry.is_dir():
+            raise RunError(f"{entry}: found a link to a folder, expected a folder of the training's own")
 
 
 def current_versions() -> dict[str, str]:

@@ -15,7 +15,7 @@ def epoch_line(row: Mapping[str, Any], counters: Counters, seconds: Sequence[flo
     """An epoch in one line, with the time that the others of its stage will take."""
     known = [(name, row.get(name)) for name in ("mAP50", "mAP50:95")]
     scores = [f"{name} {value:.3f}" for name, value in known if value is not None and value == value]
-    mark = " (best)" if counters.best_epoch == row["epoch"] and scores else ""
+    mark = " (best)" if counters.best_epoch == row["epoch"] and counters.best > 0 and scores else ""
     left = 0.0 if counters.done else (counters.epochs - counters.epoch) * median(seconds[-5:])
     told = [
         f"{row['stage']} {row['epoch']}/{counters.epochs}", f"loss {row['loss']:.4g}", " ".join(scores) + mark,

@@ -11,7 +11,7 @@ from torch import nn
 from surgeval.detector.training._schedule import MOMENTUM, Moment
 from surgeval.errors import DataError
 
-__all__ = ["CLIP", "DECAY", "Optimiser", "Updates"]
+__all__ = ["CLIP", "DECAY", "Optimiser", "Updates", "expect_same"]
 
 DECAY = 5e-4
 CLIP = 10.0  # norm of the gradient
@@ -87,22 +87,39 @@ class Optimiser(Updates):
             group["momentum"] = moment.momentum
 
     def tensors(self) -> dict[str, torch.Tensor]:
-        """The momentum of every parameter that has one."""
+        """The momentum of every parameter; zero where there was no gradient yet."""
+        state = self.torch_optimiser.state
         found = {}
-        for parameter, state in self.torch_optimiser.state.items():
-            if state.get(_BUFFER) is not None:
-                found[self._names[id(parameter)]] = state[_BUFFER]
+        for parameter in self.parameters:
+            kept = state.get(parameter, {}).get(_BUFFER)
+            found[self._names[id(parameter)]] = torch.zeros_like(parameter) if kept is None else kept
         return found
 
     def restore(self, tensors: Mapping[str, torch.Tensor], file: object) -> None:
-        """Go on with this momentum."""
+        """Go on with this momentum; one that is missing would be forgotten in silence."""
         by_name = {self._names[id(p)]: p for p in self.parameters}
-        for name, value in tensors.items():
-            parameter = by_name.get(name)
-            if parameter is None or parameter.shape != value.shape:
-                shape = "no such parameter" if parameter is None else f"shape {tuple(parameter.shape)}"
-                raise DataError(file, field=f"momentum.{name}", found=f"shape {tuple(value.shape)}", expected=shape)
-            self.torch_optimiser.state[parameter][_BUFFER] = torch.empty_like(parameter).copy_(value)
+        expect_same(tensors, by_name, file)
+        for name, parameter in by_name.items():
+            self.torch_optimiser.state[parameter][_BUFFER] = torch.empty_like(parameter).copy_(tensors[name])
+
+
+def expect_same(given: Mapping[str, torch.Tensor], wanted: Mapping[str, torch.Tensor], file: object) -> None:
+    """Raise unless the same names stand for tensors of the same type and shape.
+
+    >>> expect_same({"bias": torch.zeros(3)}, {"bias": torch.zeros(3), "weight": torch.zeros(3, 1)}, "last.safetensors")
+    Traceback (most recent call last):
+    surgeval.errors.DataError: last.safetensors: momentum.weight: found nothing, expected float32 of shape (3, 1)
+    """
+    for name in sorted({*wanted, *given}):
+        found, expected = (_described(tensors.get(name)) for tensors in (given, wanted))
+        if found != expected:
+            raise DataError(file, field=f"momentum.{name}", found=found, expected=expected)
+
+
+def _described(tensor: torch.Tensor | None) -> str:
+    if tensor is None:
+        return "nothing"
+    return f"{str(tensor.dtype).removeprefix('torch.')} of shape {tuple(tensor.shape)}"
 
 
 def parameter_groups(network: nn.Module) -> dict[str, list[nn.Parameter]]:

@@ -36,9 +36,11 @@ from surgeval.detector.training._tally import LossTally
 from surgeval.files import make_folder
 from surgeval.progress import advance, start_phase
 
-__all__ = ["BEST", "Measured", "Stage", "run_stage"]
+__all__ = ["BEST", "VALIDATION", "Measured", "Stage", "run_stage"]
 
 BEST = "best.safetensors"
+VALIDATION = "validation frames"  # what an evaluation counts on the display
+_TIMED = "timed batches"
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,7 @@ class Stage:
     bias_rate: float = BIAS_RATE
     budget: float | None = None  # seconds
     evaluate_every: int = 1  # epochs
+    looked_at: int = 0  # frames that `measure` shows the network, told as VALIDATION: an evaluation can take long too
     optimiser: Callable[[nn.Module], Updates] | None = None  # None: SGD as TDnet has it
 
 
@@ -129,7 +132,8 @@ class _Run:
         if stage.budget is not None and counters.epoch == 0 and not counters.epoch_frames:
             counters.epoch_frames = self._fitting_frames(stage.budget)
         if stage.budget is None and counters.epoch == 0:
-            self._say_short()
+            steps = math.ceil((counters.epoch_frames or len(self.data)) / self.settings.batch)
+            self._say_short(steps * stage.epochs, "epochs")
         while not counters.done:
             row = self._epoch()
             counters.epoch += 1
@@ -148,15 +152,17 @@ class _Run:
             self.tell(epoch_line(row, counters, [one["seconds"] for one in self.rows]))
             if stopped and counters.epoch < counters.epochs:
                 self.tell(f"{stage.name}: no better since epoch {counters.best_epoch}, so it ends here")
+        if stage.budget is not None:
+            self._say_short(counters.step, "minutes")
 
-    def _say_short(self) -> None:
+    def _say_short(self, batches_in_all: int, remedy: str) -> None:
         """Tell where a training is over before its rate has come to anything."""
         steps = math.ceil((self.counters.epoch_frames or len(self.data)) / self.settings.batch)
-        plan = self._schedule(self.stage.epochs, steps)
-        if 2 * plan.warm_steps > steps * self.stage.epochs:
+        rising = self._schedule(self.counters.epochs, steps).warm_steps
+        if 2 * rising > batches_in_all:
             self.tell(
-                f"{self.stage.name}: the rate rises over {plan.warm_steps} batches and the training has "
-                f"{steps * self.stage.epochs}: more epochs would do it good"
+                f"{self.stage.name}: the rate rises over {rising} batches and the training has {batches_in_all}: "
+                f"more {remedy} would do it good"
             )
 
     def _epoch(self) -> dict[str, Any]:
@@ -238,10 +244,10 @@ class _Run:
             self.stage.folder / LAST, self.network, self.average.network, self.optimiser.tensors(), self.counters
         )
 
-    def _batches(self, order: Ints, epoch: int, augment: Augment) -> Iterator[Ready]:
+    def _batches(self, order: Ints, epoch: int, augment: Augment, batch: int | None = None) -> Iterator[Ready]:
         settings = self.settings
         source = batches(
-            self.data, batch=settings.batch, epoch=epoch, seed=settings.seed, augment=augment, order=order,
+            self.data, batch=batch or settings.batch, epoch=epoch, seed=settings.seed, augment=augment, order=order,
             workers=self.hands.of(self.data), pin=self.compute.cuda,
         )  # fmt: skip
         return ready_batches(source, self.compute)
@@ -253,8 +259,10 @@ class _Run:
     def _show(self, images: int) -> None:
         """Count all images that are still to come; with a limit of time, whose plan changes, those of this epoch."""
         counters = self.counters
-        epochs = 1 if self.stage.budget is not None else counters.epochs - counters.epoch
-        start_phase(self.stage.name, **{self._images: images * epochs})
+        end = counters.epoch + 1 if self.stage.budget is not None else counters.epochs
+        looks = sum(self._due(number) for number in range(counters.epoch + 1, end + 1))
+        seen = self.stage.looked_at * looks if self.stage.measure is not None else 0
+        start_phase(self.stage.name, **{self._images: images * (end - counters.epoch), VALIDATION: seen})
         self._shown = True
 
     def _fitting_frames(self, budget: float) -> int:
@@ -262,9 +270,11 @@ class _Run:
         settings, count = self.settings, len(self.data)
         warm, timed = (3, 5) if self.compute.cuda else (1, 2)
         wanted = epoch_order(self.data, epoch=0, seed=settings.seed, sampling=settings.sampling)
-        order = np.resize(wanted, (warm + timed) * settings.batch)
-        source = self._batches(order, 0, self.augment)
+        batch = min(settings.batch, len(wanted))  # as large as an epoch's, which never shows more than there is
+        order = np.resize(wanted, (warm + timed) * batch)
+        source = self._batches(order, 0, self.augment, batch)
         twin = copy.deepcopy(self.network).train()
+        start_phase(f"{self.stage.name}: timing some batches", **{_TIMED: warm + timed})
         began = time.perf_counter()
         for number, ready in enumerate(source):
             if number == warm:
@@ -274,8 +284,9 @@ class _Run:
                 self.stage.loss(twin, self.compute.images(ready.images), ready.truth).total.backward()
             except torch.OutOfMemoryError:
                 return 0  # the epoch finds the pieces that fit; the plan follows from its rate
+            advance(_TIMED)
         self._settle()
-        per_frame = (time.perf_counter() - began) / (timed * settings.batch)
+        per_frame = (time.perf_counter() - began) / (timed * batch)
         frames = frames_in_epoch(len(wanted), settings.batch, per_frame, budget)
         if frames:
             self.tell(f"{self.stage.name}: an epoch shows {frames} of {count} frames, so that enough of them fit")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,11 @@ from surgeval.detector.training._hands import Hands
 from surgeval.detector.training._plan import STUDENT_SHARE
 from surgeval.detector.training._resume import LAST, Counters
 from surgeval.detector.training._settings import TrainSettings
-from surgeval.detector.training._stage import BEST, Measured, Stage, run_stage
+from surgeval.detector.training._stage import BEST, VALIDATION, Measured, Stage, run_stage
 from surgeval.detector.training._student import background, distilling
 from surgeval.errors import BadInput
 from surgeval.files import read_regular, write_atomically
+from surgeval.progress import advance
 
 __all__ = ["Trained", "train_tdnet"]
 
@@ -159,6 +161,7 @@ class _Training:
             "teacher", self.path, network, loss, self._keep, self._measure() if self.validation is not None else None,
             settings.learning_rate, settings.most_epochs, settings.patience,
             budget=None if minutes is None else minutes * 60 * share, evaluate_every=settings.evaluate_every,
+            looked_at=self._looked_at,
         )  # fmt: skip
         return run_stage(stage, self.train, settings, self.augment, self.compute, self.hands, self.tell)
 
@@ -172,9 +175,13 @@ class _Training:
             "student", self.path / STUDENT, student, loss, self._keep, self._measure(teacher), settings.student_rate,
             settings.student_epochs, settings.student_patience,
             bias_rate=0.0,  # biases that begin at 0.1 would undo what the teacher learned before they come down
-            budget=None if minutes is None else max(minutes * 60 - spent, 1.0),
+            budget=None if minutes is None else max(minutes * 60 - spent, 1.0), looked_at=self._looked_at,
         )  # fmt: skip
         return run_stage(stage, self.train, settings, self.augment, self.compute, self.hands, self.tell)
+
+    @property
+    def _looked_at(self) -> int:
+        return len(self.validation) if self.validation is not None else 0
 
     def _keep(self, path: Path, network: nn.Module, told: Mapping[str, Any]) -> None:
         if not isinstance(network, TDNet):
@@ -197,7 +204,7 @@ class _Training:
                 return Measured(more, 0.0)
             found = evaluate(
                 look_with(network, self.compute), self.validation, self.classes, device=self.compute.device,
-                batch=settings.batch, workers=self.hands.of(self.validation),
+                batch=settings.batch, workers=self.hands.of(self.validation), advance=partial(advance, VALIDATION),
             )  # fmt: skip
             return Measured.of(found, **more)
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, get_args
 from surgeval.datasets import Dataset
 from surgeval.engine import Manifest, save_scored
 from surgeval.errors import BadInput, RunError
-from surgeval.files import read_json_object
+from surgeval.files import path_inside, read_json_object
 from surgeval.protocols.contract import refuse_dataset
 from surgeval.protocols.training._stored import SCORES, write_plan
 from surgeval.protocols.training.ablation_result import (
@@ -65,6 +65,7 @@ def run_ablation(
     for configuration in ablation.configurations:
         for seed in seeds:
             home = ablation_home(folder, configuration.name, seed)
+            path_inside(folder, *home.relative_to(folder).parts)  # refuses links
             tell(f"{configuration.name}, seed {seed}")
             train_folds(data, home, method_of(configuration, seed), scheme=scheme, resamples=resamples, format=format,
                         labels=labels, pages=False, tell=tell)  # fmt: skip

@@ -21,6 +21,7 @@ from surgeval.errors import RunError
 from surgeval.files import (
     atomic_file,
     make_folder,
+    path_inside,
     read_json_object,
     read_parquet_file,
     trust_parquet,
@@ -83,10 +84,11 @@ def train_folds(
         return None
     tell("scoring all folds")
     scores = _scored(folder, dataset, chosen, method.name, convention, rare, resamples, seed)
+    place = path_inside(folder, SCORES)
     if pages:
-        write_triplets_report(scores, folder / SCORES)
+        write_triplets_report(scores, place)
     else:
-        scores.save(folder / SCORES)
+        scores.save(place)
     manifest = Manifest(
         "training", config={"kind": "folds", "scheme": chosen.name, "plan": plan, "method": dict(method.identity)},
         dataset=scores.settings["data"], model=method.name, seeds={"resamples": seed},
@@ -127,10 +129,10 @@ def _do_fold(folder: Path, dataset: Dataset, fold: Fold, method: Method, plan: s
     if fold_record(home, plan) is not None:
         tell(f"{fold.name}: finished before")
         return
-    make_folder(home)
+    make_folder(path_inside(folder, "folds", fold.name))
     with folder_lock(home):
         tell(f"{fold.name}: training on {len(fold.train)} videos")
-        method.learn(dataset, fold, home / TRAINING, tell)
+        method.learn(dataset, fold, path_inside(home, TRAINING), tell)
         tell(f"{fold.name}: detecting in {len(fold.test)} videos")
         found = method.detect(dataset, fold.test, home / TRAINING)
         with atomic_file(home / BOXES) as file:

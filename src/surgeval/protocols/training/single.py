@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from surgeval.errors import BadInput
 from surgeval.protocols.training.scheme import Fold, choose_folds
 from surgeval.records import Video
+from surgeval.vocab import fold_names
 
 __all__ = ["choose_videos", "usual_scheme"]
 
@@ -35,12 +36,14 @@ def choose_videos(
 ) -> Fold:
     """The videos of a training: of a fold, of all sources but one, of the dataset's own split, or all.
 
-    Videos named for `validation` are taken out of those to learn from. With nothing said it is the dataset's own split
-    where it has one (`split=False` leaves that aside).
+    Videos named for `validation` are taken out of those to learn from. Where neither a fold nor a source is said it is
+    the dataset's own split, if it has one: its test videos stay unseen (`split=False` leaves the split aside).
 
     >>> four = [Video("A1", "A", "train"), Video("A2", "A", "val"), Video("B1", "B", "train"), Video("B2", "B", "test")]
     >>> choose_videos(four)
     Fold(name='split', train=('A1', 'B1'), val=('A2',), test=('B2',))
+    >>> choose_videos(four, validation=["B1"])
+    Fold(name='split', train=('A1', 'A2'), val=('B1',), test=('B2',))
     >>> choose_videos(four, source="B", validation=["A2"])
     Fold(name='B', train=('A1',), val=('A2',), test=('B1', 'B2'))
     """
@@ -52,7 +55,7 @@ def choose_videos(
     unknown = [name for name in validation if name not in names]
     if unknown:
         raise BadInput(f"validation: found no video {unknown[0]!r}, expected some of {', '.join(names[:20])}")
-    chosen = _chosen(videos, scheme, fold, source, split, bool(validation))
+    chosen = _chosen(videos, scheme, fold, source, split)
     seen = [name for name in validation if name in chosen.test]
     if seen:
         raise BadInput(f"validation: found {seen[0]}, which is held out for the test, expected another video")
@@ -65,17 +68,20 @@ def choose_videos(
 
 
 def _chosen(
-    videos: Sequence[Video], scheme: str | None, fold: str | None, source: str | None, split: bool | None, named: bool
+    videos: Sequence[Video], scheme: str | None, fold: str | None, source: str | None, split: bool | None
 ) -> Fold:
     if fold is not None:
         if scheme is None:
-            raise BadInput(f"fold {fold}: found no published folds for these labels, expected the name of a scheme")
+            raise BadInput(
+                f"fold {fold}: found no published folds for these labels, expected a scheme: "
+                f"{', '.join(fold_names())}, or a JSON file of folds by video"
+            )
         table = choose_folds(videos, scheme)
         known = [one.name for one in table.folds]
         return table.fold(f"fold{fold}" if fold not in known and f"fold{fold}" in known else fold)
     if source is not None:
         return choose_folds(videos, "sources").fold(source)
-    if split or (split is None and not named and any(video.split == "train" for video in videos)):
+    if split or (split is None and any(video.split == "train" for video in videos)):
         return _own_split(videos)
     return Fold("all", tuple(video.name for video in videos), (), ())
 

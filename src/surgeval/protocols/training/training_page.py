@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +31,19 @@ PICTURES = {
 }
 _MOST_PICTURE, _LONGEST_SIDE = 40_000_000, 8000  # bytes, pixels
 _MOST_BARS = 40
+# What the table of best epochs shows: heading, name in the record, and how a number is written.
+_RESULT: tuple[tuple[str, str, Callable[[float], str]], ...] = (
+    ("best epoch", "epoch", "{:.0f}".format),
+    ("of", "epochs", "{:.0f}".format),
+    *((name, name, "{:.3f}".format) for name in ("mAP50", "mAP50:95", "i mAP50", "v mAP50", "t mAP50")),
+    ("minutes", "total_seconds", lambda seconds: f"{seconds / 60:.1f}"),
+)
 _METHOD = (
     "Curves are those of the moving average of the weights, on the validation videos, with the evaluation that all "
     "detectors share. The best epoch is the one with the highest 0.1 · mAP50 + 0.9 · mAP50:95.\n\n"
+    "Losses: box is how far boxes overlap, dfl how sure their edges are; ivt, i, v and t are the classes of triplet, "
+    "instrument, verb and target. Background is the mean score at points without an instrument, drift how much higher "
+    "the student's is: the further it drifts, the more it finds where nothing is.\n\n"
     "Numbers on validation videos choose the epoch, so they flatter it; what counts are the test videos. A detector "
     "is a help for people who look themselves: its boxes are guesses with scores, and no score is a diagnosis."
 )
@@ -57,14 +67,13 @@ def write_training_page(folder: str | Path, out: str | Path | None = None) -> Pa
     findings = training_findings(training)
     curves = tuple(plot for name, plot in plots.items() if name != "classes")
     sections = [
-        Section("Where it stands", facts=_facts(training), findings=findings),
+        Section("Where it stands", facts=_facts(training), findings=findings, tables=_results(training.record.result)),
         Section("Curves", "" if curves else "No epoch is finished yet.", figures=curves, paired=True,
                 tables=_shown(tables, "epochs", "Every epoch")),
         Section("What it learned from", figures=tuple(plots[name] for name in ("classes",) if name in plots),
                 images=_pictures(training.folder), tables=(*_shown(tables, "classes", "Boxes of each class"),
                                                            *_pairs("Data", training.record.data))),
         Section("Settings", tables=(*_pairs("Settings", training.record.settings),
-                                    *_pairs("Result", training.record.result, folded=False),
                                     *_pairs("Versions", training.record.versions))),
         Section("How to read it", _METHOD),
     ]  # fmt: skip
@@ -99,7 +108,7 @@ def _standing(training: Training) -> Finding:
     said = f"best mAP50 {best[1]:.3f} ({best[0].stage}, epoch {best[0].number})" if best else "nothing was validated"
     reason = training.record.reason[:300]
     if status == "finished":
-        return Finding(f"The training is finished: {said}.", True)
+        return Finding(f"The training is finished: {said}.", None if best is not None and best[1] == 0 else True)
     if status in ("failed", "interrupted"):
         return Finding(f"The training is {status} after epoch {last.number} of the {last.stage}"
                        f"{f' ({reason})' if reason else ''}: {said}.", False)  # fmt: skip
@@ -125,11 +134,11 @@ def _learning(training: Training) -> list[Finding]:
     best = training.best(stage)
     if best is None:
         found.append(Finding("Nothing was validated, so the last epoch is the detector."))
+    elif best.numbers["mAP50"] == 0:
+        found.append(Finding("It finds nothing yet: mAP50 is 0.", False))
     elif epochs[-1].number - best.number >= max(5, _STALE * len(epochs)):
         text = f"No better since epoch {best.number} of {epochs[-1].number}: more of the same will not help."
         found.append(Finding(text, False, "Rule: half of the epochs, at least five, without a better one."))
-    elif best.numbers["mAP50"] == 0:
-        found.append(Finding("It finds nothing yet: mAP50 is 0.", False))
     return found
 
 
@@ -149,7 +158,7 @@ def _student(training: Training) -> list[Finding]:
     drift = drift_of(training)
     if drift:
         told = "; ".join(f"{name} {value:.4g}" for name, value in drift.items())
-        found.append(Finding(f"The student learns on positives only. How far background scores moved: {told}."))
+        found.append(Finding(f"The student is never shown the background. Mean scores there: {told}."))
     return found
 
 
@@ -265,10 +274,27 @@ def _shown(tables: Mapping[str, pl.DataFrame], name: str, title: str) -> tuple[T
     return (Table(title, tables[name], file=f"tables/{name}.csv", folded=True),) if name in tables else ()
 
 
-def _pairs(title: str, value: Any, folded: bool = True) -> tuple[Table, ...]:
+def _results(result: Mapping[str, Any] | None) -> tuple[Table, ...]:
+    """The best epoch of each stage in a row; losses and settings of that epoch stand elsewhere."""
+    rows = [
+        {"stage": str(stage)[:40]} | {head: _cell(row.get(name), show) for head, name, show in _RESULT}
+        for stage, row in (result or {}).items()
+        if isinstance(row, Mapping)
+    ]
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    kept = [name for name in frame.columns if frame[name].str.len_chars().sum()]
+    return (Table("Best epochs", frame.select(kept)),) if rows else ()
+
+
+def _cell(value: Any, show: Callable[[float], str]) -> str:
+    known = isinstance(value, int | float) and not isinstance(value, bool) and np.isfinite(value)
+    return show(value) if known else ""
+
+
+def _pairs(title: str, value: Any) -> tuple[Table, ...]:
     """A map of the record as a table of names and values; counts of classes have a table of their own."""
     rows = setting_rows(value, without=("counts",)) if isinstance(value, Mapping) else []
     if not rows:
         return ()
     frame = pl.DataFrame(rows, schema={"name": pl.String, "value": pl.String}, orient="row")
-    return (Table(title, frame, folded=folded),)
+    return (Table(title, frame, folded=True),)

@@ -38,14 +38,14 @@ class RankedGroup:
     cost: CostSums | None
 
     @cached_property
-    def per_video(self) -> Mapping[str, tuple[Floats, ...]]:
-        """By component, `MIXED` inside each video (videos, classes)."""
-        return {component: _three(*video_pooled(ranked), ranked) for component, ranked in self.ranked.items()}
+    def per_video(self) -> Mapping[str, Floats]:
+        """By component, `MIXED` inside each video (numbers, videos, classes)."""
+        return {component: np.stack(_three(*video_pooled(ranked), ranked)) for component, ranked in self.ranked.items()}
 
     @cached_property
-    def video_means(self) -> Mapping[str, tuple[Floats, ...]]:
-        """By component, their mean over the classes of each video."""
-        return {component: tuple(mean_along(one, 1) for one in values) for component, values in self.per_video.items()}
+    def video_means(self) -> Mapping[str, Floats]:
+        """By component, their mean over the classes of each video (numbers, videos)."""
+        return {component: mean_along(values, 2) for component, values in self.per_video.items()}
 
     def vector(self, mine: Ints, rare_of: str) -> Floats:
         """The numbers of `RankedBoxes.keys` where the group's video v counts `mine[v]` times."""
@@ -53,9 +53,9 @@ class RankedGroup:
         rare: list[float] = []
         for component, ranked in self.ranked.items():
             overall = _three(*pooled(ranked, mine), ranked)
-            by_class = [mean_along(one, 0, mine) for one in self.per_video[component]]
+            by_class = mean_along(self.per_video[component], 1, mine)
             values += [mean_of(one) for one in (*overall, *by_class)]
-            values += [mean_of(one, mine) for one in self.video_means[component]]
+            values += mean_along(self.video_means[component], 1, mine).tolist()
             if component == rare_of:
                 rare = [mean_of(one[self.rare]) for one in (overall[0], by_class[0])]
         values += rare

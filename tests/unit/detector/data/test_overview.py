@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.unit.detector.data.small_sets import frame, instance, mixed_set, training_set
 
-from surgeval.detector.data import Augment, class_table, label_mosaic, save_packed
+from surgeval.detector.data import Augment, class_table, label_mosaic, save_packed, told_problems
 from surgeval.errors import BadInput
 
 
@@ -34,6 +34,18 @@ def test_the_picture_shows_boxes_where_they_are() -> None:
     # The box is 8…32 × 16…48 in a frame that lies 16 pixels below the top.
     assert sheet[32:64, 8].any(axis=1).all()
     assert not sheet[40:60, 12:28].any()
+
+
+def test_a_name_at_the_right_edge_is_moved_into_its_tile() -> None:
+    def columns_of_the_name(x: float) -> np.ndarray:
+        black = training_set([frame(1, [instance(17, (x, 30, 20, 20))])], size=320, fill=0,
+                             read=lambda one: np.zeros((64, 96, 3), np.uint8))  # fmt: skip
+        return np.flatnonzero(label_mosaic(black, 1)[:148].max(axis=(0, 2)))  # above its box
+
+    columns = [columns_of_the_name(x) for x in (10, 74)]
+    assert columns[0][0] > 30
+    assert columns[1][-1] < 320
+    assert abs(np.ptp(columns[0]) - np.ptp(columns[1])) <= 1  # the same name, and all of it
 
 
 @pytest.mark.parametrize(("count", "shape"), [(1, (96, 96)), (3, (192, 192)), (12, (288, 384)), (50, (288, 384))])
@@ -66,3 +78,17 @@ def test_training_needs_no_readers(tmp_path: Path) -> None:
         "assert label_mosaic(data, 4).any() and 'surgeval.datasets' not in sys.modules"
     )
     run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_what_both_sets_left_out_is_told_and_which_classes_cannot_be_learnt() -> None:
+    past = instance(17, (80, 8, 40, 20))
+    learnt = training_set([frame(1, [instance(17)])])
+    chosen_on = training_set([frame(2, [past, instance(60)], video="VID02")])
+    told = told_problems(learnt, chosen_on)
+    assert told[0].startswith("99 classes without a box: the detector cannot learn them (")
+    assert told[1:] == [
+        "validation: 1 box past the edge of the frame: cut there (VID02/000002)",
+        "classes that only the validation videos show: 1 (hook,dissect,gallbladder); they cannot be learnt and lower "
+        "its mAP",
+    ]
+    assert told_problems(learnt) == told[:1]

@@ -130,7 +130,7 @@ def test_the_instrument_task_needs_no_triplets() -> None:
 
 
 def test_no_box_at_all_is_refused_with_the_reasons() -> None:
-    with pytest.raises(DataError, match=r"no box with a known triplet in 1 frames.*1 boxes whose triplet is no class"):
+    with pytest.raises(DataError, match=r"no box with a known triplet in 1 frames.*1 box whose triplet is no class"):
         training_set([frame(1, [Instance(Triplet(0), Box(8, 8, 10, 10))])])
     with pytest.raises(DataError, match="every frame is labelled as empty"):
         training_set([frame(1)])
@@ -228,6 +228,20 @@ def test_an_empty_yolo_file_is_background_and_a_missing_one_no_label(tmp_path: P
     data = TrainingSet.of(open_dataset(tmp_path / "yolo", labels=SPACE), TRIPLETS, image_size=64)
     assert np.diff(data.offsets).tolist() == [1, 0]
     assert data.problems["frame-unlabelled"] == 1
+
+
+def test_lines_that_the_reader_refuses_are_named_with_their_file(tmp_path: Path) -> None:
+    source = on_disk(tmp_path / "source", [(k, [instance()]) for k in range(1, 3)])
+    convert(source, tmp_path / "yolo", "yolo8")
+    first, second = sorted((tmp_path / "yolo" / "labels").rglob("*.txt"))
+    first.write_text(first.read_text() + "250 0 1 0 0.5 0.5 0.1 0.1\n")
+    second.write_text(second.read_text() + "17 0 1 0 1.5 0.5 0.1 0.1\n")
+    opened = open_dataset(tmp_path / "yolo", labels=SPACE)
+    data = TrainingSet.of(opened, TRIPLETS, image_size=64, tolerance=1.0)
+    one, two = (file.relative_to(tmp_path / "yolo") for file in (first, second))
+    said = list(data.problems.lines())
+    assert f"1 box of a class that the detector does not know: left out ({one}: line 2)" in said
+    assert f"1 box outside the frame: left out ({two}: line 2)" in said
 
 
 def test_a_broken_label_file_is_counted_against_the_tolerance(tmp_path: Path) -> None:

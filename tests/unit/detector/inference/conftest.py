@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image as Picture
-from tests.conftest import Once
-from tests.unit.detector.inference.detectors import train
 
 from surgeval.arrays import Image
+from surgeval.models import embedded_detector
 
 torch.set_num_threads(1)
 Film: TypeAlias = Callable[..., Path]
@@ -27,14 +26,9 @@ def picture(box: tuple[int, int, int, int] | None, width: int = 96, height: int 
 
 
 @pytest.fixture(scope="session")
-def trained(once: Once) -> Path:
-    """A small TDnet that was trained for some steps, as a training folder."""
-
-    def make(folder: Path) -> None:
-        folder.mkdir()
-        train(folder / "detector.safetensors")
-
-    return once("detector", make)
+def trained() -> Path:
+    """The embedded TDnet-p, whose folder is one that training wrote."""
+    return embedded_detector("tdnet-p").parent
 
 
 @pytest.fixture

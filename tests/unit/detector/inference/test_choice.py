@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from surgeval.detector.geometry import Fit
 from surgeval.detector.inference import Raw
-from surgeval.detector.inference._choice import Listing, choose_listed, found_of, list_candidates
+from surgeval.detector.inference._choice import Listing, choose_listed, found_of, list_candidates, on_frames
+from surgeval.detector.inference._recorded import Recorded
 from surgeval.detector.nms import Found, Selecting, class_groups, select
 
 PARTS = np.array([[0, 0, 0], [0, 1, 1], [1, 0, 0], [-1, 0, 0], [-1, 1, 1]])
@@ -103,6 +104,14 @@ def test_more_candidates_than_are_listed_are_enough_for_few_boxes_and_not_for_al
     assert _chosen(raw, Selecting(), 20) is None
 
 
+def test_a_list_that_holds_all_that_may_enter_is_enough() -> None:
+    corner = torch.arange(50.0)[:, None] * 20
+    boxes = torch.cat((corner, corner, corner + 10, corner + 10), 1)[None]
+    scores = torch.linspace(0.1, 0.9, 250).reshape(1, 50, 5)
+    raw, asked = Raw(boxes, {"ivt": scores, "i": torch.zeros(1, 50, 3)}), Selecting(candidates=12)
+    _same(_chosen(raw, asked, 20), _selected(raw, asked))
+
+
 def test_pictures_with_nothing_on_them_and_rows_that_only_fill_the_batch() -> None:
     raw = _scene(3, 4, 20, 10)
     for values in raw.probabilities.values():
@@ -114,6 +123,22 @@ def test_pictures_with_nothing_on_them_and_rows_that_only_fill_the_batch() -> No
     assert found is not None and [len(one) > 0 for one in found] == [True, False, True]
     empty = Raw(raw.boxes, {head: torch.zeros_like(values) for head, values in raw.probabilities.items()})
     _same(_chosen(empty, asked, 100), _selected(empty, asked))
+
+
+def test_boxes_go_back_to_frames_of_different_sizes_and_none_without_an_area_stays() -> None:
+    boxes = np.array([[0.0, 0, 64, 64], [0.0, 0, 64, 64], [0.0, 0, 64, 16], [16.0, 0, 16, 64]])
+    fits = [Fit.of(64, 64, 64), Fit.of(64, 128, 64)]
+    placed, inside = on_frames(boxes, np.array([1, 3]), fits)
+    assert placed.tolist() == [[0, 0, 64, 64], [0, 0, 128, 64], [0, 0, 128, 0], [32, 0, 32, 64]]
+    assert inside.tolist() == [True, True, False, False]
+
+
+def test_a_recording_has_an_input_of_its_own() -> None:
+    example = torch.zeros(2)
+    twice = Recorded(lambda values: 2 * values, example)
+    twice.input.fill_(3.0)
+    twice.replay()
+    assert twice.output.tolist() == [6.0, 6.0] and example.tolist() == [0.0, 0.0]
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])

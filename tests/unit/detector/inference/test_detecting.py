@@ -11,14 +11,16 @@ import torch
 from tests.unit.detector.inference.conftest import Film
 from tests.unit.detector.inference.detectors import SPACE, FindsWhite
 
-from surgeval.datasets import open_video, video_index
+from surgeval.datasets import open_video, read_image, video_index
 from surgeval.datasets.predictions import ground_truth, join, read_detections
 from surgeval.detector import Classes
 from surgeval.detector.inference import Detected, DetectSettings, Raw, Tracking, detect, detection_table, open_source
 from surgeval.detector.inference import _parts as parts
+from surgeval.detector.inference.film import write_film
 from surgeval.detector.nms import Found
-from surgeval.errors import BadInput
-from surgeval.records import Frame
+from surgeval.errors import BadInput, RunError
+from surgeval.files import folder_lock
+from surgeval.records import Frame, ImageRef
 from surgeval.vocab import load_labels
 
 
@@ -93,6 +95,29 @@ def test_blocks_of_other_weights_or_settings_are_never_used(
     assert done.earlier == 0
 
 
+def test_a_second_process_leaves_the_first_ones_blocks_alone(film: Film, tmp_path: Path) -> None:
+    path, out = film(frames=10), tmp_path / "found.parquet"
+    work = tmp_path / ".found.parquet.parts"
+    work.mkdir()
+    (work / "00000-0000000.parquet").write_bytes(b"what the first one has done")
+    with folder_lock(work), pytest.raises(RunError, match=r"\.found\.parquet\.parts: found process \d+ on .* at work"):
+        run(FindsWhite(), path, out, identity="v2")
+    assert (work / "00000-0000000.parquet").read_bytes() == b"what the first one has done"
+    run(FindsWhite(), path, out, identity="v2")
+    assert out.exists() and not work.exists()
+
+
+@pytest.mark.parametrize("identity", ["", "v1"])
+def test_blocks_never_go_through_a_link(film: Film, tmp_path: Path, identity: str) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "thesis.docx").write_text("years of work")
+    (tmp_path / ".found.parquet.parts").symlink_to(elsewhere)
+    with pytest.raises(BadInput, match=r"\.parts: found a link, expected a folder of the run's own"):
+        run(FindsWhite(), film(frames=10), tmp_path / "found.parquet", identity=identity)
+    assert [path.name for path in elsewhere.iterdir()] == ["thesis.docx"]
+
+
 def test_tracks_follow_the_instrument_through_a_short_absence(film: Film, tmp_path: Path) -> None:
     path = film(frames=28, hidden=range(10, 18))
     done = run(FindsWhite(image_size=96), path, tmp_path / "t.csv", DetectSettings(tracking=Tracking()))
@@ -121,6 +146,33 @@ def test_the_film_shows_each_frame_at_its_time_with_its_box(film: Film, tmp_path
     changed = np.abs(before.astype(int) - after.astype(int)).max(2) > 60
     assert changed[16, 4:28].mean() > 0.5  # the upper edge of the box is drawn on
     assert not changed[56:, 60:].any()  # and nothing far from it
+
+
+@pytest.mark.parametrize("size", [(1, 1), (1, 64), (63, 1), (2, 20_000), (481, 641)])
+def test_pictures_of_any_size_become_a_film(size: tuple[int, int], tmp_path: Path) -> None:
+    shown = [(0.0, np.full((*size, 3), 200, np.uint8)), (0.5, np.full((9, 9, 3), 90, np.uint8))]
+    assert write_film(tmp_path / "film.mp4", shown) == 2
+    index = video_index(tmp_path / "film.mp4")
+    assert len(index) == 2
+    assert (index.height, index.width) == tuple(max(2, min(side, 8192) // 2 * 2) for side in size)
+    first = read_image(ImageRef(tmp_path / "film.mp4", 0))
+    assert abs(int(first.mean()) - 200) < 4
+
+
+def test_no_picture_is_no_film(tmp_path: Path) -> None:
+    assert write_film(tmp_path / "film.mp4", []) == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_source_without_a_readable_frame_is_refused_after_naming_each(tmp_path: Path) -> None:
+    for name in ("1.png", "2.png"):
+        (tmp_path / "pictures").mkdir(exist_ok=True)
+        (tmp_path / "pictures" / name).write_bytes(b"no picture")
+    told: list[str] = []
+    with pytest.raises(BadInput, match="pictures: found no frame that can be read, expected at least one"):
+        run(FindsWhite(), tmp_path / "pictures", tmp_path / "found.parquet", tell=told.append)
+    assert [name for text in told for name in ("1.png", "2.png") if name in text] == ["1.png", "2.png"]
+    assert not (tmp_path / "found.parquet").exists()
 
 
 def test_two_films_need_a_folder(film: Film, tmp_path: Path) -> None:
@@ -194,7 +246,9 @@ def test_a_detector_of_instruments_names_no_triplet(images: Path, tmp_path: Path
 
 
 def test_a_run_that_finds_nothing_at_all_is_a_table_all_the_same(images: Path, tmp_path: Path) -> None:
+    dark = (images / "004.png").read_bytes()
     for path in images.glob("*.png"):
-        path.write_bytes(b"no picture")
+        path.write_bytes(dark)
     done = run(FindsWhite(), images, tmp_path / "found.parquet")
-    assert (done.frames, done.boxes, len(pl.read_parquet(tmp_path / "found.parquet"))) == (0, 0, 0)
+    assert (done.frames, done.boxes) == (5, 0)
+    assert pl.read_parquet(tmp_path / "found.parquet")["score"].to_list() == [None] * 5

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tests.unit.detector.inference.detectors import scene
+from tests.unit.detector.inference.detectors import operation
 
 from surgeval.arrays import Image
 from surgeval.detector import load_detector
@@ -21,7 +21,12 @@ from surgeval.detector.inference._choice import list_candidates
 from surgeval.detector.nms import Found, Selecting
 from surgeval.errors import RunError
 
-BATCHES = [[scene(10 * k + n)[0] for n in range(3)] for k in range(5)]
+SIDE = 320
+
+
+@pytest.fixture(scope="module")
+def batches() -> list[list[Image]]:
+    return [[operation(5 * k + n) for n in range(3)] for k in range(5)]
 
 
 def _detector(weights: Path, recording: bool) -> TDNetDetector:
@@ -48,11 +53,13 @@ def _same(some: list[Found], others: list[Found]) -> None:
         assert all(torch.equal(one.heads[head], other.heads[head]) for head in ("ivt", "i", "v", "t"))
 
 
-def test_one_batch_ahead_finds_what_one_after_the_other_finds(plain: Looker, slotted: Looker) -> None:
-    expected = [plain.look(batch) for batch in BATCHES]
+def test_one_batch_ahead_finds_what_one_after_the_other_finds(
+    plain: Looker, slotted: Looker, batches: list[list[Image]]
+) -> None:
+    expected = [plain.look(batch) for batch in batches]
     assert sum(len(found) for batch in expected for found in batch) > 15
-    going, found = slotted.submit(BATCHES[0]), []
-    for batch in BATCHES[1:]:
+    going, found = slotted.submit(batches[0]), []
+    for batch in batches[1:]:
         following = slotted.submit(batch)
         found.append(slotted.finish(going))
         going = following
@@ -61,48 +68,54 @@ def test_one_batch_ahead_finds_what_one_after_the_other_finds(plain: Looker, slo
         _same(some, others)
 
 
-def test_any_number_may_be_on_its_way_and_be_asked_for_in_any_order(plain: Looker, slotted: Looker) -> None:
-    pending = [slotted.submit(batch) for batch in BATCHES]
+def test_any_number_may_be_on_its_way_and_be_asked_for_in_any_order(
+    plain: Looker, slotted: Looker, batches: list[list[Image]]
+) -> None:
+    pending = [slotted.submit(batch) for batch in batches]
     for place in (3, 0, 4, 1, 2, 0):
-        _same(slotted.finish(pending[place]), plain.look(BATCHES[place]))
+        _same(slotted.finish(pending[place]), plain.look(batches[place]))
 
 
-def test_an_incomplete_batch_goes_through_the_slot_of_a_whole_one(slotted: Looker, plain: Looker) -> None:
+def test_an_incomplete_batch_goes_through_the_slot_of_a_whole_one(
+    slotted: Looker, plain: Looker, batches: list[list[Image]]
+) -> None:
     def squares(frames: list[Image]) -> tuple[list[Image], list[Fit]]:
-        fits = [Fit.of(frame.shape[0], frame.shape[1], 64) for frame in frames]
+        fits = [Fit.of(frame.shape[0], frame.shape[1], SIDE) for frame in frames]
         return [fit.image(frame, 114) for fit, frame in zip(fits, frames, strict=True)], fits
 
-    for frames in (BATCHES[0], BATCHES[1][:2], BATCHES[2][:1]):
+    for frames in (batches[0], batches[1][:2], batches[2][:1]):
         found = slotted.finish(slotted.submit_squares(*squares(frames), batch=3))
-        _same(found, plain.look(frames) if len(frames) == 3 else plain.look([*frames, *BATCHES[0]])[: len(frames)])
-    assert list(slotted._slots) == [(3, 64, 64, 3)]
+        _same(found, plain.look(frames) if len(frames) == 3 else plain.look([*frames, *batches[0]])[: len(frames)])
+    assert list(slotted._slots) == [(3, SIDE, SIDE, 3)]
 
 
-def test_squares_that_lie_on_the_device_find_the_same(slotted: Looker, plain: Looker) -> None:
-    fit = Fit.of(64, 96, 64)
-    squares = torch.from_numpy(np.stack([fit.image(frame, 114) for frame in BATCHES[0]]))
+def test_squares_that_lie_on_the_device_find_the_same(
+    slotted: Looker, plain: Looker, batches: list[list[Image]]
+) -> None:
+    fit = Fit.of(256, 448, SIDE)
+    squares = torch.from_numpy(np.stack([fit.image(frame, 114) for frame in batches[0]]))
     _same(slotted.look_at(squares, [fit] * 3), plain.look_at(squares, [fit] * 3))
 
 
 @pytest.mark.parametrize("most", [1, 3, 30])
 def test_more_candidates_than_are_listed_change_nothing(
-    most: int, plain: Looker, slotted: Looker, monkeypatch: pytest.MonkeyPatch
+    most: int, plain: Looker, slotted: Looker, monkeypatch: pytest.MonkeyPatch, batches: list[list[Image]]
 ) -> None:
     monkeypatch.setattr(_look, "list_candidates", partial(list_candidates, most=most))
-    _same(slotted.look(BATCHES[0]), plain.look(BATCHES[0]))
+    _same(slotted.look(batches[0]), plain.look(batches[0]))
 
 
 def test_shapes_beyond_the_memory_for_recordings_are_looked_at_as_well(
-    plain: Looker, slotted: Looker, monkeypatch: pytest.MonkeyPatch
+    plain: Looker, slotted: Looker, monkeypatch: pytest.MonkeyPatch, batches: list[list[Image]]
 ) -> None:
     monkeypatch.setattr(_look, "_MOST_SLOTS", 2)
     for count in (1, 2, 3, 1):
-        _same(slotted.look(BATCHES[0][:count]), plain.look(BATCHES[0][:count]))
+        _same(slotted.look(batches[0][:count]), plain.look(batches[0][:count]))
     assert sum(map(len, slotted._slots.values())) == 2
 
 
 def test_numbers_that_overflow_are_told_and_the_slot_is_free_again(
-    slotted: Looker, plain: Looker, monkeypatch: pytest.MonkeyPatch
+    slotted: Looker, plain: Looker, monkeypatch: pytest.MonkeyPatch, batches: list[list[Image]]
 ) -> None:
     whole = slotted._raw
     with monkeypatch.context() as broken:
@@ -110,5 +123,5 @@ def test_numbers_that_overflow_are_told_and_the_slot_is_free_again(
             slotted, "_raw", lambda images: Raw(whole(images).boxes * float("inf"), whole(images).probabilities)
         )
         with pytest.raises(RunError, match="found numbers that overflow, expected finite boxes and scores"):
-            slotted.look(BATCHES[0])
-    _same(slotted.look(BATCHES[0]), plain.look(BATCHES[0]))
+            slotted.look(batches[0])
+    _same(slotted.look(batches[0]), plain.look(batches[0]))

@@ -47,6 +47,18 @@ def test_folds_are_scored_as_one_file_of_predictions_is(good_run: TrainingScores
     assert rows["frames per second"].to_list()[:3] == [48.0] * 3
 
 
+@pytest.mark.parametrize("name", ["folds", "folds/a", "folds/a/training", "scores"])
+def test_folds_stay_inside_their_folder(name: str, tmp_path: Path, theatre: MemoryDataset) -> None:
+    elsewhere, link = tmp_path / "elsewhere", tmp_path / "run" / name
+    elsewhere.mkdir()
+    train_folds(theatre, tmp_path / "run", simulated("good"), scheme=FOLDS, only=[])  # only the plan
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(elsewhere)
+    with pytest.raises(BadInput, match=f"{name}: found a link"):
+        train_folds(theatre, tmp_path / "run", simulated("good"), scheme=FOLDS, resamples=5, pages=False)
+    assert list(elsewhere.iterdir()) == []
+
+
 def test_a_finished_fold_is_not_trained_again(good_run: TrainingScores, home: Path, theatre: MemoryDataset) -> None:
     trained: list[str] = []
     method = simulated("good", trained=trained)

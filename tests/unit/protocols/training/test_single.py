@@ -27,8 +27,15 @@ def test_a_fold_is_named_by_its_number_and_hides_its_test_videos() -> None:
 
 
 def test_videos_for_validation_are_taken_out_of_those_to_learn_from() -> None:
-    assert choose_videos(FOUR, validation=["B1"]).train == ("A1", "A2", "B2")
+    assert choose_videos(FOUR, split=False, validation=["B1"]).train == ("A1", "A2", "B2")
     assert choose_videos(FOUR, split=True, validation=["B1"]).train == ("A1", "A2")
+
+
+def test_videos_for_validation_do_not_lay_the_test_videos_of_the_split_open() -> None:
+    chosen = choose_videos(FOUR, validation=["B1"])
+    assert (chosen.train, chosen.test) == (("A1", "A2"), ("B2",))
+    with pytest.raises(BadInput, match="validation: found B2, which is held out for the test"):
+        choose_videos(FOUR, validation=["B2"])
 
 
 def test_without_a_split_everything_is_learnt_from() -> None:
@@ -43,7 +50,9 @@ def test_without_a_split_everything_is_learnt_from() -> None:
         ({"source": "C"}, "fold 'C': expected one of A, B"),
         ({"source": "A", "split": True}, "found a fold, a source or a split together"),
         ({"fold": "1"}, "fold 1: found no published folds for these labels"),
-        ({"validation": ["A1", "A2", "B1", "B2"]}, "all: found no video to learn from"),
+        ({"fold": "1"}, "prostatd, prostatd-noval, or a JSON file of folds"),
+        ({"validation": ["A1", "A2", "B1"]}, "split: found no video to learn from"),
+        ({"split": False, "validation": ["A1", "A2", "B1", "B2"]}, "all: found no video to learn from"),
         ({"validation": ["Z"]}, "validation: found no video 'Z'"),
     ],
 )

@@ -57,6 +57,31 @@ def test_the_student_is_set_beside_its_teacher(tmp_path: Path) -> None:
     assert {"losses_teacher.svg", "losses_student.svg", "mAP.svg", "classes.png"} <= figures
 
 
+def test_the_best_epoch_is_the_one_that_was_kept_and_stands_in_a_row(tmp_path: Path) -> None:
+    kept = {"epoch": 1, "epochs": 2, "mAP50": 0.5, "mAP50:95": 0.4, "mosaic": False, "total_seconds": 90.0}
+    write_record(tmp_path, result={"teacher": kept, "odd": "<b>"})
+    rows = [{"epoch": 1, "mAP50": 0.5, "mAP50:95": 0.4}, {"epoch": 2, "mAP50": 0.6, "mAP50:95": 0.2}]
+    (tmp_path / "curves.jsonl").write_text("".join(json.dumps({"loss": 3.0, **row}) + "\n" for row in rows))
+    assert "best mAP50 0.500 (teacher, epoch 1)" in said(tmp_path)
+    page = shown(write_training_page(tmp_path))
+    assert "Best epochs" in page
+    assert "teacher.mosaic" not in page
+    cells = re.findall(r"<td[^>]*>([^<]*)</td>", page)
+    assert cells[cells.index("1") : cells.index("1") + 5] == ["1", "2", "0.500", "0.400", "1.5"]
+
+
+def test_trainings_are_no_runs_to_compare_or_to_set_side_by_side(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write_record(tmp_path / name)
+    both = [str(tmp_path / "a"), str(tmp_path / "b")]
+    compared = CliRunner().invoke(app, ["compare", *both])
+    assert "a: found a training, expected a run: detect with it and score that" in str(compared.exception)
+    reported = CliRunner().invoke(app, ["report", *both])
+    assert "a: found a training, expected it alone" in str(reported.exception)
+    above = CliRunner().invoke(app, ["report", str(tmp_path)])
+    assert f"{tmp_path}: found trainings (a, b), expected one of them, or runs" in str(above.exception)
+
+
 def test_a_training_that_stopped_getting_better_is_told(tmp_path: Path) -> None:
     write_record(tmp_path)
     write_curves(tmp_path, 4)
@@ -71,6 +96,17 @@ def test_a_training_without_validation_and_one_that_finds_nothing(tmp_path: Path
     assert "Nothing was validated, so the last epoch is the detector." in said(tmp_path)
     (tmp_path / "curves.jsonl").write_text('{"epoch": 1, "loss": 3.0, "mAP50": 0.0}\n')
     assert "It finds nothing yet" in said(tmp_path)
+
+
+def test_one_that_never_found_anything_is_not_told_to_stop(tmp_path: Path) -> None:
+    write_record(tmp_path)
+    rows = [json.dumps({"epoch": n, "loss": 3.0 / n, "mAP50": 0.0, "mAP50:95": 0.0}) for n in range(1, 13)]
+    (tmp_path / "curves.jsonl").write_text("\n".join(rows) + "\n")
+    standing, *others = training_findings(load_training_folder(tmp_path))
+    assert standing.text == "The training is finished: best mAP50 0.000 (teacher, epoch 12)."
+    assert standing.holds is None
+    assert "It finds nothing yet: mAP50 is 0." in [finding.text for finding in others]
+    assert "No better since" not in said(tmp_path)
 
 
 def test_the_label_mosaic_stands_on_the_page(tmp_path: Path) -> None:

@@ -1,0 +1,154 @@
+"""The studio's store at the size of a 20 fps project: 100 000 frames, 300 000 instances.
+
+    python benchmarks/studio_store.py [FRAMES] [PER_FRAME]
+
+Prints how long opening, reading one frame and a span over 5 000 frames take, beside a naive peer in the same run: the
+same rows in SQLite under the same pragmas, values as JSON in each row, a span written row by row with one statement and
+one row of history each (what a store without shared labels and set-based statements does).
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import resource
+import sqlite3
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+from surgeval.records import Box
+from surgeval.studio import Annotation, Project, Track
+
+SPAN = 5_000
+CLASSES = ("scissors", "forceps", "grasper", "aspirator")
+TRACK = Track("tools", "scissors", 1)
+CHUNK = 20_000
+
+
+def drawn(frames: int, per_frame: int) -> Iterator[Annotation]:
+    random.seed(0)
+    for frame in range(frames):
+        for number in range(per_frame):
+            box = Box(random.uniform(0, 600), random.uniform(0, 400), 80.0, 60.0)
+            yield Annotation(
+                f"i{frame}.{number}", "v", frame, "tools", CLASSES[number % len(CLASSES)], box,
+                values={"action": "retract", "target": "prostate"}, track=1 + number // len(CLASSES),
+            )  # fmt: skip
+
+
+def timed(action: Callable[[], object], repeats: int = 1) -> float:
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        action()
+        times.append(time.perf_counter() - start)
+    return sorted(times)[len(times) // 2]
+
+
+def fill(folder: Path, rows: list[Annotation], frames: int) -> None:
+    with Project(folder) as project:
+        editor = project.edit("import")
+        editor.add_video("v", width=854, height=480)
+        for first in range(0, frames, CHUNK):
+            editor.add_frames("v", first, [f"{n:06}.jpg" for n in range(first, min(frames, first + CHUNK))])
+        for first in range(0, len(rows), CHUNK):
+            editor.add_instances(rows[first : first + CHUNK])
+
+
+def ours(folder: Path, frames: int) -> dict[str, float]:
+    def opened() -> None:
+        with Project(folder) as project:
+            project.videos()
+            project.instances("v", frames // 2)
+            project.spans("v")
+
+    times = {"open, first frame": timed(opened, 5)}
+    with Project(folder) as project:
+        picks = iter(random.Random(1).choices(range(frames), k=1000))
+        times["read one frame"] = timed(lambda: project.instances("v", next(picks)), 200)
+        first = frames // 3
+        last, values = min(frames, first + SPAN) - 1, {"action": "cut", "target": "fascias"}
+        times["preview a span over 5 000 frames"] = timed(
+            lambda: project.preview("amy").add_span("p", "v", [TRACK], values, first, last), 3
+        )
+        times["apply a span over 5 000 frames"] = timed(
+            lambda: project.edit("amy").add_span("s", "v", [TRACK], values, first, last)
+        )
+        times["undo it"] = timed(lambda: project.edit("amy").undo())
+        times["move one box (acknowledged = on disk)"] = timed(lambda: project.edit("amy").move(["i7.0"], 1.0, 0.0), 30)
+        times["count all labels"] = timed(project.labels, 3)
+    return times
+
+
+def naive(path: Path, rows: list[Annotation], frames: int) -> dict[str, float]:
+    with closing(sqlite3.connect(path, isolation_level=None)) as base:
+        base.execute("PRAGMA journal_mode = WAL")
+        base.execute("PRAGMA synchronous = FULL")
+        base.execute(
+            "CREATE TABLE instances (id TEXT PRIMARY KEY, video TEXT, frame INTEGER, name TEXT, track INTEGER,"
+            " x REAL, y REAL, w REAL, h REAL, vals TEXT)"
+        )
+        base.execute("CREATE INDEX place ON instances (video, frame)")
+        base.execute("CREATE TABLE history (id INTEGER PRIMARY KEY, instance TEXT, before TEXT, after TEXT)")
+        base.execute("BEGIN")
+        base.executemany(
+            "INSERT INTO instances VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [(r.id, r.video, r.frame, r.name, r.track, r.box.x, r.box.y, r.box.w, r.box.h, json.dumps(dict(r.values)))
+             for r in rows],
+        )  # fmt: skip
+        base.execute("COMMIT")
+        picks = iter(random.Random(1).choices(range(frames), k=1000))
+        query = "SELECT * FROM instances WHERE video = 'v' AND frame = ?"
+        read = timed(lambda: [json.loads(row[-1]) for row in base.execute(query, (next(picks),))], 200)
+
+        def span(commit_each: bool) -> None:
+            first = frames // 3
+            if not commit_each:
+                base.execute("BEGIN")
+            for frame in range(first, min(frames, first + SPAN)):
+                if commit_each:
+                    base.execute("BEGIN")
+                for row in base.execute(query, (frame,)).fetchall():
+                    if (row[3], row[4]) == ("scissors", 1):
+                        after = json.dumps({"action": "cut", "target": "fascias"})
+                        base.execute("UPDATE instances SET vals = ? WHERE id = ?", (after, row[0]))
+                        base.execute("INSERT INTO history VALUES (NULL, ?, ?, ?)", (row[0], row[-1], after))
+                if commit_each:
+                    base.execute("COMMIT")
+            if not commit_each:
+                base.execute("COMMIT")
+
+        return {
+            "read one frame": read,
+            "apply a span over 5 000 frames": timed(lambda: span(True)),
+            "the same in one transaction": timed(lambda: span(False)),
+        }
+
+
+def main() -> None:
+    frames = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
+    rows = list(drawn(frames, int(sys.argv[2]) if len(sys.argv) > 2 else 3))
+    print(f"{frames} frames, {len(rows)} instances")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        print(f"{'import (operations of 20 000)':42} {timed(lambda: fill(folder / 'p', rows, frames)):9.2f} s")
+        mine = ours(folder / "p", frames)
+        peer = naive(folder / "naive.sqlite", rows, frames)
+        size = (folder / "p" / "studio.sqlite").stat().st_size / 1e6
+    print(f"{'':42} {'store':>11} {'naive':>11} {'naive / store':>14}")
+    for what, seconds in mine.items():
+        other = peer.get(what)
+        line = f"{what:42} {1000 * seconds:8.1f} ms"
+        print(line + (f" {1000 * other:8.1f} ms {other / seconds:13.1f}x" if other else ""))
+    together = peer["the same in one transaction"]
+    print(f"{'naive span in one transaction':42} {'':11} {1000 * together:8.1f} ms")
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"file {size:.0f} MB; most memory of this process {memory:.0f} MB (with the rows to import)")
+
+
+if __name__ == "__main__":
+    main()

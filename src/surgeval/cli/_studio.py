@@ -1,0 +1,89 @@
+"""`surgeval studio`: label surgical video in the browser."""
+
+from __future__ import annotations
+
+import getpass
+import secrets
+import signal
+import threading
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from surgeval.console import console, require_models
+from surgeval.console.panels import grouped
+from surgeval.errors import BadInput
+from surgeval.progress import phases
+
+SHARING = "Advanced: several annotators"
+
+
+def register(app: typer.Typer) -> None:
+    """Add `studio` to the commands."""
+    app.command()(studio)
+
+
+@grouped({SHARING: "author host token name database"})
+def studio(
+    folder: Annotated[
+        Path | None, typer.Argument(help="Films, images, or folders of images.", show_default=False)
+    ] = None,
+    demo: Annotated[bool, typer.Option("--demo", help="A phantom operation with a detector's proposals.")] = False,
+    schema: Annotated[
+        str | None, typer.Option(help="What may be chosen: prostatd, cholect50, or a JSON file.", show_default=False)
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 0,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
+    author: Annotated[str | None, typer.Option(help="Your name. Default: the one you logged in with.")] = None,
+    host: Annotated[str, typer.Option(help="Address to serve at; others reach it only with a token.")] = "127.0.0.1",
+    token: Annotated[str | None, typer.Option(help="What others must know. Default: made up, and told.")] = None,
+    name: Annotated[list[str] | None, typer.Option(help="A name under which others reach this machine.")] = None,
+    database: Annotated[
+        str | None, typer.Option(help="postgresql://…, where several servers share a project.", show_default=False)
+    ] = None,
+) -> None:
+    """Label instruments, what they do and to what, in the browser. Every edit is stored at once, in the folder itself.
+
+    Example: [bold]surgeval studio --demo[/bold]
+
+    Example: [bold]surgeval studio videos/ --schema prostatd[/bold]
+    """
+    from surgeval.studio.guard import is_loopback
+    from surgeval.studio.server import page_built, serve, set_schema
+
+    if not page_built():
+        raise BadInput("studio: found no built page in this installation, expected one: npm (Node 20) builds it when "
+                       "surgeval is installed")  # fmt: skip
+    if demo == (folder is not None):
+        raise BadInput("studio: found a folder and the demonstration, or neither, expected one of them")
+    place = _demo() if folder is None else folder
+    key = token or (None if is_loopback(host) else secrets.token_urlsafe(24))
+    with serve(place, author=author or getpass.getuser(), database=database, host=host, port=port, token=key,
+               names=name or ()) as running:  # fmt: skip
+        if schema is not None:
+            set_schema(running.project, schema)
+        address = running.address if key is None else f"{running.address}?token={key}"
+        console().print(f"the studio is at {address}", soft_wrap=True, markup=False)
+        console().print("every edit is stored at once; Ctrl-C ends the studio")
+        if browser:
+            webbrowser.open(address)
+        _wait_for_the_end()
+
+
+def _wait_for_the_end() -> None:
+    """Until Ctrl-C, or a polite request from outside; also where the parent process made us deaf to Ctrl-C."""
+    end = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda _number, _frame: end.set())
+    while not end.wait(0.5):
+        pass
+
+
+def _demo() -> Path:
+    require_models("the studio's demonstration")
+    from surgeval.studio.demo import make_demo
+
+    with phases():
+        return make_demo(Path("studio-demo"))

@@ -1,0 +1,260 @@
+"""`Editor`: every kind of edit as a typed method, made in the name of one author."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from surgeval.records import Box
+from surgeval.studio.schema import Rule, Schema
+from surgeval.studio.store import Annotation, Outcome, Polygon, Request, Track
+
+__all__ = ["Editor"]
+
+Values = Mapping[str, str | None]
+
+
+@dataclass(frozen=True)
+class Editor:
+    """Edits of one author who saw version `base`; every method is one operation and says what it did."""
+
+    send: Callable[[Request], Outcome]
+    author: str
+    id: str | None = None
+    base: int | None = None
+    session: str = ""
+
+    # Videos, schema, settings.
+
+    def add_video(
+        self,
+        id: str,
+        *,
+        width: int,
+        height: int,
+        names: Sequence[str] = (),
+        fps: float | None = None,
+        name: str | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> Outcome:
+        """A video, with its frames where names are given (a second operation)."""
+        payload = {"id": id, "name": name or id, "width": width, "height": height, "fps": fps, "extra": extra}
+        outcome = self._do("video.add", payload)
+        if not names:
+            return outcome
+        second = None if self.id is None else f"{self.id}.frames"
+        return Editor(self.send, self.author, second, None, self.session).add_frames(id, 0, names)
+
+    def add_frames(self, video: str, first: int, names: Sequence[str], times: Sequence[float] | None = None) -> Outcome:
+        """Frames numbered from `first` on."""
+        payload = {"video": video, "first": first, "names": list(names), "times": times and list(times)}
+        return self._do("frames.add", payload)
+
+    def set_schema(self, schema: Schema) -> Outcome:
+        """Another schema; stored values stay."""
+        return self._do("schema.set", {"name": schema.name, "source": schema.source})
+
+    def set_setting(self, key: str, value: Any, owner: str = "") -> Outcome:
+        """A setting of the project, or of one person."""
+        return self._do("setting.set", {"key": key, "value": value, "owner": owner})
+
+    # Instances.
+
+    def add_instances(self, instances: Iterable[Annotation]) -> Outcome:
+        """New instances."""
+        return self._do("instances.add", {"instances": [_payload(one) for one in instances]})
+
+    def move(self, ids: Sequence[str], dx: float, dy: float) -> Outcome:
+        """Shift instances by some pixels."""
+        return self._do("instances.move", {"ids": list(ids), "dx": dx, "dy": dy})
+
+    def reshape(self, shapes: Mapping[str, Box | Sequence[Polygon]]) -> Outcome:
+        """Another box, or other polygons, by the instance's id."""
+        return self._do("instances.reshape", {"shapes": [{"id": id, **_shape(one)} for id, one in shapes.items()]})
+
+    def delete(self, ids: Sequence[str]) -> Outcome:
+        """Take instances away."""
+        return self._do("instances.delete", {"ids": list(ids)})
+
+    def duplicate(
+        self, copies: Mapping[str, str], *, frame: int | None = None, dx: float = 0.0, dy: float = 0.0
+    ) -> Outcome:
+        """Copies: id of the original → id of the copy."""
+        pairs = [{"of": original, "id": copy} for original, copy in copies.items()]
+        return self._do("instances.duplicate", {"copies": pairs, "frame": frame, "dx": dx, "dy": dy})
+
+    def set_values(self, ids: Sequence[str], values: Values) -> Outcome:
+        """Values of instances; None takes one away."""
+        return self._do("instances.values", {"ids": list(ids), "values": dict(values)})
+
+    def classify(self, ids: Sequence[str], group: str, name: str) -> Outcome:
+        """Another class for instances."""
+        return self._do("instances.classify", {"ids": list(ids), "group": group, "name": name})
+
+    def mark_instances(self, ids: Sequence[str], mark: str) -> Outcome:
+        """The review state of instances."""
+        return self._do("instances.mark", {"ids": list(ids), "mark": mark})
+
+    def set_image_values(self, video: str, first: int, last: int, values: Values) -> Outcome:
+        """Values of whole frames, said of the frames themselves and not by a span."""
+        return self._do("image.values", {"video": video, "first": first, "last": last, "values": dict(values)})
+
+    # Spans.
+
+    def add_span(
+        self, id: str, video: str, tracks: Sequence[Track], values: Values, first: int, last: int, source: str = "hand"
+    ) -> Outcome:
+        """Values over a range, of tracks or (without any) of the image."""
+        payload = {
+            "id": id, "video": video, "tracks": [_track(track) for track in tracks if not track.is_image],
+            "values": dict(values), "first": first, "last": last, "source": source,
+        }  # fmt: skip
+        return self._do("span.add", payload)
+
+    def set_span_edges(self, id: str, first: int, last: int) -> Outcome:
+        """Another first or last frame."""
+        return self._do("span.edges", {"id": id, "first": first, "last": last})
+
+    def set_span_values(self, id: str, values: Values) -> Outcome:
+        """Other values for the whole span."""
+        return self._do("span.values", {"id": id, "values": dict(values)})
+
+    def cut_span(self, id: str, at: int, new: str) -> Outcome:
+        """Two spans: the second, `new`, begins at the frame `at`."""
+        return self._do("span.cut", {"id": id, "at": at, "new": new})
+
+    def join_spans(self, one: str, other: str) -> Outcome:
+        """One span out of two."""
+        return self._do("span.join", {"ids": [one, other]})
+
+    def delete_span(self, id: str) -> Outcome:
+        """Take a span away."""
+        return self._do("span.delete", {"id": id})
+
+    # Identities.
+
+    def set_track(self, ids: Sequence[str], number: int | None) -> Outcome:
+        """A number for instances, by hand."""
+        return self._do("track.set", {"ids": list(ids), "number": number})
+
+    def set_track_range(self, video: str, track: Track, to: int, first: int, last: int) -> Outcome:
+        """Another number for a track over a range."""
+        return self._do("track.range", {"video": video, **_track(track), "to": to, "first": first, "last": last})
+
+    def swap_tracks(self, video: str, one: Track, other: Track, at: int) -> Outcome:
+        """Two tracks of one class exchange their numbers from a frame on."""
+        payload = {"first_number": one.number, "second_number": other.number, "at": at}
+        return self._do("track.swap", {"video": video, "group": one.group, "name": one.name, **payload})
+
+    def merge_tracks(self, video: str, keep: Track, other: Track) -> Outcome:
+        """One track takes another in."""
+        payload = {"video": video, "group": keep.group, "name": keep.name, "keep": keep.number, "other": other.number}
+        return self._do("track.merge", payload)
+
+    def split_track(self, video: str, track: Track, at: int) -> Outcome:
+        """From a frame on a new number, which `Outcome.created` has."""
+        return self._do("track.split", {"video": video, **_track(track), "at": at})
+
+    def extend_track(self, video: str, track: Track, first: int) -> Outcome:
+        """A track begins earlier, with its first box."""
+        return self._do("track.extend", {"video": video, **_track(track), "first": first})
+
+    def renumber(self, numbers: Mapping[str, int | None], by: str = "rule") -> Outcome:
+        """Numbers that a rule found, by the instance's id; those set by hand stay."""
+        pairs = [{"id": id, "number": number} for id, number in numbers.items()]
+        return self._do("track.renumber", {"numbers": pairs, "by": by})
+
+    # Many frames at once.
+
+    def paste(
+        self, video: str, source: int, first: int, last: int, *, ids: Sequence[str] = (), values: bool = True
+    ) -> Outcome:
+        """The boxes of one frame in every frame of a range."""
+        payload = {"video": video, "source": source, "first": first, "last": last, "ids": list(ids), "values": values}
+        return self._do("boxes.paste", payload)
+
+    def interpolate(self, video: str, track: Track, first: int, last: int) -> Outcome:
+        """Boxes of a track between two frames where it was drawn."""
+        return self._do("boxes.interpolate", {"video": video, **_track(track), "first": first, "last": last})
+
+    def accept(
+        self, video: str = "", first: int = 0, last: int = 0, *, threshold: float | None = None, ids: Sequence[str] = ()
+    ) -> Outcome:
+        """Proposals become annotations: chosen ones, or those of a range with at least this score."""
+        return self._do("proposals.accept", _proposals(video, first, last, threshold, ids))
+
+    def reject(
+        self, video: str = "", first: int = 0, last: int = 0, *, threshold: float | None = None, ids: Sequence[str] = ()
+    ) -> Outcome:
+        """Proposals are taken away: chosen ones, or those of a range below this score."""
+        return self._do("proposals.reject", _proposals(video, first, last, threshold, ids))
+
+    def replace_value(self, group: str, name: str, attribute: str, old: str, new: str) -> Outcome:
+        """One value of a class replaced over the whole project."""
+        payload = {"group": group, "name": name, "attribute": attribute, "old": old, "new": new}
+        return self._do("project.replace", payload)
+
+    def replace_class(self, group: str, old: str, new: str) -> Outcome:
+        """One class renamed over the whole project."""
+        return self._do("project.replace", {"group": group, "old": old, "new": new})
+
+    def refine(self, rules: Iterable[Rule]) -> Outcome:
+        """Merge values by rules."""
+        return self._do("project.refine", {"rules": [rule.to_json() for rule in rules]})
+
+    # Frames.
+
+    def flag(self, video: str, first: int, last: int, reason: str, note: str = "") -> Outcome:
+        """Mark frames as a problem."""
+        payload = {"video": video, "first": first, "last": last, "reason": reason, "note": note}
+        return self._do("frames.flag", payload)
+
+    def clear_flags(self, video: str, first: int, last: int, reason: str | None = None) -> Outcome:
+        """Take marks of a problem away."""
+        return self._do("frames.clear", {"video": video, "first": first, "last": last, "reason": reason})
+
+    def mark_frames(self, video: str, first: int, last: int, mark: str = "seen", round_number: int = 1) -> Outcome:
+        """The author's word on frames in a review round."""
+        payload = {"video": video, "first": first, "last": last, "mark": mark, "round": round_number}
+        return self._do("frames.mark", payload)
+
+    # Back and forth.
+
+    def undo(self, operation: int | None = None) -> Outcome:
+        """Take back the author's last edit, or a named operation."""
+        return self._do("undo", {"operation": operation})
+
+    def redo(self, operation: int | None = None) -> Outcome:
+        """Do again what was taken back last."""
+        return self._do("redo", {"operation": operation})
+
+    def _do(self, kind: str, payload: Mapping[str, Any]) -> Outcome:
+        id = self.id or uuid.uuid4().hex
+        return self.send(Request(id, self.author, kind, payload, self.base, self.session))
+
+
+def _payload(one: Annotation) -> dict[str, Any]:
+    payload = {
+        "id": one.id, "video": one.video, "frame": one.frame, "group": one.group, "name": one.name,
+        **_shape(one.polygons or one.box), "values": dict(one.values), "track": one.track, "track_by": one.track_by,
+        "source": one.source, "score": one.score, "proposal": one.proposal, "review": one.review, "extra": one.extra,
+    }  # fmt: skip
+    return {key: value for key, value in payload.items() if value is not None}
+
+
+def _shape(shape: Box | Sequence[Polygon]) -> dict[str, Any]:
+    if isinstance(shape, Box):
+        return {"box": [shape.x, shape.y, shape.w, shape.h]}
+    return {"polygons": [[[x, y] for x, y in polygon] for polygon in shape]}
+
+
+def _track(track: Track) -> dict[str, Any]:
+    return {"group": track.group, "name": track.name, "number": track.number}
+
+
+def _proposals(video: str, first: int, last: int, threshold: float | None, ids: Sequence[str]) -> dict[str, Any]:
+    if ids:
+        return {"ids": list(ids)}
+    return {"video": video, "first": first, "last": last, "threshold": threshold}

@@ -1,0 +1,18 @@
+"""Track identity: which instance is which instrument over time. `number_tracks` gives #1, #2, … for each class."""
+
+from surgeval.studio.identity._instances import UNNUMBERED, Instances
+from surgeval.studio.identity._sector import LEVELS, SectorRule, sectors_of
+from surgeval.studio.identity.number import Rule, number_tracks
+from surgeval.studio.identity.statistics import TrackStatistics, track_statistics
+
+__all__ = [
+    "LEVELS",
+    "UNNUMBERED",
+    "Instances",
+    "Rule",
+    "SectorRule",
+    "TrackStatistics",
+    "number_tracks",
+    "sectors_of",
+    "track_statistics",
+]

@@ -1,0 +1,131 @@
+"""The films and image folders that a project is about: found in its folder, registered once, quickly opened again.
+
+A folder with images is a video, and so is a film. Frames keep the numbers under which they were first registered; files
+that come later are added at the end, and a file that is gone leaves its frame without a picture.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from surgeval.datasets import image_size, open_images, open_video, video_index
+from surgeval.datasets.io import folders, video_files
+from surgeval.errors import BadInput
+from surgeval.records import ImageRef
+from surgeval.studio.store import Database, Request, apply, reading
+
+__all__ = ["Film", "find_films", "register"]
+
+_PLAIN = re.compile(r"[A-Za-z0-9_.@-]{1,80}")
+_AT_ONCE = 50_000  # frames in one operation
+_AUTHOR = "studio"
+
+
+@dataclass(frozen=True)
+class Film:
+    """A video of the project: its frames by name, in order, with their times where a film knows them."""
+
+    name: str
+    frames: tuple[tuple[str, ImageRef], ...]
+    times: tuple[float, ...] | None = None
+    fps: float | None = None
+
+    @property
+    def id(self) -> str:
+        """The name where it is plain, else a short hash: ids travel in addresses and messages."""
+        if _PLAIN.fullmatch(self.name):
+            return self.name
+        return "v-" + hashlib.sha256(self.name.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+    def size(self) -> tuple[int, int]:
+        """Width and height, from its first frame that can be read."""
+        for _, ref in self.frames:
+            if ref.frame is not None:
+                index = video_index(ref.path)
+                return index.width, index.height
+            found = image_size(ref.path)
+            if found is not None:
+                return found
+        raise BadInput(f"video {self.name}: found no frame that can be read, expected an image or a film")
+
+
+def find_films(folder: Path) -> tuple[Film, ...]:
+    """What there is to label in a folder: its films, its images, and those of the folders below it.
+
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     (Path(place) / "A1").mkdir()
+    ...     for name in ("10.png", "9.png"):
+    ...         Image.new("RGB", (64, 48)).save(f"{place}/A1/{name}")
+    ...     [(film.name, [name for name, _ in film.frames], film.size()) for film in find_films(Path(place))]
+    [('A1', ['9', '10'], (64, 48))]
+    """
+    if not folder.is_dir():
+        raise BadInput(f"{folder}: found no folder, expected one with films or images")
+    found = [*_films(folder), *_images(folder)]
+    if not found:
+        raise BadInput(f"{folder}: found neither film nor image, expected some in it or in the folders below it")
+    names = [film.name for film in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise BadInput(f"{folder}: found two videos named {name!r}, expected distinct names")
+    return tuple(found)
+
+
+def _films(folder: Path) -> Iterator[Film]:
+    for path in (path for place in (folder, *folders(folder)) for path in video_files(place)):
+        index = video_index(path)
+        names = [frame.name for frame in open_video(path).frames(path.stem)]
+        frames = tuple((name, ImageRef(path, number)) for number, name in enumerate(names))
+        yield Film(path.stem, frames, tuple(index.times.tolist()), index.fps)
+
+
+def _images(folder: Path) -> Iterator[Film]:
+    try:
+        groups = open_images(folder).files()
+    except BadInput:
+        return  # no images: there may be films
+    for name, files in groups.items():
+        taken: dict[str, ImageRef] = {}
+        for file in files:
+            taken[file.name if file.stem in taken else file.stem] = ImageRef(file)
+        yield Film(name, tuple(taken.items()))
+
+
+def register(database: Database, films: tuple[Film, ...]) -> dict[str, tuple[ImageRef, ...]]:
+    """Make the films known to a project; the pictures of every video by frame number, as far as they are there."""
+    with database.reading() as connection:
+        known = {video.id: video.frames for video in reading.videos(connection)}
+    for film in films:
+        if film.id not in known:
+            width, height = film.size()
+            _do(database, f"video.{film.id}", "video.add",
+                {"id": film.id, "name": film.name, "width": width, "height": height, "fps": film.fps})  # fmt: skip
+    return {film.id: _frames(database, film, known.get(film.id, 0)) for film in films}
+
+
+def _frames(database: Database, film: Film, count: int) -> tuple[ImageRef, ...]:
+    with database.reading() as connection:
+        stored = [frame.name for frame in reading.frames(connection, film.id)] if count else []
+    present = dict(film.frames)
+    time_of = dict(zip(present, film.times, strict=True)) if film.times is not None else {}
+    have = set(stored)
+    new = [name for name in present if name not in have]
+    for start in range(0, len(new), _AT_ONCE):
+        part = new[start : start + _AT_ONCE]
+        first = len(stored) + start
+        times = [time_of.get(name) for name in part] if time_of else None
+        _do(database, f"frames.{film.id}.{first}", "frames.add",
+            {"video": film.id, "first": first, "names": part, "times": times})  # fmt: skip
+    gone = ImageRef(Path("gone"))  # read as a file that is not there, which is what it is
+    return tuple(present.get(name, gone) for name in (*stored, *new))
+
+
+def _do(database: Database, id: str, kind: str, payload: dict[str, object]) -> None:
+    name = id if len(id) <= 80 else hashlib.sha256(id.encode()).hexdigest()
+    apply(database, Request(name, _AUTHOR, kind, payload))

@@ -1,0 +1,49 @@
+"""Label schemas: what may be said about an instrument, another instance or a whole frame, read from JSON or JSONC.
+
+`read_schema` and `builtin_schema` give a `Schema`; `standing` tells admissible from inadmissible and classes from
+other admissible triplets; `mismatches` lists what a switch of schema would leave unknown; `Rule`s merge labels.
+"""
+
+from surgeval.studio.schema._aliases import attribute_name
+from surgeval.studio.schema._builtin import builtin_schema, builtin_schema_names, space_schema
+from surgeval.studio.schema._jsonc import parse_jsonc
+from surgeval.studio.schema._model import IMAGE, MAX_TEXT, Attribute, Member, Schema
+from surgeval.studio.schema._parse import parse_schema, read_schema, schema_from
+from surgeval.studio.schema._refine import (
+    Counts,
+    Rule,
+    builtin_refinement,
+    read_refinement,
+    refine,
+    refined,
+    rules_from,
+)
+from surgeval.studio.schema._standing import Labelled, Mismatch, Standing, mismatches, standing
+
+__all__ = [
+    "IMAGE",
+    "MAX_TEXT",
+    "Attribute",
+    "Counts",
+    "Labelled",
+    "Member",
+    "Mismatch",
+    "Rule",
+    "Schema",
+    "Standing",
+    "attribute_name",
+    "builtin_refinement",
+    "builtin_schema",
+    "builtin_schema_names",
+    "mismatches",
+    "parse_jsonc",
+    "parse_schema",
+    "read_refinement",
+    "read_schema",
+    "refine",
+    "refined",
+    "rules_from",
+    "schema_from",
+    "space_schema",
+    "standing",
+]

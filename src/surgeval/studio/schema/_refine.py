@@ -1,0 +1,141 @@
+"""Label refinement (appendix A.4): rules that merge values of one class, and the counts before and after.
+
+A rule holds for one class of a group and under the values in `where`; rules do not feed one another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from surgeval.errors import DataError
+from surgeval.studio.schema._builtin import DATA
+from surgeval.studio.schema._jsonc import read_jsonc
+from surgeval.studio.schema._standing import Labelled
+
+__all__ = ["Counts", "Rule", "builtin_refinement", "read_refinement", "refine", "refined", "rules_from"]
+
+_KEYS = {"group", "name", "where", "attribute", "from", "to"}
+_MAX_RULES = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """In `group.name`, where the other values are these, `sources` of the attribute become `to`."""
+
+    group: str
+    name: str
+    where: tuple[tuple[str, str], ...]
+    attribute: str
+    sources: tuple[str, ...]
+    to: str
+
+    def applies(self, group: str, name: str, values: Mapping[str, str]) -> bool:
+        """Whether the rule changes these values."""
+        return (
+            (group, name) == (self.group, self.name)
+            and values.get(self.attribute) in self.sources
+            and all(values.get(key) == value for key, value in self.where)
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The form that `rules_from` reads back."""
+        return {
+            "group": self.group,
+            "name": self.name,
+            "where": dict(self.where),
+            "attribute": self.attribute,
+            "from": list(self.sources),
+            "to": self.to,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How often a class with these values occurs before and after a refinement."""
+
+    group: str
+    name: str
+    values: tuple[tuple[str, str], ...]
+    before: int
+    after: int
+
+
+def read_refinement(path: Path | str) -> tuple[Rule, ...]:
+    """The rules of a mapping file (JSON or JSONC).
+
+    >>> read_refinement("nowhere.json")
+    Traceback (most recent call last):
+    surgeval.errors.DataError: nowhere.json: found no such file, expected a label schema in JSON
+    """
+    return rules_from(read_jsonc(Path(path)), str(path))
+
+
+def builtin_refinement() -> tuple[Rule, ...]:
+    """The merges that ProstaTD's authors made.
+
+    >>> [rule.to for rule in builtin_refinement()]
+    ['prostate', 'bag', 'seminal vesicle', 'bladder', 'fluid', 'fascias']
+    """
+    return read_refinement(DATA / "prostatd_refinement.jsonc")
+
+
+def rules_from(data: Any, source: str) -> tuple[Rule, ...]:
+    """The rules in parsed JSON: `{"rules": [{group, name, where, attribute, from, to}]}`.
+
+    >>> rules_from({"rules": [{"to": "bag"}]}, "map.json")
+    Traceback (most recent call last):
+    surgeval.errors.DataError: map.json: rules[0]: found the keys to, expected attribute, from, group, name, to, where
+    """
+    rows = data.get("rules") if isinstance(data, dict) else None
+    if not isinstance(rows, list) or len(rows) > _MAX_RULES:
+        raise DataError(source, field="rules", found="no list", expected=f"a list of at most {_MAX_RULES} rules")
+    return tuple(_rule(row, f"rules[{number}]", source) for number, row in enumerate(rows))
+
+
+def _rule(row: Any, path: str, source: str) -> Rule:
+    if not isinstance(row, dict) or set(row) | {"where"} != _KEYS:
+        found = f"the keys {', '.join(sorted(row))}" if isinstance(row, dict) else "no object"
+        raise DataError(source, field=path, found=found, expected=", ".join(sorted(_KEYS)))
+    where, sources = row.get("where", {}), row["from"]
+    texts = [row["group"], row["name"], row["attribute"], row["to"]]
+    texts += list(sources) if isinstance(sources, list) else [None]
+    texts += list(where.values()) if isinstance(where, dict) else [None]
+    if not all(isinstance(text, str) and text for text in texts):
+        raise DataError(source, field=path, found="a value that is no text", expected="names and values as text")
+    return Rule(row["group"], row["name"], tuple(sorted(where.items())), row["attribute"], tuple(sources), row["to"])
+
+
+def refine(rules: Iterable[Rule], group: str, name: str, values: Mapping[str, str]) -> dict[str, str]:
+    """The values after the rules, each judged on the values as they were.
+
+    >>> refine(builtin_refinement(), "tools", "aspirator", {"action": "suck", "target": "smoke"})
+    {'action': 'suck', 'target': 'fluid'}
+    """
+    result = dict(values)
+    for rule in rules:
+        if rule.applies(group, name, values):
+            result[rule.attribute] = rule.to
+    return result
+
+
+def refined(rules: Iterable[Rule], stored: Iterable[Labelled]) -> tuple[Counts, ...]:
+    """Counts before and after of every combination that the rules change.
+
+    >>> stored = [Labelled("tools", "Endobag", {"action": action}, 3) for action in ("store", "bag")]
+    >>> [(row.values, row.before, row.after) for row in refined(builtin_refinement(), stored)]
+    [((('action', 'bag'),), 3, 6), ((('action', 'store'),), 3, 0)]
+    """
+    rules = tuple(rules)
+    before: dict[tuple[str, str, tuple[tuple[str, str], ...]], int] = {}
+    after: dict[tuple[str, str, tuple[tuple[str, str], ...]], int] = {}
+    for one in stored:
+        old = (one.group, one.name, tuple(sorted(one.values.items())))
+        new = (one.group, one.name, tuple(sorted(refine(rules, one.group, one.name, one.values).items())))
+        before[old] = before.get(old, 0) + one.count
+        after[new] = after.get(new, 0) + one.count
+    keys = sorted(before.keys() | after.keys())
+    rows = (Counts(*key, before.get(key, 0), after.get(key, 0)) for key in keys)
+    return tuple(row for row in rows if row.before != row.after)

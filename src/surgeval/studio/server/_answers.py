@@ -1,0 +1,104 @@
+"""What the page gets: plain data of the project's records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Any
+
+from surgeval.studio.schema import IMAGE, Schema
+from surgeval.studio.store import (
+    Annotation,
+    FrameState,
+    LoggedOperation,
+    Outcome,
+    Span,
+    Track,
+    TrackSummary,
+    VideoState,
+)
+
+__all__ = [
+    "annotation_row", "frame_rows", "history_row", "outcome_row", "runs_of", "schema_row", "span_row", "track_row",
+    "video_row",
+]  # fmt: skip
+
+
+def annotation_row(one: Annotation) -> dict[str, Any]:
+    """One instance."""
+    return {
+        "id": one.id, "frame": one.frame, "group": one.group, "name": one.name,
+        "box": [one.box.x, one.box.y, one.box.w, one.box.h], "polygons": [list(map(list, p)) for p in one.polygons],
+        "values": dict(one.values), "track": one.track, "track_by": one.track_by, "source": one.source,
+        "score": one.score, "proposal": one.proposal, "review": one.review, "version": one.version,
+    }  # fmt: skip
+
+
+def frame_rows(first: int, frames: Sequence[FrameState]) -> dict[str, Any]:
+    """Names and times of a run of frames, and what is said of whole images."""
+    return {
+        "first": first,
+        "names": [frame.name for frame in frames],
+        "times": [frame.time for frame in frames],
+        "values": {str(frame.frame): dict(frame.values) for frame in frames if frame.values},
+    }
+
+
+def video_row(video: VideoState) -> dict[str, Any]:
+    """A video."""
+    return {"id": video.id, "name": video.name, "width": video.width, "height": video.height, "fps": video.fps,
+            "frames": video.frames}  # fmt: skip
+
+
+def span_row(span: Span) -> dict[str, Any]:
+    """A span."""
+    return {
+        "id": span.id, "tracks": [_track(track) for track in span.tracks], "values": dict(span.values),
+        "first": span.first, "last": span.last, "author": span.author, "time": span.time, "source": span.source,
+        "overridden_by": list(span.overridden_by), "version": span.version,
+    }  # fmt: skip
+
+
+def track_row(track: TrackSummary) -> dict[str, Any]:
+    """A track in numbers."""
+    return {**_track(track.track), "count": track.count, "first": track.first, "last": track.last,
+            "missing": track.missing}  # fmt: skip
+
+
+def outcome_row(outcome: Outcome) -> dict[str, Any]:
+    """What an operation did."""
+    return {"version": outcome.version, "kind": outcome.kind, "changed": outcome.changed, "skipped": outcome.skipped,
+            "absent": outcome.absent, "created": list(outcome.created), "repeated": outcome.repeated}  # fmt: skip
+
+
+def history_row(one: LoggedOperation, undone: bool) -> dict[str, Any]:
+    """An operation of the log."""
+    return {"version": one.version, "author": one.author, "kind": one.kind, "time": one.time, "undone": undone}
+
+
+def schema_row(schema: Schema) -> dict[str, Any]:
+    """What may be chosen, and the guidelines beside it."""
+    told = {f"{member.group}.{member.name}": member.guideline for member in schema.members if member.guideline}
+    return {"name": schema.name, "panel": schema.panel(), "guidelines": told}
+
+
+def runs_of(rows: Iterable[tuple[str, str, int | None, int]]) -> list[dict[str, Any]]:
+    """Tracks as runs of frames, from rows (group, class, number, frame) sorted by track and frame.
+
+    >>> runs_of([("tools", "hook", 1, 3), ("tools", "hook", 1, 4), ("tools", "hook", 1, 7)])[0]["runs"]
+    [[3, 4], [7, 7]]
+    """
+    found = []
+    for (group, name, number), members in groupby(rows, key=lambda row: row[:3]):
+        runs: list[list[int]] = []
+        for *_, frame in members:
+            if runs and frame <= runs[-1][1] + 1:
+                runs[-1][1] = frame
+            else:
+                runs.append([frame, frame])
+        found.append({"group": group, "name": name, "number": number, "runs": runs})
+    return found
+
+
+def _track(track: Track) -> dict[str, Any]:
+    return {"group": track.group, "name": track.name, "number": None if track.group == IMAGE else track.number}

@@ -1,0 +1,121 @@
+"""Opening a folder and serving it until Ctrl-C; the port is found free, and every request passes the guard."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+
+from surgeval.errors import BadInput, RunError
+from surgeval.studio.guard import Guard, Rules, is_loopback
+from surgeval.studio.media import find_films, register
+from surgeval.studio.pictures import Pictures
+from surgeval.studio.schema import builtin_schema, builtin_schema_names, read_schema
+from surgeval.studio.server._app import Served, build_app
+from surgeval.studio.store import FILE, Database, Request, apply, reading
+
+__all__ = ["Running", "page_built", "serve", "set_schema"]
+
+STATIC = Path(__file__).parents[1] / "static"
+_START = 20.0  # seconds a server may take
+
+
+def page_built() -> bool:
+    """Whether this installation has the page, which npm builds."""
+    return (STATIC / "index.html").is_file()
+
+
+def set_schema(project: Served, schema: str) -> None:
+    """Use a built-in schema, or one from a file; stored values that it lacks stay and are listed."""
+    names = builtin_schema_names()
+    wanted = builtin_schema(schema) if schema in names else read_schema(Path(schema))
+    with project.database.reading() as connection:
+        if reading.schema(connection) == wanted:
+            return
+    payload = {"name": wanted.name, "source": wanted.source}
+    apply(project.database, Request(f"schema.{uuid.uuid4().hex}", project.author, "schema.set", payload))
+
+
+@dataclass(frozen=True)
+class Running:
+    """A server that answers."""
+
+    address: str
+    project: Served
+
+
+@contextmanager
+def serve(
+    folder: str | Path,
+    *,
+    author: str,
+    database: str | None = None,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    token: str | None = None,
+    names: Sequence[str] = (),
+) -> Iterator[Running]:
+    """Serve a folder of films or images while the block lasts.
+
+    The project's file lies in the folder; `database` is the address of a PostgreSQL server instead. Port 0 takes a free
+    one. Beyond loopback a token is needed.
+    """
+    listening = _listen(host, port)
+    try:
+        number = listening.getsockname()[1]
+        rules = Rules.of(host, number, token=token, names=names)
+        place = Path(folder)
+        films = find_films(place)
+        store = Database(database if database is not None else place / FILE)
+        pictures = Pictures(register(store, films))
+        project = Served(place.absolute().name, store, pictures, author, shared=not is_loopback(host))
+        app = Guard(build_app(project, STATIC if STATIC.is_dir() else None), rules)
+        server = uvicorn.Server(uvicorn.Config(
+            app, log_level="warning", access_log=False, server_header=False, date_header=False, lifespan="on",
+            timeout_graceful_shutdown=2,
+        ))  # fmt: skip
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, name="studio", daemon=True)
+        thread.start()
+        try:
+            _wait(server, thread)
+            yield Running(f"http://{_shown(host)}:{number}/", project)
+        finally:
+            server.should_exit = True
+            thread.join(timeout=10)
+    finally:
+        with suppress(OSError):
+            listening.close()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind((host.strip("[]"), port))
+    except (OSError, OverflowError) as error:
+        made.close()
+        raise BadInput(f"address {host}:{port}: found {getattr(error, 'strerror', None) or error}, expected one that "
+                       "is free") from None  # fmt: skip
+    return made
+
+
+def _wait(server: uvicorn.Server, thread: threading.Thread) -> None:
+    end = time.monotonic() + _START
+    while not server.started:
+        if not thread.is_alive() or time.monotonic() > end:
+            raise RunError("studio: found a server that does not start, expected it to answer")
+        time.sleep(0.02)
+
+
+def _shown(host: str) -> str:
+    if host in ("0.0.0.0", "::"):  # noqa: S104 - every address: this machine's own name for itself will do
+        return "127.0.0.1"
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host

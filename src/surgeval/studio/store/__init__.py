@@ -1,0 +1,51 @@
+"""The store of a studio project: an append-only log of operations, and the state that they have made.
+
+`Database` opens it, `apply` makes an edit (once, however often it is asked), `preview` says what it would do, `replay`
+rebuilds the state from the log. `studio.Project` is the way in for everyone else.
+"""
+
+from surgeval.studio.store import _read as reading
+from surgeval.studio.store._commit import apply, preview
+from surgeval.studio.store._engine import FILE, Database
+from surgeval.studio.store._errors import Conflict, NotStored
+from surgeval.studio.store._records import (
+    Annotation,
+    Flag,
+    FrameState,
+    LoggedOperation,
+    Outcome,
+    Polygon,
+    Request,
+    Review,
+    Span,
+    Track,
+    TrackSummary,
+    VideoState,
+)
+from surgeval.studio.store._replay import dump, replay
+from surgeval.studio.store._work import SCHEMA
+
+__all__ = [
+    "FILE",
+    "SCHEMA",
+    "Annotation",
+    "Conflict",
+    "Database",
+    "Flag",
+    "FrameState",
+    "LoggedOperation",
+    "NotStored",
+    "Outcome",
+    "Polygon",
+    "Request",
+    "Review",
+    "Span",
+    "Track",
+    "TrackSummary",
+    "VideoState",
+    "apply",
+    "dump",
+    "preview",
+    "reading",
+    "replay",
+]

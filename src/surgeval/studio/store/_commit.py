@@ -1,0 +1,155 @@
+"""Applying an operation: once, in one transaction, under the next version number.
+
+A request that comes a second time (the answer got lost) is answered with what it did the first time. A preview is the
+same work in a transaction that is rolled back, so it cannot differ from what the edit then does.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import Connection, Row, insert, select, update
+
+from surgeval.errors import BadInput, visible
+from surgeval.files import MAX_DEPTH, too_deep
+from surgeval.studio.store._checks import Fields
+from surgeval.studio.store._effect import Effect
+from surgeval.studio.store._engine import Database
+from surgeval.studio.store._labels import canonical
+from surgeval.studio.store._records import LoggedOperation, Outcome, Request
+from surgeval.studio.store._tables import HEAD, OPERATIONS
+from surgeval.studio.store._undo import REDO, UNDO, restore, to_redo, to_undo
+from surgeval.studio.store._work import Work
+from surgeval.studio.store.kinds import KINDS
+
+__all__ = ["apply", "logged", "preview", "repeat"]
+
+_ID = re.compile(r"[A-Za-z0-9_.:#@-]{1,80}")  # shorter than other ids, which are made from it
+_MAX_AUTHOR = 100
+
+
+def apply(database: Database, request: Request) -> Outcome:
+    """Make the edit; when this returns it is on disk.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     database = Database(f"{folder}/studio.sqlite")
+    ...     request = Request("edit-1", "amy", "video.add", {"id": "VID01", "width": 854, "height": 480})
+    ...     [apply(database, request).repeated, apply(database, request).repeated]
+    [False, True]
+    """
+    payload = _checked(request)
+    with database.writing() as connection:
+        return _apply(connection, request, payload, time.time())
+
+
+def preview(database: Database, request: Request) -> Outcome:
+    """What the edit would do; nothing is stored.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     database = Database(f"{folder}/studio.sqlite")
+    ...     request = Request("edit-1", "amy", "video.add", {"id": "VID01", "width": 854, "height": 480})
+    ...     [preview(database, request).changed, apply(database, request).repeated]
+    [1, False]
+    """
+    payload = _checked(request)
+    with database.trying() as connection:
+        return replace(_apply(connection, request, payload, time.time()), version=0)
+
+
+def repeat(connection: Connection, operation: LoggedOperation) -> None:
+    """Apply a logged operation again, in an empty store, under its own number, author and time."""
+    request = Request(
+        operation.id, operation.author, operation.kind, operation.payload, operation.base, operation.session
+    )
+    outcome = _apply(connection, request, canonical(dict(operation.payload)), operation.time)
+    if outcome != operation.outcome:
+        raise BadInput(
+            f"operation {operation.version} ({operation.kind}): found {outcome} on replay, expected {operation.outcome}"
+        )
+
+
+def logged(row: Row[Any]) -> LoggedOperation:
+    """A row of the operations table."""
+    stored = json.loads(row.outcome)
+    outcome = Outcome(row.seq, row.kind, stored[0], stored[1], stored[2], tuple(stored[3]))
+    return LoggedOperation(
+        row.seq, row.id, row.author, row.session, row.time, row.kind, json.loads(row.payload),
+        json.loads(row.inverse), row.base, row.target, outcome,
+    )  # fmt: skip
+
+
+def _apply(connection: Connection, request: Request, payload: str, now: float) -> Outcome:
+    head = int(connection.execute(select(HEAD.c.version).with_for_update()).scalar_one())
+    known = connection.execute(select(OPERATIONS).where(OPERATIONS.c.id == request.id)).first()
+    if known is not None:
+        return _repeated(known, request, payload)
+    base = head if request.base is None else request.base
+    if not 0 <= base <= head:
+        raise BadInput(f"{request.kind}: base: found version {base}, expected at most the current one, {head}")
+    work = Work(connection, head + 1, base, request.id, request.author, request.session, now)
+    effect, target = _handle(work, request.kind, json.loads(payload))
+    outcome = Outcome(work.seq, request.kind, effect.changed, effect.skipped, effect.absent, effect.created)
+    connection.execute(
+        insert(OPERATIONS).values(
+            seq=work.seq,
+            id=request.id,
+            author=request.author,
+            session=request.session,
+            time=now,
+            kind=request.kind,
+            payload=payload,
+            inverse=canonical(work.inverse()),
+            base=base,
+            target=target,
+            outcome=canonical([effect.changed, effect.skipped, effect.absent, list(effect.created)]),
+        )
+    )
+    connection.execute(update(HEAD).values(version=work.seq))
+    return outcome
+
+
+def _handle(work: Work, kind: str, payload: dict[str, Any]) -> tuple[Effect, int | None]:
+    fields = Fields(kind, payload)
+    if kind in (UNDO, REDO):
+        wanted = fields.only("operation").optional_whole("operation")
+        step = to_undo(work, wanted) if kind == UNDO else to_redo(work, wanted)
+        return restore(work, step, kind), step.target
+    if kind not in KINDS:
+        raise BadInput(f"operation: found {visible(kind[:60])}, expected one of {', '.join(KINDS)}, undo, redo")
+    return KINDS[kind].apply(work, fields), None
+
+
+def _repeated(known: Row[Any], request: Request, payload: str) -> Outcome:
+    if (known.author, known.kind, known.payload) != (request.author, request.kind, payload):
+        raise BadInput(
+            f"operation {request.id}: found the id of another edit (version {known.seq} of {visible(known.author)}), "
+            "expected a new id"
+        )
+    return replace(logged(known).outcome, repeated=True)
+
+
+def _checked(request: Request) -> str:
+    """The payload as the text that is stored and applied, and whether the rest of the request can be used."""
+    if not _ID.fullmatch(request.id):
+        found = visible(repr(request.id[:90]))
+        raise BadInput(f"operation id: found {found}, expected 1 to 80 letters, digits and _ . : # @ -")
+    for what, text in (("author", request.author), ("session", request.session)):
+        if len(text) > _MAX_AUTHOR or visible(text) != text or not (text.strip() or what == "session"):
+            raise BadInput(
+                f"{what}: found {visible(repr(text[:60]))}, expected at most {_MAX_AUTHOR} printable letters"
+            )
+    try:
+        payload = canonical(dict(request.payload))
+        payload.encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        found = f"a payload that is no JSON ({str(error)[:60]})"
+        raise BadInput(visible(f"{request.kind[:60]}: found {found}, expected an object")) from None
+    if too_deep(payload, 0, len(payload)):
+        raise BadInput(visible(f"{request.kind[:60]}: found deep nesting, expected at most {MAX_DEPTH} levels"))
+    return payload

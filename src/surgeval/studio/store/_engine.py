@@ -1,0 +1,142 @@
+"""Opening the database: a SQLite file (write-ahead log, synchronous FULL) or a PostgreSQL server by URL.
+
+What a client was told is stored is on disk. Failures of the database become one sentence; a file of a stranger is
+checked before it is used.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, exc, insert, inspect, make_url, select, text
+
+from surgeval.errors import BadInput, DataError, MissingExtra
+from surgeval.files import make_folder
+from surgeval.studio.store._errors import NotStored
+from surgeval.studio.store._tables import HEAD, LAYOUT, METADATA
+
+__all__ = ["FILE", "Database"]
+
+FILE = "studio.sqlite"
+_PATIENCE = 60  # seconds to wait for another writer
+_POOL: dict[str, Any] = {"pool_size": 8, "max_overflow": 32}  # as many as a web server has threads
+_NO_ROOM = ("full", "disk i/o error", "no space", "53100", "file too large")
+
+
+class Database:
+    """Connections to one project's tables, which are made where they are absent."""
+
+    def __init__(self, where: Path | str) -> None:
+        text_form = str(where)
+        if "://" in text_form:
+            self.name, self.engine = _postgres(text_form)
+        else:
+            self.name, self.engine = str(where), _sqlite(Path(where))
+        try:
+            self._prepare()
+        except BaseException:
+            self.engine.dispose()
+            raise
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that no other writer runs beside; committed, and on disk, when the block ends."""
+        with self.saying("the edit was not stored"), self.engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def trying(self) -> Iterator[Connection]:
+        """A transaction of which nothing is kept."""
+        with self.saying("the preview could not be made"), self.engine.connect() as connection:
+            try:
+                yield connection
+            finally:
+                connection.rollback()
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """One moment's state, beside any writer."""
+        with self.saying("it could not be read"), self.engine.connect() as connection:
+            level = "REPEATABLE READ" if self.engine.dialect.name == "postgresql" else None
+            options: dict[str, Any] = {"reading": True} | ({"isolation_level": level} if level else {})
+            with connection.execution_options(**options).begin():
+                yield connection
+
+    @contextmanager
+    def saying(self, what: str) -> Iterator[None]:
+        """Failures of the database inside the block as one sentence."""
+        try:
+            yield
+        except (exc.SQLAlchemyError, sqlite3.Error, OSError) as error:
+            cause = str(getattr(error, "orig", None) or error).splitlines()[0]
+            if any(sign in cause.lower() for sign in _NO_ROOM):
+                advice = "free some space and do it again; what was stored before is safe"
+                raise NotStored(f"{self.name}: {what}: found no room ({cause}), expected some: {advice}") from None
+            raise NotStored(f"{self.name}: {what}: found {cause}, expected a database that works") from None
+
+    def close(self) -> None:
+        """End all connections."""
+        self.engine.dispose()
+
+    def _prepare(self) -> None:
+        with self.saying("it could not be opened"):
+            known = set(METADATA.tables)
+            present = set(inspect(self.engine).get_table_names()) & known
+            if not present:
+                with self.engine.begin() as connection:
+                    if connection.dialect.name == "postgresql":  # two servers may start at once
+                        connection.execute(text("SELECT pg_advisory_xact_lock(7316429)"))
+                    METADATA.create_all(connection)
+                    if connection.execute(select(HEAD.c.layout)).first() is None:
+                        connection.execute(insert(HEAD).values(one=1, version=0, layout=LAYOUT))
+                return
+        if present != known:
+            raise DataError(self.name, found=f"{len(present)} of {len(known)} tables", expected="a studio project")
+        with self.reading() as connection:
+            layout = connection.execute(select(HEAD.c.layout)).scalar()
+        if layout != LAYOUT:
+            raise DataError(self.name, field="layout", found=layout, expected=str(LAYOUT))
+
+
+def _sqlite(path: Path) -> Engine:
+    try:
+        make_folder(path.parent)
+    except OSError as error:
+        raise BadInput(f"{path.parent}: found {error.strerror}, expected a folder for the project") from None
+    beside = [path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal"))]
+    if any(one.is_symlink() for one in beside) or (path.exists() and not path.is_file()):
+        raise DataError(path, found="no regular file", expected="a studio project or a place to make one")
+    engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": _PATIENCE}, **_POOL)
+
+    @event.listens_for(engine, "connect")
+    def _settings(connection: sqlite3.Connection, _record: object) -> None:
+        connection.isolation_level = None  # transactions are begun below, with the lock that they need
+        for pragma in ("trusted_schema = OFF", "journal_mode = WAL", "synchronous = FULL", "temp_store = MEMORY"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        reading = connection.get_execution_options().get("reading", False)
+        connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
+
+    return engine
+
+
+def _postgres(url: str) -> tuple[str, Engine]:
+    try:
+        parsed = make_url(url)
+    except exc.ArgumentError:
+        raise BadInput("database: found a URL that cannot be read, expected postgresql://user@host/name") from None
+    if parsed.get_backend_name() != "postgresql":
+        found = parsed.get_backend_name()
+        raise BadInput(f"database: found a URL of {found}, expected postgresql://… or a folder")
+    try:
+        import pg8000  # noqa: F401 (SQLAlchemy would say the same in a traceback)
+    except ImportError:
+        raise MissingExtra("a project on PostgreSQL", "pg8000", "postgres") from None
+    engine = create_engine(parsed.set(drivername="postgresql+pg8000"), pool_pre_ping=True, **_POOL)
+    return parsed.render_as_string(hide_password=True), engine

@@ -1,0 +1,31 @@
+"""Why an edit was not made: someone else was there first, or the disk would not take it."""
+
+from __future__ import annotations
+
+from surgeval.errors import RunError, SurgevalError, visible
+
+__all__ = ["Conflict", "NotStored"]
+
+
+class Conflict(SurgevalError):
+    """An edit of something that another operation has changed since; names who did what to which thing.
+
+    >>> conflict = Conflict("instance i7, frame 12", "amy", "instances.delete", 41, "look again")
+    >>> print(conflict)
+    instance i7, frame 12: found changed by amy (instances.delete, version 41), expected as you last saw it: look again
+    """
+
+    def __init__(self, thing: str, author: str, kind: str, version: int, advice: str) -> None:
+        self.thing, self.author, self.kind, self.version, self.advice = thing, author, kind, version, advice
+        super().__init__(
+            visible(
+                f"{thing}: found changed by {author} ({kind}, version {version}), expected as you last saw it: {advice}"
+            )
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Conflict, (self.thing, self.author, self.kind, self.version, self.advice)
+
+
+class NotStored(RunError):
+    """An edit that the database could not keep: no room, no connection, a damaged file. Nothing of it was stored."""

@@ -1,0 +1,275 @@
+"""Reading the state: one frame, a video's spans and tracks, counts of labels, what changed since a version."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, and_, func, select, tuple_
+
+from surgeval.records import Box
+from surgeval.studio.schema import IMAGE, Labelled, Schema
+from surgeval.studio.store._commit import logged
+from surgeval.studio.store._cover import alive_spans
+from surgeval.studio.store._labels import Labels
+from surgeval.studio.store._records import (
+    Annotation,
+    Flag,
+    FrameState,
+    LoggedOperation,
+    Review,
+    Span,
+    Track,
+    TrackSummary,
+    VideoState,
+)
+from surgeval.studio.store._tables import (
+    FLAGS,
+    FRAMES,
+    HEAD,
+    INSTANCES,
+    LABELS,
+    OPERATIONS,
+    REVIEWS,
+    SETTINGS,
+    SPANS,
+    VIDEOS,
+)
+from surgeval.studio.store._work import chunks, schema_in_force
+
+__all__ = [
+    "changed_since", "count_labels", "find_frames", "find_instances", "flags", "frames", "instances", "operations",
+    "presence", "reviews", "schema", "setting", "spans", "tracks", "version", "videos",
+]  # fmt: skip
+
+
+def version(connection: Connection) -> int:
+    """The number of the last operation."""
+    return int(connection.execute(select(HEAD.c.version)).scalar_one())
+
+
+def videos(connection: Connection) -> tuple[VideoState, ...]:
+    """The videos with their number of frames."""
+    counted = select(FRAMES.c.video, func.count()).where(FRAMES.c.alive.is_(True)).group_by(FRAMES.c.video)
+    counts: dict[str, int] = {row[0]: row[1] for row in connection.execute(counted)}
+    rows = connection.execute(select(VIDEOS).where(VIDEOS.c.alive.is_(True)).order_by(VIDEOS.c.id))
+    return tuple(
+        VideoState(row.id, row.name, row.width, row.height, row.fps, counts.get(row.id, 0), _object(row.extra))
+        for row in rows
+    )
+
+
+def frames(connection: Connection, video: str, first: int = 0, last: int = 2**53) -> tuple[FrameState, ...]:
+    """The frames of a range with what is said of the whole image."""
+    where = and_(FRAMES.c.video == video, FRAMES.c.frame.between(first, last))
+    return _frames(connection, where)
+
+
+def find_frames(connection: Connection, part: str, limit: int = 100) -> tuple[FrameState, ...]:
+    """Frames whose file name has this in it, whatever its case."""
+    return _frames(connection, FRAMES.c.name.icontains(part, autoescape=True), limit)
+
+
+def instances(connection: Connection, video: str, first: int, last: int | None = None) -> tuple[Annotation, ...]:
+    """The instances of a frame, or of a range of frames."""
+    inside = INSTANCES.c.frame == first if last is None else INSTANCES.c.frame.between(first, last)
+    return _annotations(connection, and_(INSTANCES.c.video == video, inside, INSTANCES.c.alive.is_(True)))
+
+
+def changed_since(
+    connection: Connection, video: str, since: int, limit: int = 10_000
+) -> tuple[tuple[Annotation, ...], tuple[str, ...]]:
+    """The instances that others changed after a version, and the ids of those that are gone."""
+    newer = and_(INSTANCES.c.video == video, INSTANCES.c.version > since)
+    gone = select(INSTANCES.c.id).where(newer, INSTANCES.c.alive.is_(False)).order_by(INSTANCES.c.id).limit(limit)
+    living = _annotations(connection, and_(newer, INSTANCES.c.alive.is_(True)), limit)
+    return living, tuple(row.id for row in connection.execute(gone))
+
+
+def spans(connection: Connection, video: str) -> tuple[Span, ...]:
+    """The spans of a video in the order of their frames, each with the later ones that overlap it."""
+    covers = alive_spans(connection, video)
+    by_track: dict[Track, list[int]] = defaultdict(list)
+    for number, cover in enumerate(covers):
+        for track in cover.tracks:
+            by_track[track].append(number)
+    over: dict[str, set[str]] = defaultdict(set)
+    for numbers in by_track.values():
+        for place, number in enumerate(numbers):
+            for later in numbers[place + 1 :]:
+                one, other = covers[number], covers[later]
+                if other.covers(one.first, one.last) and other.stamp > one.stamp:
+                    over[one.id].add(other.id)
+    query = select(SPANS).where(SPANS.c.video == video, SPANS.c.alive.is_(True))
+    return tuple(
+        Span(
+            row.id, row.video, tuple(Track(*item) for item in json.loads(row.tracks)), json.loads(row.vals), row.first,
+            row.last, row.author, row.time, row.source, row.stamp, tuple(sorted(over[row.id])), row.version,
+        )
+        for row in connection.execute(query.order_by(SPANS.c.first, SPANS.c.stamp, SPANS.c.id))
+    )  # fmt: skip
+
+
+def tracks(connection: Connection, video: str) -> tuple[TrackSummary, ...]:
+    """The tracks of a video in numbers; instances without identity are one row per class."""
+    key = (INSTANCES.c.grp, INSTANCES.c.name, INSTANCES.c.track)
+    frame = INSTANCES.c.frame
+    query = (
+        select(*key, func.count().label("n"), func.min(frame).label("low"), func.max(frame).label("high"))
+        .where(INSTANCES.c.video == video, INSTANCES.c.alive.is_(True))
+        .group_by(*key)
+    )
+    found = [TrackSummary(Track(r.grp, r.name, r.track), r.n, r.low, r.high) for r in connection.execute(query)]
+    return tuple(sorted(found, key=lambda one: (one.track.group, one.track.name, one.track.number or -1)))
+
+
+def presence(connection: Connection, video: str) -> Iterator[tuple[str, str, int | None, int]]:
+    """Group, class, number and frame of every instance of a video, track by track, in the order of frames."""
+    key = (INSTANCES.c.grp, INSTANCES.c.name, INSTANCES.c.track)
+    query = select(*key, INSTANCES.c.frame).where(INSTANCES.c.video == video, INSTANCES.c.alive.is_(True))
+    for row in connection.execute(query.order_by(*key, INSTANCES.c.frame)):
+        yield row.grp, row.name, row.track, row.frame
+
+
+def count_labels(connection: Connection, video: str | None = None) -> tuple[Labelled, ...]:
+    """Every class with its values, and how often it occurs: of instances, and of the image where something is said."""
+    key = (INSTANCES.c.grp, INSTANCES.c.name, INSTANCES.c.label)
+    query = select(*key, func.count().label("n")).where(INSTANCES.c.alive.is_(True)).group_by(*key)
+    said = select(FRAMES.c.label, func.count().label("n")).where(FRAMES.c.alive.is_(True)).group_by(FRAMES.c.label)
+    if video is not None:
+        query, said = query.where(INSTANCES.c.video == video), said.where(FRAMES.c.video == video)
+    rows = [(r.grp, r.name, r.label, r.n) for r in connection.execute(query)]
+    rows += [(IMAGE, IMAGE, r.label, r.n) for r in connection.execute(said)]
+    labels = Labels(connection)
+    labels.load(row[2] for row in rows)
+    found = [Labelled(group, name, labels.values(label), count) for group, name, label, count in rows]
+    kept = [one for one in found if one.group != IMAGE or one.values]
+    return tuple(sorted(kept, key=lambda one: (one.group, one.name, sorted(one.values.items()))))
+
+
+def find_instances(
+    connection: Connection,
+    matches: Callable[[Labelled], bool],
+    video: str | None = None,
+    *,
+    proposal: bool | None = None,
+    review: str | None = None,
+    after: tuple[str, int, str] = ("", -1, ""),
+    limit: int = 1000,
+) -> tuple[Annotation, ...]:
+    """Instances whose class and values match, in the order of video, frame and id, from behind `after` on.
+
+    `matches` is asked once per combination that occurs, not once per instance: filters and quality rules over a whole
+    project stay fast.
+    """
+    key = (INSTANCES.c.grp, INSTANCES.c.name, INSTANCES.c.label)
+    where: list[ColumnElement[bool]] = [INSTANCES.c.alive.is_(True)]
+    if video is not None:
+        where.append(INSTANCES.c.video == video)
+    if proposal is not None:
+        where.append(INSTANCES.c.state == ("proposal" if proposal else "accepted"))
+    if review is not None:
+        where.append(INSTANCES.c.review == review)
+    counted = connection.execute(select(*key, func.count().label("n")).where(*where).group_by(*key)).all()
+    labels = Labels(connection)
+    labels.load(row.label for row in counted)
+    chosen = [row for row in counted if matches(Labelled(row.grp, row.name, labels.values(row.label), row.n))]
+    by_class: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for row in chosen:
+        by_class[row.grp, row.name].append(row.label)
+    place = tuple_(INSTANCES.c.video, INSTANCES.c.frame, INSTANCES.c.id)
+    found: list[Annotation] = []
+    for (group, name), numbers in by_class.items():
+        for part in chunks(sorted(numbers)):
+            same = and_(INSTANCES.c.grp == group, INSTANCES.c.name == name, INSTANCES.c.label.in_(part))
+            found += _annotations(connection, and_(*where, same, place > after), limit)
+    found.sort(key=lambda one: (one.video, one.frame, one.id))
+    return tuple(found[:limit])
+
+
+def flags(connection: Connection, video: str | None = None) -> tuple[Flag, ...]:
+    """The problem frames."""
+    query = select(FLAGS).where(FLAGS.c.alive.is_(True))
+    if video is not None:
+        query = query.where(FLAGS.c.video == video)
+    rows = connection.execute(query.order_by(FLAGS.c.video, FLAGS.c.frame, FLAGS.c.reason))
+    return tuple(Flag(row.video, row.frame, row.reason, row.note, row.author) for row in rows)
+
+
+def reviews(connection: Connection, video: str, round_number: int | None = None) -> tuple[Review, ...]:
+    """Who said what of which frame."""
+    query = select(REVIEWS).where(REVIEWS.c.video == video, REVIEWS.c.alive.is_(True))
+    if round_number is not None:
+        query = query.where(REVIEWS.c.round == round_number)
+    rows = connection.execute(query.order_by(REVIEWS.c.frame, REVIEWS.c.reviewer, REVIEWS.c.round))
+    return tuple(Review(row.video, row.frame, row.reviewer, row.round, row.mark) for row in rows)
+
+
+def schema(connection: Connection) -> Schema:
+    """The schema in force."""
+    return schema_in_force(connection)
+
+
+def setting(connection: Connection, key: str, owner: str = "") -> Any:
+    """A setting's value; None where it was never set."""
+    query = select(SETTINGS.c.value).where(SETTINGS.c.owner == owner, SETTINGS.c.key == key, SETTINGS.c.alive.is_(True))
+    text = connection.execute(query).scalar()
+    return None if text is None else json.loads(text)
+
+
+def operations(connection: Connection, after: int = 0, limit: int | None = None) -> Iterator[LoggedOperation]:
+    """The log from a version on."""
+    query = select(OPERATIONS).where(OPERATIONS.c.seq > after).order_by(OPERATIONS.c.seq)
+    for row in connection.execution_options(yield_per=200).execute(query if limit is None else query.limit(limit)):
+        yield logged(row)
+
+
+def _frames(connection: Connection, where: ColumnElement[bool], limit: int | None = None) -> tuple[FrameState, ...]:
+    query = (
+        select(FRAMES, LABELS.c.text)
+        .join(LABELS, LABELS.c.id == FRAMES.c.label)
+        .where(where, FRAMES.c.alive.is_(True))
+        .order_by(FRAMES.c.video, FRAMES.c.frame)
+    )
+    rows = connection.execute(query if limit is None else query.limit(limit))
+    return tuple(FrameState(r.video, r.frame, r.name, r.time, json.loads(r.text), r.version) for r in rows)
+
+
+def _annotations(
+    connection: Connection, where: ColumnElement[bool], limit: int | None = None
+) -> tuple[Annotation, ...]:
+    query = (
+        select(INSTANCES, LABELS.c.text)
+        .join(LABELS, LABELS.c.id == INSTANCES.c.label)
+        .where(where)
+        .order_by(INSTANCES.c.video, INSTANCES.c.frame, INSTANCES.c.id)
+    )
+    return tuple(_annotation(row) for row in connection.execute(query if limit is None else query.limit(limit)))
+
+
+def _annotation(row: Row[Any]) -> Annotation:
+    polygons = json.loads(row.polygons) if row.polygons else []
+    return Annotation(
+        id=row.id,
+        video=row.video,
+        frame=row.frame,
+        group=row.grp,
+        name=row.name,
+        box=Box(row.x, row.y, row.w, row.h),
+        polygons=tuple(tuple((x, y) for x, y in polygon) for polygon in polygons),
+        values=json.loads(row.text),
+        track=row.track,
+        track_by=row.track_by,
+        source=row.source,
+        score=row.score,
+        proposal=row.state == "proposal",
+        review=row.review,
+        extra=_object(row.extra),
+        version=row.version,
+    )
+
+
+def _object(text: str | None) -> Any:
+    return None if text is None else json.loads(text)

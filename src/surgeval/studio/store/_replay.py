@@ -1,0 +1,68 @@
+"""The state from the operations alone: every logged operation once more, in an empty store."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from surgeval.studio.store._commit import repeat
+from surgeval.studio.store._engine import FILE, Database
+from surgeval.studio.store._read import operations
+from surgeval.studio.store._tables import BEFORE, LABELS, STATE, keys
+
+__all__ = ["dump", "replay"]
+
+Dump = dict[str, list[tuple[Any, ...]]]
+
+
+def replay(database: Database) -> Dump:
+    """What the operations of a project make of an empty one.
+
+    >>> import tempfile
+    >>> from surgeval.studio.store import Request, apply
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     database = Database(f"{folder}/studio.sqlite")
+    ...     _ = apply(database, Request("edit-1", "amy", "setting.set", {"key": "language", "value": "zh"}))
+    ...     with database.reading() as connection:
+    ...         replay(database) == dump(connection)
+    True
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        again = Database(Path(folder) / FILE)
+        try:
+            with database.reading() as source, again.writing() as target:
+                for operation in operations(source):
+                    repeat(target, operation)
+            with again.reading() as connection:
+                return dump(connection)
+        finally:
+            again.close()
+
+
+def dump(connection: Connection) -> Dump:
+    """All rows of all tables of state and of what operations kept, with labels spelt out, in one order.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     database = Database(f"{folder}/studio.sqlite")
+    ...     with database.reading() as connection:
+    ...         dump(connection)["instances"]
+    []
+    """
+    texts: dict[int, str] = {row.id: row.text for row in connection.execute(select(LABELS))}
+    found: Dump = {}
+    for table in STATE:
+        for one in (table, BEFORE[table.name]):
+            names = [column.name for column in one.columns]
+            spelt = [number for number, name in enumerate(names) if name in ("own", "label")]
+            rows = []
+            for row in connection.execute(select(one).order_by(*(one.c[key] for key in keys(one)))):
+                cells = list(row)
+                for number in spelt:
+                    cells[number] = texts[cells[number]]
+                rows.append(tuple(cells))
+            found[one.name] = sorted(rows, key=repr)
+    return found

@@ -1,0 +1,195 @@
+"""Undo and redo: the rows that an operation kept go back to their places.
+
+Undo is an operation itself, which keeps the rows as it found them, so redo is the same thing once more. Refused where a
+later operation changed one of the rows, or where putting them back would contradict spans made or removed since.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Select, Table, and_, exists, func, or_, select, update
+
+from surgeval.errors import BadInput
+from surgeval.studio.store._cover import alive_spans, stale_row
+from surgeval.studio.store._effect import Effect
+from surgeval.studio.store._errors import Conflict
+from surgeval.studio.store._records import Track
+from surgeval.studio.store._tables import BEFORE, FRAMES, INSTANCES, OPERATIONS, SPANS, STATE, keys
+from surgeval.studio.store._work import Work, kept_by, thing
+from surgeval.studio.store.kinds import KINDS
+
+__all__ = ["REDO", "UNDO", "restore", "to_redo", "to_undo"]
+
+UNDO, REDO = "undo", "redo"
+_PLAIN = [name for name, kind in KINDS.items() if kind.undoable]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The operation to take back or do again, and whose kept rows do it."""
+
+    target: int
+    rows: int
+
+
+def to_undo(work: Work, target: int | None) -> Step:
+    """The named operation, or the author's last one that is in force."""
+    operations, last = OPERATIONS, _last_turn()
+    query = select(operations.c.seq).where(operations.c.kind.notin_((UNDO, REDO)), or_(last.is_(None), last == REDO))
+    if target is None:
+        query = query.where(operations.c.author == work.author, operations.c.kind.in_(_PLAIN))
+    else:
+        query = query.where(operations.c.seq == target)
+    found = work.connection.execute(query.order_by(operations.c.seq.desc()).limit(1)).scalar()
+    if found is None:
+        raise BadInput(f"undo: found nothing of {work.author} to take back, expected an edit")
+    return Step(int(found), _last_turn_of(work, int(found)) or int(found))
+
+
+def to_redo(work: Work, target: int | None) -> Step:
+    """The named operation, or the one that the author took back last, unless an edit was made since."""
+    turns = OPERATIONS.alias("turns")
+    mine = and_(OPERATIONS.c.author == work.author, OPERATIONS.c.kind.in_(_PLAIN))
+    since = work.connection.execute(select(func.coalesce(func.max(OPERATIONS.c.seq), 0)).where(mine)).scalar_one()
+    query = select(turns.c.target, turns.c.seq).where(
+        turns.c.kind == UNDO,
+        ~exists().where(OPERATIONS.c.target == turns.c.target, OPERATIONS.c.seq > turns.c.seq),
+    )
+    if target is None:
+        query = query.where(turns.c.author == work.author, turns.c.seq > since)
+    else:
+        query = query.where(turns.c.target == target)
+    row = work.connection.execute(query.order_by(turns.c.seq.desc()).limit(1)).first()
+    if row is None:
+        raise BadInput(f"redo: found nothing of {work.author} to do again, expected an edit that was taken back")
+    return Step(int(row.target), int(row.seq))
+
+
+def restore(work: Work, step: Step, kind: str) -> Effect:
+    """Put the rows that operation `step.rows` kept back in their places."""
+    changed = 0
+    places: set[tuple[str, Track, int, int]] = set()
+    query = select(OPERATIONS.c.inverse).where(OPERATIONS.c.seq == step.rows)
+    kept = json.loads(work.connection.execute(query).scalar_one())
+    for table in (table for table in STATE if table.name in kept):
+        _check_made_by(work, table, step, kind)
+        before = BEFORE[table.name]
+        same = and_(before.c.seq == step.rows, *(before.c[key] == table.c[key] for key in keys(table)))
+        if table in (INSTANCES, SPANS, FRAMES):
+            places |= _places(work, table, step.rows)
+        work.keep(table, kept_by(table, step.rows))
+        values = {c.name: before.c[c.name] for c in table.columns if c.name not in (*keys(table), "version")}
+        changed += int(work.connection.execute(update(table).where(same).values(**values, version=work.seq)).rowcount)
+    if {"videos", "frames"} & set(kept):
+        _check_dependents(work)
+    _check_spans(work, places)
+    return Effect(changed)
+
+
+def _last_turn() -> Any:
+    """Whether the operation at hand was last undone or redone; NULL where neither."""
+    turns = OPERATIONS.alias("turns")
+    query = select(turns.c.kind).where(turns.c.target == OPERATIONS.c.seq).order_by(turns.c.seq.desc()).limit(1)
+    return query.correlate(OPERATIONS).scalar_subquery()
+
+
+def _last_turn_of(work: Work, target: int) -> int | None:
+    query = select(func.max(OPERATIONS.c.seq)).where(OPERATIONS.c.target == target, OPERATIONS.c.kind == REDO)
+    found = work.connection.execute(query).scalar()
+    return None if found is None else int(found)
+
+
+def _check_made_by(work: Work, table: Table, step: Step, kind: str) -> None:
+    """Refuse where a row no longer shows what the operation (or its undoing) left."""
+    kept = BEFORE[table.name]
+    same = [kept.c[key] == table.c[key] for key in keys(table)]
+    query = select(table).where(kept.c.seq == step.rows, *same)
+    if kind == UNDO:
+        query = query.where(table.c.made_by != step.target)
+    else:  # the undone rows show what the first doing had kept
+        first = BEFORE[table.name].alias("first")
+        done = _last_done(work, step)
+        query = query.where(
+            first.c.seq == done, *(first.c[key] == table.c[key] for key in keys(table)),
+            table.c.made_by != first.c.made_by,
+        )  # fmt: skip
+    row = work.connection.execute(query.order_by(*(table.c[key] for key in keys(table))).limit(1)).first()
+    if row is not None:
+        raise _conflict(work, thing(table, row), row.version, kind)
+
+
+def _last_done(work: Work, step: Step) -> int:
+    """The doing or redoing that the undo `step.rows` took back."""
+    query = select(func.max(OPERATIONS.c.seq)).where(
+        OPERATIONS.c.target == step.target, OPERATIONS.c.kind == REDO, OPERATIONS.c.seq < step.rows
+    )
+    found = work.connection.execute(query).scalar()
+    return step.target if found is None else int(found)
+
+
+def _places(work: Work, table: Table, rows: int) -> set[tuple[str, Track, int, int]]:
+    """Tracks and ranges whose values depend on the rows, as they are now and as they will be."""
+    before = BEFORE[table.name]
+    same = [before.c.seq == rows, *(before.c[key] == table.c[key] for key in keys(table))]
+    found: set[tuple[str, Track, int, int]] = set()
+    for source in (table, before):
+        if table is SPANS:
+            ranges = select(source.c.video, source.c.tracks, source.c.first, source.c.last).where(*same)
+            for row in work.rows(ranges):
+                found |= {(row.video, Track(*t), row.first, row.last) for t in json.loads(row.tracks)}
+            continue
+        names = ("video",) if table is FRAMES else ("video", "grp", "name", "track")
+        columns = [source.c[name] for name in names]
+        frame = source.c.frame
+        query: Select[Any] = select(*columns, func.min(frame).label("low"), func.max(frame).label("high")).where(*same)
+        for row in work.rows(query.group_by(*columns)):
+            track = Track.image() if table is FRAMES else Track(row.grp, row.name, row.track)
+            found.add((row.video, track, row.low, row.high))
+    return found
+
+
+def _check_dependents(work: Work) -> None:
+    """Refuse to take frames away that have instances, or videos that have frames."""
+    for table, before, child in ((FRAMES, BEFORE["frames"], INSTANCES),):
+        gone = and_(
+            before.c.seq == work.seq, before.c.alive.is_(True), table.c.alive.is_(False),
+            *(before.c[key] == table.c[key] for key in keys(table)),
+        )  # fmt: skip
+        query = (
+            select(child)
+            .where(gone, child.c.video == table.c.video, child.c.frame == table.c.frame, child.c.alive.is_(True))
+            .limit(1)
+        )
+        row = work.connection.execute(query).first()
+        if row is not None:
+            raise _conflict(work, thing(child, row), row.version, UNDO)
+    videos, kept = STATE[0], BEFORE["videos"]
+    gone = and_(kept.c.seq == work.seq, kept.c.alive.is_(True), videos.c.alive.is_(False), kept.c.id == videos.c.id)
+    query = select(FRAMES).where(gone, FRAMES.c.video == videos.c.id, FRAMES.c.alive.is_(True)).limit(1)
+    row = work.connection.execute(query).first()
+    if row is not None:
+        raise _conflict(work, thing(FRAMES, row), row.version, UNDO)
+
+
+def _check_spans(work: Work, places: set[tuple[str, Track, int, int]]) -> None:
+    """Refuse where a restored row would not show what the spans of today say."""
+    for video in sorted({place[0] for place in places}):
+        spans = alive_spans(work.connection, video)
+        for _, track, first, last in sorted((p for p in places if p[0] == video), key=str):
+            row = stale_row(work, video, track, first, last, spans)
+            if row is not None:
+                query = select(func.max(SPANS.c.version)).where(SPANS.c.video == video, SPANS.c.version < work.seq)
+                latest = work.connection.execute(query).scalar() or row.made_by
+                table = FRAMES if track.is_image else INSTANCES
+                raise _conflict(work, thing(table, row), max(int(latest), int(row.made_by)), UNDO)
+
+
+def _conflict(work: Work, what: str, version: int, kind: str) -> Conflict:
+    query = select(OPERATIONS.c.author, OPERATIONS.c.kind, OPERATIONS.c.seq).where(OPERATIONS.c.seq == version)
+    row = work.connection.execute(query).first()
+    if row is None:
+        raise BadInput(f"{kind}: found {what} in another state, expected it as the operation left it")
+    return Conflict(what, row.author, row.kind, version, f"the {kind} is refused, as it would overwrite that")

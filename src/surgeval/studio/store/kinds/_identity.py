@@ -1,0 +1,194 @@
+"""Who is who: numbers of instances, set by hand, by a rule, or for a whole stretch of a track.
+
+An identity operation never overwrites values. A stretch that is renamed takes its spans along (cut at the edges of the
+stretch); single instances that change their number keep what they show as said of themselves.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import ColumnElement, and_, case, func, select
+
+from surgeval.errors import BadInput
+from surgeval.studio.store._checks import Fields
+from surgeval.studio.store._cover import alive_spans, cover_of, refresh, rows_of, tracks_text
+from surgeval.studio.store._effect import Effect
+from surgeval.studio.store._records import Track
+from surgeval.studio.store._select import check_video, instance_rows, track_frames
+from surgeval.studio.store._tables import INSTANCES, SPANS
+from surgeval.studio.store._work import Work, chunks
+from surgeval.studio.store.kinds._instances import fill_from_spans
+
+__all__ = ["check_collisions", "freeze", "merge", "renumber", "set_range", "set_track", "split", "swap"]
+
+END = 2**53  # beyond every frame
+
+
+def set_track(work: Work, fields: Fields) -> Effect:
+    """A number for instances, by hand; None takes it away."""
+    fields.only("ids", "number")
+    return _assign(work, fields, {fields.optional_whole("number"): fields.ids("ids")}, "hand")
+
+
+def renumber(work: Work, fields: Fields) -> Effect:
+    """Numbers that a rule found for the instances of a range; those set by hand stay as they are."""
+    fields.only("numbers", "by")
+    by = fields.choice("by", ("rule", "upstream"), "rule")
+    wanted: dict[str, int | None] = {}
+    for one in fields.objects("numbers"):
+        wanted[one.only("id", "number").id("id")] = one.optional_whole("number")
+    rows = instance_rows(work, fields.path, list(wanted))
+    fixed = {row.id for row in rows if row.track_by == "hand"}
+    same = {row.id for row in rows if row.track == wanted[row.id]} - fixed
+    numbers: dict[int | None, list[str]] = {}
+    for id, number in wanted.items():
+        if id not in fixed | same:
+            numbers.setdefault(number, []).append(id)
+    effect = _assign(work, fields, numbers, by)
+    return Effect(effect.changed, len(fixed))
+
+
+def set_range(work: Work, fields: Fields) -> Effect:
+    """Another number for a track over a range of frames; refused where that number exists there already."""
+    fields.only("video", "group", "name", "number", "to", "first", "last")
+    video, track, (first, last) = fields.id("video"), fields.track(), fields.frames()
+    check_video(work, fields.path, video)
+    return _rename(work, fields, video, {track: Track(track.group, track.name, fields.whole("to"))}, first, last)
+
+
+def swap(work: Work, fields: Fields) -> Effect:
+    """Two tracks of one class exchange their numbers from a frame on."""
+    fields.only("video", "group", "name", "first_number", "second_number", "at")
+    video = fields.id("video")
+    check_video(work, fields.path, video)
+    one = Track(fields.text("group"), fields.text("name"), fields.whole("first_number"))
+    other = Track(one.group, one.name, fields.whole("second_number"))
+    if one == other:
+        raise fields.error("second_number", other.number, "another number than the first")
+    return _rename(work, fields, video, {one: other, other: one}, fields.whole("at"), END)
+
+
+def merge(work: Work, fields: Fields) -> Effect:
+    """One track takes another in; refused where both exist in one frame."""
+    fields.only("video", "group", "name", "keep", "other")
+    video = fields.id("video")
+    check_video(work, fields.path, video)
+    keep = Track(fields.text("group"), fields.text("name"), fields.whole("keep"))
+    other = Track(keep.group, keep.name, fields.whole("other"))
+    if keep == other:
+        raise fields.error("other", other.number, "another track")
+    return _rename(work, fields, video, {other: keep}, 0, END)
+
+
+def split(work: Work, fields: Fields) -> Effect:
+    """From a frame on a track gets a new number; the earlier part keeps its own."""
+    fields.only("video", "group", "name", "number", "at")
+    video, track, at = fields.id("video"), fields.track(), fields.whole("at")
+    check_video(work, fields.path, video)
+    inside = and_(INSTANCES.c.video == video, INSTANCES.c.grp == track.group, INSTANCES.c.name == track.name)
+    largest = work.connection.execute(select(func.coalesce(func.max(INSTANCES.c.track), 0)).where(inside)).scalar_one()
+    used = [t.number or 0 for span in alive_spans(work.connection, video) for t in span.tracks
+            if (t.group, t.name) == (track.group, track.name)]  # fmt: skip
+    new = Track(track.group, track.name, max([int(largest), *used]) + 1)
+    effect = _rename(work, fields, video, {track: new}, at, END)
+    return Effect(effect.changed, created=(str(new.number),))
+
+
+def freeze(work: Work, where: ColumnElement[bool]) -> None:
+    """What these instances show becomes what was said of themselves, now."""
+    labels = sorted(row.label for row in work.rows(select(INSTANCES.c.label).where(where).distinct()))
+    work.labels.load(labels)
+    for label in labels:
+        own = work.labels.own_number({key: (value, work.seq) for key, value in work.labels.values(label).items()})
+        work.touch(INSTANCES, and_(where, INSTANCES.c.label == label), {"own": own})
+
+
+def check_collisions(work: Work, kind: str) -> None:
+    """Refuse two instances of one track in one frame, if this operation made them so; names the first frame."""
+    one, other = INSTANCES, INSTANCES.alias("other")
+    query = (
+        select(one.c.video, one.c.frame, one.c.name, one.c.track)
+        .where(
+            work.touched(INSTANCES),
+            one.c.alive.is_(True),
+            other.c.alive.is_(True),
+            one.c.id != other.c.id,
+            *(one.c[name] == other.c[name] for name in ("video", "frame", "grp", "name", "track")),
+        )
+        .order_by(one.c.video, one.c.frame)
+        .limit(1)
+    )
+    row = work.connection.execute(query).first()
+    if row is not None:
+        raise BadInput(
+            f"{kind}: found {row.name} #{row.track} twice in frame {row.frame} of {row.video}, "
+            "expected one instance of a track in a frame"
+        )
+
+
+def _assign(work: Work, fields: Fields, numbers: dict[int | None, list[str]], by: str) -> Effect:
+    changed = 0
+    everything = [id for ids in numbers.values() for id in ids]
+    rows = instance_rows(work, fields.path, everything)
+    for number, ids in sorted(numbers.items(), key=str):
+        for part in chunks(ids):
+            where = INSTANCES.c.id.in_(part)
+            changed += work.touch(INSTANCES, where, {"track": number, "track_by": None if number is None else by})
+            freeze(work, where)
+    check_collisions(work, fields.path)
+    number_of = {id: number for number, ids in numbers.items() for id in ids}
+    fill_from_spans(work, ((row.video, Track(row.grp, row.name, number_of[row.id]), row.frame) for row in rows))
+    return Effect(changed)
+
+
+def _rename(work: Work, fields: Fields, video: str, names: dict[Track, Track], first: int, last: int) -> Effect:
+    """Tracks of one class under other numbers within a range, with their spans."""
+    tracks = list(names)
+    known = [track_frames(work, video, track) for track in tracks]
+    if not any(known):
+        raise fields.error("number", " and ".join(map(str, tracks)), f"a track of video {video}")
+    group, name = tracks[0].group, tracks[0].name
+    numbers = [track.number for track in tracks]
+    if None in numbers:
+        _, where = rows_of(video, tracks[0], first, last)
+        change: dict[str, Any] = {"track": names[tracks[0]].number, "track_by": "hand"}
+    else:
+        where = and_(
+            INSTANCES.c.video == video,
+            INSTANCES.c.grp == group,
+            INSTANCES.c.name == name,
+            INSTANCES.c.track.in_(numbers),
+            INSTANCES.c.frame.between(first, last),
+            INSTANCES.c.alive.is_(True),
+        )
+        new = case({old.number: new.number for old, new in names.items()}, value=INSTANCES.c.track)
+        change = {"track": new, "track_by": "hand"}
+    changed = work.touch(INSTANCES, where, change)
+    if set(names) != set(names.values()):  # a swap makes no new pairs
+        check_collisions(work, fields.path)
+    _retarget(work, video, names, first, last)
+    for track in sorted({*names, *names.values()}, key=str):
+        refresh(work, video, track, first, last)
+    return Effect(changed)
+
+
+def _retarget(work: Work, video: str, names: dict[Track, Track], first: int, last: int) -> None:
+    """Spans of renamed tracks follow them: cut at the edges of the range, and inside it under the new names."""
+    query = select(SPANS).where(SPANS.c.video == video, SPANS.c.alive.is_(True)).order_by(SPANS.c.stamp, SPANS.c.id)
+    pieces = 0
+    for row in work.rows(query):
+        cover = cover_of(row)
+        if not cover.covers(first, last) or not any(track in names for track in cover.tracks):
+            continue
+        renamed = tracks_text(dict.fromkeys(names.get(track, track) for track in cover.tracks))
+        inner = (max(cover.first, first), min(cover.last, last))
+        outer = [(cover.first, first - 1), (last + 1, cover.last)]
+        work.touch(SPANS, SPANS.c.id == row.id, {"tracks": renamed, "first": inner[0], "last": inner[1]})
+        for start, end in outer:
+            if start <= end:
+                piece = {**row._mapping, "id": f"{work.id}.{pieces}", "first": start, "last": end}
+                for column in ("alive", "version", "made_by"):
+                    del piece[column]
+                work.insert(SPANS, [piece])
+                pieces += 1
