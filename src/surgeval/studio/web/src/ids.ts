@@ -31,7 +31,7 @@ export const ids = {
   trackItem: (key: string) => `track-${key}`,
   problem: (place: number) => `problem-${place}`, findProblems: 'find-problems',
   flagItem: (frame: number) => `flag-${frame}`, flagClear: (frame: number) => `flag-clear-${frame}`,
-  exportFlags: 'export-flags',
+  exportFlags: 'export-flags', flagBadge: 'flag-badge',
 
   proposals: 'proposals', threshold: 'threshold', accept: 'accept', reject: 'reject', acceptAll: 'accept-all',
   rejectAll: 'reject-all',

@@ -2,7 +2,7 @@
 
 import { pictureUrl } from '../api'
 
-const KEPT = 48
+const KEPT = 32
 
 export class Pictures {
   private readonly ready = new Map<number, Promise<HTMLImageElement>>()
