@@ -43,14 +43,14 @@ class Labelling {
     return new Set(selection.annotations.map((one) => one.values[attribute])).size > 1
   }
 
-  /** A value for the span being made, or for what is selected; then the next attribute is at hand. */
+  /** A value for the span being made, or for what is selected; then the next attribute is at hand, unless one was picked. */
   choose(attribute: string, value: string | null, image: boolean): void {
     if (draft.active) draft.choose(attribute, value)
     else if (image) setImageValues({ [attribute]: value })
     else setValues(selection.annotations, { [attribute]: value })
     const list = image ? this.imageChoices : this.instanceChoices
     const at = list.findIndex((choice) => choice.attribute === attribute)
-    if (value !== null) ui.slot = list[at + 1]?.attribute ?? list[0]?.attribute ?? ''
+    if (value !== null && !ui.pinned) ui.slot = list[at + 1]?.attribute ?? list[0]?.attribute ?? ''
   }
 
   chooseClass(of: ClassName): void {
@@ -80,10 +80,27 @@ class Labelling {
     if (!list.length) return
     const at = list.indexOf(this.slot)
     ui.slot = list[(at < 0 ? 0 : at + by + list.length) % list.length] ?? ''
+    ui.pinned = true
   }
 
   clear(): void {
     if (this.slot !== CLASS_SLOT) this.choose(this.slot, null, this.image)
+  }
+
+  /** Something else is selected: begin with the first attribute again; a span keeps what fits the new selection. */
+  selectionChanged(): void {
+    ui.slot = ''
+    ui.pinned = false
+    for (const [attribute, value] of Object.entries(draft.values)) {
+      const choice = this.current.find((one) => one.attribute === attribute)
+      const fits = choice && (value === null || !choice.values.length || choice.values.includes(value))
+      if (!fits) draft.forget(attribute)
+    }
+  }
+
+  /** Another frame: too, but for a list picked by hand and a span being made. */
+  frameChanged(): void {
+    if (!ui.pinned && !draft.active && !playback.playing) ui.slot = ''
   }
 
   describe(): string {

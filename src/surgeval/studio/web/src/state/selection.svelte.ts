@@ -24,6 +24,9 @@ class Selection {
     return [...list.values()]
   })
 
+  /** What is selected, as one text that changes only when the selection does. */
+  keys = $derived([...this.tracks.keys(), ...this.ids].sort().join('|'))
+
   has(one: Annotation): boolean {
     return one.track === null ? this.ids.has(one.id) : this.tracks.has(trackKey(trackOf(one)))
   }

@@ -21,6 +21,8 @@ class Ui {
   newClass = $state.raw<ClassName | null>(null)
   /** The list that digits choose from: the class, or an attribute of what is selected (or of the frame). */
   slot = $state<string>('')
+  /** Whether the list was picked by hand: then it stays from value to value and from frame to frame. */
+  pinned = $state(false)
   /** Whether digits label the whole frame even where something is selected. */
   imageSlot = $state(false)
   /** The corners of a polygon being drawn; Escape empties it. */
