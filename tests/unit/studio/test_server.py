@@ -76,6 +76,8 @@ def test_the_project_says_what_there_is(running: Running, folder: Path) -> None:
     assert found["author"] == "amy"
     assert found["videos"] == [{"id": "V1", "name": "V1", "width": 64, "height": 48, "fps": None, "frames": 30}]
     assert "scissors" in found["schema"]["panel"]["tools"]
+    assert len(found["schema"]["classes"]) == 89
+    assert ["scissors", "cut", "prostate"] in found["schema"]["classes"]
     frames = Page(running).get("/api/videos/V1/frames?first=0&last=29")
     assert frames["names"] == [str(k) for k in range(30)]
 

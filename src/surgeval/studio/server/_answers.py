@@ -17,6 +17,7 @@ from surgeval.studio.store import (
     TrackSummary,
     VideoState,
 )
+from surgeval.vocab import LabelSpace
 
 __all__ = [
     "annotation_row", "frame_rows", "history_row", "outcome_row", "runs_of", "schema_row", "span_row", "track_row",
@@ -76,10 +77,13 @@ def history_row(one: LoggedOperation, undone: bool) -> dict[str, Any]:
     return {"version": one.version, "author": one.author, "kind": one.kind, "time": one.time, "undone": undone}
 
 
-def schema_row(schema: Schema) -> dict[str, Any]:
-    """What may be chosen, and the guidelines beside it."""
+def schema_row(schema: Schema, space: LabelSpace | None) -> dict[str, Any]:
+    """What may be chosen, the guidelines beside it, and which triplets are classes of the label space."""
     told = {f"{member.group}.{member.name}": member.guideline for member in schema.members if member.guideline}
-    return {"name": schema.name, "panel": schema.panel(), "guidelines": told}
+    row: dict[str, Any] = {"name": schema.name, "panel": schema.panel(), "guidelines": told}
+    if space is not None:
+        row["classes"] = [[space.instruments[i], space.verbs[v], space.targets[t]] for i, v, t in space.triplets]
+    return row
 
 
 def runs_of(rows: Iterable[tuple[str, str, int | None, int]]) -> list[dict[str, Any]]:

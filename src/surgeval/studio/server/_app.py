@@ -24,6 +24,7 @@ from surgeval.errors import BadInput, DataError, SurgevalError
 from surgeval.files import BrokenJson, parse_json
 from surgeval.studio.pictures import Pictures
 from surgeval.studio.problems import find_problems
+from surgeval.studio.schema import Schema
 from surgeval.studio.server._answers import (
     annotation_row,
     frame_rows,
@@ -36,7 +37,7 @@ from surgeval.studio.server._answers import (
     video_row,
 )
 from surgeval.studio.store import Conflict, Database, NotStored, Outcome, Request, apply, preview, reading
-from surgeval.vocab import label_space_names, load_labels
+from surgeval.vocab import LabelSpace, label_space_names, load_labels
 
 __all__ = ["Served", "build_app"]
 
@@ -143,7 +144,7 @@ async def _project(project: Served, asked: Asked) -> Response:
     def look(connection: Connection) -> dict[str, Any]:
         return {
             "name": project.name, "author": author, "shared": project.shared, "version": reading.version(connection),
-            "schema": schema_row(reading.schema(connection)),
+            "schema": schema_row(schema := reading.schema(connection), _space(schema)),
             "videos": [video_row(video) for video in reading.videos(connection)],
             "settings": reading.setting(connection, "display", author) or {},
             "keys": reading.setting(connection, "keys", author) or {}, "languages": ["en", "zh"],
@@ -212,12 +213,16 @@ async def _problems(project: Served, asked: Asked) -> Response:
         if video is None:
             raise BadInput(f"video: found {wanted[:60]!r}, expected one of the project")
         schema = reading.schema(connection)
-        space = load_labels(schema.name) if schema.name in label_space_names() else None
         frames, told = reading.frames(connection, wanted), reading.instances(connection, wanted, 0, video.frames)
-        found = find_problems(video, frames, told, schema, space)
+        found = find_problems(video, frames, told, schema, _space(schema))
         return [{"frame": p.frame, "instance": p.instance, "rule": p.rule, "text": p.text} for p in found]
 
     return JSONResponse(await project.read(look))
+
+
+def _space(schema: Schema) -> LabelSpace | None:
+    """The label space that a schema is named after."""
+    return load_labels(schema.name) if schema.name in label_space_names() else None
 
 
 async def _history(project: Served, _asked: Asked) -> Response:
