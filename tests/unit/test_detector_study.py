@@ -10,7 +10,8 @@ from types import ModuleType
 
 import pytest
 
-PLAN = {"videos": ["A1", "A2", "B1", "B2"], "split": {"train": ["A1", "B1"], "val": ["A2"], "test": ["B2"]}}
+PLAN = {"videos": ["A1", "A2", "B1", "B2"], "split": {"train": ["A1", "B1"], "val": ["A2"], "test": ["B2"]},
+        "halves": [["A1/1", "A2/1"], ["A1/2", "A2/2"]]}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +32,7 @@ def options(study: ModuleType, experiment: str, *more: str) -> argparse.Namespac
     return given
 
 
-@pytest.mark.parametrize("experiment", ["compare", "ablation", "videos"])
+@pytest.mark.parametrize("experiment", ["compare", "ablation", "videos", "halves", "one"])
 def test_no_video_is_trained_and_tested(experiment: str, study: ModuleType) -> None:
     tasks = study.PLANS[experiment](PLAN, 64, options(study, experiment))
     assert len({task.name for task in tasks}) == len(tasks)

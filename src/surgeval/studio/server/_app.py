@@ -79,7 +79,17 @@ class Served:
 
 
 def build_app(project: Served, static: Path | None = None) -> Starlette:
-    """The application; `static` is the folder of the built page."""
+    """The application; `static` is the folder of the built page.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     served = Served("op", Database(f"{folder}/studio.sqlite"), Pictures({}), "amy")
+    ...     paths = [route.path for route in build_app(served).routes]
+    ...     served.pictures.close()
+    ...     served.database.close()
+    >>> "/api/operations" in paths
+    True
+    """
     views: dict[str, Answer] = {
         "/api/project": _view(project, _project),
         "/api/history": _view(project, _history),

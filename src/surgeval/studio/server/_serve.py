@@ -28,12 +28,27 @@ _START = 20.0  # seconds a server may take
 
 
 def page_built() -> bool:
-    """Whether this installation has the page, which npm builds."""
+    """Whether this installation has the page, which npm builds.
+
+    >>> page_built() == (STATIC / "index.html").is_file()
+    True
+    """
     return (STATIC / "index.html").is_file()
 
 
 def set_schema(project: Served, schema: str) -> None:
-    """Use a built-in schema, or one from a file; stored values that it lacks stay and are listed."""
+    """Use a built-in schema, or one from a file; stored values that it lacks stay and are listed.
+
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Image.new("RGB", (64, 48)).save(f"{folder}/1.png")
+    ...     with serve(folder, author="amy") as running:
+    ...         set_schema(running.project, "cholect50")
+    ...         with running.project.database.reading() as connection:
+    ...             reading.schema(connection).name
+    'cholect50'
+    """
     names = builtin_schema_names()
     wanted = builtin_schema(schema) if schema in names else read_schema(Path(schema))
     with project.database.reading() as connection:
@@ -66,6 +81,14 @@ def serve(
 
     The project's file lies in the folder; `database` is the address of a PostgreSQL server instead. Port 0 takes a free
     one. Beyond loopback a token is needed.
+
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Image.new("RGB", (64, 48)).save(f"{folder}/1.png")
+    ...     with serve(folder, author="amy") as running:
+    ...         running.address.startswith("http://127.0.0.1:")
+    True
     """
     listening = _listen(host, port)
     try:
