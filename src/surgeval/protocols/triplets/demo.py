@@ -1,4 +1,4 @@
-"""The demo's chapter on triplets: a trained detector beside three simulated ones, scored, reported and compared."""
+"""The demo's chapter on triplets: a trained detector beside two simulated ones, scored, reported and compared."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from surgeval.datasets import Dataset
     from surgeval.protocols.triplets.result import TripletScores
 
-QUALITIES: tuple[Literal["good", "fair", "poor"], ...] = ("good", "fair", "poor")
+QUALITIES: tuple[Literal["good", "poor"], ...] = ("good", "poor")
 RESAMPLES = 100  # enough to see which detector is better; scores of your own deserve the default
-EVERY = 3  # frames: all detectors are scored on the same ones, and a network needs its time for each
-_FILMED = 2  # frames of one operation: half of them show what the network does
+EVERY = 6  # frames: all detectors are scored on the same ones, and a network needs its time for each
+_FILMED = 4  # frames of one operation: a quarter of them shows what the network does
 
 
 def chapter(demo: Demo) -> Chapter:
-    """Detect with the embedded network and three simulated detectors, score all four and compare neighbours."""
+    """Detect with the embedded network and two simulated detectors, score all three and compare neighbours."""
     dataset, out = demo.dataset, demo.out
     import polars as pl
 
@@ -61,7 +61,7 @@ def chapter(demo: Demo) -> Chapter:
         for name, one in scored.items()
     ]
     return Chapter(
-        title="a trained detector beside three simulated ones" if films else "three simulated detectors",
+        title="a trained detector beside two simulated ones" if films else "two simulated detectors",
         page=pages[names[-1]] if films else pages["good"],
         runs=tuple(out / name for name in scored),
         table=pl.DataFrame(rows),
@@ -84,7 +84,7 @@ def _looked(dataset: Dataset, held: Dataset, out: Path) -> dict[str, Path]:
 
 
 def _about_network(scored: Mapping[str, TripletScores], missing: str) -> tuple[str, ...]:
-    """What the odd one among the four is, or why it is left out."""
+    """What the odd one among them is, or why it is left out."""
     from surgeval.protocols.triplets._demo_network import NETWORK
 
     if missing:
