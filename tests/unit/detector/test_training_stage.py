@@ -123,7 +123,7 @@ def test_gradients_left_at_the_end_of_an_epoch_are_used(tmp_path: Path) -> None:
 
 
 def test_a_batch_of_more_frames_than_there_are_is_timed_with_those_there_are(tmp_path: Path) -> None:
-    watched = Watched(tmp_path, None, budget=0.1)
+    watched = Watched(tmp_path, None, budget=0.1, rate=1e-12)  # the decay grows with the batch that was asked for
     watched.run(replace(SETTINGS, batch=10**12, minutes=0.01), frames=6)
     assert {len(images) for images in watched.shown} == {6}
 
