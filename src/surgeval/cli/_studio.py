@@ -60,6 +60,7 @@ def studio(
         raise BadInput("studio: found a folder and the demonstration, or neither, expected one of them")
     place = _demo() if folder is None else folder
     key = token or (None if is_loopback(host) else secrets.token_urlsafe(24))
+    end = _asked_to_end()  # before anybody is told that there is something to end
     with serve(place, author=author or getpass.getuser(), database=database, host=host, port=port, token=key,
                names=name or ()) as running:  # fmt: skip
         if schema is not None:
@@ -69,16 +70,16 @@ def studio(
         console().print("every edit is stored at once; Ctrl-C ends the studio")
         if browser:
             webbrowser.open(address)
-        _wait_for_the_end()
+        while not end.wait(0.5):
+            pass
 
 
-def _wait_for_the_end() -> None:
-    """Until Ctrl-C, or a polite request from outside; also where the parent process made us deaf to Ctrl-C."""
+def _asked_to_end() -> threading.Event:
+    """Set by Ctrl-C, or a polite request from outside; also where the parent process made us deaf to Ctrl-C."""
     end = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda _number, _frame: end.set())
-    while not end.wait(0.5):
-        pass
+    return end
 
 
 def _demo() -> Path:
