@@ -84,7 +84,7 @@ quick: $(VENV)/.dev $(VENV)/.kernels  ## lint, layers and the tests that change 
 	@$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m 'not slow and not browser' $(QUICK)
 
 # mypy uses one core for a minute, so it runs beside the tests.
-test: $(VENV)/.browser $(VENV)/.kernels $(VENV)/.causal $(VENV)/.web  ## everything at reduced counts (about 12 minutes on 2 idle cores)
+test: $(VENV)/.browser $(VENV)/.kernels $(VENV)/.causal $(VENV)/.web  ## everything at reduced counts (about 13 minutes on 2 idle cores)
 	@$(MAKE) --no-print-directory lint > $(VENV)/lint.log 2>&1 & lint=$$!; failed=0; \
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal || failed=$$?; \
 	if [ -d $(WEB)/node_modules ]; then (cd $(WEB) && npm run --silent check && npm test --silent) || failed=$$?; fi; \

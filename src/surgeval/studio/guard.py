@@ -22,7 +22,7 @@ from surgeval.errors import BadInput
 __all__ = ["COOKIE", "Guard", "Rules", "is_loopback"]
 
 COOKIE = "surgeval_studio"
-_SHORTEST_TOKEN = 16
+_TOKEN = re.compile(r"[A-Za-z0-9_.~-]{16,200}")
 _OWN_SITE = (b"same-origin", b"none")  # `none`: typed, bookmarked or opened by the command
 _NAME = re.compile(r"[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]")
 _HEADERS = (
@@ -78,8 +78,8 @@ class Rules:
         """
         if token is None and not is_loopback(bind):
             raise BadInput(f"address {bind}: found no token, expected one: others can reach this server")
-        if token is not None and (len(token) < _SHORTEST_TOKEN or not token.isascii() or not token.isprintable()):
-            raise BadInput(f"token: found {len(token)} characters, expected at least {_SHORTEST_TOKEN} of plain ASCII")
+        if token is not None and not _TOKEN.fullmatch(token):  # it travels in addresses and cookies as it is
+            raise BadInput(f"token: found {len(token)} characters, expected 16 to 200 letters, digits and _ . ~ -")
         for name in names:
             if not _NAME.fullmatch(name):
                 raise BadInput(f"name of this server: found {name[:80]!r}, expected a host name or address")
