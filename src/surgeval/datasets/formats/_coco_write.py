@@ -45,14 +45,7 @@ def _write_split(out: Output, videos: list[tuple[Video, str]], path: Path) -> No
                 name = out.image(frame, path_inside(out.folder, "images", folder), stem) or f"{stem}.jpg"
                 record: dict[str, Any] = {"id": image_id, "width": frame.width, "height": frame.height,
                                           "file_name": f"{folder}/{name}", "frame_index": frame.index}  # fmt: skip
-                if frame.time is not None:
-                    record["time"] = frame.time
-                if frame.phase is not None:
-                    record["phase"] = out.space.phases[frame.phase]
-                if not frame.labelled:
-                    record["labelled"] = False
-                if extra := out.writable(frame.attributes):
-                    record["attributes"] = extra
+                record |= out.said_of(frame)
                 _append(images, record, image_id)
                 for instance in frame.instances:
                     row = _annotation(out, frame, instance)

@@ -48,15 +48,7 @@ def record_of(out: Output, frame: Frame, number: int, name: str, picture: str | 
                               "height": frame.height}  # fmt: skip
     if picture:
         record["image"] = picture
-    if frame.time is not None:
-        record["time"] = frame.time
-    if frame.phase is not None:
-        record["phase"] = out.space.phases[frame.phase]
-    if not frame.labelled:
-        record["labelled"] = False
-    if extra := out.writable(frame.attributes):
-        record["attributes"] = extra
-    return record
+    return record | out.said_of(frame)
 
 
 def write_frames(path: Path, video: Video, records: list[dict[str, Any]]) -> None:

@@ -146,6 +146,19 @@ class Output:
             words = _WORDS[kind] if not named else f"attribute {_shown(name)} of {{n}} {what}"
             self.losses[f"{words} {'is' if named else 'are'} not kept"] += 1
 
+    def said_of(self, frame: Frame) -> dict[str, object]:
+        """What is said of a whole frame, where there is something to say: time, phase, no labels, attributes."""
+        said: dict[str, object] = {}
+        if frame.time is not None:
+            said["time"] = frame.time
+        if frame.phase is not None:
+            said["phase"] = self.space.phases[frame.phase]
+        if not frame.labelled:
+            said["labelled"] = False
+        if extra := self.writable(frame.attributes):
+            said["attributes"] = extra
+        return said
+
     def writable(self, attributes: Mapping[str, object], *own: str) -> dict[str, object]:
         """The attributes that JSON can hold, without those that only serve writing back; the rest is said.
 
