@@ -18,7 +18,8 @@ from surgeval.studio.guard import Guard, Rules, is_loopback
 from surgeval.studio.media import find_films, register
 from surgeval.studio.pictures import Pictures
 from surgeval.studio.schema import builtin_schema, builtin_schema_names, read_schema
-from surgeval.studio.server._app import Served, build_app
+from surgeval.studio.server._app import build_app
+from surgeval.studio.server._served import Served
 from surgeval.studio.store import FILE, Database, Request, apply, reading
 
 __all__ = ["Running", "page_built", "serve", "set_schema"]

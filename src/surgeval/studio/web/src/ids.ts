@@ -5,7 +5,7 @@ export const ids = {
   zoomOut: 'zoom-out', flag: 'flag', language: 'language', settings: 'settings-open', help: 'help-open',
   search: 'search', searchResult: (place: number) => `search-result-${place}`, importSchema: 'import-schema',
   schemaFile: 'schema-file', saveState: 'save-state', message: 'message', messageClose: 'message-close',
-  banner: 'banner', name: 'your-name', nameStart: 'your-name-start',
+  banner: 'banner', projectMenu: 'project-menu', menuEntry: (name: string) => `menu-${name}`, name: 'your-name', nameStart: 'your-name-start',
 
   stage: 'stage', overlay: 'overlay', box: (id: string) => `box-${id}`, label: (id: string) => `label-${id}`,
   handle: (name: string) => `handle-${name}`, vertex: (polygon: number, vertex: number) => `vertex-${polygon}-${vertex}`,
@@ -40,7 +40,7 @@ export const ids = {
   trackSwap: (number: number) => `track-swap-${number}`, trackMerge: (number: number) => `track-merge-${number}`,
   trackSplit: 'track-split', trackExtend: 'track-extend', interpolate: 'interpolate', pasteRange: 'paste-range',
 
-  replaceDialog: 'replace', replaceOpen: 'replace-open', replaceWhat: 'replace-what', replaceOld: 'replace-old', replaceNew: 'replace-new',
+  replaceDialog: 'replace', replaceWhat: 'replace-what', replaceOld: 'replace-old', replaceNew: 'replace-new',
   replacePreview: 'replace-preview', replaceApply: 'replace-apply',
 
   flagDialog: 'flag-dialog', flagReason: (name: string) => `flag-reason-${name}`, flagNote: 'flag-note',

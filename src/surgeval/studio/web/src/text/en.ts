@@ -40,6 +40,7 @@ export const en = {
   search: 'Find a frame by its name',
   searchShort: 'Find a frame',
   noResults: 'Nothing found',
+  projectMenu: 'Project',
   importSchema: 'Import schema…',
   schemaImported: 'Schema {name} is in force.',
 

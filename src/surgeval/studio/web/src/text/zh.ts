@@ -42,6 +42,7 @@ export const zh: Catalogue = {
   search: '按名称查找帧',
   searchShort: '查找帧',
   noResults: '未找到',
+  projectMenu: '项目',
   importSchema: '导入标签方案…',
   schemaImported: '标签方案 {name} 已生效。',
 

@@ -1,0 +1,165 @@
+"""What a page reads: the project, frames and what is on them, spans, tracks, problems, pictures."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+from sqlalchemy import Connection
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request as Asked
+from starlette.responses import JSONResponse, Response
+
+from surgeval.errors import BadInput
+from surgeval.studio.problems import find_problems
+from surgeval.studio.schema import Schema
+from surgeval.studio.server._answers import (
+    annotation_row,
+    frame_rows,
+    history_row,
+    runs_of,
+    schema_row,
+    span_row,
+    track_row,
+    video_row,
+)
+from surgeval.studio.server._served import Served, View, author_of, frame_range, video_of, whole_number
+from surgeval.studio.store import reading
+from surgeval.vocab import LabelSpace, label_space_names, load_labels
+
+__all__ = ["READING"]
+
+_MOST_FRAMES = 20_000  # whose instances one request gets
+_HISTORY = 100
+
+
+async def _project(project: Served, asked: Asked) -> Response:
+    author = author_of(project, asked.query_params.get("author"))
+
+    def look(connection: Connection) -> dict[str, Any]:
+        return {
+            "name": project.name, "author": author, "shared": project.shared, "version": reading.version(connection),
+            "schema": schema_row(schema := reading.schema(connection), _space(schema)),
+            "videos": [video_row(video) for video in reading.videos(connection)],
+            "settings": reading.setting(connection, "display", author) or {},
+            "keys": reading.setting(connection, "keys", author) or {}, "languages": ["en", "zh"],
+        }  # fmt: skip
+
+    return JSONResponse(await project.read(look))
+
+
+async def _frames(project: Served, asked: Asked) -> Response:
+    first, last = frame_range(asked, most=200_000)
+    video = asked.path_params["video"]
+    return JSONResponse(await project.read(lambda c: frame_rows(first, reading.frames(c, video, first, last))))
+
+
+async def _annotations(project: Served, asked: Asked) -> Response:
+    first, last = frame_range(asked, most=_MOST_FRAMES)
+    video = asked.path_params["video"]
+
+    def look(connection: Connection) -> dict[str, Any]:
+        found = reading.instances(connection, video, first, last)
+        return {"version": reading.version(connection), "annotations": [annotation_row(one) for one in found]}
+
+    return JSONResponse(await project.read(look))
+
+
+async def _changes(project: Served, asked: Asked) -> Response:
+    since, video = whole_number(asked, "since"), asked.path_params["video"]
+
+    def look(connection: Connection) -> dict[str, Any]:
+        living, gone = reading.changed_since(connection, video, since)
+        spans = reading.spans(connection, video)
+        return {
+            "version": reading.version(connection), "annotations": [annotation_row(one) for one in living],
+            "gone": list(gone), "spans_changed": any(span.version > since for span in spans),
+        }  # fmt: skip
+
+    return JSONResponse(await project.read(look))
+
+
+async def _spans(project: Served, asked: Asked) -> Response:
+    video = asked.path_params["video"]
+    return JSONResponse(await project.read(lambda c: [span_row(span) for span in reading.spans(c, video)]))
+
+
+async def _tracks(project: Served, asked: Asked) -> Response:
+    video = asked.path_params["video"]
+    return JSONResponse(await project.read(lambda c: [track_row(track) for track in reading.tracks(c, video)]))
+
+
+async def _flags(project: Served, asked: Asked) -> Response:
+    video = asked.path_params["video"]
+    told = await project.read(lambda c: reading.flags(c, video))
+    return JSONResponse([{"frame": f.frame, "reason": f.reason, "note": f.note, "author": f.author} for f in told])
+
+
+async def _presence(project: Served, asked: Asked) -> Response:
+    video = asked.path_params["video"]
+    return JSONResponse(await project.read(lambda c: runs_of(reading.presence(c, video))))
+
+
+async def _problems(project: Served, asked: Asked) -> Response:
+    wanted = asked.path_params["video"]
+
+    def look(connection: Connection) -> list[dict[str, Any]]:
+        video = video_of(connection, wanted)
+        schema = reading.schema(connection)
+        frames, told = reading.frames(connection, wanted), reading.instances(connection, wanted, 0, video.frames)
+        found = find_problems(video, frames, told, schema, _space(schema))
+        return [{"frame": p.frame, "instance": p.instance, "rule": p.rule, "text": p.text} for p in found]
+
+    return JSONResponse(await project.read(look))
+
+
+def _space(schema: Schema) -> LabelSpace | None:
+    """The label space that a schema is named after."""
+    return load_labels(schema.name) if schema.name in label_space_names() else None
+
+
+async def _history(project: Served, _asked: Asked) -> Response:
+    def look(connection: Connection) -> list[dict[str, Any]]:
+        newest = max(reading.version(connection) - _HISTORY, 0)
+        log = list(reading.operations(connection, newest))
+        undone: set[int] = set()
+        for one in log:  # a later undo of an undo brings the edit back
+            if one.target is not None:
+                undone.symmetric_difference_update({one.target})
+        return [history_row(one, one.version in undone) for one in reversed(log)]
+
+    return JSONResponse(await project.read(look))
+
+
+async def _search(project: Served, asked: Asked) -> Response:
+    text = asked.query_params.get("text", "")
+    if not 0 < len(text) <= 200:
+        raise BadInput(f"text: found {len(text)} characters, expected 1 to 200")
+    found = await project.read(lambda c: reading.find_frames(c, text))
+    return JSONResponse([{"video": one.video, "frame": one.frame, "name": one.name} for one in found])
+
+
+async def _picture(project: Served, asked: Asked) -> Response:
+    video, index = asked.path_params["video"], asked.path_params["index"]
+    picture = await run_in_threadpool(project.pictures.get, video, index)
+    tag = f'"{zlib.crc32(picture.data):08x}{len(picture.data):x}"'
+    headers = {"etag": tag, "cache-control": "private, max-age=600"}
+    if asked.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=headers)
+    return Response(picture.data, media_type=picture.kind, headers=headers)
+
+
+READING: dict[str, View] = {
+    "/api/project": _project,
+    "/api/history": _history,
+    "/api/search": _search,
+    "/api/videos/{video}/frames": _frames,
+    "/api/videos/{video}/annotations": _annotations,
+    "/api/videos/{video}/changes": _changes,
+    "/api/videos/{video}/spans": _spans,
+    "/api/videos/{video}/tracks": _tracks,
+    "/api/videos/{video}/flags": _flags,
+    "/api/videos/{video}/presence": _presence,
+    "/api/videos/{video}/problems": _problems,
+    "/frames/{video}/{index:int}": _picture,
+}

@@ -1,0 +1,116 @@
+"""What the views share: the project that is served, errors as sentences, and reading what was asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, TypeVar
+
+from sqlalchemy import Connection
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request as Asked
+from starlette.responses import JSONResponse, Response
+
+from surgeval.errors import BadInput, DataError, SurgevalError
+from surgeval.files import BrokenJson, parse_json
+from surgeval.studio.pictures import Pictures
+from surgeval.studio.store import Conflict, Database, NotStored, VideoState, reading
+
+__all__ = ["Served", "View", "answering", "author_of", "frame_range", "json_object", "video_of", "whole_number"]
+
+Found = TypeVar("Found")
+
+
+@dataclass
+class Served:
+    """What the server serves: a store, its pictures, and who sits before it."""
+
+    name: str
+    database: Database
+    pictures: Pictures
+    author: str
+    shared: bool = False  # several people: each says who he or she is
+    listeners: set[asyncio.Queue[dict[str, Any]]] = field(default_factory=set)
+
+    async def read(self, look: Callable[[Connection], Found]) -> Found:
+        """Read in a thread of its own: the server goes on meanwhile."""
+
+        def work() -> Found:
+            with self.database.reading() as connection:
+                return look(connection)
+
+        return await run_in_threadpool(work)
+
+    def tell(self, event: dict[str, Any]) -> None:
+        """Tell every open page of an edit; one that does not listen any more is left behind."""
+        for queue in list(self.listeners):
+            if queue.full():
+                self.listeners.discard(queue)
+            else:
+                queue.put_nowait(event)
+
+
+View: TypeAlias = Callable[[Served, Asked], Awaitable[Response]]
+
+
+def answering(project: Served, view: View) -> Callable[[Asked], Awaitable[Response]]:
+    """Errors as sentences with the status that fits them."""
+
+    async def answer(asked: Asked) -> Response:
+        try:
+            return await view(project, asked)
+        except Conflict as error:
+            return JSONResponse({"error": str(error), "who": error.author, "what": error.thing}, 409)
+        except NotStored as error:
+            return JSONResponse({"error": str(error)}, 507)
+        except DataError as error:
+            return JSONResponse({"error": str(error)}, 404)
+        except SurgevalError as error:
+            return JSONResponse({"error": str(error)}, 400)
+
+    return answer
+
+
+async def json_object(asked: Asked) -> dict[str, Any]:
+    """The body of a request: a JSON object, whose type the sender says."""
+    if asked.headers.get("content-type", "").split(";")[0].strip() != "application/json":
+        raise BadInput("request: found another content type, expected application/json")
+    body = await asked.body()
+    try:
+        given = parse_json(body.decode("utf-8"), finite=True)
+    except (BrokenJson, UnicodeDecodeError) as error:
+        raise BadInput(f"request: found no JSON ({error}), expected an object") from None
+    if not isinstance(given, dict):
+        raise BadInput("request: found no object, expected one")
+    return given
+
+
+def author_of(project: Served, given: str | None) -> str:
+    """Who asks: on a shared server each says so, on one's own machine it is whoever started it."""
+    return given or project.author if project.shared else project.author
+
+
+def video_of(connection: Connection, wanted: str) -> VideoState:
+    """The video that an address names."""
+    video = next((one for one in reading.videos(connection) if one.id == wanted), None)
+    if video is None:
+        raise BadInput(f"video: found {wanted[:60]!r}, expected one of the project")
+    return video
+
+
+def frame_range(asked: Asked, most: int) -> tuple[int, int]:
+    """The frames `first` to `last` of a request, at most so many."""
+    first = whole_number(asked, "first")
+    last = whole_number(asked, "last", first)
+    if not first <= last < first + most:
+        raise BadInput(f"last: found {last}, expected {first} to {first + most - 1}")
+    return first, last
+
+
+def whole_number(asked: Asked, name: str, default: int = 0) -> int:
+    """A whole number that is part of an address."""
+    text = asked.query_params.get(name, str(default))
+    if not text.isascii() or not text.isdigit() or len(text) > 15:
+        raise BadInput(f"{name}: found {text[:40]!r}, expected a whole number")
+    return int(text)
