@@ -8,7 +8,9 @@ from surgeval.studio._editor import Editor
 from surgeval.studio._project import Project
 from surgeval.studio.store import (
     Annotation,
+    Answer,
     Conflict,
+    Decision,
     Flag,
     FrameState,
     LoggedOperation,
@@ -16,7 +18,9 @@ from surgeval.studio.store import (
     Outcome,
     Request,
     Review,
+    Round,
     Span,
+    Study,
     Track,
     TrackSummary,
     VideoState,
@@ -24,7 +28,9 @@ from surgeval.studio.store import (
 
 __all__ = [
     "Annotation",
+    "Answer",
     "Conflict",
+    "Decision",
     "Editor",
     "Flag",
     "FrameState",
@@ -34,7 +40,9 @@ __all__ = [
     "Project",
     "Request",
     "Review",
+    "Round",
     "Span",
+    "Study",
     "Track",
     "TrackSummary",
     "VideoState",

@@ -16,68 +16,13 @@ import polars as pl
 
 from surgeval.errors import BadInput
 from surgeval.stats import Agreement, cohen_kappa
+from surgeval.studio.segments import Segment
 
-__all__ = ["COMPONENTS", "UNANSWERED", "AgreementStudy", "Labelled", "Segment", "draw_segments", "measure_agreement"]
+__all__ = ["COMPONENTS", "UNANSWERED", "AgreementStudy", "Labelled", "measure_agreement"]
 
 COMPONENTS = ("instrument", "verb", "target", "triplet")
 UNANSWERED = "(no answer)"
-_TRIES = 200
 Labels: TypeAlias = tuple[str | None, str | None, str | None]  # instrument, verb, target; None is a value like others
-
-
-@dataclass(frozen=True)
-class Segment:
-    """A stretch of a video: its frames from `first` to `last`, both included."""
-
-    video: str
-    first: int
-    last: int
-
-    def holds(self, video: str, frame: int) -> bool:
-        """Whether a frame lies in it."""
-        return video == self.video and self.first <= frame <= self.last
-
-
-def draw_segments(
-    frames: Mapping[str, int], *, count: int = 5, length: int = 200, seed: int = 0
-) -> tuple[Segment, ...]:
-    """Stretches that do not overlap, drawn at random from videos with so many frames each, in the order of drawing.
-
-    >>> drawn = draw_segments({"A": 1000, "B": 450}, seed=3)
-    >>> len(drawn), {one.last - one.first + 1 for one in drawn}
-    (5, {200})
-    """
-    room = sum(size // length for size in frames.values()) if length > 0 else 0
-    if count < 1 or room < count:
-        raise BadInput(
-            f"segments: found room for {room} of {length} frames in {sum(frames.values())}, expected room for {count}"
-        )
-    rng = np.random.default_rng(seed)
-    for _ in range(_TRIES):
-        drawn = _drawn(frames, count, length, rng)
-        if len(drawn) == count:
-            return drawn
-    # So little is free that segments drawn one by one leave gaps too short for the last: lay them side by side.
-    every = [Segment(video, start, start + length - 1)
-             for video, size in frames.items() for start in range(0, size - length + 1, length)]  # fmt: skip
-    return tuple(every[k] for k in rng.permutation(len(every))[:count])
-
-
-def _drawn(frames: Mapping[str, int], count: int, length: int, rng: np.random.Generator) -> tuple[Segment, ...]:
-    """One after the other from what is free, every possible place alike; fewer where the gaps become too short."""
-    free = [(video, 0, size) for video, size in frames.items()]
-    drawn: list[Segment] = []
-    while len(drawn) < count:
-        places = np.array([max(end - start - length + 1, 0) for _, start, end in free])
-        if not places.sum():
-            break
-        number = int(rng.integers(places.sum()))
-        gap = int(np.searchsorted(np.cumsum(places), number, side="right"))
-        video, start, end = free.pop(gap)
-        first = start + number - int(places[:gap].sum())
-        drawn.append(Segment(video, first, first + length - 1))
-        free += [(video, start, first), (video, first + length, end)]
-    return tuple(drawn)
 
 
 @dataclass(frozen=True)
@@ -118,6 +63,7 @@ def measure_agreement(
 
     `answers` has the labels by annotator and instance; an instance that was shown and is missing there is unanswered.
 
+    >>> from surgeval.studio.segments import Segment
     >>> truth = [Labelled(str(k), "A", k, ("hook", "dissect" if k % 2 else "cut", "liver")) for k in range(40)]
     >>> said = {one.instance: one.labels for one in truth} | {"3": ("hook", "cut", "liver")}
     >>> study = measure_agreement(truth, {"Ada": said}, {"Ada": [Segment("A", 0, 39)]})

@@ -5,6 +5,7 @@ rebuilds the state from the log. `studio.Project` is the way in for everyone els
 """
 
 from surgeval.studio.store import _read as reading
+from surgeval.studio.store import _read_study as study_reading
 from surgeval.studio.store._commit import apply, preview
 from surgeval.studio.store._engine import FILE, Database
 from surgeval.studio.store._errors import Conflict, NotStored
@@ -23,14 +24,17 @@ from surgeval.studio.store._records import (
     VideoState,
 )
 from surgeval.studio.store._replay import dump, replay
+from surgeval.studio.store._study_records import Answer, Decision, Round, Study
 from surgeval.studio.store._work import SCHEMA
 
 __all__ = [
     "FILE",
     "SCHEMA",
     "Annotation",
+    "Answer",
     "Conflict",
     "Database",
+    "Decision",
     "Flag",
     "FrameState",
     "LoggedOperation",
@@ -39,7 +43,9 @@ __all__ = [
     "Polygon",
     "Request",
     "Review",
+    "Round",
     "Span",
+    "Study",
     "Track",
     "TrackSummary",
     "VideoState",
@@ -48,4 +54,5 @@ __all__ = [
     "preview",
     "reading",
     "replay",
+    "study_reading",
 ]
