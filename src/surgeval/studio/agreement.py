@@ -2,13 +2,14 @@
 
 The unit is an instance. An annotator sees its box and not its labels; an instance left without an answer is a category
 of its own, so that skipping the hard ones does not look like agreement. As in ProstaTD's Table 3 every annotator has a
-column; beside the whole triplet each of its parts has a row.
+column; beside the whole triplet each of its parts has a row. Annotators are also compared with each other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TypeAlias
 
 import numpy as np
@@ -18,10 +19,11 @@ from surgeval.errors import BadInput
 from surgeval.stats import Agreement, cohen_kappa
 from surgeval.studio.segments import Segment
 
-__all__ = ["COMPONENTS", "UNANSWERED", "AgreementStudy", "Labelled", "measure_agreement"]
+__all__ = ["COMPONENTS", "UNANSWERED", "UNLABELLED", "AgreementStudy", "Labelled", "Labels", "measure_agreement"]
 
 COMPONENTS = ("instrument", "verb", "target", "triplet")
 UNANSWERED = "(no answer)"
+UNLABELLED = "(no label)"
 Labels: TypeAlias = tuple[str | None, str | None, str | None]  # instrument, verb, target; None is a value like others
 
 
@@ -37,11 +39,12 @@ class Labelled:
 
 @dataclass(frozen=True)
 class AgreementStudy:
-    """Kappas by component and annotator, and every instance on which an annotator differs."""
+    """Kappas by component and annotator, those of every two annotators, and where an annotator differs."""
 
     kappas: Mapping[str, Mapping[str, Agreement]]  # component → annotator
     disagreements: pl.DataFrame  # annotator, video, frame, instance, component, consolidated, annotated
     instances: Mapping[str, int]  # annotator → instances shown
+    between: Mapping[tuple[str, str], Mapping[str, Agreement]]  # two annotators → component
 
     def table(self) -> pl.DataFrame:
         """The layout of ProstaTD's Table 3: a column per annotator and their mean, a row per component."""
@@ -59,9 +62,10 @@ def measure_agreement(
     answers: Mapping[str, Mapping[str, Labels]],
     shown: Mapping[str, Sequence[Segment]],
 ) -> AgreementStudy:
-    """How far annotators agree with the consolidated labels on the segments that each was shown.
+    """How far annotators agree with the consolidated labels on the segments that each was shown, and with each other.
 
     `answers` has the labels by annotator and instance; an instance that was shown and is missing there is unanswered.
+    Intervals are over videos, or over segments where there is one video: neighbouring frames are no independent units.
 
     >>> from surgeval.studio.segments import Segment
     >>> truth = [Labelled(str(k), "A", k, ("hook", "dissect" if k % 2 else "cut", "liver")) for k in range(40)]
@@ -76,29 +80,57 @@ def measure_agreement(
         raise BadInput(f"annotator {missing[0]!r}: found answers, expected also the segments that were shown")
     kappas: dict[str, dict[str, Agreement]] = {component: {} for component in COMPONENTS}
     rows: list[tuple[str, str, int, str, str, str, str]] = []
-    instances = {}
-    for annotator, segments in shown.items():
-        seen = [one for one in consolidated if any(segment.holds(one.video, one.frame) for segment in segments)]
-        if not seen:
+    seen = {annotator: _seen(consolidated, segments) for annotator, segments in shown.items()}
+    for annotator, units in seen.items():
+        if not units:
             raise BadInput(f"annotator {annotator!r}: found no labelled instance in the segments, expected some")
-        given = answers.get(annotator, {})
-        instances[annotator] = len(seen)
-        videos = [one.video for one in seen]
-        clusters = videos if len(set(videos)) > 1 else None
-        for number, component in enumerate(COMPONENTS):
-            true = [_said(one.labels, number) for one in seen]
-            said = [_said(given[one.instance], number) if one.instance in given else UNANSWERED for one in seen]
-            kappas[component][annotator] = cohen_kappa(true, said, clusters=clusters)
-            if component != "triplet":  # its parts say where it differs
-                rows += [(annotator, one.video, one.frame, one.instance, component, a, b)
-                         for one, a, b in zip(seen, true, said, strict=True) if a != b]  # fmt: skip
+        true, said = [one.labels for one in units], _answers(units, answers.get(annotator, {}))
+        for component, found in _compared(units, true, said, shown[annotator]).items():
+            kappas[component][annotator] = found
+        for number, component in enumerate(COMPONENTS[:-1]):  # the parts say where a triplet differs
+            rows += [(annotator, one.video, one.frame, one.instance, component, a, b)
+                     for one, a, b in zip(units, _parts(true, number), _parts(said, number), strict=True)
+                     if a != b]  # fmt: skip
+    between = {}
+    for one, other in combinations(shown, 2):
+        both = _seen(seen[one], shown[other])
+        if both:
+            first, second = (_answers(both, answers.get(name, {})) for name in (one, other))
+            between[one, other] = _compared(both, first, second, shown[one])
     names = ("annotator", "video", "frame", "instance", "component", "consolidated", "annotated")
     types = {name: pl.Int64 if name == "frame" else pl.String for name in names}
     listed = pl.DataFrame(rows, schema=types, orient="row").sort("annotator", "video", "frame", "instance")
-    return AgreementStudy(kappas, listed, instances)
+    return AgreementStudy(kappas, listed, {name: len(units) for name, units in seen.items()}, between)
+
+
+def _seen(units: Sequence[Labelled], segments: Sequence[Segment]) -> list[Labelled]:
+    return [one for one in units if any(segment.holds(one.video, one.frame) for segment in segments)]
+
+
+def _answers(units: Sequence[Labelled], given: Mapping[str, Labels]) -> list[Labels]:
+    return [given.get(one.instance, (UNANSWERED, UNANSWERED, UNANSWERED)) for one in units]
+
+
+def _compared(
+    units: Sequence[Labelled], one: Sequence[Labels], other: Sequence[Labels], segments: Sequence[Segment]
+) -> dict[str, Agreement]:
+    videos = [unit.video for unit in units]
+    stretches = [next(k for k, s in enumerate(segments) if s.holds(unit.video, unit.frame)) for unit in units]
+    groups: list[str] | list[int] = videos if len(set(videos)) > 1 else stretches
+    clusters = groups if len(set(groups)) > 1 else None
+    return {
+        component: cohen_kappa(_parts(one, number), _parts(other, number), clusters=clusters)
+        for number, component in enumerate(COMPONENTS)
+    }
+
+
+def _parts(labels: Sequence[Labels], component: int) -> list[str]:
+    """Labels as categories; no verb or target is an answer like any other."""
+    return [_said(one, component) for one in labels]
 
 
 def _said(labels: Labels, component: int) -> str:
-    """A label as a category; no verb or target is an answer like any other."""
+    if component == len(labels) and labels[0] == labels[1] == labels[2] == UNANSWERED:
+        return UNANSWERED
     words = ["null" if part is None else part for part in labels]
     return ", ".join(words) if component == len(labels) else words[component]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -16,7 +17,7 @@ from surgeval.studio.server._answers import outcome_row
 from surgeval.studio.server._served import Served, View, author_of, json_object
 from surgeval.studio.store import Outcome, Request, apply, preview
 
-__all__ = ["EDITING", "EVENTS"]
+__all__ = ["EDITING", "EVENTS", "event_stream", "read_request"]
 
 _QUIET = 15.0  # seconds between signs of life on an idle event stream
 _WAITING = 200  # events a slow listener may be behind before it must ask again
@@ -38,6 +39,14 @@ async def _try(project: Served, asked: Asked) -> Response:
 
 
 async def _request(project: Served, asked: Asked) -> Request:
+    given = await read_request(asked)
+    if given.kind == "study.answer":
+        raise BadInput("study.answer: found a session that sees the labels, expected a blind one")
+    return replace(given, author=author_of(project, given.author))
+
+
+async def read_request(asked: Asked) -> Request:
+    """An operation as a page sends it."""
     given = await json_object(asked)
     known = {"id": str, "kind": str, "payload": dict, "session": str, "author": str, "base": int}
     for name, value in given.items():
@@ -46,12 +55,17 @@ async def _request(project: Served, asked: Asked) -> Request:
                 f"request: {name[:40]}: found {str(value)[:40]!r}, expected {', '.join(known)} of their kinds"
             )
     return Request(
-        given.get("id") or "", author_of(project, given.get("author")), given.get("kind") or "",
+        given.get("id") or "", given.get("author") or "", given.get("kind") or "",
         given.get("payload") or {}, given.get("base"), given.get("session") or "",
     )  # fmt: skip
 
 
 async def _events(project: Served, asked: Asked) -> Response:
+    return event_stream(project, asked, lambda _event: True)
+
+
+def event_stream(project: Served, asked: Asked, passes: Callable[[dict[str, Any]], bool]) -> Response:
+    """Edits as they are made, those that pass."""
     queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue(_WAITING)
     project.listeners.add(queue)
 
@@ -60,9 +74,12 @@ async def _events(project: Served, asked: Asked) -> Response:
             yield ": hello\n\n"
             while not await asked.is_disconnected() and queue in project.listeners:
                 try:
-                    yield f"data: {json.dumps(await asyncio.wait_for(queue.get(), _QUIET))}\n\n"
+                    event = await asyncio.wait_for(queue.get(), _QUIET)
                 except TimeoutError:
                     yield ": still here\n\n"
+                else:
+                    if passes(event):
+                        yield f"data: {json.dumps(event)}\n\n"
         finally:
             project.listeners.discard(queue)
 

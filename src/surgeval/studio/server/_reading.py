@@ -27,7 +27,7 @@ from surgeval.studio.server._served import Served, View, author_of, frame_range,
 from surgeval.studio.store import reading
 from surgeval.vocab import LabelSpace, label_space_names, load_labels
 
-__all__ = ["READING"]
+__all__ = ["READING", "label_space"]
 
 _MOST_FRAMES = 20_000  # whose instances one request gets
 _HISTORY = 100
@@ -39,7 +39,7 @@ async def _project(project: Served, asked: Asked) -> Response:
     def look(connection: Connection) -> dict[str, Any]:
         return {
             "name": project.name, "author": author, "shared": project.shared, "version": reading.version(connection),
-            "schema": schema_row(schema := reading.schema(connection), _space(schema)),
+            "schema": schema_row(schema := reading.schema(connection), label_space(schema)),
             "videos": [video_row(video) for video in reading.videos(connection)],
             "settings": reading.setting(connection, "display", author) or {},
             "keys": reading.setting(connection, "keys", author) or {}, "languages": ["en", "zh"],
@@ -107,13 +107,13 @@ async def _problems(project: Served, asked: Asked) -> Response:
         video = video_of(connection, wanted)
         schema = reading.schema(connection)
         frames, told = reading.frames(connection, wanted), reading.instances(connection, wanted, 0, video.frames)
-        found = find_problems(video, frames, told, schema, _space(schema))
+        found = find_problems(video, frames, told, schema, label_space(schema))
         return [{"frame": p.frame, "instance": p.instance, "rule": p.rule, "text": p.text} for p in found]
 
     return JSONResponse(await project.read(look))
 
 
-def _space(schema: Schema) -> LabelSpace | None:
+def label_space(schema: Schema) -> LabelSpace | None:
     """The label space that a schema is named after."""
     return load_labels(schema.name) if schema.name in label_space_names() else None
 

@@ -40,7 +40,7 @@ from surgeval.studio.store._tables import (
 from surgeval.studio.store._work import chunks, schema_in_force
 
 __all__ = [
-    "annotations", "changed_since", "count_labels", "find_frames", "find_instances", "flags", "frames", "instances",
+    "changed_since", "count_labels", "find_frames", "find_instances", "flags", "frames", "instances", "instances_where",
     "operations", "presence", "reviews", "schema", "setting", "spans", "tracks", "version", "videos",
 ]  # fmt: skip
 
@@ -75,7 +75,7 @@ def find_frames(connection: Connection, part: str, limit: int = 100) -> tuple[Fr
 def instances(connection: Connection, video: str, first: int, last: int | None = None) -> tuple[Annotation, ...]:
     """The instances of a frame, or of a range of frames."""
     inside = INSTANCES.c.frame == first if last is None else INSTANCES.c.frame.between(first, last)
-    return annotations(connection, and_(INSTANCES.c.video == video, inside, INSTANCES.c.alive.is_(True)))
+    return instances_where(connection, and_(INSTANCES.c.video == video, inside, INSTANCES.c.alive.is_(True)))
 
 
 def changed_since(
@@ -84,7 +84,7 @@ def changed_since(
     """The instances that others changed after a version, and the ids of those that are gone."""
     newer = and_(INSTANCES.c.video == video, INSTANCES.c.version > since)
     gone = select(INSTANCES.c.id).where(newer, INSTANCES.c.alive.is_(False)).order_by(INSTANCES.c.id).limit(limit)
-    living = annotations(connection, and_(newer, INSTANCES.c.alive.is_(True)), limit)
+    living = instances_where(connection, and_(newer, INSTANCES.c.alive.is_(True)), limit)
     return living, tuple(row.id for row in connection.execute(gone))
 
 
@@ -184,7 +184,7 @@ def find_instances(
     for (group, name), numbers in by_class.items():
         for part in chunks(sorted(numbers)):
             same = and_(INSTANCES.c.grp == group, INSTANCES.c.name == name, INSTANCES.c.label.in_(part))
-            found += annotations(connection, and_(*where, same, place > after), limit)
+            found += instances_where(connection, and_(*where, same, place > after), limit)
     found.sort(key=lambda one: (one.video, one.frame, one.id))
     return tuple(found[:limit])
 
@@ -237,7 +237,9 @@ def _frames(connection: Connection, where: ColumnElement[bool], limit: int | Non
     return tuple(FrameState(r.video, r.frame, r.name, r.time, json.loads(r.text), r.version) for r in rows)
 
 
-def annotations(connection: Connection, where: ColumnElement[bool], limit: int | None = None) -> tuple[Annotation, ...]:
+def instances_where(
+    connection: Connection, where: ColumnElement[bool], limit: int | None = None
+) -> tuple[Annotation, ...]:
     """The instances that a condition holds for, in the order of video, frame and id."""
     query = (
         select(INSTANCES, LABELS.c.text)

@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, and_, false, func, or_, select
 
 from surgeval.errors import BadInput, visible
 from surgeval.studio.segments import Segment
-from surgeval.studio.store._read import annotations
+from surgeval.studio.store._read import instances_where
 from surgeval.studio.store._records import Annotation
 from surgeval.studio.store._study_records import Answer, Decision, Round, Study
 from surgeval.studio.store._tables import ANSWERS, DECISIONS, INSTANCES, REVIEWS, ROUNDS, STUDIES
 
 __all__ = [
-    "answered", "answers", "decisions", "review_runs", "rounds", "shown", "studies", "study", "touched_answers",
+    "answered", "answers", "decisions", "review_runs", "rounds", "shown", "shown_ids", "shown_tracks", "studies",
+    "study", "touched_answers",
 ]  # fmt: skip
 
 
@@ -67,11 +68,23 @@ def shown(
     connection: Connection, of: Study, video: str | None = None, first: int = 0, last: int = 2**53, since: int = -1
 ) -> tuple[Annotation, ...]:
     """The instances that a study shows, with their labels, in the order of video, frame and id."""
-    inside = [_within(segment, first, last) for segment in of.segments if video in (None, segment.video)]
-    if not inside:
-        return ()
-    there = and_(INSTANCES.c.alive.is_(True), INSTANCES.c.state == "accepted", INSTANCES.c.grp == of.group)
-    return annotations(connection, and_(there, or_(*inside), INSTANCES.c.version > since))
+    where = and_(_shown(of, video, first, last), INSTANCES.c.version > since)
+    return instances_where(connection, where)
+
+
+def shown_ids(connection: Connection, of: Study) -> tuple[tuple[str, str, int], ...]:
+    """Id, video and frame of the instances that a study shows, in the same order."""
+    query = select(INSTANCES.c.id, INSTANCES.c.video, INSTANCES.c.frame).where(_shown(of))
+    rows = connection.execute(query.order_by(INSTANCES.c.video, INSTANCES.c.frame, INSTANCES.c.id))
+    return tuple((row.id, row.video, row.frame) for row in rows)
+
+
+def shown_tracks(connection: Connection, of: Study, video: str) -> tuple[tuple[str, int, int], ...]:
+    """Class, number and frame of every instance with a number that a study shows of a video."""
+    query = select(INSTANCES.c.name, INSTANCES.c.track, INSTANCES.c.frame).where(
+        _shown(of, video), INSTANCES.c.track.is_not(None)
+    )
+    return tuple((row.name, row.track, row.frame) for row in connection.execute(query.order_by(INSTANCES.c.frame)))
 
 
 def answers(connection: Connection, study: str, annotator: str | None = None) -> tuple[Answer, ...]:
@@ -110,6 +123,12 @@ def decisions(connection: Connection, study: str) -> tuple[Decision, ...]:
         )
         for row in connection.execute(query)
     )  # fmt: skip
+
+
+def _shown(of: Study, video: str | None = None, first: int = 0, last: int = 2**53) -> ColumnElement[bool]:
+    inside = [_within(segment, first, last) for segment in of.segments if video in (None, segment.video)]
+    there = and_(INSTANCES.c.alive.is_(True), INSTANCES.c.state == "accepted", INSTANCES.c.grp == of.group)
+    return and_(there, or_(false(), *inside))
 
 
 def _within(segment: Segment, first: int, last: int) -> ColumnElement[bool]:
