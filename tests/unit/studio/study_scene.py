@@ -14,7 +14,7 @@ SEGMENTS = [{"video": "V1", "first": 0, "last": 19}, {"video": "V1", "first": 40
 FRAMES = [*range(20), *range(40, 60)]
 ADA_WRONG = (2, 3, 6, 7)
 BEN_SILENT = range(10, 20)
-EXPECTED = {
+EXPECTED: dict[str, dict[str, float | None]] = {
     "ada": {"instrument": None, "verb": 0.8, "target": None, "triplet": 0.8},
     "ben": {"instrument": 0.0, "verb": 0.6, "target": 0.0, "triplet": 0.6},
 }

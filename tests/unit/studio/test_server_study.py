@@ -93,7 +93,7 @@ def test_disagreements_name_frame_instance_and_what_everyone_says(running: Runni
 def test_decisions_are_logged_change_labels_and_leave_the_kappas(running: Running) -> None:
     page = Page(running, "chair")
     before = page.get("/api/studies/s1/results")["table"]
-    decisions = [
+    decisions: list[dict[str, Any]] = [
         {"instance": "scissors-2", "choice": "annotator", "annotator": "ada", "note": "=seen again"},
         {"instance": "scissors-3", "choice": "keep"},
         {"instance": "scissors-6", "choice": "other", "name": "forceps", "values": {"action": "retract"}},

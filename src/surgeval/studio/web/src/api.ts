@@ -5,6 +5,7 @@ import type {
   AnnotationBlock, Changes, Flag, Found, FrameBlock, Operation, Outcome, Presence, Problem, Project, Span, StudioEvent,
   TrackSummary,
 } from './lib/types'
+import type { Disagreement, Progress, Results, Reviews, Round, Segment, Study } from './lib/study'
 
 async function ask<T>(path: string, init?: RequestInit): Promise<T> {
   const answer = await fetch(path, { credentials: 'same-origin', ...init })
@@ -25,6 +26,8 @@ function post<T>(path: string, body: unknown): Promise<T> {
 
 const of = (video: string): string => `api/videos/${encodeURIComponent(video)}`
 
+const ofStudy = (study: string): string => `api/studies/${encodeURIComponent(study)}`
+
 export const api = {
   project: (author: string) => ask<Project>(author ? `api/project?author=${encodeURIComponent(author)}` : 'api/project'),
   frames: (video: string, first: number, last: number) =>
@@ -40,6 +43,25 @@ export const api = {
   search: (text: string) => ask<Found[]>(`api/search?text=${encodeURIComponent(text)}`),
   operation: (operation: Operation) => post<Outcome>('api/operations', operation),
   preview: (operation: Operation) => post<Outcome>('api/preview', operation),
+
+  rounds: () => ask<Round[]>('api/rounds'),
+  reviews: (video: string, round: number) => ask<Reviews>(`${of(video)}/reviews?round=${round}`),
+  studies: () => ask<Study[]>('api/studies'),
+  segments: (count: number, length: number, seed: number) =>
+    ask<Segment[]>(`api/segments?count=${count}&length=${length}&seed=${seed}`),
+  results: (study: string, after: boolean) => ask<Results>(`${ofStudy(study)}/results?after=${Number(after)}`),
+  disagreements: (study: string, unanswered: boolean) =>
+    ask<{ count: number; rows: Disagreement[] }>(`${ofStudy(study)}/disagreements?unanswered=${Number(unanswered)}`),
+  progress: () => ask<Progress>('api/progress'),
+}
+
+/** Where an annotator answers without seeing labels. */
+export function blindUrl(study: string, annotator: string): string {
+  return `blind/${encodeURIComponent(study)}/${encodeURIComponent(annotator)}/`
+}
+
+export function logUrl(study: string, as: 'csv' | 'json'): string {
+  return `${ofStudy(study)}/log?as=${as}`
 }
 
 export function pictureUrl(video: string, frame: number): string {

@@ -4,8 +4,12 @@ export const PALETTE: readonly string[] = [
   '#56b4e9', '#e69f00', '#2fbf9a', '#f0e442', '#e07ba8', '#ff7f45', '#8fa8ff', '#c9c9c9', '#b6e36c', '#d7a6ff',
 ]
 
+/** Of a thing whose class nobody has said yet. */
+const NOT_SAID = '#c9c9c9'
+
 /** The colour of a class: the person's own, or by its place in the schema, so that it never changes by itself. */
 export function colourOf(key: string, order: readonly string[], own: Record<string, string>): string {
+  if (key.endsWith('.')) return NOT_SAID
   const chosen = own[key]
   if (chosen) return chosen
   const place = order.indexOf(key)

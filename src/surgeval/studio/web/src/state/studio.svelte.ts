@@ -1,7 +1,8 @@
 /** The project at hand: its video, what is cached of it, and the one way edits leave this tab. */
 
 import { api, listen } from '../api'
-import { listsOf, touchesFrames, touchesProject, type List } from '../lib/needs'
+import { LISTS, listsOf, touchesFrames, touchesProject, type List } from '../lib/needs'
+import type { Blind } from '../lib/study'
 import { OperationQueue, Refused, sessionName } from '../lib/queue'
 import type {
   Annotation, Flag, Outcome, Presence, Problem, Project, Span, StudioEvent, TrackSummary, Values, Video,
@@ -44,6 +45,7 @@ class Studio {
   private frameValuesStale = false
   private manyChanged = false
   private stale = new Set<List>()
+  private readonly loaders = new Map<List, () => Promise<void>>()
 
   constructor() {
     const wire = { send: api.operation, wait: (ms: number) => new Promise<void>((done) => setTimeout(done, ms)) }
@@ -69,7 +71,8 @@ class Studio {
     })
     const before = this.remembered()
     const video = this.project.videos.find((one) => one.id === before?.video) ?? this.project.videos[0]
-    if (video) await this.open(video, before?.video === video.id ? before.frame : 0)
+    const begin = this.blind?.segments.find((one) => one.video === video?.id)?.first ?? 0
+    if (video) await this.open(video, before?.video === video.id ? before.frame : begin)
     listen((event) => this.heard(event), (well) => this.connected(well))
   }
 
@@ -87,6 +90,16 @@ class Studio {
     this.problems = []
     void this.refresh()
     await this.go(Math.min(frame, Math.max(0, video.frames - 1)))
+  }
+
+  /** What an annotator of a blind study is asked for; null where labels are seen. */
+  get blind(): Blind | null {
+    return this.project?.blind ?? null
+  }
+
+  /** Lists that other parts keep: each says how its own is loaded. */
+  whenStale(list: List, load: () => Promise<void>): void {
+    this.loaders.set(list, load)
   }
 
   annotations(frame: number): Annotation[] {
@@ -166,7 +179,7 @@ class Studio {
   }
 
   /** The lists beside the picture, or some of them. */
-  async refresh(lists: Set<List> = new Set(['spans', 'presence', 'flags'])): Promise<void> {
+  async refresh(lists: Set<List> = new Set(LISTS)): Promise<void> {
     const video = this.video
     if (!video) return
     const load = async <T>(list: List, asked: (id: string) => Promise<T>, show: (found: T) => void): Promise<void> => {
@@ -175,6 +188,7 @@ class Studio {
       if (found && this.video === video) show(found)
     }
     await Promise.all([
+      ...[...this.loaders].filter(([list]) => lists.has(list)).map(([, loader]) => loader()),
       load('spans', api.spans, (found) => (this.spans = found)),
       load('flags', api.flags, (found) => (this.flags = found)),
       load('presence', api.tracks, (found) => (this.tracks = found)),
@@ -272,7 +286,8 @@ class Studio {
   }
 
   private placeKey(): string {
-    return `surgeval studio place: ${this.project?.name ?? ''}`
+    const session = this.blind ? ` (${this.blind.study}, ${this.project?.author ?? ''})` : ''
+    return `surgeval studio place: ${this.project?.name ?? ''}${session}`
   }
 }
 

@@ -1,6 +1,8 @@
 import type { Catalogue } from './en'
+import { study } from './zh/study'
 
 export const zh: Catalogue = {
+  ...study,
   title: 'surgeval 标注工作室',
   loading: '正在加载…',
   cannotLoad: '无法读取项目：{text}',
@@ -125,7 +127,6 @@ export const zh: Catalogue = {
   note: '备注',
   exportFlags: '导出列表',
   flagged: '第 {frame} 帧已标记：{reason}。',
-  reviewed: '第 {frame} 帧已标为已审核。',
 
   threshold: '最低分数',
   acceptSelected: '接受',
