@@ -16,6 +16,7 @@ from surgeval.errors import BadInput
 from surgeval.stats import Agreement
 from surgeval.studio.agreement import COMPONENTS, AgreementStudy
 from surgeval.studio.consensus import Disagreement, decision_log, find_disagreements, measure_study
+from surgeval.studio.schema import instrument_group
 from surgeval.studio.segments import Segment, draw_segments
 from surgeval.studio.server._served import Served, View, video_of, whole_number
 from surgeval.studio.store import Study, reading, study_reading
@@ -56,7 +57,10 @@ async def _segments(project: Served, asked: Asked) -> Response:
 
     def look(connection: Connection) -> list[dict[str, Any]]:
         frames = {video.id: video.frames for video in reading.videos(connection)}
-        return [segment_row(one) for one in draw_segments(frames, count=count, length=length, seed=seed)]
+        drawn = draw_segments(frames, count=count, length=length, seed=seed)
+        group = instrument_group(reading.schema(connection))
+        counts = study_reading.count_shown(connection, drawn, group)
+        return [{**segment_row(one), "instances": many} for one, many in zip(drawn, counts, strict=True)]
 
     return JSONResponse(await project.read(look))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, false, func, or_, select
@@ -15,8 +16,8 @@ from surgeval.studio.store._study_records import Answer, Decision, Round, Study
 from surgeval.studio.store._tables import ANSWERS, DECISIONS, INSTANCES, REVIEWS, ROUNDS, STUDIES
 
 __all__ = [
-    "answered", "answers", "decisions", "review_runs", "rounds", "shown", "shown_ids", "shown_tracks", "studies",
-    "study", "touched_answers",
+    "answered", "answers", "count_shown", "decisions", "review_runs", "rounds", "shown", "shown_ids", "shown_tracks",
+    "studies", "study", "touched_answers",
 ]  # fmt: skip
 
 
@@ -79,6 +80,12 @@ def shown_ids(connection: Connection, of: Study) -> tuple[tuple[str, str, int], 
     return tuple((row.id, row.video, row.frame) for row in rows)
 
 
+def count_shown(connection: Connection, segments: Sequence[Segment], group: str) -> list[int]:
+    """How many instances of a group each segment would show."""
+    query = select(func.count()).select_from(INSTANCES)
+    return [connection.execute(query.where(_there(group), _within(one))).scalar_one() for one in segments]
+
+
 def shown_tracks(connection: Connection, of: Study, video: str) -> tuple[tuple[str, int, int], ...]:
     """Class, number and frame of every instance with a number that a study shows of a video."""
     query = select(INSTANCES.c.name, INSTANCES.c.track, INSTANCES.c.frame).where(
@@ -127,11 +134,14 @@ def decisions(connection: Connection, study: str) -> tuple[Decision, ...]:
 
 def _shown(of: Study, video: str | None = None, first: int = 0, last: int = 2**53) -> ColumnElement[bool]:
     inside = [_within(segment, first, last) for segment in of.segments if video in (None, segment.video)]
-    there = and_(INSTANCES.c.alive.is_(True), INSTANCES.c.state == "accepted", INSTANCES.c.grp == of.group)
-    return and_(there, or_(false(), *inside))
+    return and_(_there(of.group), or_(false(), *inside))
 
 
-def _within(segment: Segment, first: int, last: int) -> ColumnElement[bool]:
+def _there(group: str) -> ColumnElement[bool]:
+    return and_(INSTANCES.c.alive.is_(True), INSTANCES.c.state == "accepted", INSTANCES.c.grp == group)
+
+
+def _within(segment: Segment, first: int = 0, last: int = 2**53) -> ColumnElement[bool]:
     frames = INSTANCES.c.frame.between(max(first, segment.first), min(last, segment.last))
     return and_(INSTANCES.c.video == segment.video, frames)
 

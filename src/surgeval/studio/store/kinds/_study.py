@@ -14,6 +14,7 @@ from typing import Any
 
 from sqlalchemy import Row, and_, func, select
 
+from surgeval.studio.schema import instrument_group
 from surgeval.studio.store._checks import Fields
 from surgeval.studio.store._effect import Effect
 from surgeval.studio.store._labels import Values, canonical, overlaid
@@ -36,7 +37,7 @@ def add(work: Work, fields: Fields) -> Effect:
     if work.count(STUDIES, STUDIES.c.id == id):
         raise fields.error("id", id, "an id that no study had before")
     groups = work.schema.groups
-    group = fields.text("group", "tools" if "tools" in groups else groups[0])
+    group = fields.text("group", instrument_group(work.schema))
     if group not in groups:
         raise fields.error("group", group, f"one of {', '.join(groups)}")
     row = {

@@ -5,7 +5,7 @@ import type {
   AnnotationBlock, Changes, Flag, Found, FrameBlock, Operation, Outcome, Presence, Problem, Project, Span, StudioEvent,
   TrackSummary,
 } from './lib/types'
-import type { Disagreement, Progress, Results, Reviews, Round, Segment, Study } from './lib/study'
+import type { Disagreement, DrawnSegment, Progress, Results, Reviews, Round, Study } from './lib/study'
 
 async function ask<T>(path: string, init?: RequestInit): Promise<T> {
   const answer = await fetch(path, { credentials: 'same-origin', ...init })
@@ -48,7 +48,7 @@ export const api = {
   reviews: (video: string, round: number) => ask<Reviews>(`${of(video)}/reviews?round=${round}`),
   studies: () => ask<Study[]>('api/studies'),
   segments: (count: number, length: number, seed: number) =>
-    ask<Segment[]>(`api/segments?count=${count}&length=${length}&seed=${seed}`),
+    ask<DrawnSegment[]>(`api/segments?count=${count}&length=${length}&seed=${seed}`),
   results: (study: string, after: boolean) => ask<Results>(`${ofStudy(study)}/results?after=${Number(after)}`),
   disagreements: (study: string, unanswered: boolean) =>
     ask<{ count: number; rows: Disagreement[] }>(`${ofStudy(study)}/disagreements?unanswered=${Number(unanswered)}`),

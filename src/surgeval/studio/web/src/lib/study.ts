@@ -23,6 +23,11 @@ export interface Segment {
   last: number
 }
 
+/** A segment that could be studied, and how many instances it shows. */
+export interface DrawnSegment extends Segment {
+  instances: number
+}
+
 /** The session of an annotator who sees boxes and no labels. */
 export interface Blind {
   study: string

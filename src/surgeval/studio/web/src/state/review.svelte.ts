@@ -12,6 +12,8 @@ class Review {
   reviews = $state.raw<Reviews | null>(null)
   /** The round at hand: the one that was chosen, else the last. */
   private chosen = $state(0)
+  /** The last mark on its way: what is next unseen is known once it is stored. */
+  private marking: Promise<void> = Promise.resolve()
   round = $derived(this.rounds.find((one) => one.number === this.chosen) ?? this.rounds.at(-1) ?? null)
   me = $derived(studio.project?.author ?? '')
   /** Of this frame: by whom it was seen, of how many. */
@@ -45,11 +47,13 @@ class Review {
   mark(): void {
     const range = draft.range ?? { first: studio.shown, last: studio.shown }
     const mark = !draft.range && this.mine ? '' : 'seen'
-    void studio.edit('frames.mark', { video: studio.video?.id, ...range, round: this.round?.number ?? 1, mark })
+    const edit = studio.edit('frames.mark', { video: studio.video?.id, ...range, round: this.round?.number ?? 1, mark })
+    this.marking = edit.then(() => this.load())
   }
 
-  next(): void {
-    const frame = nextUnseen(this.reviews?.runs ?? [], this.me, studio.shown, studio.video?.frames ?? 0)
+  async next(): Promise<void> {
+    await this.marking
+    const frame = nextUnseen(this.reviews?.runs ?? [], this.me, studio.frame, studio.video?.frames ?? 0)
     if (frame === null) messages.info(t('allSeen'))
     else void studio.go(frame)
   }

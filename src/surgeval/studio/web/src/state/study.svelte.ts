@@ -44,7 +44,8 @@ class Studies {
   async measure(): Promise<void> {
     const study = this.chosen
     if (!study) return
-    this.trouble = ''
+    this.trouble = study.instances ? '' : t('studyEmpty')
+    if (!study.instances) return
     try {
       const [results, found] = await Promise.all([
         api.results(study.id, this.after), api.disagreements(study.id, this.unanswered),
@@ -89,7 +90,7 @@ class Studies {
   async nextUnanswered(): Promise<void> {
     await this.load()
     const [selected] = selection.annotations
-    const next = nextOpen(this.progress?.open ?? [], studio.video?.id ?? '', studio.shown, selected?.id ?? '')
+    const next = nextOpen(this.progress?.open ?? [], studio.video?.id ?? '', studio.frame, selected?.id ?? '')
     if (next) await goTo(...next)
     else messages.info(t('allAnswered'))
   }

@@ -26,6 +26,8 @@ export const study = {
   segments: 'Segments',
   framesEach: 'frames each',
   seed: 'Seed',
+  instancesShown: '{instances} instances are shown.',
+  studyEmpty: 'These segments have no labelled instance.',
   makeStudy: 'Make the study',
   removeStudy: 'Remove',
   studyRemoved: 'The study is removed; its answers stay stored, and undo brings it back.',

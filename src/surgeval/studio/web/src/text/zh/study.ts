@@ -27,6 +27,8 @@ export const study: Record<keyof typeof en, string> = {
   segments: '片段数',
   framesEach: '每段帧数',
   seed: '随机种子',
+  instancesShown: '共显示 {instances} 个对象。',
+  studyEmpty: '这些片段中没有已标注的对象。',
   makeStudy: '创建研究',
   removeStudy: '移除',
   studyRemoved: '研究已移除；其回答仍然保留，撤销即可恢复。',
