@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-
-from surgeval.studio import Project
+from tests.studio_project import Project
 
 
 @pytest.fixture

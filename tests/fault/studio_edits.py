@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import sys
 
-from surgeval.studio import Project, Request, Track
+from surgeval.studio.store import Database, Request, apply
 
 
 def main(folder: str, start: int, count: int) -> None:
-    with Project(folder) as project:
+    with Database(f"{folder}/studio.sqlite") as database:
         print("ready", flush=True)
         for number in range(start, start + count):
             request = _request(number)
-            project.apply(request)
+            apply(database, request)
             print(request.id, flush=True)
 
 
@@ -33,8 +33,7 @@ def _request(number: int) -> Request:
         }
         return Request(id, "amy", "instances.add", {"instances": [box]})
     if number % 4 == 3:
-        track = Track("tools", "scissors", 1)
-        tracks = [{"group": track.group, "name": track.name, "number": track.number}]
+        tracks = [{"group": "tools", "name": "scissors", "number": 1}]
         values = {"action": "cut" if number % 8 == 3 else "dissect"}
         payload = {"id": f"s{number}", "video": "v", "tracks": tracks, "values": values, "first": 5, "last": 44}
         return Request(id, "amy", "span.add", payload)

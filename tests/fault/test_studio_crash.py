@@ -14,9 +14,10 @@ from pathlib import Path
 
 import pytest
 from tests.fault.studio_edits import _request
+from tests.studio_project import Project
 
 from surgeval.records import Box
-from surgeval.studio import Annotation, NotStored, Project
+from surgeval.studio.store import Annotation, NotStored
 
 SCRIPT = Path(__file__).with_name("studio_edits.py")
 BURST = 200

@@ -1,7 +1,7 @@
 """The store of a studio project: an append-only log of operations, and the state that they have made.
 
-`Database` opens it, `apply` makes an edit (once, however often it is asked), `preview` says what it would do, `replay`
-rebuilds the state from the log. `studio.Project` is the way in for everyone else.
+`Database` opens it, `reading` has what can be asked of it, `apply` makes an edit (once, however often it is asked),
+`preview` says what it would do, `replay` rebuilds the state from the log.
 """
 
 from surgeval.studio.store import _read as reading

@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from sqlalchemy import Connection, Engine, create_engine, event, exc, insert, inspect, make_url, select, text
 
@@ -28,19 +28,35 @@ _NO_ROOM = ("full", "disk i/o error", "no space", "53100", "file too large")
 
 
 class Database:
-    """Connections to one project's tables, which are made where they are absent."""
+    """Connections to one project's tables, which are made where they are absent unless `create` is false.
 
-    def __init__(self, where: Path | str) -> None:
+    >>> import tempfile
+    >>> from surgeval.studio.store import reading
+    >>> with tempfile.TemporaryDirectory() as folder, Database(f"{folder}/{FILE}") as database:
+    ...     with database.reading() as connection:
+    ...         reading.version(connection), reading.videos(connection)
+    (0, ())
+    """
+
+    def __init__(self, where: Path | str, *, create: bool = True) -> None:
         text_form = str(where)
         if "://" in text_form:
             self.name, self.engine = _postgres(text_form)
-        else:
+        elif create or Path(where).is_file():
             self.name, self.engine = str(where), _sqlite(Path(where))
+        else:
+            raise BadInput(f"{where}: found no such file, expected a studio project")
         try:
             self._prepare()
         except BaseException:
             self.engine.dispose()
             raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:

@@ -15,9 +15,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.studio_project import Project
 
 from surgeval.records import Box
-from surgeval.studio import Annotation, Project
+from surgeval.studio.store import Annotation
 
 FRAMES = 40
 
