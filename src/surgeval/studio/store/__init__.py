@@ -7,7 +7,7 @@
 from surgeval.studio.store import _read as reading
 from surgeval.studio.store._commit import apply, preview
 from surgeval.studio.store._engine import FILE, Database
-from surgeval.studio.store._errors import Conflict, NotStored
+from surgeval.studio.store._errors import Conflict, NoRoom, NotStored
 from surgeval.studio.store._records import (
     Annotation,
     Flag,
@@ -34,6 +34,7 @@ __all__ = [
     "Flag",
     "FrameState",
     "LoggedOperation",
+    "NoRoom",
     "NotStored",
     "Outcome",
     "Polygon",

@@ -6,6 +6,7 @@ checked before it is used.
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, exc, insert, in
 
 from surgeval.errors import BadInput, DataError, MissingExtra
 from surgeval.files import make_folder
-from surgeval.studio.store._errors import NotStored
+from surgeval.studio.store._errors import NoRoom, NotStored
 from surgeval.studio.store._tables import HEAD, LAYOUT, METADATA
 
 __all__ = ["FILE", "Database"]
@@ -91,7 +92,7 @@ class Database:
             cause = str(getattr(error, "orig", None) or error).splitlines()[0]
             if any(sign in cause.lower() for sign in _NO_ROOM):
                 advice = "free some space and do it again; what was stored before is safe"
-                raise NotStored(f"{self.name}: {what}: found no room ({cause}), expected some: {advice}") from None
+                raise NoRoom(f"{self.name}: {what}: found no room ({cause}), expected some: {advice}") from None
             raise NotStored(f"{self.name}: {what}: found {cause}, expected a database that works") from None
 
     def close(self) -> None:
@@ -154,5 +155,8 @@ def _postgres(url: str) -> tuple[str, Engine]:
         import pg8000  # noqa: F401 (SQLAlchemy would say the same in a traceback)
     except ImportError:
         raise MissingExtra("a project on PostgreSQL", "pg8000", "postgres") from None
-    engine = create_engine(parsed.set(drivername="postgresql+pg8000"), pool_pre_ping=True, **_POOL)
+    # The pool logs every connection that a server dropped, with a traceback; whoever asked is told in a sentence.
+    logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
+    address, waits = parsed.set(drivername="postgresql+pg8000"), {"timeout": _PATIENCE}
+    engine = create_engine(address, pool_pre_ping=True, connect_args=waits, **_POOL)
     return parsed.render_as_string(hide_password=True), engine
