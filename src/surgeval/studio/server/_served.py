@@ -32,6 +32,7 @@ class Served:
     author: str
     shared: bool = False  # several people: each says who he or she is
     listeners: set[asyncio.Queue[dict[str, Any]]] = field(default_factory=set)
+    edited: asyncio.Event = field(default_factory=asyncio.Event)  # there is news for them
 
     async def read(self, look: Callable[[Connection], Found]) -> Found:
         """Read in a thread of its own: the server goes on meanwhile."""
