@@ -24,11 +24,11 @@ def make_folder(place: Path) -> Path:
     return place
 
 
-def begin(host: str) -> None:
+def begin(host: str, token: str | None = None) -> None:
     """Scissors in every frame."""
     boxes = [{"id": f"a{n}", "video": "v", "frame": n, "group": "tools", "name": "scissors", "box": [0, 0, 9, 9],
               "track": 1} for n in range(FRAMES)]  # fmt: skip
-    status, said = Client(host).edit("begin", "instances.add", {"instances": boxes})
+    status, said = Client(host, token=token).edit("begin", "instances.add", {"instances": boxes})
     assert status == 200, said
 
 
