@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,7 +15,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from surgeval.studio.server._editing import EDITING, EVENTS
+from surgeval.studio.server._editing import EDITING
+from surgeval.studio.server._news import NEWS, watch
 from surgeval.studio.server._reading import READING
 from surgeval.studio.server._served import Served, answering
 
@@ -35,14 +37,16 @@ def build_app(project: Served, static: Path | None = None) -> Starlette:
     >>> "/api/operations" in paths
     True
     """
-    routes: list[BaseRoute] = [Route(path, answering(project, view)) for path, view in (READING | EVENTS).items()]
+    routes: list[BaseRoute] = [Route(path, answering(project, view)) for path, view in (READING | NEWS).items()]
     routes += [Route(path, answering(project, view), methods=["POST"]) for path, view in EDITING.items()]
     if static is not None:
         routes.append(Mount("/", StaticFiles(directory=static, html=True)))
 
     @asynccontextmanager
     async def life(_app: Starlette) -> AsyncIterator[None]:
+        watching = asyncio.create_task(watch(project))
         yield
+        watching.cancel()
         await run_in_threadpool(project.pictures.close)
         await run_in_threadpool(project.database.close)
 

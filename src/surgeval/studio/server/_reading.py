@@ -30,6 +30,7 @@ from surgeval.vocab import LabelSpace, label_space_names, load_labels
 __all__ = ["READING"]
 
 _MOST_FRAMES = 20_000  # whose instances one request gets
+_MOST_CHANGES = 10_000  # instances told one by one; after more than that a page reads its frames again
 _HISTORY = 100
 
 
@@ -69,11 +70,12 @@ async def _changes(project: Served, asked: Asked) -> Response:
     since, video = whole_number(asked, "since"), asked.path_params["video"]
 
     def look(connection: Connection) -> dict[str, Any]:
-        living, gone = reading.changed_since(connection, video, since)
+        living, gone = reading.changed_since(connection, video, since, _MOST_CHANGES)
         spans = reading.spans(connection, video)
         return {
             "version": reading.version(connection), "annotations": [annotation_row(one) for one in living],
-            "gone": list(gone), "spans_changed": any(span.version > since for span in spans),
+            "gone": list(gone), "more": max(len(living), len(gone)) >= _MOST_CHANGES,
+            "spans_changed": any(span.version > since for span in spans),
         }  # fmt: skip
 
     return JSONResponse(await project.read(look))

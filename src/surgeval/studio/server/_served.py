@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 from surgeval.errors import BadInput, DataError, SurgevalError
 from surgeval.files import BrokenJson, parse_json
 from surgeval.studio.pictures import Pictures
-from surgeval.studio.store import Conflict, Database, NotStored, VideoState, reading
+from surgeval.studio.store import Conflict, Database, NoRoom, NotStored, VideoState, reading
 
 __all__ = ["Served", "View", "answering", "author_of", "frame_range", "json_object", "video_of", "whole_number"]
 
@@ -32,6 +32,7 @@ class Served:
     author: str
     shared: bool = False  # several people: each says who he or she is
     listeners: set[asyncio.Queue[dict[str, Any]]] = field(default_factory=set)
+    edited: asyncio.Event = field(default_factory=asyncio.Event)  # there is news for them
 
     async def read(self, look: Callable[[Connection], Found]) -> Found:
         """Read in a thread of its own: the server goes on meanwhile."""
@@ -62,8 +63,10 @@ def answering(project: Served, view: View) -> Callable[[Asked], Awaitable[Respon
             return await view(project, asked)
         except Conflict as error:
             return JSONResponse({"error": str(error), "who": error.author, "what": error.thing}, 409)
-        except NotStored as error:
+        except NoRoom as error:
             return JSONResponse({"error": str(error)}, 507)
+        except NotStored as error:
+            return JSONResponse({"error": str(error)}, 503)
         except DataError as error:
             return JSONResponse({"error": str(error)}, 404)
         except SurgevalError as error:

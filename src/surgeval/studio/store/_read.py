@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, func, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Row, and_, case, func, select, tuple_
 
 from surgeval.records import Box
 from surgeval.studio.schema import IMAGE, Labelled, Schema
@@ -19,6 +19,7 @@ from surgeval.studio.store._records import (
     Flag,
     FrameState,
     LoggedOperation,
+    News,
     Review,
     Span,
     Track,
@@ -40,9 +41,11 @@ from surgeval.studio.store._tables import (
 from surgeval.studio.store._work import chunks, schema_in_force
 
 __all__ = [
-    "changed_since", "count_labels", "find_frames", "find_instances", "flags", "frames", "instances", "operations",
-    "presence", "reviews", "schema", "setting", "spans", "tracks", "version", "videos",
+    "changed_since", "count_labels", "find_frames", "find_instances", "flags", "frames", "instances", "news",
+    "operations", "presence", "reviews", "schema", "setting", "spans", "tracks", "version", "videos",
 ]  # fmt: skip
+
+_SHORT = 10_000  # characters of a payload that is worth a look: a longer one is a list of instances
 
 
 def version(connection: Connection) -> int:
@@ -224,6 +227,18 @@ def operations(connection: Connection, after: int = 0, limit: int | None = None)
     query = select(OPERATIONS).where(OPERATIONS.c.seq > after).order_by(OPERATIONS.c.seq)
     for row in connection.execution_options(yield_per=200).execute(query if limit is None else query.limit(limit)):
         yield logged(row)
+
+
+def news(connection: Connection, after: int, most: int) -> tuple[News, ...]:
+    """Who did what after a version, without the particulars; of many operations the newest."""
+    short = case((func.length(OPERATIONS.c.payload) < _SHORT, OPERATIONS.c.payload), else_="{}")
+    columns = (OPERATIONS.c.seq, OPERATIONS.c.author, OPERATIONS.c.session, OPERATIONS.c.kind, short.label("payload"))
+    query = select(*columns).where(OPERATIONS.c.seq > after).order_by(OPERATIONS.c.seq.desc()).limit(most)
+    found = [
+        News(row.seq, row.author, row.session, row.kind, json.loads(row.payload).get("video"))
+        for row in connection.execute(query)
+    ]
+    return tuple(reversed(found))
 
 
 def _frames(connection: Connection, where: ColumnElement[bool], limit: int | None = None) -> tuple[FrameState, ...]:

@@ -100,8 +100,8 @@ export class Blocks {
     return found.version
   }
 
-  /** What edits did since the version at hand. */
-  async catchUp(): Promise<void> {
+  /** What edits did since the version at hand; answers whether that is all, else blocks must be loaded again. */
+  async catchUp(): Promise<boolean> {
     const changes = await api.changes(this.video, this.version)
     for (const id of changes.gone) this.take(id)
     for (const one of changes.annotations) {
@@ -109,6 +109,7 @@ export class Blocks {
     }
     this.version = Math.max(this.version, changes.version)
     this.changed()
+    return !changes.more
   }
 
   /** Every block is fetched again before it is next shown; this frame's now, and what it shows stays until then. */

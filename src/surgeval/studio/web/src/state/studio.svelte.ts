@@ -237,8 +237,8 @@ class Studio {
     const [frames, many] = [this.frameValuesStale, this.manyChanged]
     this.frameValuesStale = this.manyChanged = false
     try {
-      if (!many) await blocks.catchUp()
-      if (many || frames) await blocks.reload(this.frame)
+      const whole = !many && (await blocks.catchUp())
+      if (!whole || frames) await blocks.reload(this.frame)
     } catch (error) {
       if (error instanceof Refused) messages.error(error.message)
       else messages.trouble ??= { kind: 'offline', text: '' }
