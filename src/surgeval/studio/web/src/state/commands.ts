@@ -63,7 +63,7 @@ export const commands: Record<Action, () => void> = {
   edgeForward: () => nudge(1),
   edgeOther: () => (selection.edge = selection.edge === 'first' ? 'last' : 'first'),
   spanCut: cutSpan,
-  spanJoin: () => void joinSpan(),
+  spanJoin: joinSpan,
   previousSpan: () => stepSpan(-1),
   nextSpan: () => stepSpan(1),
   mode: () => (ui.mode = ui.mode === 'edit' ? 'draw' : 'edit'),

@@ -41,6 +41,8 @@ class Draft {
   }
 
   cancel(): void {
+    window.clearTimeout(this.timer)
+    this.asked += 1 // an answer on its way is about a span that is none any more
     this.start = null
     this.end = null
     this.values = {}
@@ -156,26 +158,38 @@ export function setEdge(span: Span, edge: Edge, frame: number): void {
   setEdges(span, edgeMoved(span, edge, frame, studio.video?.frames ?? 0))
 }
 
+/** Two out of one: the second begins at this frame. */
 export function cutSpan(): void {
   const span = selectedSpan()
-  if (span && studio.frame > span.first && studio.frame <= span.last) {
-    void studio.edit('span.cut', { id: span.id, at: studio.frame, new: studio.queue.newId() })
-  }
+  const at = studio.frame
+  if (!span || at <= span.first || at > span.last) return
+  const id = studio.queue.newId()
+  studio.spans = studio.spans.flatMap((one) => (one.id === span.id ? [{ ...span, last: at - 1 }, { ...span, id, first: at }] : [one]))
+  void studio.edit('span.cut', { id: span.id, at, new: id })
 }
 
-export async function joinSpan(): Promise<void> {
+/** One out of two: the earlier one keeps its name, as the server has it. */
+export function joinSpan(): void {
   const span = selectedSpan()
   if (!span) return
   const other = neighbour(span, studio.spans)
   if (!other) return messages.info(t('noJoin'))
-  const outcome = await studio.edit('span.join', { ids: [span.id, other.id] })
-  if (outcome) selection.span = outcome.created[0] ?? null
+  const [one, two] = drawnFirst(span, other)
+  const whole = { ...one, last: Math.max(one.last, two.last) }
+  studio.spans = studio.spans.flatMap((old) => (old.id === one.id ? [whole] : old.id === two.id ? [] : [old]))
+  selection.span = one.id
+  void studio.edit('span.join', { ids: [span.id, other.id] })
+}
+
+function drawnFirst(a: Span, b: Span): [Span, Span] {
+  return a.first < b.first || (a.first === b.first && a.id < b.id) ? [a, b] : [b, a]
 }
 
 export function deleteSpan(): void {
   const span = selectedSpan()
   if (!span) return
   selection.span = null
+  studio.spans = studio.spans.filter((one) => one.id !== span.id)
   void studio.edit('span.delete', { id: span.id })
 }
 

@@ -188,6 +188,7 @@ class Studio {
   private async outcome(kind: string, answer: Promise<Outcome>): Promise<Outcome | null> {
     try {
       const outcome = await answer
+      this.blocks?.acknowledge(outcome.version)
       this.manyChanged ||= outcome.changed > MANY
       if (kind !== 'setting.set') await this.caughtUp(kind)
       return outcome
@@ -215,7 +216,8 @@ class Studio {
     const load = async <T>(list: List, asked: (id: string) => Promise<T>, show: (found: T) => void): Promise<void> => {
       if (!lists.has(list)) return
       const found = await asked(video.id).catch(() => null)
-      if (found && this.video === video) show(found)
+      if (this.queue.pending) this.refreshLater([list]) // edits that are shown already are not in it
+      else if (found && this.video === video) show(found)
     }
     await Promise.all([
       load('spans', api.spans, (found) => (this.spans = found)),
@@ -289,7 +291,11 @@ class Studio {
   }
 
   private refreshSoon(kind: string): void {
-    for (const list of listsOf(kind)) this.stale.add(list)
+    this.refreshLater(listsOf(kind))
+  }
+
+  private refreshLater(lists: List[]): void {
+    for (const list of lists) this.stale.add(list)
     if (!this.stale.size) return
     window.clearTimeout(this.refreshTimer)
     this.refreshTimer = window.setTimeout(() => {
