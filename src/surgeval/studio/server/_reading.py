@@ -94,7 +94,8 @@ async def _tracks(project: Served, asked: Asked) -> Response:
 async def _flags(project: Served, asked: Asked) -> Response:
     video = asked.path_params["video"]
     told = await project.read(lambda c: reading.flags(c, video))
-    return JSONResponse([{"frame": f.frame, "reason": f.reason, "note": f.note, "author": f.author} for f in told])
+    return JSONResponse([{"frame": f.frame, "name": f.name, "reason": f.reason, "note": f.note, "author": f.author}
+                         for f in told])  # fmt: skip
 
 
 async def _presence(project: Served, asked: Asked) -> Response:

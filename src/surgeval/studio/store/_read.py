@@ -194,11 +194,12 @@ def find_instances(
 
 def flags(connection: Connection, video: str | None = None) -> tuple[Flag, ...]:
     """The problem frames."""
-    query = select(FLAGS).where(FLAGS.c.alive.is_(True))
+    frame = and_(FRAMES.c.video == FLAGS.c.video, FRAMES.c.frame == FLAGS.c.frame)
+    query = select(FLAGS, FRAMES.c.name).outerjoin(FRAMES, frame).where(FLAGS.c.alive.is_(True))
     if video is not None:
         query = query.where(FLAGS.c.video == video)
     rows = connection.execute(query.order_by(FLAGS.c.video, FLAGS.c.frame, FLAGS.c.reason))
-    return tuple(Flag(row.video, row.frame, row.reason, row.note, row.author) for row in rows)
+    return tuple(Flag(row.video, row.frame, row.reason, row.note, row.author, row.name or "") for row in rows)
 
 
 def reviews(connection: Connection, video: str, round_number: int | None = None) -> tuple[Review, ...]:

@@ -50,4 +50,7 @@ export const ids = {
   settingsFile: 'settings-file', settingsReset: 'settings-reset',
 
   helpDialog: 'help', helpClose: 'help-close', key: (action: string) => `key-${action}`, keysReset: 'keys-reset',
+
+  overridden: (id: string) => `overridden-${id}`, flagsClear: 'flags-clear', trackRange: 'track-range',
+  unsent: 'unsent', unsentSend: 'unsent-send', unsentDiscard: 'unsent-discard',
 } as const

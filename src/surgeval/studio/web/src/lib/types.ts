@@ -103,6 +103,7 @@ export interface Presence extends Track {
 
 export interface Flag {
   frame: number
+  name: string
   reason: string
   note: string
   author: string
