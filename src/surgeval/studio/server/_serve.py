@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import uvicorn
 
@@ -21,6 +22,9 @@ from surgeval.studio.schema import builtin_schema, builtin_schema_names, read_sc
 from surgeval.studio.server._app import build_app
 from surgeval.studio.server._served import Served
 from surgeval.studio.store import FILE, Database, Request, apply, reading
+
+if TYPE_CHECKING:
+    from surgeval.studio.question_desk import QuestionDesk
 
 __all__ = ["Running", "page_built", "serve", "set_schema"]
 
@@ -78,7 +82,7 @@ def serve(
     token: str | None = None,
     names: Sequence[str] = (),
 ) -> Iterator[Running]:
-    """Serve a folder of films or images while the block lasts.
+    """Serve a folder of films or images, or a set of questions, while the block lasts.
 
     The project's file lies in the folder; `database` is the address of a PostgreSQL server instead. Port 0 takes a free
     one. Beyond loopback a token is needed.
@@ -96,10 +100,12 @@ def serve(
         number = listening.getsockname()[1]
         rules = Rules.of(host, number, token=token, names=names)
         place = Path(folder)
-        films = find_films(place)
+        questions = _questions(place)
+        films = find_films(place, none=questions is not None)
         store = Database(database if database is not None else place / FILE)
         pictures = Pictures(register(store, films))
-        project = Served(place.absolute().name, store, pictures, author, shared=not is_loopback(host))
+        project = Served(place.absolute().name, store, pictures, author, shared=not is_loopback(host),
+                         questions=questions)  # fmt: skip
         app = Guard(build_app(project, STATIC if STATIC.is_dir() else None), rules)
         server = uvicorn.Server(uvicorn.Config(
             app, log_level="warning", access_log=False, server_header=False, date_header=False, lifespan="on",
@@ -116,6 +122,14 @@ def serve(
     finally:
         with suppress(OSError):
             listening.close()
+
+
+def _questions(place: Path) -> QuestionDesk | None:
+    if not (place / "items.jsonl").is_file():
+        return None
+    from surgeval.studio.question_desk import QuestionDesk  # slow to load, and most folders need none
+
+    return QuestionDesk(place)
 
 
 def _listen(host: str, port: int) -> socket.socket:
