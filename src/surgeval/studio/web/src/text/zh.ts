@@ -1,4 +1,5 @@
 import type { Catalogue } from './en'
+import { questions } from './zh/questions'
 
 export const zh: Catalogue = {
   title: 'surgeval 标注工作室',
@@ -243,4 +244,5 @@ export const zh: Catalogue = {
   key_help: '此列表',
   key_settings: '显示设置',
   key_search: '查找帧',
+  ...questions,
 }
