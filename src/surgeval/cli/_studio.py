@@ -28,7 +28,7 @@ def register(app: typer.Typer) -> None:
 @grouped({SHARING: "author host token name database"})
 def studio(
     folder: Annotated[
-        Path | None, typer.Argument(help="Films, images, or folders of images.", show_default=False)
+        Path | None, typer.Argument(help="Films, images, folders of images, or a set of questions.", show_default=False)
     ] = None,
     demo: Annotated[bool, typer.Option("--demo", help="A phantom operation with a detector's proposals.")] = False,
     schema: Annotated[
@@ -54,6 +54,8 @@ def studio(
     Example: [bold]surgeval studio --demo[/bold]
 
     Example: [bold]surgeval studio videos/ --schema prostatd[/bold]
+
+    Example: [bold]surgeval studio set/ --author Ada[/bold] (questions to review, as `surgeval questions review` does)
     """
     from surgeval.studio.guard import is_loopback
     from surgeval.studio.server import page_built, serve, set_schema

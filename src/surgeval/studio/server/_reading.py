@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from typing import Any
 
 from sqlalchemy import Connection
@@ -23,7 +22,7 @@ from surgeval.studio.server._answers import (
     track_row,
     video_row,
 )
-from surgeval.studio.server._served import Served, View, author_of, frame_range, video_of, whole_number
+from surgeval.studio.server._served import Served, View, author_of, frame_range, picture_answer, video_of, whole_number
 from surgeval.studio.store import reading
 from surgeval.vocab import LabelSpace, label_space_names, load_labels
 
@@ -44,6 +43,7 @@ async def _project(project: Served, asked: Asked) -> Response:
             "videos": [video_row(video) for video in reading.videos(connection)],
             "settings": reading.setting(connection, "display", author) or {},
             "keys": reading.setting(connection, "keys", author) or {}, "languages": ["en", "zh"],
+            "questions": project.questions.count if project.questions is not None else 0,
         }  # fmt: skip
 
     return JSONResponse(await project.read(look))
@@ -144,12 +144,7 @@ async def _search(project: Served, asked: Asked) -> Response:
 
 async def _picture(project: Served, asked: Asked) -> Response:
     video, index = asked.path_params["video"], asked.path_params["index"]
-    picture = await run_in_threadpool(project.pictures.get, video, index)
-    tag = f'"{zlib.crc32(picture.data):08x}{len(picture.data):x}"'
-    headers = {"etag": tag, "cache-control": "private, max-age=600"}
-    if asked.headers.get("if-none-match") == tag:
-        return Response(status_code=304, headers=headers)
-    return Response(picture.data, media_type=picture.kind, headers=headers)
+    return picture_answer(asked, await run_in_threadpool(project.pictures.get, video, index))
 
 
 READING: dict[str, View] = {

@@ -1,5 +1,6 @@
 /** The server, typed. Every error carries the server's one sentence. */
 
+import type { AgreementTable, Queue, QuestionItem, Role } from './lib/questions'
 import { Refused } from './lib/queue'
 import type {
   AnnotationBlock, Changes, Flag, Found, FrameBlock, Operation, Outcome, Presence, Problem, Project, Span, StudioEvent,
@@ -22,6 +23,8 @@ function post<T>(path: string, data: unknown, last = false): Promise<T> {
   return ask<T>(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body, keepalive })
 }
 
+const query = (given: Record<string, string | number>): string =>
+  new URLSearchParams(Object.entries(given).map(([name, value]) => [name, String(value)])).toString()
 const of = (video: string): string => `api/videos/${encodeURIComponent(video)}`
 
 export const api = {
@@ -39,6 +42,13 @@ export const api = {
   search: (text: string) => ask<Found[]>(`api/search?text=${encodeURIComponent(text)}`),
   operation: (operation: Operation) => post<Outcome>('api/operations', operation, true),
   preview: (operation: Operation) => post<Outcome>('api/preview', operation),
+
+  questions: (author: string, role: Role, each: number) => ask<Queue>(`api/questions?${query({ author, role, each })}`),
+  question: (author: string, role: Role, item: string) =>
+    ask<QuestionItem>(`api/questions/item?${query({ author, role, item })}`),
+  questionPicture: (item: string, number: number) => `questions/picture?${query({ item, number })}`,
+  judge: (body: Record<string, unknown>) => post<{ id: string }>('api/questions/judge', body),
+  agreement: (author: string) => ask<AgreementTable>(`api/questions/agreement?${query({ author })}`),
 }
 
 export function pictureUrl(video: string, frame: number): string {

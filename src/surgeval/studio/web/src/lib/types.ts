@@ -33,6 +33,8 @@ export interface Project {
   keys: Record<string, string>
   settings: Record<string, unknown>
   languages: string[]
+  /** How many questions there are to review. */
+  questions: number
 }
 
 export interface FrameBlock {

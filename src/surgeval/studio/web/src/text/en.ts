@@ -1,4 +1,5 @@
 import { hands } from './en/hands'
+import { questions } from './en/questions'
 
 export const en = {
   ...hands,
@@ -244,6 +245,7 @@ export const en = {
   key_help: 'This list',
   key_settings: 'Display settings',
   key_search: 'Find a frame',
+  ...questions,
 }
 
 export type TextKey = keyof typeof en

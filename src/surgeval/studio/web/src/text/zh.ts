@@ -1,5 +1,6 @@
 import type { Catalogue } from './en'
 import { hands } from './zh/hands'
+import { questions } from './zh/questions'
 
 export const zh: Catalogue = {
   ...hands,
@@ -245,4 +246,5 @@ export const zh: Catalogue = {
   key_help: '此列表',
   key_settings: '显示设置',
   key_search: '查找帧',
+  ...questions,
 }
