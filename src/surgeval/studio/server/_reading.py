@@ -11,20 +11,27 @@ from starlette.responses import JSONResponse, Response
 
 from surgeval.errors import BadInput
 from surgeval.studio.problems import find_problems
-from surgeval.studio.schema import Schema
 from surgeval.studio.server._answers import (
     annotation_row,
     frame_rows,
     history_row,
-    runs_of,
+    presence_row,
     schema_row,
     span_row,
     track_row,
     video_row,
 )
-from surgeval.studio.server._served import Served, View, author_of, frame_range, picture_answer, video_of, whole_number
+from surgeval.studio.server._served import (
+    Served,
+    View,
+    author_of,
+    frame_range,
+    picture_answer,
+    space_of,
+    video_of,
+    whole_number,
+)
 from surgeval.studio.store import reading
-from surgeval.vocab import LabelSpace, label_space_names, load_labels
 
 __all__ = ["READING"]
 
@@ -39,7 +46,7 @@ async def _project(project: Served, asked: Asked) -> Response:
     def look(connection: Connection) -> dict[str, Any]:
         return {
             "name": project.name, "author": author, "shared": project.shared, "version": reading.version(connection),
-            "schema": schema_row(schema := reading.schema(connection), _space(schema)),
+            "schema": schema_row(schema := reading.schema(connection), space_of(schema)),
             "videos": [video_row(video) for video in reading.videos(connection)],
             "settings": reading.setting(connection, "display", author) or {},
             "keys": reading.setting(connection, "keys", author) or {}, "languages": ["en", "zh"],
@@ -100,25 +107,21 @@ async def _flags(project: Served, asked: Asked) -> Response:
 
 async def _presence(project: Served, asked: Asked) -> Response:
     video = asked.path_params["video"]
-    return JSONResponse(await project.read(lambda c: runs_of(reading.presence(c, video))))
+    return JSONResponse(await project.read(lambda c: [presence_row(*one) for one in reading.runs(c, video)]))
 
 
 async def _problems(project: Served, asked: Asked) -> Response:
     wanted = asked.path_params["video"]
 
-    def look(connection: Connection) -> list[dict[str, Any]]:
-        video = video_of(connection, wanted)
-        schema = reading.schema(connection)
-        frames, told = reading.frames(connection, wanted), reading.instances(connection, wanted, 0, video.frames)
-        found = find_problems(video, frames, told, schema, _space(schema))
-        return [{"frame": p.frame, "instance": p.instance, "rule": p.rule, "text": p.text} for p in found]
+    def look(connection: Connection) -> dict[str, Any]:
+        video, schema = video_of(connection, wanted), reading.schema(connection)
+        told = reading.columns(connection, wanted, proposals=False)
+        found = find_problems(video, reading.frame_columns(connection, wanted), told, schema, space_of(schema))
+        rows = [{"frame": p.frame, "last": p.last, "instance": p.instance, "rule": p.rule, "text": p.text}
+                for p in found.listed]  # fmt: skip
+        return {"problems": rows, "counts": dict(found.counts)}
 
     return JSONResponse(await project.read(look))
-
-
-def _space(schema: Schema) -> LabelSpace | None:
-    """The label space that a schema is named after."""
-    return load_labels(schema.name) if schema.name in label_space_names() else None
 
 
 async def _history(project: Served, _asked: Asked) -> Response:

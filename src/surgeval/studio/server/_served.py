@@ -16,10 +16,12 @@ from starlette.responses import JSONResponse, Response
 from surgeval.errors import BadInput, DataError, SurgevalError
 from surgeval.files import BrokenJson, parse_json
 from surgeval.studio.pictures import Picture, Pictures
+from surgeval.studio.schema import Schema
 from surgeval.studio.store import Conflict, Database, NoRoom, NotStored, VideoState, reading
+from surgeval.vocab import LabelSpace, label_space_names, load_labels
 
 __all__ = [
-    "Served", "View", "answering", "author_of", "frame_range", "json_object", "picture_answer", "video_of",
+    "Served", "View", "answering", "author_of", "frame_range", "json_object", "picture_answer", "space_of", "video_of",
     "whole_number",
 ]  # fmt: skip
 
@@ -108,6 +110,11 @@ def video_of(connection: Connection, wanted: str) -> VideoState:
     if video is None:
         raise BadInput(f"video: found {wanted[:60]!r}, expected one of the project")
     return video
+
+
+def space_of(schema: Schema) -> LabelSpace | None:
+    """The label space that a schema is named after."""
+    return load_labels(schema.name) if schema.name in label_space_names() else None
 
 
 def frame_range(asked: Asked, most: int) -> tuple[int, int]:

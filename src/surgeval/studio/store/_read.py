@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, case, func, select,
 
 from surgeval.records import Box
 from surgeval.studio.schema import IMAGE, Labelled, Schema
+from surgeval.studio.store._columns import columns, frame_columns, outlines, runs, upstream_numbers
 from surgeval.studio.store._commit import logged
 from surgeval.studio.store._cover import alive_spans
 from surgeval.studio.store._labels import Labels
@@ -41,8 +42,9 @@ from surgeval.studio.store._tables import (
 from surgeval.studio.store._work import chunks, schema_in_force
 
 __all__ = [
-    "changed_since", "count_labels", "find_frames", "find_instances", "flags", "frames", "instances", "news",
-    "operations", "presence", "reviews", "schema", "setting", "spans", "tracks", "version", "videos",
+    "changed_since", "columns", "count_labels", "find_frames", "find_instances", "flags", "frame_columns", "frames",
+    "instances", "news", "operations", "outlines", "reviews", "runs", "schema", "setting", "spans", "tracks",
+    "upstream_numbers", "version", "videos",
 ]  # fmt: skip
 
 _SHORT = 10_000  # characters of a payload that is worth a look: a longer one is a list of instances
@@ -126,14 +128,6 @@ def tracks(connection: Connection, video: str) -> tuple[TrackSummary, ...]:
     )
     found = [TrackSummary(Track(r.grp, r.name, r.track), r.n, r.low, r.high) for r in connection.execute(query)]
     return tuple(sorted(found, key=lambda one: (one.track.group, one.track.name, one.track.number or -1)))
-
-
-def presence(connection: Connection, video: str) -> Iterator[tuple[str, str, int | None, int]]:
-    """Group, class, number and frame of every instance of a video, track by track, in the order of frames."""
-    key = (INSTANCES.c.grp, INSTANCES.c.name, INSTANCES.c.track)
-    query = select(*key, INSTANCES.c.frame).where(INSTANCES.c.video == video, INSTANCES.c.alive.is_(True))
-    for row in connection.execute(query.order_by(*key, INSTANCES.c.frame)):
-        yield row.grp, row.name, row.track, row.frame
 
 
 def count_labels(connection: Connection, video: str | None = None) -> tuple[Labelled, ...]:

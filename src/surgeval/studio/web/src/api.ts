@@ -3,7 +3,7 @@
 import type { AgreementTable, Queue, QuestionItem, Role } from './lib/questions'
 import { Refused } from './lib/queue'
 import type {
-  AnnotationBlock, Changes, Flag, Found, FrameBlock, Operation, Outcome, Presence, Problem, Project, Span, StudioEvent,
+  AnnotationBlock, Changes, Flag, Found, FrameBlock, Operation, Outcome, Presence, Problems, Project, Span, StudioEvent,
   TrackSummary,
 } from './lib/types'
 
@@ -38,7 +38,7 @@ export const api = {
   tracks: (video: string) => ask<TrackSummary[]>(`${of(video)}/tracks`),
   flags: (video: string) => ask<Flag[]>(`${of(video)}/flags`),
   presence: (video: string) => ask<Presence[]>(`${of(video)}/presence`),
-  problems: (video: string) => ask<Problem[]>(`${of(video)}/problems`),
+  problems: (video: string) => ask<Problems>(`${of(video)}/problems`),
   search: (text: string) => ask<Found[]>(`api/search?text=${encodeURIComponent(text)}`),
   operation: (operation: Operation) => post<Outcome>('api/operations', operation, true),
   preview: (operation: Operation) => post<Outcome>('api/preview', operation),

@@ -28,6 +28,7 @@ class Studio {
   presence = $state.raw<Presence[]>([])
   flags = $state.raw<Flag[]>([])
   problems = $state.raw<Problem[]>([])
+  problemCounts = $state.raw<Record<string, number>>({})
   /** The wanted frame, and the one that is painted: they differ while a picture is on its way. */
   frame = $state(0)
   shown = $state(-1)
@@ -96,6 +97,7 @@ class Studio {
     this.tracks = []
     this.flags = []
     this.problems = []
+    this.problemCounts = {}
     void this.refresh()
     await this.go(Math.min(frame, Math.max(0, video.frames - 1)))
   }
@@ -231,8 +233,10 @@ class Studio {
     const video = this.video
     if (!video) return
     try {
-      const problems = await api.problems(video.id)
-      if (this.video === video) this.problems = problems
+      const { problems, counts } = await api.problems(video.id)
+      if (this.video !== video) return
+      this.problems = problems
+      this.problemCounts = counts
     } catch (error) {
       messages.error((error as Error).message)
     }
