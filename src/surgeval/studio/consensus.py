@@ -39,22 +39,25 @@ def measure_study(connection: Connection, of: Study, *, after: bool = False) -> 
     """The kappas of a study, against the labels before its decisions or, `after` them, as they are now.
 
     >>> import tempfile
-    >>> from surgeval.records import Box
-    >>> from surgeval.studio import Annotation, Project
-    >>> from surgeval.studio.segments import Segment
-    >>> from surgeval.studio.store import Database
-    >>> with tempfile.TemporaryDirectory() as folder, Project(folder) as project:
-    ...     amy, ada = project.edit("amy"), project.edit("ada")
-    ...     _ = amy.add_video("V", width=64, height=48, names=[f"{n}.png" for n in range(8)])
-    ...     verbs = [{"action": "cut" if n % 2 else "dissect", "target": "fascias"} for n in range(8)]
-    ...     _ = amy.add_instances(Annotation(f"i{n}", "V", n, "tools", "scissors", Box(1, 1, 9, 9), values=verbs[n])
-    ...                           for n in range(8))
-    ...     _ = amy.add_study("s", ["ada"], [Segment("V", 0, 7)])
-    ...     for n in range(8):
-    ...         _ = ada.answer("s", [f"i{n}"], verbs[n] if n else verbs[1], name="scissors")
+    >>> from surgeval.studio.store import Database, Request, apply
+    >>> verbs = [{"action": "cut" if n % 2 else "dissect", "target": "fascias"} for n in range(8)]
+    >>> boxes = [{"id": f"i{n}", "video": "V", "frame": n, "group": "tools", "name": "scissors", "box": [1, 1, 9, 9],
+    ...           "values": verbs[n]} for n in range(8)]
+    >>> edits = [
+    ...     ("amy", "video.add", {"id": "V", "width": 64, "height": 48}),
+    ...     ("amy", "frames.add", {"video": "V", "first": 0, "names": [f"{n}.png" for n in range(8)]}),
+    ...     ("amy", "instances.add", {"instances": boxes}),
+    ...     ("amy", "study.add",
+    ...      {"id": "s", "annotators": ["ada"], "segments": [{"video": "V", "first": 0, "last": 7}]}),
+    ... ]
+    >>> edits += [("ada", "study.answer", {"study": "s", "ids": [f"i{n}"], "name": "scissors", "values": verbs[n or 1]})
+    ...           for n in range(8)]
+    >>> with tempfile.TemporaryDirectory() as folder:
     ...     database = Database(f"{folder}/studio.sqlite")
+    ...     for number, (author, kind, payload) in enumerate(edits):
+    ...         _ = apply(database, Request(f"edit-{number}", author, kind, payload))
     ...     with database.reading() as connection:
-    ...         found = measure_study(connection, project.studies()[0])
+    ...         found = measure_study(connection, study_reading.study(connection, "s"))
     ...     database.close()
     >>> found.table()["ada"][1], found.disagreements["instance"].to_list()
     (0.75, ['i0'])

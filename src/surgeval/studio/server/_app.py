@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,7 +16,9 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from surgeval.studio.server._blind import BLIND, BLIND_EDITING
-from surgeval.studio.server._editing import EDITING, EVENTS
+from surgeval.studio.server._editing import EDITING
+from surgeval.studio.server._news import NEWS, watch
+from surgeval.studio.server._questions import JUDGING, QUESTIONS
 from surgeval.studio.server._reading import READING
 from surgeval.studio.server._served import Served, View, answering
 from surgeval.studio.server._study import STUDY
@@ -39,12 +42,14 @@ def build_app(project: Served, static: Path | None = None) -> Starlette:
     """
     page = [] if static is None else [Mount("/", StaticFiles(directory=static, html=True))]
     blind = [*_routes(project, BLIND, BLIND_EDITING), *page]
-    routes: list[BaseRoute] = [*_routes(project, READING | STUDY | EVENTS, EDITING)]
+    routes: list[BaseRoute] = [*_routes(project, READING | STUDY | QUESTIONS | NEWS, EDITING | JUDGING)]
     routes += [Mount("/blind/{study}/{annotator}", routes=blind), *page]
 
     @asynccontextmanager
     async def life(_app: Starlette) -> AsyncIterator[None]:
+        watching = asyncio.create_task(watch(project))
         yield
+        watching.cancel()
         await run_in_threadpool(project.pictures.close)
         await run_in_threadpool(project.database.close)
 

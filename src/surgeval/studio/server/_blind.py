@@ -19,10 +19,11 @@ from starlette.responses import JSONResponse, Response
 
 from surgeval.errors import BadInput
 from surgeval.studio.schema import Schema
-from surgeval.studio.server._answers import frame_rows, outcome_row, runs_of, schema_row, video_row
-from surgeval.studio.server._editing import event_stream, read_request
-from surgeval.studio.server._reading import READING, label_space
-from surgeval.studio.server._served import Served, View, frame_range, video_of, whole_number
+from surgeval.studio.server._answers import frame_rows, outcome_row, presence_row, schema_row, track_row, video_row
+from surgeval.studio.server._editing import read_request
+from surgeval.studio.server._news import event_stream
+from surgeval.studio.server._reading import READING
+from surgeval.studio.server._served import Served, View, frame_range, space_of, video_of, whole_number
 from surgeval.studio.server._study import segment_row
 from surgeval.studio.store import (
     Annotation,
@@ -31,6 +32,8 @@ from surgeval.studio.store import (
     Outcome,
     Request,
     Study,
+    Track,
+    TrackSummary,
     apply,
     preview,
     reading,
@@ -82,7 +85,7 @@ async def _project(project: Served, asked: Asked) -> Response:
         session = _Session.of(connection, asked)
         study, schema = session.study, reading.schema(connection)
         inside = {segment.video for segment in study.segments}
-        told = schema_row(schema, label_space(schema))
+        told = schema_row(schema, space_of(schema))
         told["panel"] = {study.group: told["panel"].get(study.group, {})}  # nothing else is asked for
         return {
             "name": project.name, "author": session.annotator, "shared": False, "version": reading.version(connection),
@@ -90,7 +93,7 @@ async def _project(project: Served, asked: Asked) -> Response:
             "videos": [video_row(video) for video in reading.videos(connection) if video.id in inside],
             "settings": reading.setting(connection, "display", session.annotator) or {},
             "keys": reading.setting(connection, "keys", session.annotator) or {}, "languages": ["en", "zh"],
-            "blind": {"study": study.id, "title": study.title, "group": study.group,
+            "questions": 0, "blind": {"study": study.id, "title": study.title, "group": study.group,
                       "segments": [segment_row(segment) for segment in study.segments]},
         }  # fmt: skip
 
@@ -146,17 +149,15 @@ async def _nothing(project: Served, asked: Asked) -> Response:
 async def _tracks(project: Served, asked: Asked) -> Response:
     def look(connection: Connection) -> list[dict[str, Any]]:
         return [
-            {"group": one["group"], "name": "", "number": one["number"], "first": one["runs"][0][0],
-             "last": one["runs"][-1][1], "count": (count := sum(b - a + 1 for a, b in one["runs"])),
-             "missing": one["runs"][-1][1] - one["runs"][0][0] + 1 - count}
-            for one in _runs(connection, asked)
-        ]  # fmt: skip
+            track_row(TrackSummary(track, sum(b - a + 1 for a, b in runs), runs[0][0], runs[-1][1]))
+            for track, runs in _runs(connection, asked)
+        ]
 
     return JSONResponse(await project.read(look))
 
 
 async def _presence(project: Served, asked: Asked) -> Response:
-    return JSONResponse(await project.read(lambda connection: _runs(connection, asked)))
+    return JSONResponse(await project.read(lambda c: [presence_row(*one) for one in _runs(c, asked)]))
 
 
 async def _progress(project: Served, asked: Asked) -> Response:
@@ -182,15 +183,13 @@ async def _picture(project: Served, asked: Asked) -> Response:
 
 async def _events(project: Served, asked: Asked) -> Response:
     session = await project.read(lambda connection: _Session.of(connection, asked))
-    return event_stream(project, asked, lambda event: event["author"] == session.annotator)
+    return await event_stream(project, asked, lambda event: event["author"] == session.annotator)
 
 
 async def _operate(project: Served, asked: Asked) -> Response:
     request, names = await _request(project, asked)
     outcome: Outcome = await run_in_threadpool(_veiling, names, lambda: apply(project.database, request))
-    if not outcome.repeated:
-        project.tell({"version": outcome.version, "author": request.author, "session": request.session,
-                      "kind": request.kind, "video": None})  # fmt: skip
+    project.edited.set()
     return JSONResponse(outcome_row(outcome))
 
 
@@ -263,13 +262,19 @@ def _rows(connection: Connection, session: _Session, video: str, found: Iterable
     ]  # fmt: skip
 
 
-def _runs(connection: Connection, asked: Asked) -> list[dict[str, Any]]:
+def _runs(connection: Connection, asked: Asked) -> list[tuple[Track, list[list[int]]]]:
+    """The tracks as they are shown, each as runs of frames."""
     session = _Session.of(connection, asked)
     video = video_of(connection, asked.path_params["video"]).id
     numbers = session.numbers(connection, video)
-    tracks = study_reading.shown_tracks(connection, session.study, video)
-    places = sorted((numbers[name, number], frame) for name, number, frame in tracks)
-    return runs_of((session.study.group, "", number, frame) for number, frame in places)
+    found: dict[int, list[list[int]]] = {number: [] for number in numbers.values()}
+    for name, number, frame in study_reading.shown_tracks(connection, session.study, video):
+        runs = found[numbers[name, number]]
+        if runs and frame <= runs[-1][1] + 1:
+            runs[-1][1] = frame
+        else:
+            runs.append([frame, frame])
+    return [(Track(session.study.group, "", number), runs) for number, runs in found.items()]
 
 
 def _complete(schema: Schema, session: _Session, answer: Answer | None) -> bool:

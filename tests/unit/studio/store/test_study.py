@@ -7,10 +7,11 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from tests.studio_project import Project
 
 from surgeval.errors import BadInput, DataError
-from surgeval.studio import Conflict, Project, Request
 from surgeval.studio.segments import Segment
+from surgeval.studio.store import Conflict, Request
 from surgeval.studio.store._tables import LAYOUT
 
 HALVES = (Segment("v", 0, 9), Segment("v", 20, 29))

@@ -35,6 +35,8 @@ export interface Project {
   keys: Record<string, string>
   settings: Record<string, unknown>
   languages: string[]
+  /** How many questions there are to review. */
+  questions: number
   /** Present in the session of an annotator who sees boxes and no labels. */
   blind?: Blind
 }
@@ -72,6 +74,8 @@ export interface AnnotationBlock {
 
 export interface Changes extends AnnotationBlock {
   gone: string[]
+  /** More changed than is told here. */
+  more: boolean
   spans_changed: boolean
 }
 
@@ -107,6 +111,7 @@ export interface Presence extends Track {
 
 export interface Flag {
   frame: number
+  name: string
   reason: string
   note: string
   author: string
@@ -114,9 +119,17 @@ export interface Flag {
 
 export interface Problem {
   frame: number
+  /** The last frame of the stretch that it is about. */
+  last: number
   instance: string | null
   rule: string
   text: string
+}
+
+/** The first of each rule's, and how many there are. */
+export interface Problems {
+  problems: Problem[]
+  counts: Record<string, number>
 }
 
 export interface Outcome {
