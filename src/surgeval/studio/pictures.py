@@ -95,7 +95,7 @@ class Pictures:
     """
 
     def __init__(
-        self, frames: Mapping[str, Sequence[ImageRef]], *, budget: int = 256 << 20, ahead: int = 12, behind: int = 4
+        self, frames: Mapping[str, Sequence[ImageRef]], *, budget: int = 64 << 20, ahead: int = 12, behind: int = 4
     ) -> None:
         self._frames, self._budget, self._ahead, self._behind = frames, budget, ahead, behind
         self._kept: OrderedDict[tuple[str, int], Picture] = OrderedDict()

@@ -231,12 +231,12 @@ def operations(connection: Connection, after: int = 0, limit: int | None = None)
 
 def news(connection: Connection, after: int, most: int) -> tuple[News, ...]:
     """Who did what after a version, without the particulars; of many operations the newest."""
-    short = case((func.length(OPERATIONS.c.payload) < _SHORT, OPERATIONS.c.payload), else_="{}")
-    columns = (OPERATIONS.c.seq, OPERATIONS.c.author, OPERATIONS.c.session, OPERATIONS.c.kind, short.label("payload"))
-    query = select(*columns).where(OPERATIONS.c.seq > after).order_by(OPERATIONS.c.seq.desc()).limit(most)
+    log = OPERATIONS.c
+    short = case((func.length(log.payload) < _SHORT, log.payload), else_="{}").label("payload")
+    query = select(log.seq, log.author, log.session, log.time, log.kind, log.target, short)
+    rows = connection.execute(query.where(log.seq > after).order_by(log.seq.desc()).limit(most))
     found = [
-        News(row.seq, row.author, row.session, row.kind, json.loads(row.payload).get("video"))
-        for row in connection.execute(query)
+        News(r.seq, r.author, r.session, r.time, r.kind, r.target, json.loads(r.payload).get("video")) for r in rows
     ]
     return tuple(reversed(found))
 
