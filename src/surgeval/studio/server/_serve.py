@@ -98,7 +98,7 @@ def serve(
         place = Path(folder)
         films = find_films(place)
         store = Database(database if database is not None else place / FILE)
-        pictures = Pictures(register(store, films))
+        pictures = Pictures(register(store, films), inside=place)
         project = Served(place.absolute().name, store, pictures, author, shared=not is_loopback(host))
         app = Guard(build_app(project, STATIC if STATIC.is_dir() else None), rules)
         server = uvicorn.Server(uvicorn.Config(
