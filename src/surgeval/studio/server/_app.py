@@ -17,6 +17,7 @@ from starlette.staticfiles import StaticFiles
 
 from surgeval.studio.server._editing import EDITING
 from surgeval.studio.server._news import NEWS, watch
+from surgeval.studio.server._questions import JUDGING, QUESTIONS
 from surgeval.studio.server._reading import READING
 from surgeval.studio.server._served import Served, answering
 
@@ -37,8 +38,9 @@ def build_app(project: Served, static: Path | None = None) -> Starlette:
     >>> "/api/operations" in paths
     True
     """
-    routes: list[BaseRoute] = [Route(path, answering(project, view)) for path, view in (READING | NEWS).items()]
-    routes += [Route(path, answering(project, view), methods=["POST"]) for path, view in EDITING.items()]
+    read = READING | QUESTIONS | NEWS
+    routes: list[BaseRoute] = [Route(path, answering(project, view)) for path, view in read.items()]
+    routes += [Route(path, answering(project, view), methods=["POST"]) for path, view in (EDITING | JUDGING).items()]
     if static is not None:
         routes.append(Mount("/", StaticFiles(directory=static, html=True)))
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from starlette.requests import Request as Asked
@@ -32,7 +33,7 @@ async def watch(project: Served) -> None:
         if not project.listeners:
             continue
         try:
-            news = await project.read(lambda connection, after=told: reading.news(connection, after, _MOST))
+            news = await project.read(partial(reading.news, after=told, most=_MOST))
         except NotStored:
             continue  # they are told once the database is back
         for one in news:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import zlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from sqlalchemy import Connection
 from starlette.concurrency import run_in_threadpool
@@ -14,10 +15,18 @@ from starlette.responses import JSONResponse, Response
 
 from surgeval.errors import BadInput, DataError, SurgevalError
 from surgeval.files import BrokenJson, parse_json
-from surgeval.studio.pictures import Pictures
+from surgeval.studio.pictures import Picture, Pictures
+from surgeval.studio.schema import Schema
 from surgeval.studio.store import Conflict, Database, NoRoom, NotStored, VideoState, reading
+from surgeval.vocab import LabelSpace, label_space_names, load_labels
 
-__all__ = ["Served", "View", "answering", "author_of", "frame_range", "json_object", "video_of", "whole_number"]
+__all__ = [
+    "Served", "View", "answering", "author_of", "frame_range", "json_object", "picture_answer", "space_of", "video_of",
+    "whole_number",
+]  # fmt: skip
+
+if TYPE_CHECKING:
+    from surgeval.studio.question_desk import QuestionDesk
 
 Found = TypeVar("Found")
 
@@ -31,6 +40,7 @@ class Served:
     pictures: Pictures
     author: str
     shared: bool = False  # several people: each says who he or she is
+    questions: QuestionDesk | None = None  # where the folder is a set of questions
     listeners: set[asyncio.Queue[dict[str, Any]]] = field(default_factory=set)
     edited: asyncio.Event = field(default_factory=asyncio.Event)  # there is news for them
 
@@ -102,6 +112,11 @@ def video_of(connection: Connection, wanted: str) -> VideoState:
     return video
 
 
+def space_of(schema: Schema) -> LabelSpace | None:
+    """The label space that a schema is named after."""
+    return load_labels(schema.name) if schema.name in label_space_names() else None
+
+
 def frame_range(asked: Asked, most: int) -> tuple[int, int]:
     """The frames `first` to `last` of a request, at most so many."""
     first = whole_number(asked, "first")
@@ -117,3 +132,12 @@ def whole_number(asked: Asked, name: str, default: int = 0) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 15:
         raise BadInput(f"{name}: found {text[:40]!r}, expected a whole number")
     return int(text)
+
+
+def picture_answer(asked: Asked, picture: Picture) -> Response:
+    """A picture; nothing of it where the page has it already."""
+    tag = f'"{zlib.crc32(picture.data):08x}{len(picture.data):x}"'
+    headers = {"etag": tag, "cache-control": "private, max-age=600"}
+    if asked.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=headers)
+    return Response(picture.data, media_type=picture.kind, headers=headers)

@@ -5,6 +5,7 @@
 """
 
 from surgeval.studio.store import _read as reading
+from surgeval.studio.store._columns import NO_NUMBER, Columns, FrameColumns
 from surgeval.studio.store._commit import apply, preview
 from surgeval.studio.store._engine import FILE, Database
 from surgeval.studio.store._errors import Conflict, NoRoom, NotStored
@@ -28,11 +29,14 @@ from surgeval.studio.store._work import SCHEMA
 
 __all__ = [
     "FILE",
+    "NO_NUMBER",
     "SCHEMA",
     "Annotation",
+    "Columns",
     "Conflict",
     "Database",
     "Flag",
+    "FrameColumns",
     "FrameState",
     "LoggedOperation",
     "News",

@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, case, func, select,
 
 from surgeval.records import Box
 from surgeval.studio.schema import IMAGE, Labelled, Schema
+from surgeval.studio.store._columns import columns, frame_columns, outlines, runs, upstream_numbers
 from surgeval.studio.store._commit import logged
 from surgeval.studio.store._cover import alive_spans
 from surgeval.studio.store._labels import Labels
@@ -41,8 +42,9 @@ from surgeval.studio.store._tables import (
 from surgeval.studio.store._work import chunks, schema_in_force
 
 __all__ = [
-    "changed_since", "count_labels", "find_frames", "find_instances", "flags", "frames", "instances", "news",
-    "operations", "presence", "reviews", "schema", "setting", "spans", "tracks", "version", "videos",
+    "changed_since", "columns", "count_labels", "find_frames", "find_instances", "flags", "frame_columns", "frames",
+    "instances", "news", "operations", "outlines", "reviews", "runs", "schema", "setting", "spans", "tracks",
+    "upstream_numbers", "version", "videos",
 ]  # fmt: skip
 
 _SHORT = 10_000  # characters of a payload that is worth a look: a longer one is a list of instances
@@ -128,14 +130,6 @@ def tracks(connection: Connection, video: str) -> tuple[TrackSummary, ...]:
     return tuple(sorted(found, key=lambda one: (one.track.group, one.track.name, one.track.number or -1)))
 
 
-def presence(connection: Connection, video: str) -> Iterator[tuple[str, str, int | None, int]]:
-    """Group, class, number and frame of every instance of a video, track by track, in the order of frames."""
-    key = (INSTANCES.c.grp, INSTANCES.c.name, INSTANCES.c.track)
-    query = select(*key, INSTANCES.c.frame).where(INSTANCES.c.video == video, INSTANCES.c.alive.is_(True))
-    for row in connection.execute(query.order_by(*key, INSTANCES.c.frame)):
-        yield row.grp, row.name, row.track, row.frame
-
-
 def count_labels(connection: Connection, video: str | None = None) -> tuple[Labelled, ...]:
     """Every class with its values, and how often it occurs: of instances, and of the image where something is said."""
     key = (INSTANCES.c.grp, INSTANCES.c.name, INSTANCES.c.label)
@@ -194,11 +188,12 @@ def find_instances(
 
 def flags(connection: Connection, video: str | None = None) -> tuple[Flag, ...]:
     """The problem frames."""
-    query = select(FLAGS).where(FLAGS.c.alive.is_(True))
+    frame = and_(FRAMES.c.video == FLAGS.c.video, FRAMES.c.frame == FLAGS.c.frame)
+    query = select(FLAGS, FRAMES.c.name).outerjoin(FRAMES, frame).where(FLAGS.c.alive.is_(True))
     if video is not None:
         query = query.where(FLAGS.c.video == video)
     rows = connection.execute(query.order_by(FLAGS.c.video, FLAGS.c.frame, FLAGS.c.reason))
-    return tuple(Flag(row.video, row.frame, row.reason, row.note, row.author) for row in rows)
+    return tuple(Flag(row.video, row.frame, row.reason, row.note, row.author, row.name or "") for row in rows)
 
 
 def reviews(connection: Connection, video: str, round_number: int | None = None) -> tuple[Review, ...]:

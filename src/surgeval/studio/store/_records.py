@@ -120,6 +120,7 @@ class Flag:
     reason: str
     note: str
     author: str
+    name: str = ""  # of the frame's picture
 
 
 @dataclass(frozen=True, slots=True)
