@@ -77,8 +77,8 @@ class Studio:
 
     def labelled(self, attribute: str, value: str, first: int = 0, last: int = 40, **same: Any) -> list[int]:
         """The frames whose instances (those with the same track, name ...) have a value."""
-        return [one["frame"] for one in self.instances(first, last)
-                if one["values"].get(attribute) == value and all(one[key] == wanted for key, wanted in same.items())]  # fmt: skip
+        found = [one for one in self.instances(first, last) if one["values"].get(attribute) == value]
+        return [one["frame"] for one in found if all(one[key] == wanted for key, wanted in same.items())]
 
     def by_id(self, name: str) -> Locator:
         return self.page.get_by_test_id(name)
@@ -108,7 +108,7 @@ class Studio:
         """From now on `seen` lists the frames that are painted."""
         self.page.evaluate(
             """() => { window.seen = []; const app = document.querySelector('[data-testid=app]');
-            new MutationObserver(() => { if (seen.at(-1) !== Number(app.dataset.shown)) seen.push(Number(app.dataset.shown)) })
+            new MutationObserver(() => seen.push(Number(app.dataset.shown)))
               .observe(app, {attributes: true, attributeFilter: ['data-shown']}) }"""
         )
 

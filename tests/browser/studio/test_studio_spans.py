@@ -153,7 +153,7 @@ def test_several_tracks_at_once_are_one_span_and_one_undo(spanned: Studio) -> No
 
 
 def test_lanes_select_tracks_and_the_preview_counts_what_is_skipped_and_absent(spanned: Studio) -> None:
-    spanned.fill(*track(1, range(0, 10), name="aspirator", box=(100, 20, 30, 30)))
+    spanned.fill(*track(1, range(10), name="aspirator", box=(100, 20, 30, 30)))
     for lane, keys in ((LANE, []), ("tools/aspirator/1", ["Control"])):
         for key in keys:
             spanned.page.keyboard.down(key)
