@@ -101,7 +101,7 @@ export const en = {
   spanCut: 'Cut here',
   spanJoin: 'Join with next',
   spanDelete: 'Delete span',
-  overridden: 'partly overridden by a later span',
+  overridden: 'a later span wins',
   noJoin: 'There is no other span with the same values to join with.',
   selectedSpan: 'Span {first}–{last}',
   firstEdge: 'First frame',

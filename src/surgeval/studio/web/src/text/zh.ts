@@ -102,7 +102,7 @@ export const zh: Catalogue = {
   spanCut: '在此处切开',
   spanJoin: '与相邻区间合并',
   spanDelete: '删除区间',
-  overridden: '部分被之后的区间覆盖',
+  overridden: '以之后的区间为准',
   noJoin: '没有取值相同的其他区间可以合并。',
   selectedSpan: '区间 {first}–{last}',
   firstEdge: '第一帧',
