@@ -15,6 +15,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from surgeval.studio.server._editing import EDITING, EVENTS
+from surgeval.studio.server._filters import FILTERS
 from surgeval.studio.server._questions import JUDGING, QUESTIONS
 from surgeval.studio.server._reading import READING
 from surgeval.studio.server._served import Served, answering
@@ -36,7 +37,7 @@ def build_app(project: Served, static: Path | None = None) -> Starlette:
     >>> "/api/operations" in paths
     True
     """
-    read = READING | QUESTIONS | EVENTS
+    read = READING | FILTERS | QUESTIONS | EVENTS
     routes: list[BaseRoute] = [Route(path, answering(project, view)) for path, view in read.items()]
     routes += [Route(path, answering(project, view), methods=["POST"]) for path, view in (EDITING | JUDGING).items()]
     if static is not None:

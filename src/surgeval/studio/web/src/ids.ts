@@ -51,6 +51,9 @@ export const ids = {
 
   helpDialog: 'help', helpClose: 'help-close', key: (action: string) => `key-${action}`, keysReset: 'keys-reset',
 
+  filterClass: 'filter-class', nextMatch: 'next-match', hiddenBadge: 'hidden-badge', theme: 'theme',
+  show: (name: string) => `show-${name}`, showClass: (key: string) => `show-class-${key}`,
+
   questions: 'questions', questionClose: 'questions-close', questionRole: 'question-role', questionEach: 'question-each',
   questionPrevious: 'question-previous', questionNext: 'question-next',
   questionNextOpen: 'question-next-open', questionText: 'question-text', option: (number: number) => `option-${number}`,

@@ -1,3 +1,4 @@
+import { display } from './en/display'
 import { questions } from './en/questions'
 
 export const en = {
@@ -155,8 +156,6 @@ export const en = {
   replaceApply: 'Replace',
   replaceDone: '{changed} changed.',
 
-  colours: 'Colours',
-  display: 'Display',
   boxOpacity: 'Box opacity',
   fillOpacity: 'Fill opacity',
   labelOpacity: 'Label opacity',
@@ -243,6 +242,7 @@ export const en = {
   key_help: 'This list',
   key_settings: 'Display settings',
   key_search: 'Find a frame',
+  ...display,
   ...questions,
 }
 

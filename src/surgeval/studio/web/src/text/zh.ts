@@ -1,4 +1,5 @@
 import type { Catalogue } from './en'
+import { display } from './zh/display'
 import { questions } from './zh/questions'
 
 export const zh: Catalogue = {
@@ -156,8 +157,6 @@ export const zh: Catalogue = {
   replaceApply: '替换',
   replaceDone: '已更改 {changed} 个。',
 
-  colours: '颜色',
-  display: '显示',
   boxOpacity: '边框不透明度',
   fillOpacity: '填充不透明度',
   labelOpacity: '标签不透明度',
@@ -244,5 +243,6 @@ export const zh: Catalogue = {
   key_help: '此列表',
   key_settings: '显示设置',
   key_search: '查找帧',
+  ...display,
   ...questions,
 }
