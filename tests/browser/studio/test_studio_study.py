@@ -47,6 +47,16 @@ def studied(studio: Studio) -> Studio:
     return studio
 
 
+def answer_by_keys(studio: Studio, k: int, digits: list[str]) -> None:
+    page = studio.page
+    studio.keys("Shift+R")
+    studio.eventually(lambda: studio.frame == k and page.locator("[data-selected=true]").count() == 1)
+    studio.keys(digits[0])
+    studio.eventually(lambda: page.get_by_test_id("attribute-action").get_attribute("data-active") == "true")
+    studio.keys(*digits[1:])
+    studio.eventually(lambda: f"{k + 1} of 40" in text(page, "blind-progress"))
+
+
 def dialog(studio: Studio, name: str) -> None:
     studio.page.get_by_test_id("project-menu").click()
     studio.page.get_by_test_id(f"menu-{name}").click()
@@ -59,6 +69,7 @@ def text(page: Page, id: str) -> str:
 
 def test_frames_are_reviewed_by_key_in_rounds(studio: Studio) -> None:
     page = studio.page
+    studio.post({"id": "draw", "kind": "instances.add", "payload": scene.instances()})
     chip = page.get_by_test_id("review-chip")
     studio.keys("r")
     studio.eventually(lambda: chip.get_attribute("data-seen") == "1")
@@ -81,6 +92,10 @@ def test_frames_are_reviewed_by_key_in_rounds(studio: Studio) -> None:
     studio.eventually(lambda: chip.get_attribute("data-seen") == "0")
     page.get_by_test_id("review-close").click()
     page.get_by_test_id("object-filter").select_option("Unreviewed")
+    page.get_by_test_id("next-match").click()
+    studio.eventually(lambda: studio.frame == 5 and page.get_by_test_id("object-scissors-5").count() == 1)
+    studio.keys("Home")
+    studio.eventually(lambda: studio.frame == 0 and page.get_by_test_id("object-scissors-0").count() == 0)  # seen
 
 
 def test_a_study_is_made_and_an_annotator_enters_blindly(studio: Studio) -> None:
@@ -120,12 +135,7 @@ def test_two_annotators_with_known_disagreement(studied: Studio) -> None:
     assert "cut" not in text(page, "object-list")
     assert "scissors" not in text(page, "object-list")
     for k in range(BY_HAND):
-        studio.keys("Shift+R")
-        studio.eventually(lambda k=k: studio.frame == k and page.locator("[data-selected=true]").count() == 1)
-        studio.keys(tool)
-        studio.eventually(lambda: page.get_by_test_id("attribute-action").get_attribute("data-active") == "true")
-        studio.keys(str(verbs.index(str(scene.verb("ada", k))) + 1), target)
-        studio.eventually(lambda k=k: f"{k + 1} of 40" in text(page, "blind-progress"))
+        answer_by_keys(studio, k, [tool, str(verbs.index(str(scene.verb("ada", k))) + 1), target])
     studio.shot("blind")
     said = shown(studio, "ada")
     assert [(said[k]["name"], said[k]["values"]["action"]) for k in range(BY_HAND)] == [

@@ -17,6 +17,7 @@ from starlette.staticfiles import StaticFiles
 
 from surgeval.studio.server._blind import BLIND, BLIND_EDITING
 from surgeval.studio.server._editing import EDITING
+from surgeval.studio.server._filters import FILTERS
 from surgeval.studio.server._news import NEWS, watch
 from surgeval.studio.server._questions import JUDGING, QUESTIONS
 from surgeval.studio.server._reading import READING
@@ -42,7 +43,7 @@ def build_app(project: Served, static: Path | None = None) -> Starlette:
     """
     page = [] if static is None else [Mount("/", StaticFiles(directory=static, html=True))]
     blind = [*_routes(project, BLIND, BLIND_EDITING), *page]
-    routes: list[BaseRoute] = [*_routes(project, READING | STUDY | QUESTIONS | NEWS, EDITING | JUDGING)]
+    routes: list[BaseRoute] = [*_routes(project, READING | FILTERS | STUDY | QUESTIONS | NEWS, EDITING | JUDGING)]
     routes += [Mount("/blind/{study}/{annotator}", routes=blind), *page]
 
     @asynccontextmanager

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, case, func, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Row, and_, case, exists, func, select, tuple_
 
 from surgeval.records import Box
 from surgeval.studio.schema import IMAGE, Labelled, Schema
@@ -153,13 +153,15 @@ def find_instances(
     *,
     proposal: bool | None = None,
     review: str | None = None,
+    numbered: bool | None = None,
+    unseen: tuple[str, int] | None = None,
     after: tuple[str, int, str] = ("", -1, ""),
     limit: int = 1000,
 ) -> tuple[Annotation, ...]:
     """Instances whose class and values match, in the order of video, frame and id, from behind `after` on.
 
     `matches` is asked once per combination that occurs, not once per instance: filters and quality rules over a whole
-    project stay fast.
+    project stay fast. `unseen` names a reviewer and a round: only frames without that mark count.
     """
     key = (INSTANCES.c.grp, INSTANCES.c.name, INSTANCES.c.label)
     where: list[ColumnElement[bool]] = [INSTANCES.c.alive.is_(True)]
@@ -169,6 +171,12 @@ def find_instances(
         where.append(INSTANCES.c.state == ("proposal" if proposal else "accepted"))
     if review is not None:
         where.append(INSTANCES.c.review == review)
+    if numbered is not None:
+        where.append(INSTANCES.c.track.is_not(None) if numbered else INSTANCES.c.track.is_(None))
+    if unseen is not None:
+        here = and_(REVIEWS.c.video == INSTANCES.c.video, REVIEWS.c.frame == INSTANCES.c.frame)
+        mark = and_(REVIEWS.c.reviewer == unseen[0], REVIEWS.c.round == unseen[1], REVIEWS.c.alive.is_(True))
+        where.append(~exists().where(here, mark))
     counted = connection.execute(select(*key, func.count().label("n")).where(*where).group_by(*key)).all()
     labels = Labels(connection)
     labels.load(row.label for row in counted)
@@ -226,12 +234,12 @@ def operations(connection: Connection, after: int = 0, limit: int | None = None)
 
 def news(connection: Connection, after: int, most: int) -> tuple[News, ...]:
     """Who did what after a version, without the particulars; of many operations the newest."""
-    short = case((func.length(OPERATIONS.c.payload) < _SHORT, OPERATIONS.c.payload), else_="{}")
-    columns = (OPERATIONS.c.seq, OPERATIONS.c.author, OPERATIONS.c.session, OPERATIONS.c.kind, short.label("payload"))
-    query = select(*columns).where(OPERATIONS.c.seq > after).order_by(OPERATIONS.c.seq.desc()).limit(most)
+    log = OPERATIONS.c
+    short = case((func.length(log.payload) < _SHORT, log.payload), else_="{}").label("payload")
+    query = select(log.seq, log.author, log.session, log.time, log.kind, log.target, short)
+    rows = connection.execute(query.where(log.seq > after).order_by(log.seq.desc()).limit(most))
     found = [
-        News(row.seq, row.author, row.session, row.kind, json.loads(row.payload).get("video"))
-        for row in connection.execute(query)
+        News(r.seq, r.author, r.session, r.time, r.kind, r.target, json.loads(r.payload).get("video")) for r in rows
     ]
     return tuple(reversed(found))
 

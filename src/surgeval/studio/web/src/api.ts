@@ -1,9 +1,10 @@
 /** The server, typed. Every error carries the server's one sentence. */
 
+import type { Filter } from './lib/filters'
 import type { AgreementTable, Queue, QuestionItem, Role } from './lib/questions'
 import { Refused } from './lib/queue'
 import type {
-  AnnotationBlock, Changes, Flag, Found, FrameBlock, Operation, Outcome, Presence, Problems, Project, Span, StudioEvent,
+  AnnotationBlock, Changes, Flag, Found, FrameBlock, Match, Operation, Outcome, Presence, Problems, Project, Span, StudioEvent,
   TrackSummary,
 } from './lib/types'
 import type { Disagreement, DrawnSegment, Progress, Results, Reviews, Round, Study } from './lib/study'
@@ -45,6 +46,9 @@ export const api = {
   search: (text: string) => ask<Found[]>(`api/search?text=${encodeURIComponent(text)}`),
   operation: (operation: Operation) => post<Outcome>('api/operations', operation, true),
   preview: (operation: Operation) => post<Outcome>('api/preview', operation),
+
+  nextMatch: (video: string, { name, of: key }: Filter, after: number, by: { author: string; round: number }) =>
+    ask<Match>(`${of(video)}/next?${query({ filter: name, class: key, after, ...by })}`),
 
   rounds: () => ask<Round[]>('api/rounds'),
   reviews: (video: string, round: number) => ask<Reviews>(`${of(video)}/reviews?round=${round}`),

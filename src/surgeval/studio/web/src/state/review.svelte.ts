@@ -20,6 +20,8 @@ class Review {
   seen = $derived(seenBy(this.reviews?.runs ?? [], studio.shown))
   people = $derived([...new Set([...(this.reviews?.reviewers ?? []), this.me])])
   mine = $derived(this.seen.includes(this.me))
+  /** Whose marks count when unreviewed things are looked for. */
+  asker = $derived({ author: this.me, round: this.round?.number ?? 1 })
 
   constructor() {
     studio.whenStale('reviews', () => this.load())

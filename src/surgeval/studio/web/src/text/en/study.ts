@@ -65,5 +65,6 @@ export const study = {
   nextUnanswered: 'Next unanswered',
   leaveBlind: 'Leave',
   allAnswered: 'Everything is answered. Thank you!',
+  noBoxes: 'Nothing to answer in this frame.',
   notSaid: 'not said yet',
 }

@@ -66,5 +66,6 @@ export const study: Record<keyof typeof en, string> = {
   nextUnanswered: '下一个未回答的对象',
   leaveBlind: '离开',
   allAnswered: '全部回答完毕，谢谢！',
+  noBoxes: '此帧没有需要回答的对象。',
   notSaid: '尚未回答',
 }
