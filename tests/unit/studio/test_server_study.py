@@ -322,3 +322,32 @@ def test_the_page_of_a_blind_session_is_the_page(running: Running, tmp_path: Pat
     status, found, _ = Page(running).ask("GET", f"{ADA}/")
     root = Page(running).ask("GET", "/")[:2]
     assert (status, found) == root
+
+
+def test_on_a_shared_server_an_annotators_link_opens_nothing_but_the_blind_session(tmp_path: Path) -> None:
+    (tmp_path / "V1").mkdir()
+    for k in range(60):
+        Image.new("RGB", (64, 48)).save(tmp_path / "V1" / f"{k}.png")
+    token = "a-token-that-nobody-guesses"
+    with serve(tmp_path, author="host", host="0.0.0.0", token=token) as shared:
+        page = Page(shared)
+        whole = {"authorization": f"Bearer {token}"}
+        for number, (kind, payload) in enumerate((("instances.add", scene.instances()), ("study.add", scene.study()))):
+            body = {"id": f"setup.{number}", "kind": kind, "payload": payload, "author": "chair"}
+            assert page.ask("POST", "/api/operations", body, **whole)[0] == 200
+        (made,) = page.ask("GET", "/api/studies", **whole)[1]
+        hers = {"authorization": f"Bearer {made['tokens']['ada']}"}
+        assert page.ask("GET", f"{ADA}/api/project", **hers)[1]["author"] == "ada"
+        for path in ("/api/project", "/api/studies", f"{BEN}/api/project", "/"):
+            assert page.ask("GET", path, **hers)[0] == 401
+        assert page.ask("GET", f"{ADA}/../../../api/studies", **hers)[0] == 404
+        one = page.ask("GET", f"{ADA}/api/videos/V1/annotations?first=0&last=9", **hers)[1]["annotations"][0]
+        body = {
+            "id": "hers",
+            "kind": "study.answer",
+            "payload": {"ids": [one["id"]], "name": "forceps"},
+            "author": "ben",
+        }
+        assert page.ask("POST", f"{ADA}/api/operations", body, **hers)[0] == 200
+        (made,) = page.ask("GET", "/api/studies", **whole)[1]
+        assert made["answered"] == {"ada": 1, "ben": 0}

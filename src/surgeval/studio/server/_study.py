@@ -16,6 +16,7 @@ from surgeval.errors import BadInput
 from surgeval.stats import Agreement
 from surgeval.studio.agreement import COMPONENTS, AgreementStudy
 from surgeval.studio.consensus import Disagreement, decision_log, find_disagreements, measure_study
+from surgeval.studio.guard import blind_place, place_token
 from surgeval.studio.schema import instrument_group
 from surgeval.studio.segments import Segment, draw_segments
 from surgeval.studio.server._served import Served, View, video_of, whole_number
@@ -67,7 +68,10 @@ async def _segments(project: Served, asked: Asked) -> Response:
 
 async def _studies(project: Served, _asked: Asked) -> Response:
     def look(connection: Connection) -> list[dict[str, Any]]:
-        return [_study_row(connection, one) for one in study_reading.studies(connection)]
+        return [
+            {**_study_row(connection, one), "tokens": _tokens(project, one)}
+            for one in study_reading.studies(connection)
+        ]
 
     return JSONResponse(await project.read(look))
 
@@ -120,6 +124,13 @@ def _study_row(connection: Connection, of: Study) -> dict[str, Any]:
         "answered": {name: answered.get(name, 0) for name in of.annotators},
         "decided": len({one.instance for one in study_reading.decisions(connection, of.id)}),
     }  # fmt: skip
+
+
+def _tokens(project: Served, of: Study) -> dict[str, str]:
+    """What opens the place of each annotator and nothing else, on a server that asks for a token."""
+    if project.token is None:
+        return {}
+    return {name: place_token(project.token, blind_place(of.id, name)) for name in of.annotators}
 
 
 def _result_rows(found: AgreementStudy) -> dict[str, Any]:

@@ -69,8 +69,9 @@ export const api = {
 }
 
 /** Where an annotator answers without seeing labels. */
-export function blindUrl(study: string, annotator: string): string {
-  return `blind/${encodeURIComponent(study)}/${encodeURIComponent(annotator)}/`
+export function blindUrl(study: string, annotator: string, token = ''): string {
+  const asked = token ? `?token=${encodeURIComponent(token)}` : ''
+  return new URL(`blind/${encodeURIComponent(study)}/${encodeURIComponent(annotator)}/${asked}`, location.href).href
 }
 
 export function logUrl(study: string, as: 'csv' | 'json'): string {

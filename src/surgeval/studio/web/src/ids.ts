@@ -74,6 +74,7 @@ export const ids = {
   studyRemove: 'study-remove', studyName: 'study-name', studyPeople: 'study-people', studyCount: 'study-count',
   studyLength: 'study-length', studySeed: 'study-seed', studyDrawn: 'study-drawn', studyMake: 'study-make',
   studyAnswered: (name: string) => `study-answered-${name}`, studyEnter: (name: string) => `study-enter-${name}`,
+  studyLink: (name: string) => `study-link-${name}`,
   studyList: 'study-list', studyAfter: 'study-after', studyTable: 'study-table',
   studyLog: (as: string) => `study-log-${as}`, kappas: 'kappas',
   kappa: (component: string, who: string) => `kappa-${component}-${who}`, kappasBetween: 'kappas-between',

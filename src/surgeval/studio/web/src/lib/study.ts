@@ -48,6 +48,8 @@ export interface Study {
   instances: number
   answered: Record<string, number>
   decided: number
+  /** By annotator: what opens his or her blind session and nothing else. Empty on one's own machine. */
+  tokens?: Record<string, string>
 }
 
 export interface Kappa {

@@ -33,6 +33,7 @@ export const study = {
   studyRemoved: 'The study is removed; its answers stay stored, and undo brings it back.',
   studyFacts: '{segments} segments, {instances} instances, seed {seed}, made by {author}',
   answeredOf: '{answered} of {instances} answered',
+  blindLink: 'For {annotator}: this address opens the blind session and nothing else',
   enterBlind: 'Answer blindly',
   component: 'κ',
   component_instrument: 'instrument',

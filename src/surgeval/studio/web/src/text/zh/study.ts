@@ -34,6 +34,7 @@ export const study: Record<keyof typeof en, string> = {
   studyRemoved: '研究已移除；其回答仍然保留，撤销即可恢复。',
   studyFacts: '{segments} 个片段，{instances} 个对象，随机种子 {seed}，由 {author} 创建',
   answeredOf: '已回答 {answered} / {instances}',
+  blindLink: '给 {annotator}：此地址只能打开盲标页面',
   enterBlind: '进入盲标',
   component: 'κ',
   component_instrument: '器械',
