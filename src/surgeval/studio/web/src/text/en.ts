@@ -149,7 +149,7 @@ export const en = {
   pasteRange: 'Paste into marked range',
   needRange: 'Mark a range first ({start} and {end}).',
   needTrack: 'Select one thing with a number first.',
-  identityDone: '{changed} changed.',
+  identityDone: '{changed} instances changed.',
 
   replaceTitle: 'Replace in the whole project',
   replaceWhat: 'What',
