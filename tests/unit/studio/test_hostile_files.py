@@ -11,6 +11,7 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import cv2
@@ -83,7 +84,7 @@ def test_damaged_pictures_are_shown_or_refused_in_one_sentence(tmp_path: Path, l
         kind, data = chance.choice(seeds)
         path = tmp_path / f"x.{kind}"
         path.write_bytes(damaged(data, chance, 300))
-        said.append(refused(lambda path=path: encode_frame(ImageRef(path))))
+        said.append(refused(partial(encode_frame, ImageRef(path))))
     assert 20 < said.count("") < len(said) - 20
     assert all(str(tmp_path / "x.") in text and "\n" not in text for text in said if text)
 
@@ -113,7 +114,7 @@ def test_damaged_films_are_shown_or_refused_in_one_sentence(tmp_path: Path, long
         folder = tmp_path / str(number)
         folder.mkdir()
         (folder / f"op.{kind}").write_bytes(damaged(data, chance, len(data)))
-        said.append(refused(lambda folder=folder: show(folder)))
+        said.append(refused(partial(show, folder)))
     assert 0 < said.count("") < len(said)
     assert all("op." in text and "\n" not in text for text in said if text)
 
