@@ -16,6 +16,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from surgeval.studio.server._editing import EDITING
+from surgeval.studio.server._filters import FILTERS
 from surgeval.studio.server._news import NEWS, watch
 from surgeval.studio.server._questions import JUDGING, QUESTIONS
 from surgeval.studio.server._reading import READING
@@ -38,9 +39,10 @@ def build_app(project: Served, static: Path | None = None) -> Starlette:
     >>> "/api/operations" in paths
     True
     """
-    read = READING | QUESTIONS | NEWS
-    routes: list[BaseRoute] = [Route(path, answering(project, view)) for path, view in read.items()]
-    routes += [Route(path, answering(project, view), methods=["POST"]) for path, view in (EDITING | JUDGING).items()]
+    asked = READING | NEWS | FILTERS | QUESTIONS
+    sent = EDITING | JUDGING
+    routes: list[BaseRoute] = [Route(path, answering(project, view)) for path, view in asked.items()]
+    routes += [Route(path, answering(project, view), methods=["POST"]) for path, view in sent.items()]
     if static is not None:
         routes.append(Mount("/", StaticFiles(directory=static, html=True)))
 

@@ -153,6 +153,7 @@ def find_instances(
     *,
     proposal: bool | None = None,
     review: str | None = None,
+    numbered: bool | None = None,
     after: tuple[str, int, str] = ("", -1, ""),
     limit: int = 1000,
 ) -> tuple[Annotation, ...]:
@@ -169,6 +170,8 @@ def find_instances(
         where.append(INSTANCES.c.state == ("proposal" if proposal else "accepted"))
     if review is not None:
         where.append(INSTANCES.c.review == review)
+    if numbered is not None:
+        where.append(INSTANCES.c.track.is_not(None) if numbered else INSTANCES.c.track.is_(None))
     counted = connection.execute(select(*key, func.count().label("n")).where(*where).group_by(*key)).all()
     labels = Labels(connection)
     labels.load(row.label for row in counted)

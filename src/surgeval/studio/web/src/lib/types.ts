@@ -159,6 +159,12 @@ export interface Found {
   name: string
 }
 
+/** The next instance that a filter finds; null: there is none. */
+export interface Match {
+  frame: number | null
+  instance: string | null
+}
+
 export const IMAGE = 'image'
 
 /** One text per identity, also of instances without a number. */
