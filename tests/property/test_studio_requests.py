@@ -48,8 +48,8 @@ SHAPE = st.fixed_dictionaries({"id": ID}, optional={"box": BOX, "polygons": POLY
 FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "id": ID, "ids": st.lists(ID, min_size=1, max_size=2, unique=True), "video": st.sampled_from(["V1"] * 9 + ["none"]),
     "frame": FRAME, "first": st.integers(-1, 4), "last": st.integers(3, 8), "at": FRAME, "source": FRAME,
-    "group": GROUP, "name": NAME, "number": NUMBER, "to": NUMBER, "keep": NUMBER, "other": NUMBER, "first_number": NUMBER,
-    "second_number": NUMBER, "values": VALUES, "tracks": st.lists(TRACK, max_size=2),
+    "group": GROUP, "name": NAME, "number": NUMBER, "to": NUMBER, "keep": NUMBER, "other": NUMBER,
+    "first_number": NUMBER, "second_number": NUMBER, "values": VALUES, "tracks": st.lists(TRACK, max_size=2),
     "instances": st.lists(INSTANCE, min_size=1, max_size=2), "dx": st.floats(-20, 20), "dy": st.floats(-20, 20),
     "shapes": st.lists(SHAPE, min_size=1, max_size=2),
     "copies": st.lists(st.fixed_dictionaries({"of": ID, "id": NEW}), min_size=1, max_size=2), "key": NEW,
