@@ -54,7 +54,7 @@ def build_app(project: Served, static: Path | None = None) -> Starlette:
         await run_in_threadpool(project.pictures.close)
         await run_in_threadpool(project.database.close)
 
-    return Starlette(routes=routes, lifespan=life, exception_handlers={HTTPException: _plain})
+    return Starlette(routes=routes, lifespan=life, exception_handlers={HTTPException: _plain, Exception: _plain})
 
 
 def _routes(project: Served, asked: dict[str, View], sent: dict[str, View]) -> list[Route]:
@@ -63,5 +63,6 @@ def _routes(project: Served, asked: dict[str, View], sent: dict[str, View]) -> l
 
 
 async def _plain(_asked: Asked, error: Exception) -> Response:
-    status = error.status_code if isinstance(error, HTTPException) else 500
-    return JSONResponse({"error": error.detail if isinstance(error, HTTPException) else "an error"}, status)
+    if not isinstance(error, HTTPException):
+        return JSONResponse({"error": "the studio failed at this; its log says more"}, 500)
+    return JSONResponse({"error": error.detail}, error.status_code, error.headers)

@@ -35,7 +35,7 @@ from surgeval.studio.store import reading
 
 __all__ = ["READING"]
 
-_MOST_FRAMES = 20_000  # whose instances one request gets
+_MOST_FRAMES = 5_000  # whose instances one request gets
 _MOST_CHANGES = 10_000  # instances told one by one; after more than that a page reads its frames again
 _HISTORY = 100
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from sqlalchemy import Connection
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import Request as Asked
 from starlette.responses import JSONResponse, Response
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from surgeval.studio.question_desk import QuestionDesk
 
 Found = TypeVar("Found")
+_MOST_JSON = 8 << 20  # bytes: as empty lists they become twenty times as many
 
 
 @dataclass
@@ -91,8 +93,10 @@ async def json_object(asked: Asked) -> dict[str, Any]:
     if asked.headers.get("content-type", "").split(";")[0].strip() != "application/json":
         raise BadInput("request: found another content type, expected application/json")
     body = await asked.body()
+    if len(body) > _MOST_JSON:
+        raise HTTPException(413, f"request: found {len(body)} bytes, expected at most {_MOST_JSON}")
     try:
-        given = parse_json(body.decode("utf-8"), finite=True)
+        given = await run_in_threadpool(lambda: parse_json(body.decode("utf-8"), finite=True, distinct=True))
     except (BrokenJson, UnicodeDecodeError) as error:
         raise BadInput(f"request: found no JSON ({error}), expected an object") from None
     if not isinstance(given, dict):
