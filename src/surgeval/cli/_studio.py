@@ -34,7 +34,10 @@ def studio(
     schema: Annotated[
         str | None, typer.Option(help="What may be chosen: prostatd, cholect50, or a JSON file.", show_default=False)
     ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 0,
+    port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="Default: a folder's own, always; 0: any free one.", show_default=False),
+    ] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
     author: Annotated[str | None, typer.Option(help="Your name. Default: the one you logged in with.")] = None,
     host: Annotated[str, typer.Option(help="Address to serve at; others reach it only with a token.")] = "127.0.0.1",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
@@ -56,16 +56,12 @@ class ProbeRow:
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """The replies of a probe, the items that got none, and what it took.
+    """The replies of a probe, the items that got none, what it took, and how many replies were there already."""
 
-    >>> Probed().rows
-    ()
-    """
-
-    rows: tuple[ProbeRow, ...] = ()
-    failed: tuple[str, ...] = ()
-    spent: Usage = field(default_factory=Usage)
-    stored: int = 0
+    rows: tuple[ProbeRow, ...]
+    failed: tuple[str, ...]
+    spent: Usage
+    stored: int
 
 
 def probe_items(

@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 import uuid
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -78,14 +79,15 @@ def serve(
     author: str,
     database: str | None = None,
     host: str = "127.0.0.1",
-    port: int = 0,
+    port: int | None = 0,
     token: str | None = None,
     names: Sequence[str] = (),
 ) -> Iterator[Running]:
     """Serve a folder of films or images, or a set of questions, while the block lasts.
 
     The project's file lies in the folder; `database` is the address of a PostgreSQL server instead. Port 0 takes a free
-    one. Beyond loopback a token is needed.
+    one, None the folder's own where it is free: a page left open finds the server again when it is back. Beyond
+    loopback a token is needed.
 
     >>> import tempfile
     >>> from PIL import Image
@@ -95,7 +97,7 @@ def serve(
     ...         running.address.startswith("http://127.0.0.1:")
     True
     """
-    listening = _listen(host, port)
+    listening = _listen_for(Path(folder), host, port)
     try:
         number = listening.getsockname()[1]
         rules = Rules.of(host, number, token=token, names=names)
@@ -103,7 +105,7 @@ def serve(
         questions = _questions(place)
         films = find_films(place, none=questions is not None)
         store = Database(database if database is not None else place / FILE)
-        pictures = Pictures(register(store, films))
+        pictures = Pictures(register(store, films), inside=place)
         project = Served(place.absolute().name, store, pictures, author, shared=not is_loopback(host),
                          questions=questions)  # fmt: skip
         app = Guard(build_app(project, STATIC if STATIC.is_dir() else None), rules)
@@ -122,6 +124,18 @@ def serve(
     finally:
         with suppress(OSError):
             listening.close()
+
+
+def _own_port(folder: Path) -> int:
+    """A port for this folder, always the same, outside those that systems hand out by themselves."""
+    return 20_000 + zlib.crc32(str(folder.resolve()).encode("utf-8", "surrogateescape")) % 12_000
+
+
+def _listen_for(folder: Path, host: str, port: int | None) -> socket.socket:
+    if port is None:
+        with suppress(BadInput):  # somebody else has it: then any
+            return _listen(host, _own_port(folder))
+    return _listen(host, port or 0)
 
 
 def _questions(place: Path) -> QuestionDesk | None:

@@ -16,10 +16,12 @@ from starlette.responses import JSONResponse, Response
 from surgeval.errors import BadInput, DataError, SurgevalError
 from surgeval.files import BrokenJson, parse_json
 from surgeval.studio.pictures import Picture, Pictures
-from surgeval.studio.store import Conflict, Database, NotStored, VideoState, reading
+from surgeval.studio.schema import Schema
+from surgeval.studio.store import Conflict, Database, NoRoom, NotStored, VideoState, reading
+from surgeval.vocab import LabelSpace, label_space_names, load_labels
 
 __all__ = [
-    "Served", "View", "answering", "author_of", "frame_range", "json_object", "picture_answer", "video_of",
+    "Served", "View", "answering", "author_of", "frame_range", "json_object", "picture_answer", "space_of", "video_of",
     "whole_number",
 ]  # fmt: skip
 
@@ -40,6 +42,7 @@ class Served:
     shared: bool = False  # several people: each says who he or she is
     questions: QuestionDesk | None = None  # where the folder is a set of questions
     listeners: set[asyncio.Queue[dict[str, Any]]] = field(default_factory=set)
+    edited: asyncio.Event = field(default_factory=asyncio.Event)  # there is news for them
 
     async def read(self, look: Callable[[Connection], Found]) -> Found:
         """Read in a thread of its own: the server goes on meanwhile."""
@@ -70,8 +73,10 @@ def answering(project: Served, view: View) -> Callable[[Asked], Awaitable[Respon
             return await view(project, asked)
         except Conflict as error:
             return JSONResponse({"error": str(error), "who": error.author, "what": error.thing}, 409)
-        except NotStored as error:
+        except NoRoom as error:
             return JSONResponse({"error": str(error)}, 507)
+        except NotStored as error:
+            return JSONResponse({"error": str(error)}, 503)
         except DataError as error:
             return JSONResponse({"error": str(error)}, 404)
         except SurgevalError as error:
@@ -105,6 +110,11 @@ def video_of(connection: Connection, wanted: str) -> VideoState:
     if video is None:
         raise BadInput(f"video: found {wanted[:60]!r}, expected one of the project")
     return video
+
+
+def space_of(schema: Schema) -> LabelSpace | None:
+    """The label space that a schema is named after."""
+    return load_labels(schema.name) if schema.name in label_space_names() else None
 
 
 def frame_range(asked: Asked, most: int) -> tuple[int, int]:

@@ -68,6 +68,8 @@ export interface AnnotationBlock {
 
 export interface Changes extends AnnotationBlock {
   gone: string[]
+  /** More changed than is told here. */
+  more: boolean
   spans_changed: boolean
 }
 
@@ -103,6 +105,7 @@ export interface Presence extends Track {
 
 export interface Flag {
   frame: number
+  name: string
   reason: string
   note: string
   author: string
@@ -110,9 +113,17 @@ export interface Flag {
 
 export interface Problem {
   frame: number
+  /** The last frame of the stretch that it is about. */
+  last: number
   instance: string | null
   rule: string
   text: string
+}
+
+/** The first of each rule's, and how many there are. */
+export interface Problems {
+  problems: Problem[]
+  counts: Record<string, number>
 }
 
 export interface Outcome {

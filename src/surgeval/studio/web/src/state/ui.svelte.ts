@@ -20,6 +20,8 @@ class Ui {
   view = $state.raw<View>({ scale: 1, x: 0, y: 0 })
   /** Whether the view follows the stage's size; a zoom or pan by hand ends that. */
   fitted = $state(true)
+  /** Whether the pointer drags along the timeline: values are held then, as while playing. */
+  scrubbing = $state(false)
   newClass = $state.raw<ClassName | null>(null)
   /** The list that digits choose from: the class, or an attribute of what is selected (or of the frame). */
   slot = $state<string>('')

@@ -1,7 +1,9 @@
 import { display } from './en/display'
+import { hands } from './en/hands'
 import { questions } from './en/questions'
 
 export const en = {
+  ...hands,
   title: 'surgeval studio',
   loading: 'Loading…',
   cannotLoad: 'The project could not be read: {text}',
@@ -90,7 +92,7 @@ export const en = {
   spanHint: 'Select, mark start ({start}) and end ({end}), choose values, confirm ({confirm}).',
   badFrame: 'A frame from 0 to {last}, or a time such as 1:05',
   holding: 'Writing {value} from frame {first}…',
-  holdStored: '{value} written to frames {first}–{last}.',
+  holdStored: '{value} written to frames {frames}.',
 
   spanLoop: 'Span {first}–{last} is selected: playback loops inside it; {back} and {on} move its edge.',
   spanDeselect: 'Deselect',
@@ -100,7 +102,7 @@ export const en = {
   spanCut: 'Cut here',
   spanJoin: 'Join with next',
   spanDelete: 'Delete span',
-  overridden: 'partly overridden by a later span',
+  overridden: 'a later span wins',
   noJoin: 'There is no other span with the same values to join with.',
   selectedSpan: 'Span {first}–{last}',
   firstEdge: 'First frame',
