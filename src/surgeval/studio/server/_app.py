@@ -39,9 +39,10 @@ def build_app(project: Served, static: Path | None = None) -> Starlette:
     >>> "/api/operations" in paths
     True
     """
-    read = READING | FILTERS | QUESTIONS | NEWS
-    routes: list[BaseRoute] = [Route(path, answering(project, view)) for path, view in read.items()]
-    routes += [Route(path, answering(project, view), methods=["POST"]) for path, view in (EDITING | JUDGING).items()]
+    asked = READING | NEWS | FILTERS | QUESTIONS
+    sent = EDITING | JUDGING
+    routes: list[BaseRoute] = [Route(path, answering(project, view)) for path, view in asked.items()]
+    routes += [Route(path, answering(project, view), methods=["POST"]) for path, view in sent.items()]
     if static is not None:
         routes.append(Mount("/", StaticFiles(directory=static, html=True)))
 

@@ -51,11 +51,11 @@ export const ids = {
 
   helpDialog: 'help', helpClose: 'help-close', key: (action: string) => `key-${action}`, keysReset: 'keys-reset',
 
+  overridden: (id: string) => `overridden-${id}`, flagsClear: 'flags-clear', trackRange: 'track-range',
+  unsent: 'unsent', unsentSend: 'unsent-send', unsentDiscard: 'unsent-discard',
   filterClass: 'filter-class', nextMatch: 'next-match', hiddenBadge: 'hidden-badge', theme: 'theme',
   show: (name: string) => `show-${name}`, showClass: (key: string) => `show-class-${key}`,
 
-  overridden: (id: string) => `overridden-${id}`, flagsClear: 'flags-clear', trackRange: 'track-range',
-  unsent: 'unsent', unsentSend: 'unsent-send', unsentDiscard: 'unsent-discard',
   questions: 'questions', questionClose: 'questions-close', questionRole: 'question-role', questionEach: 'question-each',
   questionPrevious: 'question-previous', questionNext: 'question-next',
   questionNextOpen: 'question-next-open', questionText: 'question-text', option: (number: number) => `option-${number}`,

@@ -1,5 +1,5 @@
-import { display } from './en/display'
 import { hands } from './en/hands'
+import { display } from './en/display'
 import { questions } from './en/questions'
 
 export const en = {

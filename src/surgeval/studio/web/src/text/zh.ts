@@ -1,6 +1,6 @@
 import type { Catalogue } from './en'
-import { display } from './zh/display'
 import { hands } from './zh/hands'
+import { display } from './zh/display'
 import { questions } from './zh/questions'
 
 export const zh: Catalogue = {
