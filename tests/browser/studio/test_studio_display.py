@@ -64,6 +64,8 @@ _CUT = """() => {
     }
     if (node.scrollWidth > node.clientWidth + 1 && node.clientWidth && !scrolls && style.textOverflow !== 'ellipsis'
         && style.display !== 'inline' && !(node instanceof HTMLInputElement)) bad.push(`wide ${name}`)
+    const narrow = node.scrollWidth > node.clientWidth && style.textOverflow === 'ellipsis'
+    if (narrow && node.closest('[data-testid=schema-panel]')) bad.push(`dots ${name}`)
     const at = node.getBoundingClientRect()
     const past = at.width && (at.right > innerWidth + 1 || at.left < -1)
     if (past && !node.closest('[data-testid=stage]')) bad.push(`past ${name}`)
