@@ -6,11 +6,13 @@ checked before it is used.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, create_engine, event, exc, insert, inspect, make_url, select, text
 
@@ -28,16 +30,16 @@ _NO_ROOM = ("full", "disk i/o error", "no space", "53100", "file too large")
 
 
 class Database:
-    """Connections to one project's tables, which are made where they are absent."""
+    """Connections to one project's tables, which are made where they are absent (unless it is only to be read)."""
 
-    def __init__(self, where: Path | str) -> None:
+    def __init__(self, where: Path | str, *, read_only: bool = False) -> None:
         text_form = str(where)
         if "://" in text_form:
             self.name, self.engine = _postgres(text_form)
         else:
-            self.name, self.engine = str(where), _sqlite(Path(where))
+            self.name, self.engine = str(where), _sqlite(Path(where), read_only=read_only)
         try:
-            self._prepare()
+            self._prepare(read_only=read_only)
         except BaseException:
             self.engine.dispose()
             raise
@@ -82,11 +84,12 @@ class Database:
         """End all connections."""
         self.engine.dispose()
 
-    def _prepare(self) -> None:
+    def _prepare(self, *, read_only: bool) -> None:
         with self.saying("it could not be opened"):
             known = set(METADATA.tables)
-            present = set(inspect(self.engine).get_table_names()) & known
-            if not present:
+            with self.engine.connect().execution_options(reading=True) as connection:
+                present = set(inspect(connection).get_table_names()) & known
+            if not present and not read_only:
                 with self.engine.begin() as connection:
                     if connection.dialect.name == "postgresql":  # two servers may start at once
                         connection.execute(text("SELECT pg_advisory_xact_lock(7316429)"))
@@ -102,20 +105,23 @@ class Database:
             raise DataError(self.name, field="layout", found=layout, expected=str(LAYOUT))
 
 
-def _sqlite(path: Path) -> Engine:
+def _sqlite(path: Path, *, read_only: bool) -> Engine:
     try:
-        make_folder(path.parent)
+        if not read_only:
+            make_folder(path.parent)
     except OSError as error:
         raise BadInput(f"{path.parent}: found {error.strerror}, expected a folder for the project") from None
     beside = [path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal"))]
     if any(one.is_symlink() for one in beside) or (path.exists() and not path.is_file()):
         raise DataError(path, found="no regular file", expected="a studio project or a place to make one")
-    engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": _PATIENCE}, **_POOL)
+    address = f"sqlite:///{_reading_address(path)}" if read_only else f"sqlite:///{path}"
+    engine = create_engine(address, connect_args={"timeout": _PATIENCE}, **_POOL)
 
     @event.listens_for(engine, "connect")
     def _settings(connection: sqlite3.Connection, _record: object) -> None:
         connection.isolation_level = None  # transactions are begun below, with the lock that they need
-        for pragma in ("trusted_schema = OFF", "journal_mode = WAL", "synchronous = FULL", "temp_store = MEMORY"):
+        safe = () if read_only else ("journal_mode = WAL", "synchronous = FULL")
+        for pragma in ("trusted_schema = OFF", *safe, "temp_store = MEMORY"):
             connection.execute(f"PRAGMA {pragma}")
 
     @event.listens_for(engine, "begin")
@@ -124,6 +130,13 @@ def _sqlite(path: Path) -> Engine:
         connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
 
     return engine
+
+
+def _reading_address(path: Path) -> str:
+    """The file as one that is only read; in a folder that nobody may write to, and no studio has open, as it lies."""
+    beside = [path.with_name(path.name + end) for end in ("-wal", "-shm")]
+    frozen = not os.access(path.parent, os.W_OK) and not any(one.exists() for one in beside)
+    return f"file:{quote(str(path.absolute()))}?mode=ro{'&immutable=1' if frozen else ''}&uri=true"
 
 
 def _postgres(url: str) -> tuple[str, Engine]:
