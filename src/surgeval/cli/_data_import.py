@@ -68,10 +68,11 @@ def import_labels(
 def _lines(report: ImportReport, dry_run: bool) -> list[str]:
     missed = report.frames - report.matched
     will = "would be" if dry_run else "were"
-    lines = [f"{report.format}: {counted(report.matched, 'frame')} of {report.frames} met; "
-             f"{counted(report.instances, 'instance')} {will} added ({counted(report.proposals, 'proposal')}), "
+    added = f"{counted(report.instances, 'instance')} {will} added ({counted(report.proposals, 'proposal')})"
+    lines = [f"{report.format}: {counted(report.matched, 'frame')} of {report.frames} met; {added}, "
              f"{report.present} are there already, {report.removed} {will} removed; "
-             f"{counted(report.images, 'frame')} with values of the image, {counted(report.flags, 'flag')}"]  # fmt: skip
+             f"{counted(report.images, 'frame')} with values of the image, "
+             f"{counted(report.flags, 'flag')}"]  # fmt: skip
     if missed:
         lines.append(f"not met: {counted(missed, 'frame')} ({', '.join(map(visible, report.unmatched[:5]))} …)")
     if report.scaled:

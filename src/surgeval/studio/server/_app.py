@@ -15,6 +15,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from surgeval.studio.server._editing import EDITING, EVENTS
+from surgeval.studio.server._exchange import GIVING, TAKING
 from surgeval.studio.server._reading import READING
 from surgeval.studio.server._served import Served, answering
 
@@ -28,15 +29,16 @@ def build_app(project: Served, static: Path | None = None) -> Starlette:
     >>> from surgeval.studio.pictures import Pictures
     >>> from surgeval.studio.store import Database
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     served = Served("op", Database(f"{folder}/studio.sqlite"), Pictures({}), "amy")
+    ...     served = Served("op", Path(folder), Database(f"{folder}/studio.sqlite"), Pictures({}), "amy")
     ...     paths = [route.path for route in build_app(served).routes]
     ...     served.pictures.close()
     ...     served.database.close()
     >>> "/api/operations" in paths
     True
     """
-    routes: list[BaseRoute] = [Route(path, answering(project, view)) for path, view in (READING | EVENTS).items()]
-    routes += [Route(path, answering(project, view), methods=["POST"]) for path, view in EDITING.items()]
+    asked, sent = READING | EVENTS | GIVING, EDITING | TAKING
+    routes: list[BaseRoute] = [Route(path, answering(project, view)) for path, view in asked.items()]
+    routes += [Route(path, answering(project, view), methods=["POST"]) for path, view in sent.items()]
     if static is not None:
         routes.append(Mount("/", StaticFiles(directory=static, html=True)))
 

@@ -11,8 +11,8 @@ from starlette.requests import Request as Asked
 from starlette.responses import JSONResponse, Response
 
 from surgeval.errors import BadInput
+from surgeval.studio.exchange import packaged_space
 from surgeval.studio.problems import find_problems
-from surgeval.studio.schema import Schema
 from surgeval.studio.server._answers import (
     annotation_row,
     frame_rows,
@@ -25,7 +25,6 @@ from surgeval.studio.server._answers import (
 )
 from surgeval.studio.server._served import Served, View, author_of, frame_range, video_of, whole_number
 from surgeval.studio.store import reading
-from surgeval.vocab import LabelSpace, label_space_names, load_labels
 
 __all__ = ["READING"]
 
@@ -39,7 +38,7 @@ async def _project(project: Served, asked: Asked) -> Response:
     def look(connection: Connection) -> dict[str, Any]:
         return {
             "name": project.name, "author": author, "shared": project.shared, "version": reading.version(connection),
-            "schema": schema_row(schema := reading.schema(connection), _space(schema)),
+            "schema": schema_row(schema := reading.schema(connection), packaged_space(schema)),
             "videos": [video_row(video) for video in reading.videos(connection)],
             "settings": reading.setting(connection, "display", author) or {},
             "keys": reading.setting(connection, "keys", author) or {}, "languages": ["en", "zh"],
@@ -107,15 +106,10 @@ async def _problems(project: Served, asked: Asked) -> Response:
         video = video_of(connection, wanted)
         schema = reading.schema(connection)
         frames, told = reading.frames(connection, wanted), reading.instances(connection, wanted, 0, video.frames)
-        found = find_problems(video, frames, told, schema, _space(schema))
+        found = find_problems(video, frames, told, schema, packaged_space(schema))
         return [{"frame": p.frame, "instance": p.instance, "rule": p.rule, "text": p.text} for p in found]
 
     return JSONResponse(await project.read(look))
-
-
-def _space(schema: Schema) -> LabelSpace | None:
-    """The label space that a schema is named after."""
-    return load_labels(schema.name) if schema.name in label_space_names() else None
 
 
 async def _history(project: Served, _asked: Asked) -> Response:

@@ -99,7 +99,7 @@ def serve(
         films = find_films(place)
         store = Database(database if database is not None else place / FILE)
         pictures = Pictures(register(store, films))
-        project = Served(place.absolute().name, store, pictures, author, shared=not is_loopback(host))
+        project = Served(place.absolute().name, place.absolute(), store, pictures, author, shared=not is_loopback(host))
         app = Guard(build_app(project, STATIC if STATIC.is_dir() else None), rules)
         server = uvicorn.Server(uvicorn.Config(
             app, log_level="warning", access_log=False, server_header=False, date_header=False, lifespan="on",

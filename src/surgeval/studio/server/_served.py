@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from sqlalchemy import Connection
@@ -27,6 +28,7 @@ class Served:
     """What the server serves: a store, its pictures, and who sits before it."""
 
     name: str
+    folder: Path  # where the films are, and what is imported and exported
     database: Database
     pictures: Pictures
     author: str
