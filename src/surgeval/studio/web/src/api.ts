@@ -1,5 +1,6 @@
 /** The server, typed. Every error carries the server's one sentence. */
 
+import type { ExportTold, ExportWanted, ImportTold, ImportWanted, Offer } from './lib/exchange'
 import { Refused } from './lib/queue'
 import type {
   AnnotationBlock, Changes, Flag, Found, FrameBlock, Operation, Outcome, Presence, Problem, Project, Span, StudioEvent,
@@ -40,6 +41,17 @@ export const api = {
   search: (text: string) => ask<Found[]>(`api/search?text=${encodeURIComponent(text)}`),
   operation: (operation: Operation) => post<Outcome>('api/operations', operation),
   preview: (operation: Operation) => post<Outcome>('api/preview', operation),
+
+  exports: () => ask<{ formats: string[]; exports: string[] }>('api/exports'),
+  previewExport: (wanted: ExportWanted) => post<ExportTold>('api/export/preview', wanted),
+  export: (name: string, wanted: ExportWanted) => post<ExportTold & { path: string }>('api/export', { ...wanted, name }),
+  offers: () => ask<Offer[]>('api/imports'),
+  upload: (file: File) =>
+    ask<Offer>(`api/import/upload?name=${encodeURIComponent(file.name)}`, {
+      method: 'POST', headers: { 'content-type': 'application/octet-stream' }, body: file,
+    }),
+  previewImport: (wanted: ImportWanted) => post<ImportTold>('api/import/preview', wanted),
+  import: (wanted: ImportWanted & { session: string; author?: string }) => post<ImportTold>('api/import', wanted),
 }
 
 export function pictureUrl(video: string, frame: number): string {

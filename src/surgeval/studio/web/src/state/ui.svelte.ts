@@ -4,7 +4,7 @@ import { fit, zoomAt, type View } from '../lib/geometry'
 import { classes, type ClassName } from '../lib/schema'
 import { studio } from './studio.svelte'
 
-export type Dialog = 'settings' | 'help' | 'track' | 'flag' | 'replace' | null
+export type Dialog = 'settings' | 'help' | 'track' | 'flag' | 'replace' | 'export' | 'import' | null
 export type Tab = 'objects' | 'spans' | 'tracks' | 'problems' | 'flags'
 
 class Ui {

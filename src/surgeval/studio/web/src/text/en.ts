@@ -1,3 +1,5 @@
+import { exchange } from './en/exchange'
+
 export const en = {
   title: 'surgeval studio',
   loading: 'Loading…',
@@ -241,6 +243,7 @@ export const en = {
   key_help: 'This list',
   key_settings: 'Display settings',
   key_search: 'Find a frame',
+  ...exchange,
 }
 
 export type TextKey = keyof typeof en

@@ -1,5 +1,7 @@
 import type { Catalogue } from './en'
 
+import { exchange } from './zh/exchange'
+
 export const zh: Catalogue = {
   title: 'surgeval 标注工作室',
   loading: '正在加载…',
@@ -243,4 +245,5 @@ export const zh: Catalogue = {
   key_help: '此列表',
   key_settings: '显示设置',
   key_search: '查找帧',
+  ...exchange,
 }
