@@ -51,7 +51,7 @@ def test_an_export_says_what_it_loses_before_it_is_written(studio: Studio, runni
     page.get_by_test_id("export-merge").select_option("prostatd")
     merged = page.get_by_test_id("export-merged")
     merged.get_by_text("aspirator, suck, smoke").wait_for()
-    assert [row.split() for row in merged.inner_text().splitlines()][0][-3:] == ["0", "→", "1"]
+    assert merged.inner_text().splitlines()[0].split()[-3:] == ["0", "→", "1"]
     assert f"1 {no_class}" in losses.inner_text(), "smoke was merged into fluid, which makes a class"
     studio.shot("export")
     page.get_by_test_id("export-no-problems").check()
@@ -71,8 +71,9 @@ def test_an_export_says_what_it_loses_before_it_is_written(studio: Studio, runni
 
 
 def shape(label: str, action: str, x: int, **more: Any) -> dict[str, Any]:
+    said = {"Action": action, "Target": "prostate"}
     return {"label": label, "points": [[x, 20], [x + 60, 70]], "group_id": None, "description": "", "flags": {},
-            "shape_type": "rectangle", "attributes": {"Action": action, "Target": "prostate"}, "mask": None, **more}  # fmt: skip
+            "shape_type": "rectangle", "attributes": said, "mask": None, **more}  # fmt: skip
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from surgeval.datasets import OnProblem, Problem, raise_errors
 from surgeval.datasets.io import number_of
 from surgeval.errors import BadInput
 from surgeval.records import Frame, ImageRef, Instance, Question, Video
-from surgeval.studio.exchange._given import ATTRIBUTES, LABELME, PROBLEM, given_instance
+from surgeval.studio.exchange._given import ATTRIBUTES, LABELME, PROBLEM, given_instance, own_words
 from surgeval.studio.exchange._space import PHASE, Classes, project_classes
 from surgeval.studio.media import find_films
 from surgeval.studio.schema import IMAGE, Counts, Labelled, Rule, Schema, refine, refined
@@ -180,7 +180,7 @@ class StudioDataset:
         if problems:
             attributes[PROBLEM] = problems
         if LABELME in words:
-            attributes[LABELME] = words[LABELME]
+            attributes[LABELME] = own_words(words[LABELME])
         return Frame(video.name, frame.name, number_of(frame.name, frame.frame), frame.time, picture, video.width,
                      video.height, instances, labelled, phase if phase >= 0 else None,
                      attributes=attributes)  # fmt: skip

@@ -6,6 +6,7 @@ words), so that a writer can put it into its file again.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,7 +17,7 @@ from surgeval.studio.exchange._space import Classes
 from surgeval.studio.schema import folded
 from surgeval.studio.store import Annotation
 
-__all__ = ["ATTRIBUTES", "GROUP", "LABELME", "PROBLEM", "PROPOSAL", "given_instance"]
+__all__ = ["ATTRIBUTES", "GROUP", "LABELME", "PROBLEM", "PROPOSAL", "given_instance", "own_words"]
 
 ATTRIBUTES = "attributes"  # what `extra` and a frame's words keep of other formats
 GROUP = "group"  # attributes that an export writes and an import reads
@@ -47,7 +48,7 @@ def given_instance(
     for key, value in kept.items() if isinstance(kept, dict) else ():
         attributes.setdefault(key, tuple(value) if key in _AS_TUPLES and isinstance(value, list) else value)
     if LABELME in attributes:
-        attributes[LABELME] = _spoken(attributes[LABELME], values)
+        attributes[LABELME] = _spoken(own_words(attributes[LABELME]), values)
     if one.group != group:
         attributes[GROUP] = one.group
     if one.source == "interpolated":
@@ -59,6 +60,11 @@ def given_instance(
     # A label that was accepted is a label: the score belongs to proposals, and is read as one.
     return Instance(Triplet(*ids), one.box, track=one.track, score=one.score if one.proposal else None,
                     attributes=attributes, **outline)  # fmt: skip
+
+
+def own_words(text: Any) -> Any:
+    """What a labelme file said, which is kept as one text."""
+    return json.loads(text) if isinstance(text, str) else text
 
 
 def _spoken(words: Any, values: Mapping[str, str]) -> Any:

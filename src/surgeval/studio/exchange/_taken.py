@@ -82,7 +82,7 @@ class Taker:
             values[PHASE] = self.schema.value_spelled(IMAGE, IMAGE, PHASE, self.space.phases[one.phase])
         words: dict[str, Any] = {}
         if LABELME in rest:
-            words[LABELME] = self._file_words(rest.pop(LABELME))
+            words[LABELME] = json.dumps(self._file_words(rest.pop(LABELME)), ensure_ascii=False)
         if rest:
             words[ATTRIBUTES] = rest
         if one.labelled and not one.instances and not values:
@@ -130,7 +130,8 @@ class Taker:
             elif known and isinstance(value, int | float):
                 values[own] = str(value).lower() if isinstance(value, bool) else str(value)
             elif _storable(key, value):
-                rest[key] = value
+                # A file's own words as one text: a store sorts keys, and the file shall come back as it was.
+                rest[key] = json.dumps(value, ensure_ascii=False) if key == LABELME and group != IMAGE else value
             else:
                 self.losses["{n} further fields that JSON cannot hold are not kept"] += 1
         if group != IMAGE and rest and len(str(rest)) > _MAX_EXTRA:

@@ -162,7 +162,10 @@ def _rules(given: Any) -> tuple[Rule, ...]:
     """None, the rules that come with the studio by their name, or those of a mapping file."""
     if given is None:
         return ()
-    return builtin_refinement() if given == "prostatd" else rules_from(given, "rules")
+    try:
+        return builtin_refinement() if given == "prostatd" else rules_from(given, "merging")
+    except DataError as error:
+        raise BadInput(str(error)) from None
 
 
 def _source(given: dict[str, Any]) -> tuple[str, str | None, bool]:
