@@ -78,7 +78,7 @@ def test_an_untouched_labelme_folder_comes_back_as_it_was(place: Path, database:
     odd = shape(
         "forceps", {"Action": "retract", "Target": "bladder", "certain": True}, flags={"hard": True}, score=None
     )
-    point = {"label": "tip", "points": [[3, 4]], "shape_type": "point", "group_id": None, "flags": {}}
+    point: dict[str, Any] = {"label": "tip", "points": [[3, 4]], "shape_type": "point", "group_id": None, "flags": {}}
     shapes = [odd, point, shape("scissors", {"Action": "cut", "Target": "null"}, 50.5, originalPoints=[[1, 2], [3, 4]])]
     source = write_labelme(tmp_path / "there", {"V1/000002": shapes, "V1/000003": []}, checked=["a", 1])
     import_dataset(database, source, author="ben")
