@@ -86,8 +86,10 @@ def labelme(tmp_path: Path) -> Path:
             "0001": [shape("scissors", "cut", 20, description="confidence: 0.87")],
             "9999": [shape("scissors", "cut", 10)],
         }.items():
-            file: dict[str, Any] = {"version": "5.6.1", "flags": {}, "shapes": shapes, "imagePath": f"{name}.jpg", "imageData": None,
-                    "imageHeight": 180, "imageWidth": 320, "text": "", "description": ""}  # fmt: skip
+            file: dict[str, Any] = {
+                "version": "5.6.1", "flags": {}, "shapes": shapes, "imagePath": f"{name}.jpg", "imageData": None,
+                "imageHeight": 180, "imageWidth": 320, "text": "", "description": "",
+            }  # fmt: skip
             archive.writestr(f"V1/{name}.json", json.dumps(file))
     path = tmp_path / "from labelme.zip"
     path.write_bytes(stream.getvalue())

@@ -18,11 +18,11 @@ from sqlalchemy import Connection
 
 from surgeval.datasets import OnProblem, Problem, raise_errors
 from surgeval.datasets.io import number_of
-from surgeval.errors import BadInput
+from surgeval.errors import BadInput, DataError
 from surgeval.records import Frame, ImageRef, Instance, Question, Video
 from surgeval.studio.exchange._given import ATTRIBUTES, LABELME, PROBLEM, given_instance, own_words
 from surgeval.studio.exchange._space import PHASE, Classes, project_classes
-from surgeval.studio.media import find_films
+from surgeval.studio.media import check_inside, find_films
 from surgeval.studio.schema import IMAGE, Counts, Labelled, Rule, Schema, refine, refined
 from surgeval.studio.store import FILE, Annotation, Database, FrameState, VideoState, reading
 from surgeval.vocab import LabelSpace
@@ -56,13 +56,13 @@ class StudioDataset:
     """A project seen as videos and frames; `database` is one that is open already.
 
     >>> import tempfile
-    >>> from surgeval.records import Box
-    >>> from surgeval.studio import Annotation, Project
+    >>> from surgeval.studio.store import Request, apply
+    >>> cut = {"id": "a", "video": "V1", "frame": 1, "group": "tools", "name": "scissors", "box": [5, 6, 20, 10]}
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with Project(folder) as project:
-    ...         _ = project.edit("amy").add_video("V1", width=64, height=48, names=["1", "2"])
-    ...         hook = Annotation("a", "V1", 1, "tools", "scissors", Box(5, 6, 20, 10), values={"action": "cut"})
-    ...         _ = project.edit("amy").add_instances([hook])
+    ...     with Database(f"{folder}/studio.sqlite") as database:
+    ...         _ = apply(database, Request("v", "amy", "video.add", {"id": "V1", "width": 64, "height": 48}))
+    ...         _ = apply(database, Request("f", "amy", "frames.add", {"video": "V1", "first": 0, "names": ["1", "2"]}))
+    ...         _ = apply(database, Request("i", "amy", "instances.add", {"instances": [cut]}))
     ...     dataset = StudioDataset(Path(folder))
     ...     [(frame.name, frame.labelled, len(frame.instances)) for frame in dataset.frames("V1")]
     [('1', False, 0), ('2', True, 1)]
@@ -122,7 +122,8 @@ class StudioDataset:
                     said = words.get(frame.frame, {})
                     found = self._instances(held.get(frame.frame, []), state, on_problem)
                     labelled = bool(found or frame.values or frame.frame in reviewed or said.get("labelled"))
-                    yield self._frame(state, frame, found, labelled, pictures.get(frame.name), said,
+                    picture = self._inside(pictures.get(frame.name), on_problem)
+                    yield self._frame(state, frame, found, labelled, picture, said,
                                       problems.get(frame.frame, {}))  # fmt: skip
 
     def questions(self, on_problem: OnProblem = raise_errors) -> Iterator[Question]:
@@ -184,6 +185,16 @@ class StudioDataset:
         return Frame(video.name, frame.name, number_of(frame.name, frame.frame), frame.time, picture, video.width,
                      video.height, instances, labelled, phase if phase >= 0 else None,
                      attributes=attributes)  # fmt: skip
+
+    def _inside(self, picture: ImageRef | None, tell: OnProblem) -> ImageRef | None:
+        """The picture, unless a link leads to it from out of the folder: an export would carry it along."""
+        try:
+            if picture is not None:
+                check_inside(self.folder, picture.path)
+        except DataError as error:
+            tell(Problem("path-escape", error.file, str(error.found), str(error.expected)))
+            return None
+        return picture
 
     def _found(self) -> dict[str, dict[str, ImageRef]]:
         """The pictures of every video by name, as far as they are there; looked for once."""

@@ -65,16 +65,13 @@ def preview_export(
     """What an export would hold, and what it would not; nothing is written.
 
     >>> import tempfile
-    >>> from surgeval.records import Box
-    >>> from surgeval.studio import Annotation, Project
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with Project(folder) as project:
-    ...         _ = project.edit("amy").add_video("V1", width=64, height=48, names=["1"])
-    ...         cut = Annotation("a", "V1", 0, "tools", "scissors", Box(5, 6, 20, 10), values={"action": "cut"})
-    ...         _ = project.edit("amy").add_instances([cut])
-    ...     database = Database(f"{folder}/studio.sqlite")
+    >>> from surgeval.studio.store import Request, apply
+    >>> cut = {"id": "a", "video": "V1", "frame": 0, "group": "tools", "name": "scissors", "box": [5, 6, 20, 10]}
+    >>> with tempfile.TemporaryDirectory() as folder, Database(f"{folder}/studio.sqlite") as database:
+    ...     _ = apply(database, Request("v", "amy", "video.add", {"id": "V1", "width": 64, "height": 48}))
+    ...     _ = apply(database, Request("f", "amy", "frames.add", {"video": "V1", "first": 0, "names": ["1"]}))
+    ...     _ = apply(database, Request("i", "amy", "instances.add", {"instances": [cut]}))
     ...     told = preview_export(Path(folder), database, "coco")
-    ...     database.close()
     >>> told.instances, told.losses[-1]
     (1, '1 instances without a whole triplet were left out')
     """
@@ -95,13 +92,10 @@ def export_project(
     """Write `exports/NAME` in the project's folder; a name that is taken is refused.
 
     >>> import tempfile
-    >>> from surgeval.studio import Project
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with Project(folder) as project:
-    ...         _ = project.edit("amy").add_video("V1", width=64, height=48, names=["1"])
-    ...     database = Database(f"{folder}/studio.sqlite")
+    >>> from surgeval.studio.store import Request, apply
+    >>> with tempfile.TemporaryDirectory() as folder, Database(f"{folder}/studio.sqlite") as database:
+    ...     _ = apply(database, Request("v", "amy", "video.add", {"id": "V1", "width": 64, "height": 48}))
     ...     made = export_project(Path(folder), database, "first", "coco", images=False)
-    ...     database.close()
     ...     sorted(path.name for path in made.folder.iterdir())
     ['annotations.json', 'labels.json']
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,8 +15,11 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from surgeval.studio.server._editing import EDITING, EVENTS
+from surgeval.studio.server._editing import EDITING
 from surgeval.studio.server._exchange import GIVING, TAKING
+from surgeval.studio.server._filters import FILTERS
+from surgeval.studio.server._news import NEWS, watch
+from surgeval.studio.server._questions import JUDGING, QUESTIONS
 from surgeval.studio.server._reading import READING
 from surgeval.studio.server._served import Served, answering
 
@@ -36,7 +40,8 @@ def build_app(project: Served, static: Path | None = None) -> Starlette:
     >>> "/api/operations" in paths
     True
     """
-    asked, sent = READING | EVENTS | GIVING, EDITING | TAKING
+    asked = READING | NEWS | FILTERS | QUESTIONS | GIVING
+    sent = EDITING | JUDGING | TAKING
     routes: list[BaseRoute] = [Route(path, answering(project, view)) for path, view in asked.items()]
     routes += [Route(path, answering(project, view), methods=["POST"]) for path, view in sent.items()]
     if static is not None:
@@ -44,7 +49,9 @@ def build_app(project: Served, static: Path | None = None) -> Starlette:
 
     @asynccontextmanager
     async def life(_app: Starlette) -> AsyncIterator[None]:
+        watching = asyncio.create_task(watch(project))
         yield
+        watching.cancel()
         await run_in_threadpool(project.pictures.close)
         await run_in_threadpool(project.database.close)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import zlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from sqlalchemy import Connection
 from starlette.concurrency import run_in_threadpool
@@ -15,10 +16,16 @@ from starlette.responses import JSONResponse, Response
 
 from surgeval.errors import BadInput, DataError, SurgevalError
 from surgeval.files import BrokenJson, parse_json
-from surgeval.studio.pictures import Pictures
-from surgeval.studio.store import Conflict, Database, NotStored, VideoState, reading
+from surgeval.studio.pictures import Picture, Pictures
+from surgeval.studio.store import Conflict, Database, NoRoom, NotStored, VideoState, reading
 
-__all__ = ["Served", "View", "answering", "author_of", "frame_range", "json_object", "video_of", "whole_number"]
+__all__ = [
+    "Served", "View", "answering", "author_of", "frame_range", "json_object", "picture_answer", "video_of",
+    "whole_number",
+]  # fmt: skip
+
+if TYPE_CHECKING:
+    from surgeval.studio.question_desk import QuestionDesk
 
 Found = TypeVar("Found")
 
@@ -33,7 +40,9 @@ class Served:
     pictures: Pictures
     author: str
     shared: bool = False  # several people: each says who he or she is
+    questions: QuestionDesk | None = None  # where the folder is a set of questions
     listeners: set[asyncio.Queue[dict[str, Any]]] = field(default_factory=set)
+    edited: asyncio.Event = field(default_factory=asyncio.Event)  # there is news for them
 
     async def read(self, look: Callable[[Connection], Found]) -> Found:
         """Read in a thread of its own: the server goes on meanwhile."""
@@ -64,8 +73,10 @@ def answering(project: Served, view: View) -> Callable[[Asked], Awaitable[Respon
             return await view(project, asked)
         except Conflict as error:
             return JSONResponse({"error": str(error), "who": error.author, "what": error.thing}, 409)
-        except NotStored as error:
+        except NoRoom as error:
             return JSONResponse({"error": str(error)}, 507)
+        except NotStored as error:
+            return JSONResponse({"error": str(error)}, 503)
         except DataError as error:
             return JSONResponse({"error": str(error)}, 404)
         except SurgevalError as error:
@@ -116,3 +127,12 @@ def whole_number(asked: Asked, name: str, default: int = 0) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 15:
         raise BadInput(f"{name}: found {text[:40]!r}, expected a whole number")
     return int(text)
+
+
+def picture_answer(asked: Asked, picture: Picture) -> Response:
+    """A picture; nothing of it where the page has it already."""
+    tag = f'"{zlib.crc32(picture.data):08x}{len(picture.data):x}"'
+    headers = {"etag": tag, "cache-control": "private, max-age=600"}
+    if asked.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=headers)
+    return Response(picture.data, media_type=picture.kind, headers=headers)

@@ -18,7 +18,7 @@ __all__ = ["Fields"]
 _ID = re.compile(r"[A-Za-z0-9_.:#@-]{1,160}")
 _LARGEST = 2**53
 _MAX_NAME = 200
-_MAX_ITEMS = 200_000  # in one list
+_MAX_ITEMS = 1_000_000  # in one list
 _MAX_POINTS = 20_000  # of one instance
 _MAX_COORDINATE = 1e7
 _MAX_EXTRA = 200_000  # characters
@@ -87,6 +87,14 @@ class Fields:
     def optional_whole(self, name: str) -> int | None:
         """A whole number, or None."""
         return None if self.data.get(name) is None else self.whole(name)
+
+    def optional_wholes(self, name: str) -> list[int | None]:
+        """Whole numbers, or None in their place."""
+        items = self.items(name)
+        for number, item in enumerate(items):
+            if item is not None and (isinstance(item, bool) or not isinstance(item, int) or not 0 <= item <= _LARGEST):
+                raise self.error(f"{name}[{number}]", _shown(item), "a whole number, at least 0, or null")
+        return items
 
     def real(self, name: str, default: float | None = None) -> float:
         """A finite number."""

@@ -7,10 +7,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, func, select, true, tuple_
+from sqlalchemy import ColumnElement, Connection, Row, and_, case, func, select, true, tuple_
 
 from surgeval.records import Box
 from surgeval.studio.schema import IMAGE, Labelled, Schema
+from surgeval.studio.store._columns import columns, frame_columns, outlines, runs, upstream_numbers
 from surgeval.studio.store._commit import logged
 from surgeval.studio.store._cover import alive_spans
 from surgeval.studio.store._labels import Labels
@@ -19,6 +20,7 @@ from surgeval.studio.store._records import (
     Flag,
     FrameState,
     LoggedOperation,
+    News,
     Review,
     Span,
     Track,
@@ -40,9 +42,12 @@ from surgeval.studio.store._tables import (
 from surgeval.studio.store._work import WORDS, chunks, schema_in_force, words_key
 
 __all__ = [
-    "changed_since", "count_labels", "find_frames", "find_instances", "flags", "frames", "instances", "latest",
-    "operations", "presence", "reviews", "schema", "setting", "spans", "tally", "tracks", "version", "videos", "words",
+    "changed_since", "columns", "count_labels", "find_frames", "find_instances", "flags", "frame_columns", "frames",
+    "instances", "latest", "news", "operations", "outlines", "reviews", "runs", "schema", "setting", "spans", "tally",
+    "tracks", "upstream_numbers", "version", "videos", "words",
 ]  # fmt: skip
+
+_SHORT = 10_000  # characters of a payload that is worth a look: a longer one is a list of instances
 
 
 def version(connection: Connection) -> int:
@@ -132,14 +137,6 @@ def tracks(connection: Connection, video: str) -> tuple[TrackSummary, ...]:
     return tuple(sorted(found, key=lambda one: (one.track.group, one.track.name, one.track.number or -1)))
 
 
-def presence(connection: Connection, video: str) -> Iterator[tuple[str, str, int | None, int]]:
-    """Group, class, number and frame of every instance of a video, track by track, in the order of frames."""
-    key = (INSTANCES.c.grp, INSTANCES.c.name, INSTANCES.c.track)
-    query = select(*key, INSTANCES.c.frame).where(INSTANCES.c.video == video, INSTANCES.c.alive.is_(True))
-    for row in connection.execute(query.order_by(*key, INSTANCES.c.frame)):
-        yield row.grp, row.name, row.track, row.frame
-
-
 def count_labels(connection: Connection, video: str | None = None, *, proposals: bool = True) -> tuple[Labelled, ...]:
     """Every class with its values, and how often it occurs: of instances, and of the image where something is said."""
     key = (INSTANCES.c.grp, INSTANCES.c.name, INSTANCES.c.label)
@@ -165,6 +162,7 @@ def find_instances(
     *,
     proposal: bool | None = None,
     review: str | None = None,
+    numbered: bool | None = None,
     after: tuple[str, int, str] = ("", -1, ""),
     limit: int = 1000,
 ) -> tuple[Annotation, ...]:
@@ -181,6 +179,8 @@ def find_instances(
         where.append(INSTANCES.c.state == ("proposal" if proposal else "accepted"))
     if review is not None:
         where.append(INSTANCES.c.review == review)
+    if numbered is not None:
+        where.append(INSTANCES.c.track.is_not(None) if numbered else INSTANCES.c.track.is_(None))
     counted = connection.execute(select(*key, func.count().label("n")).where(*where).group_by(*key)).all()
     labels = Labels(connection)
     labels.load(row.label for row in counted)
@@ -200,11 +200,12 @@ def find_instances(
 
 def flags(connection: Connection, video: str | None = None) -> tuple[Flag, ...]:
     """The problem frames."""
-    query = select(FLAGS).where(FLAGS.c.alive.is_(True))
+    frame = and_(FRAMES.c.video == FLAGS.c.video, FRAMES.c.frame == FLAGS.c.frame)
+    query = select(FLAGS, FRAMES.c.name).outerjoin(FRAMES, frame).where(FLAGS.c.alive.is_(True))
     if video is not None:
         query = query.where(FLAGS.c.video == video)
     rows = connection.execute(query.order_by(FLAGS.c.video, FLAGS.c.frame, FLAGS.c.reason))
-    return tuple(Flag(row.video, row.frame, row.reason, row.note, row.author) for row in rows)
+    return tuple(Flag(row.video, row.frame, row.reason, row.note, row.author, row.name or "") for row in rows)
 
 
 def reviews(connection: Connection, video: str, round_number: int | None = None) -> tuple[Review, ...]:
@@ -254,6 +255,18 @@ def operations(connection: Connection, after: int = 0, limit: int | None = None)
     query = select(OPERATIONS).where(OPERATIONS.c.seq > after).order_by(OPERATIONS.c.seq)
     for row in connection.execution_options(yield_per=200).execute(query if limit is None else query.limit(limit)):
         yield logged(row)
+
+
+def news(connection: Connection, after: int, most: int) -> tuple[News, ...]:
+    """Who did what after a version, without the particulars; of many operations the newest."""
+    log = OPERATIONS.c
+    short = case((func.length(log.payload) < _SHORT, log.payload), else_="{}").label("payload")
+    query = select(log.seq, log.author, log.session, log.time, log.kind, log.target, short)
+    rows = connection.execute(query.where(log.seq > after).order_by(log.seq.desc()).limit(most))
+    found = [
+        News(r.seq, r.author, r.session, r.time, r.kind, r.target, json.loads(r.payload).get("video")) for r in rows
+    ]
+    return tuple(reversed(found))
 
 
 def _frames(connection: Connection, where: ColumnElement[bool], limit: int | None = None) -> tuple[FrameState, ...]:

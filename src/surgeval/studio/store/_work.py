@@ -15,6 +15,7 @@ from sqlalchemy import (
     JSON,
     ColumnElement,
     Connection,
+    FromClause,
     Row,
     Select,
     Table,
@@ -26,6 +27,7 @@ from sqlalchemy import (
     func,
     insert,
     literal,
+    or_,
     select,
     tuple_,
     update,
@@ -73,6 +75,18 @@ class Work:
         """Change the rows: conflicts first, then their former state, then the change. How many they were."""
         self.keep(table, where)
         change = update(table).where(where).values(**values, version=self.seq, made_by=self.seq)
+        return int(self.connection.execute(change).rowcount)
+
+    def touch_rows(
+        self, table: Table, rows: Sequence[Mapping[str, Any]], where: ColumnElement[bool], values: Mapping[str, Any]
+    ) -> int:
+        """Change rows by their keys, each to values of its own (and to `values`), where they differ; how many did."""
+        given = rows_given(self.connection, table, list(rows[0]), rows)
+        own = {name: given.c[name] for name in rows[0] if name not in keys(table)}
+        same = [table.c[key] == given.c[key] for key in keys(table)]
+        differ = and_(where, *same, or_(*(table.c[name].is_distinct_from(value) for name, value in own.items())))
+        self.keep(table, differ)
+        change = update(table).where(differ).values(**own, **values, version=self.seq, made_by=self.seq)
         return int(self.connection.execute(change).rowcount)
 
     def keep(self, table: Table, where: ColumnElement[bool]) -> None:
@@ -184,13 +198,25 @@ def insert_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str
         connection.execute(insert(table), rows)
         return
     names = list(rows[0])
-    # A column definition names the plain type; the table's own collation holds once the row is stored.
-    columns = [column(name, Text() if isinstance(table.c[name].type, Text) else table.c[name].type) for name in names]
     for start in range(0, len(rows), _DOCUMENT):
-        document = json.dumps(list(map(dict, rows[start : start + _DOCUMENT])), ensure_ascii=False)
-        read = func.json_to_recordset(cast(literal(document, Text), JSON)).table_valued(*columns)
-        source = select(read.render_derived(name="given", with_types=True))
-        connection.execute(insert(table).from_select(names, source))
+        given = rows_given(connection, table, names, rows[start : start + _DOCUMENT])
+        connection.execute(insert(table).from_select(names, select(given)))
+
+
+def rows_given(
+    connection: Connection, table: Table, names: Sequence[str], rows: Sequence[Mapping[str, Any]]
+) -> FromClause:
+    """Rows from Python with some of a table's columns, as something to select from: one JSON document."""
+    document = literal(json.dumps([dict(row) for row in rows], ensure_ascii=False), Text)
+    # A column definition names the plain type; the table's own collation holds once the row is stored.
+    kinds = [(name, Text() if isinstance(table.c[name].type, Text) else table.c[name].type) for name in names]
+    if connection.dialect.name == "postgresql":
+        columns = [column(name, kind) for name, kind in kinds]
+        read = func.json_to_recordset(cast(document, JSON)).table_valued(*columns)
+        return read.render_derived(name="given", with_types=True)
+    each = func.json_each(document).table_valued("value")
+    found = [func.json_extract(each.c.value, f"$.{name}", type_=kind).label(name) for name, kind in kinds]
+    return select(*found).subquery("given")
 
 
 _SCHEMAS: dict[str, Schema] = {}

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from PIL import Image
+from tests.studio_editor import Editor
+from tests.studio_project import Project
 
 from surgeval.records import Box
-from surgeval.studio import Annotation, Editor, Project, Track
 from surgeval.studio.media import find_films, register
 from surgeval.studio.schema import builtin_schema, parse_schema
-from surgeval.studio.store import FILE, Database
+from surgeval.studio.store import FILE, Annotation, Database, Track
 
 WIDTH, HEIGHT, FRAMES = 320, 180, 12
 CLASS = {"action": "cut", "target": "prostate"}  # scissors

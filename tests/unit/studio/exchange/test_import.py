@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 from PIL import Image
+from tests.studio_project import Project
 from tests.unit.studio.exchange.projects import HEIGHT, WIDTH, fill, held, make_folder
 
 from surgeval.datasets import MemoryDataset, convert, open_dataset
 from surgeval.errors import BadInput
 from surgeval.records import Box, Frame, Instance, Mask, Triplet
-from surgeval.studio import Project
 from surgeval.studio.exchange import StudioDataset, export_project, import_dataset, preview_import
 from surgeval.studio.media import find_films, register
 from surgeval.studio.store import FILE, Database

@@ -9,12 +9,12 @@ import threading
 from pathlib import Path
 
 import pytest
+from tests.studio_project import Project
 from tests.unit.studio.exchange.projects import annotation, fill, make_folder
 
 from surgeval.datasets import check, dataset_fingerprint, export_losses, is_dataset, open_dataset
 from surgeval.errors import DataError, SurgevalError
 from surgeval.records import Frame
-from surgeval.studio import Project
 from surgeval.studio.exchange import Selection, StudioDataset, StudioFormat
 from surgeval.studio.schema import builtin_refinement, parse_schema
 from surgeval.studio.store import FILE

@@ -60,4 +60,18 @@ export const ids = {
   importReplace: 'import-replace', importCounts: 'import-counts', importMissed: 'import-missed',
   importLacking: 'import-lacking', importLosses: 'import-losses', importProblems: 'import-problems',
   importApply: 'import-apply', importStatus: 'import-status',
+  overridden: (id: string) => `overridden-${id}`, flagsClear: 'flags-clear', trackRange: 'track-range',
+  unsent: 'unsent', unsentSend: 'unsent-send', unsentDiscard: 'unsent-discard',
+  filterClass: 'filter-class', nextMatch: 'next-match', hiddenBadge: 'hidden-badge', theme: 'theme',
+  show: (name: string) => `show-${name}`, showClass: (key: string) => `show-class-${key}`,
+
+  questions: 'questions', questionClose: 'questions-close', questionRole: 'question-role', questionEach: 'question-each',
+  questionPrevious: 'question-previous', questionNext: 'question-next',
+  questionNextOpen: 'question-next-open', questionText: 'question-text', option: (number: number) => `option-${number}`,
+  questionPicture: 'question-picture', thumbnail: (number: number) => `thumbnail-${number}`, questionLook: 'question-look',
+  questionPlay: 'question-play', questionGaze: 'question-gaze', verdict: (name: string) => `verdict-${name}`,
+  questionComment: 'question-comment', questionSave: 'question-save', questionCancel: 'question-cancel',
+  questionLink: (kind: string) => `question-link-${kind}`, questionProgress: 'question-progress',
+  questionMine: 'question-mine', agreementOpen: 'agreement-open', agreementTable: 'agreement-table',
+  agreementWaits: 'agreement-waits',
 } as const

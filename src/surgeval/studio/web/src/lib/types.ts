@@ -33,6 +33,8 @@ export interface Project {
   keys: Record<string, string>
   settings: Record<string, unknown>
   languages: string[]
+  /** How many questions there are to review. */
+  questions: number
 }
 
 export interface FrameBlock {
@@ -66,6 +68,8 @@ export interface AnnotationBlock {
 
 export interface Changes extends AnnotationBlock {
   gone: string[]
+  /** More changed than is told here. */
+  more: boolean
   spans_changed: boolean
 }
 
@@ -101,6 +105,7 @@ export interface Presence extends Track {
 
 export interface Flag {
   frame: number
+  name: string
   reason: string
   note: string
   author: string
@@ -108,9 +113,17 @@ export interface Flag {
 
 export interface Problem {
   frame: number
+  /** The last frame of the stretch that it is about. */
+  last: number
   instance: string | null
   rule: string
   text: string
+}
+
+/** The first of each rule's, and how many there are. */
+export interface Problems {
+  problems: Problem[]
+  counts: Record<string, number>
 }
 
 export interface Outcome {
@@ -144,6 +157,12 @@ export interface Found {
   video: string
   frame: number
   name: string
+}
+
+/** The next instance that a filter finds; null: there is none. */
+export interface Match {
+  frame: number | null
+  instance: string | null
 }
 
 export const IMAGE = 'image'

@@ -1,6 +1,10 @@
 import { exchange } from './en/exchange'
+import { hands } from './en/hands'
+import { display } from './en/display'
+import { questions } from './en/questions'
 
 export const en = {
+  ...hands,
   title: 'surgeval studio',
   loading: 'Loading…',
   cannotLoad: 'The project could not be read: {text}',
@@ -89,7 +93,7 @@ export const en = {
   spanHint: 'Select, mark start ({start}) and end ({end}), choose values, confirm ({confirm}).',
   badFrame: 'A frame from 0 to {last}, or a time such as 1:05',
   holding: 'Writing {value} from frame {first}…',
-  holdStored: '{value} written to frames {first}–{last}.',
+  holdStored: '{value} written to frames {frames}.',
 
   spanLoop: 'Span {first}–{last} is selected: playback loops inside it; {back} and {on} move its edge.',
   spanDeselect: 'Deselect',
@@ -99,7 +103,7 @@ export const en = {
   spanCut: 'Cut here',
   spanJoin: 'Join with next',
   spanDelete: 'Delete span',
-  overridden: 'partly overridden by a later span',
+  overridden: 'a later span wins',
   noJoin: 'There is no other span with the same values to join with.',
   selectedSpan: 'Span {first}–{last}',
   firstEdge: 'First frame',
@@ -155,8 +159,6 @@ export const en = {
   replaceApply: 'Replace',
   replaceDone: '{changed} changed.',
 
-  colours: 'Colours',
-  display: 'Display',
   boxOpacity: 'Box opacity',
   fillOpacity: 'Fill opacity',
   labelOpacity: 'Label opacity',
@@ -244,6 +246,8 @@ export const en = {
   key_settings: 'Display settings',
   key_search: 'Find a frame',
   ...exchange,
+  ...display,
+  ...questions,
 }
 
 export type TextKey = keyof typeof en

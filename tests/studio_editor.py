@@ -163,8 +163,7 @@ class Editor:
 
     def renumber(self, numbers: Mapping[str, int | None], by: str = "rule") -> Outcome:
         """Numbers that a rule found, by the instance's id; those set by hand stay."""
-        pairs = [{"id": id, "number": number} for id, number in numbers.items()]
-        return self._do("track.renumber", {"numbers": pairs, "by": by})
+        return self._do("track.renumber", {"ids": list(numbers), "numbers": list(numbers.values()), "by": by})
 
     # Many frames at once.
 
