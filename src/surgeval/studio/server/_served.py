@@ -6,6 +6,7 @@ import asyncio
 import zlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from sqlalchemy import Connection
@@ -17,12 +18,10 @@ from starlette.responses import JSONResponse, Response
 from surgeval.errors import BadInput, DataError, SurgevalError
 from surgeval.files import BrokenJson, parse_json
 from surgeval.studio.pictures import Picture, Pictures
-from surgeval.studio.schema import Schema
 from surgeval.studio.store import Conflict, Database, NoRoom, NotStored, VideoState, reading
-from surgeval.vocab import LabelSpace, label_space_names, load_labels
 
 __all__ = [
-    "Served", "View", "answering", "author_of", "frame_range", "json_object", "picture_answer", "space_of", "video_of",
+    "Served", "View", "answering", "author_of", "frame_range", "json_object", "picture_answer", "video_of",
     "whole_number",
 ]  # fmt: skip
 
@@ -38,6 +37,7 @@ class Served:
     """What the server serves: a store, its pictures, and who sits before it."""
 
     name: str
+    folder: Path  # where the films are, and what is imported and exported
     database: Database
     pictures: Pictures
     author: str
@@ -115,11 +115,6 @@ def video_of(connection: Connection, wanted: str) -> VideoState:
     if video is None:
         raise BadInput(f"video: found {wanted[:60]!r}, expected one of the project")
     return video
-
-
-def space_of(schema: Schema) -> LabelSpace | None:
-    """The label space that a schema is named after."""
-    return load_labels(schema.name) if schema.name in label_space_names() else None
 
 
 def frame_range(asked: Asked, most: int) -> tuple[int, int]:

@@ -1,3 +1,4 @@
+import { exchange } from './en/exchange'
 import { hands } from './en/hands'
 import { display } from './en/display'
 import { questions } from './en/questions'
@@ -245,6 +246,7 @@ export const en = {
   key_help: 'This list',
   key_settings: 'Display settings',
   key_search: 'Find a frame',
+  ...exchange,
   ...display,
   ...questions,
 }
