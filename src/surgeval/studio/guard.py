@@ -9,6 +9,7 @@ rules that keep foreign scripts out.
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import re
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
@@ -17,6 +18,8 @@ from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
 from typing import Any, TypeAlias
 from urllib.parse import parse_qs, quote
+
+from starlette.exceptions import HTTPException
 
 from surgeval.errors import BadInput
 
@@ -82,6 +85,7 @@ class Rules:
     hosts: frozenset[str]  # as the Host header names them: name:port
     token: str | None = None
     most_bytes: int = 32 << 20  # of a request's body
+    most_seconds: float = 60.0  # until all of it is here
 
     @classmethod
     def of(
@@ -134,17 +138,15 @@ class Guard:
             place = quote(scope["path"]).encode("latin-1")
             await _answer(send, 303, "", [(b"location", place), (b"set-cookie", told)])
             return
-        body = _Limited(receive, self._rules.most_bytes)
+        body = _Limited(receive, self._rules)
         if body.too_long(headers):
             await _answer(send, 413, f"expected at most {self._rules.most_bytes} bytes")
             return
         answer = _Ruled(send)
         try:
             await self._app(scope, body, answer)
-        except _TooLongError:
-            if answer.begun:
-                raise
-            await _answer(send, 413, f"expected at most {self._rules.most_bytes} bytes")
+        except HTTPException as error:  # an application with answers of its own for errors has given one
+            await _answer(send, error.status_code, error.detail)
 
     def _refused(self, scope: Scope, headers: dict[bytes, list[bytes]]) -> tuple[int, str] | None:
         """Status and reason, where a request breaks a rule."""
@@ -230,26 +232,31 @@ def _asked(scope: Scope) -> list[str]:
     return parse_qs(scope.get("query_string", b"").decode("latin-1"), max_num_fields=20).get("token", [])
 
 
-class _TooLongError(Exception):
-    """A body that goes on past its limit."""
-
-
 class _Limited:
-    """The body of a request, counted while it arrives: its stated length may be a lie or absent."""
+    """The body of a request, counted and timed while it arrives: its stated length may be a lie or absent."""
 
-    def __init__(self, receive: Receive, most: int) -> None:
-        self._receive, self._most, self._seen = receive, most, 0
+    def __init__(self, receive: Receive, rules: Rules) -> None:
+        self._receive, self._rules, self._seen = receive, rules, 0
+        self._end, self._whole = asyncio.get_running_loop().time() + rules.most_seconds, False
 
     def too_long(self, headers: dict[bytes, list[bytes]]) -> bool:
         """Whether the request itself says that it is too long."""
         stated = headers.get(b"content-length", [b"0"])[0]
-        return not stated.isdigit() or len(stated) > 18 or int(stated) > self._most
+        return not stated.isdigit() or len(stated) > 18 or int(stated) > self._rules.most_bytes
 
     async def __call__(self) -> Message:
-        message = await self._receive()
+        if self._whole:  # now it is waited for that the other side goes away, which may take hours
+            return await self._receive()
+        try:
+            async with asyncio.timeout_at(self._end):
+                message = await self._receive()
+        except TimeoutError:
+            expected = f"expected the whole request within {self._rules.most_seconds:g} seconds"
+            raise HTTPException(408, expected, {"connection": "close"}) from None
+        self._whole = not message.get("more_body", False)
         self._seen += len(message.get("body", b""))
-        if self._seen > self._most:
-            raise _TooLongError
+        if self._seen > self._rules.most_bytes:
+            raise HTTPException(413, f"expected at most {self._rules.most_bytes} bytes", {"connection": "close"})
         return message
 
 

@@ -182,6 +182,28 @@ def test_a_body_past_its_limit_is_stopped_whatever_it_says_of_itself() -> None:
     assert ask(small, OWN, method="POST", body=[b"12345", b"67890"])[0] == 200
 
 
+def test_a_body_that_does_not_come_to_its_end_is_given_up() -> None:
+    waits = Rules(LOCAL.hosts, most_seconds=0.05)
+    scope = {"type": "http", "method": "POST", "path": "/api", "query_string": b"", "scheme": "http",
+             "headers": [(b"host", b"127.0.0.1:8000"), (b"origin", b"http://127.0.0.1:8000")]}  # fmt: skip
+    sent: list[Message] = []
+    parts = [{"type": "http.request", "body": b"{", "more_body": True}]
+
+    async def receive() -> Message:
+        if parts:
+            return parts.pop()
+        await asyncio.sleep(60)
+        raise AssertionError("it was waited for")
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    with ThreadPoolExecutor(1) as aside:
+        aside.submit(lambda: asyncio.run(Guard(Inner(), waits)(scope, receive, send))).result()
+    assert sent[0]["status"] == 408
+    assert b"within 0.05 seconds" in sent[1]["body"]
+
+
 def test_every_answer_keeps_foreign_scripts_out() -> None:
     for rules, headers in ((LOCAL, OWN), (LOCAL, {"host": "evil.example"}), (SHARED, {"host": "ward.example:8000"})):
         _, sent, _ = ask(rules, headers)

@@ -4,7 +4,7 @@
 other admissible triplets; `mismatches` lists what a switch of schema would leave unknown; `Rule`s merge labels.
 """
 
-from surgeval.studio.schema._aliases import attribute_name
+from surgeval.studio.schema._aliases import attribute_name, folded, spelled
 from surgeval.studio.schema._builtin import builtin_schema, builtin_schema_names, space_schema
 from surgeval.studio.schema._jsonc import parse_jsonc
 from surgeval.studio.schema._model import IMAGE, MAX_TEXT, Attribute, Member, Schema, instrument_group
@@ -35,6 +35,7 @@ __all__ = [
     "builtin_refinement",
     "builtin_schema",
     "builtin_schema_names",
+    "folded",
     "instrument_group",
     "mismatches",
     "parse_jsonc",
@@ -46,5 +47,6 @@ __all__ = [
     "rules_from",
     "schema_from",
     "space_schema",
+    "spelled",
     "standing",
 ]

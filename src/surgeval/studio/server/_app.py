@@ -17,6 +17,7 @@ from starlette.staticfiles import StaticFiles
 
 from surgeval.studio.server._blind import BLIND, BLIND_EDITING
 from surgeval.studio.server._editing import EDITING
+from surgeval.studio.server._exchange import GIVING, TAKING
 from surgeval.studio.server._filters import FILTERS
 from surgeval.studio.server._news import NEWS, watch
 from surgeval.studio.server._questions import JUDGING, QUESTIONS
@@ -34,7 +35,7 @@ def build_app(project: Served, static: Path | None = None) -> Starlette:
     >>> from surgeval.studio.pictures import Pictures
     >>> from surgeval.studio.store import Database
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     served = Served("op", Database(f"{folder}/studio.sqlite"), Pictures({}), "amy")
+    ...     served = Served("op", Path(folder), Database(f"{folder}/studio.sqlite"), Pictures({}), "amy")
     ...     paths = [route.path for route in build_app(served).routes]
     ...     served.pictures.close()
     ...     served.database.close()
@@ -43,7 +44,9 @@ def build_app(project: Served, static: Path | None = None) -> Starlette:
     """
     page = [] if static is None else [Mount("/", StaticFiles(directory=static, html=True))]
     blind = [*_routes(project, BLIND, BLIND_EDITING), *page]
-    routes: list[BaseRoute] = [*_routes(project, READING | FILTERS | STUDY | QUESTIONS | NEWS, EDITING | JUDGING)]
+    asked = READING | NEWS | FILTERS | STUDY | QUESTIONS | GIVING
+    sent = EDITING | JUDGING | TAKING
+    routes: list[BaseRoute] = [*_routes(project, asked, sent)]
     routes += [Mount("/blind/{study}/{annotator}", routes=blind), *page]
 
     @asynccontextmanager
@@ -54,7 +57,7 @@ def build_app(project: Served, static: Path | None = None) -> Starlette:
         await run_in_threadpool(project.pictures.close)
         await run_in_threadpool(project.database.close)
 
-    return Starlette(routes=routes, lifespan=life, exception_handlers={HTTPException: _plain})
+    return Starlette(routes=routes, lifespan=life, exception_handlers={HTTPException: _plain, Exception: _plain})
 
 
 def _routes(project: Served, asked: dict[str, View], sent: dict[str, View]) -> list[Route]:
@@ -63,5 +66,6 @@ def _routes(project: Served, asked: dict[str, View], sent: dict[str, View]) -> l
 
 
 async def _plain(_asked: Asked, error: Exception) -> Response:
-    status = error.status_code if isinstance(error, HTTPException) else 500
-    return JSONResponse({"error": error.detail if isinstance(error, HTTPException) else "an error"}, status)
+    if not isinstance(error, HTTPException):
+        return JSONResponse({"error": "the studio failed at this; its log says more"}, 500)
+    return JSONResponse({"error": error.detail}, error.status_code, error.headers)

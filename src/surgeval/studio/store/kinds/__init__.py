@@ -12,7 +12,17 @@ from dataclasses import dataclass
 from surgeval.studio.store._checks import Fields
 from surgeval.studio.store._effect import Effect
 from surgeval.studio.store._work import Work
-from surgeval.studio.store.kinds import _fill, _identity, _instances, _project, _review, _spans, _study, _values
+from surgeval.studio.store.kinds import (
+    _fill,
+    _identity,
+    _import,
+    _instances,
+    _project,
+    _review,
+    _spans,
+    _study,
+    _values,
+)
 
 __all__ = ["KINDS", "Kind"]
 
@@ -45,6 +55,7 @@ KINDS = {
         Kind("image.values", _values.set_image_values),
         Kind("project.replace", _values.replace),
         Kind("project.refine", _values.refine_labels),
+        Kind("project.import", _import.take_in),
         Kind("span.add", _spans.add),
         Kind("span.edges", _spans.edges),
         Kind("span.values", _spans.values),

@@ -1,5 +1,6 @@
 /** The server, typed. Every error carries the server's one sentence. */
 
+import type { ExportTold, ExportWanted, ImportTold, ImportWanted, Offer } from './lib/exchange'
 import type { Filter } from './lib/filters'
 import type { AgreementTable, Queue, QuestionItem, Role } from './lib/questions'
 import { Refused } from './lib/queue'
@@ -59,6 +60,17 @@ export const api = {
   disagreements: (study: string, unanswered: boolean) =>
     ask<{ count: number; rows: Disagreement[] }>(`${ofStudy(study)}/disagreements?unanswered=${Number(unanswered)}`),
   progress: () => ask<Progress>('api/progress'),
+
+  exports: () => ask<{ formats: string[]; exports: string[] }>('api/exports'),
+  previewExport: (wanted: ExportWanted) => post<ExportTold>('api/export/preview', wanted),
+  export: (name: string, wanted: ExportWanted) => post<ExportTold & { path: string }>('api/export', { ...wanted, name }),
+  offers: () => ask<Offer[]>('api/imports'),
+  upload: (file: File) =>
+    ask<Offer>(`api/import/upload?name=${encodeURIComponent(file.name)}`, {
+      method: 'POST', headers: { 'content-type': 'application/octet-stream' }, body: file,
+    }),
+  previewImport: (wanted: ImportWanted) => post<ImportTold>('api/import/preview', wanted),
+  import: (wanted: ImportWanted & { session: string; author?: string }) => post<ImportTold>('api/import', wanted),
 
   questions: (author: string, role: Role, each: number) => ask<Queue>(`api/questions?${query({ author, role, each })}`),
   question: (author: string, role: Role, item: string) =>

@@ -51,6 +51,15 @@ export const ids = {
 
   helpDialog: 'help', helpClose: 'help-close', key: (action: string) => `key-${action}`, keysReset: 'keys-reset',
 
+  exportDialog: 'export', exportFormat: 'export-format', exportImages: 'export-images', exportProposals: 'export-proposals',
+  exportNoProblems: 'export-no-problems', exportMerge: 'export-merge', exportRules: 'export-rules',
+  exportRulesFile: 'export-rules-file', exportLosses: 'export-losses', exportMerged: 'export-merged',
+  exportCounts: 'export-counts', exportName: 'export-name', exportApply: 'export-apply', exportStatus: 'export-status',
+  exportDownload: (name: string) => `export-download-${name}`,
+  importDialog: 'import', importFrom: 'import-from', importUpload: 'import-upload', importFile: 'import-file',
+  importReplace: 'import-replace', importCounts: 'import-counts', importMissed: 'import-missed',
+  importLacking: 'import-lacking', importLosses: 'import-losses', importProblems: 'import-problems',
+  importApply: 'import-apply', importStatus: 'import-status',
   overridden: (id: string) => `overridden-${id}`, flagsClear: 'flags-clear', trackRange: 'track-range',
   unsent: 'unsent', unsentSend: 'unsent-send', unsentDiscard: 'unsent-discard',
   filterClass: 'filter-class', nextMatch: 'next-match', hiddenBadge: 'hidden-badge', theme: 'theme',

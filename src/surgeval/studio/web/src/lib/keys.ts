@@ -48,6 +48,7 @@ const ALONE = new Set(['Control', 'Shift', 'Alt', 'Meta', 'AltGraph', 'Dead'])
 /** The chord of a key press, by the place of the key, so that Shift and other layouts do not change it. */
 export function chordOf(press: KeyPress): string | null {
   if (ALONE.has(press.key)) return null
+  if (press.key === '?') return 'Shift+Slash' // wherever the layout has it
   const letter = /^[a-z]$/i.test(press.key) ? press.key.toUpperCase() : null
   const name = letter ?? press.code.replace(/^Key/, '').replace(/^(Digit|Numpad)(?=\d$)/, '')
   if (!name) return null

@@ -1,3 +1,4 @@
+import { exchange } from './en/exchange'
 import { hands } from './en/hands'
 import { display } from './en/display'
 import { questions } from './en/questions'
@@ -149,7 +150,7 @@ export const en = {
   pasteRange: 'Paste into marked range',
   needRange: 'Mark a range first ({start} and {end}).',
   needTrack: 'Select one thing with a number first.',
-  identityDone: '{changed} changed.',
+  identityDone: '{changed} instances changed.',
 
   replaceTitle: 'Replace in the whole project',
   replaceWhat: 'What',
@@ -245,6 +246,7 @@ export const en = {
   key_help: 'This list',
   key_settings: 'Display settings',
   key_search: 'Find a frame',
+  ...exchange,
   ...display,
   ...questions,
 }

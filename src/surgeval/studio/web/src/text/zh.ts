@@ -4,6 +4,8 @@ import { display } from './zh/display'
 import { questions } from './zh/questions'
 import { study } from './zh/study'
 
+import { exchange } from './zh/exchange'
+
 export const zh: Catalogue = {
   ...hands,
   ...study,
@@ -246,6 +248,7 @@ export const zh: Catalogue = {
   key_help: '此列表',
   key_settings: '显示设置',
   key_search: '查找帧',
+  ...exchange,
   ...display,
   ...questions,
 }
