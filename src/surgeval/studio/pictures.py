@@ -26,7 +26,7 @@ from surgeval.errors import BadInput
 from surgeval.files import open_regular
 from surgeval.records import ImageRef
 
-__all__ = ["Picture", "Pictures", "encode_frame"]
+__all__ = ["Picture", "Pictures", "encode_frame", "encode_pixels"]
 
 _SHOWN = {"JPEG": "image/jpeg", "PNG": "image/png", "WEBP": "image/webp"}
 _MODES = ("RGB", "L")
@@ -55,7 +55,7 @@ def encode_frame(ref: ImageRef) -> Picture:
     ['image/png', 'image/jpeg']
     """
     stored = _as_stored(ref.path) if ref.frame is None else None
-    return stored or _encoded(read_image(ref))
+    return stored or encode_pixels(read_image(ref))
 
 
 def _as_stored(path: Path) -> Picture | None:
@@ -74,7 +74,13 @@ def _as_stored(path: Path) -> Picture | None:
         return None  # `read_image` says what is wrong with it
 
 
-def _encoded(pixels: Pixels) -> Picture:
+def encode_pixels(pixels: Pixels) -> Picture:
+    """Pixels as a JPEG.
+
+    >>> import numpy as np
+    >>> encode_pixels(np.zeros((4, 4, 3), np.uint8)).kind
+    'image/jpeg'
+    """
     done, data = cv2.imencode(".jpg", cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])
     if not done:
         raise BadInput(f"picture: found {pixels.shape[1]} × {pixels.shape[0]} pixels, expected a size that JPEG holds")
@@ -120,6 +126,10 @@ class Pictures:
         """End the threads; what they were preparing is dropped."""
         for pool in (self._film, self._files):
             pool.shutdown(wait=True, cancel_futures=True)
+
+    def refs(self, video: str) -> Sequence[ImageRef]:
+        """Where the pictures of a video are, by frame number."""
+        return self._frames.get(video, ())
 
     def get(self, video: str, index: int) -> Picture:
         """A picture, from memory where it is there; frames around it are prepared while it is looked at."""

@@ -15,7 +15,10 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from surgeval.studio.server._editing import EDITING, EVENTS
+from surgeval.studio.server._numbering import NUMBERING_ASKED
+from surgeval.studio.server._proposing import PROPOSING_ASKED, PROPOSING_READ
 from surgeval.studio.server._reading import READING
+from surgeval.studio.server._schema import SCHEMA_ASKED, SCHEMA_READ
 from surgeval.studio.server._served import Served, answering
 
 __all__ = ["build_app"]
@@ -35,14 +38,17 @@ def build_app(project: Served, static: Path | None = None) -> Starlette:
     >>> "/api/operations" in paths
     True
     """
-    routes: list[BaseRoute] = [Route(path, answering(project, view)) for path, view in (READING | EVENTS).items()]
-    routes += [Route(path, answering(project, view), methods=["POST"]) for path, view in EDITING.items()]
+    read = READING | EVENTS | SCHEMA_READ | PROPOSING_READ
+    asked = EDITING | SCHEMA_ASKED | NUMBERING_ASKED | PROPOSING_ASKED
+    routes: list[BaseRoute] = [Route(path, answering(project, view)) for path, view in read.items()]
+    routes += [Route(path, answering(project, view), methods=["POST"]) for path, view in asked.items()]
     if static is not None:
         routes.append(Mount("/", StaticFiles(directory=static, html=True)))
 
     @asynccontextmanager
     async def life(_app: Starlette) -> AsyncIterator[None]:
         yield
+        await run_in_threadpool(project.jobs.close)
         await run_in_threadpool(project.pictures.close)
         await run_in_threadpool(project.database.close)
 

@@ -25,10 +25,8 @@ _WAITING = 200  # events a slow listener may be behind before it must ask again
 async def _operate(project: Served, asked: Asked) -> Response:
     request = await _request(project, asked)
     outcome: Outcome = await run_in_threadpool(apply, project.database, request)
-    if not outcome.repeated:
-        video = request.payload.get("video")
-        project.tell({"version": outcome.version, "author": request.author, "session": request.session,
-                      "kind": request.kind, "video": video if isinstance(video, str) else None})  # fmt: skip
+    video = request.payload.get("video")
+    project.tell_edit(request, outcome, video if isinstance(video, str) else None)
     return JSONResponse(outcome_row(outcome))
 
 

@@ -77,11 +77,12 @@ def serve(
     port: int = 0,
     token: str | None = None,
     names: Sequence[str] = (),
+    detectors: Sequence[str | Path] = (),
 ) -> Iterator[Running]:
     """Serve a folder of films or images while the block lasts.
 
     The project's file lies in the folder; `database` is the address of a PostgreSQL server instead. Port 0 takes a free
-    one. Beyond loopback a token is needed.
+    one. Beyond loopback a token is needed. `detectors` (files or folders) are offered in the page for proposals.
 
     >>> import tempfile
     >>> from PIL import Image
@@ -99,7 +100,10 @@ def serve(
         films = find_films(place)
         store = Database(database if database is not None else place / FILE)
         pictures = Pictures(register(store, films))
-        project = Served(place.absolute().name, store, pictures, author, shared=not is_loopback(host))
+        project = Served(
+            place.absolute().name, store, pictures, author, shared=not is_loopback(host), folder=place.absolute(),
+            detectors=tuple(str(Path(one).absolute()) for one in detectors),
+        )  # fmt: skip
         app = Guard(build_app(project, STATIC if STATIC.is_dir() else None), rules)
         server = uvicorn.Server(uvicorn.Config(
             app, log_level="warning", access_log=False, server_header=False, date_header=False, lifespan="on",

@@ -42,7 +42,7 @@ from surgeval.studio.store._work import chunks, schema_in_force
 
 __all__ = [
     "changed_since", "columns", "count_labels", "find_frames", "find_instances", "flags", "frame_columns", "frames",
-    "instances", "operations", "outlines", "reviews", "runs", "schema", "setting", "spans", "tracks",
+    "instances", "operation", "operations", "outlines", "reviews", "runs", "schema", "setting", "spans", "tracks",
     "upstream_numbers", "version", "videos",
 ]  # fmt: skip
 
@@ -218,6 +218,12 @@ def operations(connection: Connection, after: int = 0, limit: int | None = None)
     query = select(OPERATIONS).where(OPERATIONS.c.seq > after).order_by(OPERATIONS.c.seq)
     for row in connection.execution_options(yield_per=200).execute(query if limit is None else query.limit(limit)):
         yield logged(row)
+
+
+def operation(connection: Connection, id: str) -> LoggedOperation | None:
+    """The operation that a client named so, where there is one."""
+    row = connection.execute(select(OPERATIONS).where(OPERATIONS.c.id == id)).first()
+    return None if row is None else logged(row)
 
 
 def _frames(connection: Connection, where: ColumnElement[bool], limit: int | None = None) -> tuple[FrameState, ...]:
