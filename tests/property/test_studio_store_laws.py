@@ -13,11 +13,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.conftest import LONG
+from tests.studio_editor import Editor
+from tests.studio_project import Project
 
 from surgeval.errors import BadInput
 from surgeval.records import Box
-from surgeval.studio import Annotation, Conflict, Editor, Outcome, Project, Track
 from surgeval.studio.schema import builtin_refinement, builtin_schema, parse_schema
+from surgeval.studio.store import Annotation, Conflict, Outcome, Track
 from surgeval.studio.store._tables import BEFORE, STATE
 
 FRAMES = 12

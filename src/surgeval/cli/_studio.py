@@ -28,7 +28,7 @@ def register(app: typer.Typer) -> None:
 @grouped({SHARING: "author host token name database"})
 def studio(
     folder: Annotated[
-        Path | None, typer.Argument(help="Films, images, or folders of images.", show_default=False)
+        Path | None, typer.Argument(help="Films, images, folders of images, or a set of questions.", show_default=False)
     ] = None,
     demo: Annotated[bool, typer.Option("--demo", help="A phantom operation with a detector's proposals.")] = False,
     schema: Annotated[
@@ -37,7 +37,12 @@ def studio(
     detector: Annotated[
         list[Path] | None, typer.Option(help="A detector that the page offers for proposals.", show_default=False)
     ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 0,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            min=0, max=65535, help="Default: always the same for a folder; 0 takes any free one.", show_default=False
+        ),
+    ] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
     author: Annotated[str | None, typer.Option(help="Your name. Default: the one you logged in with.")] = None,
     host: Annotated[str, typer.Option(help="Address to serve at; others reach it only with a token.")] = "127.0.0.1",
@@ -52,6 +57,8 @@ def studio(
     Example: [bold]surgeval studio --demo[/bold]
 
     Example: [bold]surgeval studio videos/ --schema prostatd[/bold]
+
+    Example: [bold]surgeval studio set/ --author Ada[/bold] (questions to review, as `surgeval questions review` does)
     """
     from surgeval.studio.guard import is_loopback
     from surgeval.studio.server import page_built, serve, set_schema

@@ -56,8 +56,10 @@ class Film:
         raise BadInput(f"video {self.name}: found no frame that can be read, expected an image or a film")
 
 
-def find_films(folder: Path) -> tuple[Film, ...]:
+def find_films(folder: Path, *, none: bool = False) -> tuple[Film, ...]:
     """What there is to label in a folder: its films, its images, and those of the folders below it.
+
+    `none` admits a folder without any: what is there to do may be something else.
 
     >>> import tempfile
     >>> from PIL import Image
@@ -71,7 +73,7 @@ def find_films(folder: Path) -> tuple[Film, ...]:
     if not folder.is_dir():
         raise BadInput(f"{folder}: found no folder, expected one with films or images")
     found = [*_films(folder), *_images(folder)]
-    if not found:
+    if not found and not none:
         raise BadInput(f"{folder}: found neither film nor image, expected some in it or in the folders below it")
     names = [film.name for film in found]
     for name in names:

@@ -11,7 +11,7 @@ from typing import Any
 from surgeval.errors import BadInput
 from surgeval.records import Frame, ImageRef
 from surgeval.studio.schema import Schema
-from surgeval.studio.store import Database, Outcome, Request, apply, reading
+from surgeval.studio.store import Database, Request, apply, reading
 from surgeval.vocab import LabelSpace
 
 __all__ = ["TOOLS", "Proposal", "Stretch", "add_proposals", "propose", "read_proposals"]
@@ -123,7 +123,7 @@ def add_proposals(
     *,
     source: str,
     author: str,
-    on_stored: Callable[[Request, Outcome], None] = lambda _request, _outcome: None,
+    on_stored: Callable[[], None] = lambda: None,
 ) -> int:
     """Put proposals, in the order of frames, into a project; how many. Each few thousand are one edit.
 
@@ -152,8 +152,8 @@ def add_proposals(
             return
         payload = {"video": stretch.video, "first": first, "last": last, "source": source,
                    "replace": stretch.replace, "instances": list(waiting)}  # fmt: skip
-        request = Request(f"propose.{run}.{first}", author, "proposals.add", payload)
-        on_stored(request, apply(database, request))
+        apply(database, Request(f"propose.{run}.{first}", author, "proposals.add", payload))
+        on_stored()
         waiting.clear()
 
     for one in found:

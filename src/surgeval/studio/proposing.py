@@ -14,7 +14,7 @@ from surgeval.errors import BadInput, RunError, visible
 from surgeval.records import ImageRef
 from surgeval.studio.jobs import Job
 from surgeval.studio.proposals import Proposal, Stretch, add_proposals
-from surgeval.studio.store import Database, Outcome, Request, VideoState
+from surgeval.studio.store import Database, VideoState
 
 __all__ = ["Looking", "propose_as_job"]
 
@@ -43,7 +43,7 @@ def propose_as_job(
     database: Database,
     author: str,
     replace: bool,
-    on_stored: Callable[[Request, Outcome], None],
+    on_stored: Callable[[], None],
 ) -> None:
     """Look, and store what was seen; ended early, what was stored until then stays."""
     first, last = looking.frames[0][0], looking.frames[-1][0]

@@ -98,7 +98,7 @@ def test_too_little_memory_makes_smaller_pieces_and_is_told(tmp_path: Path) -> N
     told: list[str] = []
     with small_memory(images=1):
         made = train_tdnet(data, None, data.classes, tmp_path, SETTINGS, progress=told.append)
-    assert load_state(made.last)[1]["pieces"] == 4
+    assert load_state(made.folder / "last.safetensors")[1]["pieces"] == 4
     assert [line.partition(";")[2].strip() for line in told if "did not fit" in line] == [
         "from here on it is done in 2 pieces of 2 whose gradients add up",
         "from here on it is done in 4 pieces of 1 whose gradients add up",

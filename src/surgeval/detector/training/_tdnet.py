@@ -21,11 +21,10 @@ from surgeval.detector.inference import Raw
 from surgeval.detector.losses import Losses, teacher_loss
 from surgeval.detector.training._compute import Compute, open_compute
 from surgeval.detector.training._conduct import Tell, begun, best_row, check_sets, conduct, picture_labels
-from surgeval.detector.training._curves import CURVES
 from surgeval.detector.training._folder import DETECTOR, STUDENT
 from surgeval.detector.training._hands import Hands
 from surgeval.detector.training._plan import STUDENT_SHARE
-from surgeval.detector.training._resume import LAST, Counters
+from surgeval.detector.training._resume import Counters
 from surgeval.detector.training._settings import TrainSettings
 from surgeval.detector.training._stage import BEST, VALIDATION, Measured, Stage, run_stage
 from surgeval.detector.training._student import background, distilling
@@ -52,16 +51,6 @@ class Trained:
     def best(self) -> Path:
         """The teacher's best epoch, a detector."""
         return self.folder / BEST
-
-    @property
-    def last(self) -> Path:
-        """Where the teacher's training ended."""
-        return self.folder / LAST
-
-    @property
-    def curves(self) -> Path:
-        """The teacher's curves; the student's lie in `student/`."""
-        return self.folder / CURVES
 
     @property
     def student(self) -> Path | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,9 +15,11 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from surgeval.studio.server._editing import EDITING, EVENTS
+from surgeval.studio.server._editing import EDITING
+from surgeval.studio.server._news import NEWS, watch
 from surgeval.studio.server._numbering import NUMBERING_ASKED
 from surgeval.studio.server._proposing import PROPOSING_ASKED, PROPOSING_READ
+from surgeval.studio.server._questions import JUDGING, QUESTIONS
 from surgeval.studio.server._reading import READING
 from surgeval.studio.server._schema import SCHEMA_ASKED, SCHEMA_READ
 from surgeval.studio.server._served import Served, answering
@@ -38,8 +41,8 @@ def build_app(project: Served, static: Path | None = None) -> Starlette:
     >>> "/api/operations" in paths
     True
     """
-    read = READING | EVENTS | SCHEMA_READ | PROPOSING_READ
-    asked = EDITING | SCHEMA_ASKED | NUMBERING_ASKED | PROPOSING_ASKED
+    read = READING | QUESTIONS | NEWS | SCHEMA_READ | PROPOSING_READ
+    asked = EDITING | JUDGING | SCHEMA_ASKED | NUMBERING_ASKED | PROPOSING_ASKED
     routes: list[BaseRoute] = [Route(path, answering(project, view)) for path, view in read.items()]
     routes += [Route(path, answering(project, view), methods=["POST"]) for path, view in asked.items()]
     if static is not None:
@@ -47,7 +50,9 @@ def build_app(project: Served, static: Path | None = None) -> Starlette:
 
     @asynccontextmanager
     async def life(_app: Starlette) -> AsyncIterator[None]:
+        watching = asyncio.create_task(watch(project))
         yield
+        watching.cancel()
         await run_in_threadpool(project.jobs.close)
         await run_in_threadpool(project.pictures.close)
         await run_in_threadpool(project.database.close)

@@ -1,32 +1,23 @@
-"""Edits: stored or only tried, and told to every open page."""
+"""Edits: stored or only tried."""
 
 from __future__ import annotations
 
-import asyncio
-import json
-from collections.abc import AsyncIterator
-from typing import Any
-
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request as Asked
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, Response
 
 from surgeval.errors import BadInput
 from surgeval.studio.server._answers import outcome_row
 from surgeval.studio.server._served import Served, View, author_of, json_object
 from surgeval.studio.store import Outcome, Request, apply, preview
 
-__all__ = ["EDITING", "EVENTS"]
-
-_QUIET = 15.0  # seconds between signs of life on an idle event stream
-_WAITING = 200  # events a slow listener may be behind before it must ask again
+__all__ = ["EDITING"]
 
 
 async def _operate(project: Served, asked: Asked) -> Response:
     request = await _request(project, asked)
     outcome: Outcome = await run_in_threadpool(apply, project.database, request)
-    video = request.payload.get("video")
-    project.tell_edit(request, outcome, video if isinstance(video, str) else None)
+    project.edited.set()
     return JSONResponse(outcome_row(outcome))
 
 
@@ -49,23 +40,4 @@ async def _request(project: Served, asked: Asked) -> Request:
     )  # fmt: skip
 
 
-async def _events(project: Served, asked: Asked) -> Response:
-    queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue(_WAITING)
-    project.listeners.add(queue)
-
-    async def stream() -> AsyncIterator[str]:
-        try:
-            yield ": hello\n\n"
-            while not await asked.is_disconnected() and queue in project.listeners:
-                try:
-                    yield f"data: {json.dumps(await asyncio.wait_for(queue.get(), _QUIET))}\n\n"
-                except TimeoutError:
-                    yield ": still here\n\n"
-        finally:
-            project.listeners.discard(queue)
-
-    return StreamingResponse(stream(), media_type="text/event-stream", headers={"cache-control": "no-store"})
-
-
 EDITING: dict[str, View] = {"/api/operations": _operate, "/api/preview": _try}
-EVENTS: dict[str, View] = {"/api/events": _events}

@@ -58,11 +58,9 @@ async def _number(project: Served, asked: Asked) -> Response:
     """A rule's numbers, as one edit; sent a second time it is answered with what it did the first time."""
     given = await json_object(asked)
     (rule, gap), wanted = _rule(given), text_of(given, "video", 160)
-    made: list[Request] = []
 
     def make(kind: str, payload: Mapping[str, Any]) -> Request:
-        made.append(edit_of(project, given, kind, payload))
-        return made[0]
+        return edit_of(project, given, kind, payload)
 
     def work() -> Outcome | None:
         id = edit_of(project, given, "", {}).id
@@ -78,8 +76,7 @@ async def _number(project: Served, asked: Asked) -> Response:
     if outcome is None:
         version = await project.read(reading.version)
         return JSONResponse(outcome_row(Outcome(version, "track.renumber")))
-    if made:
-        project.tell_edit(made[0], outcome, wanted)
+    project.edited.set()
     return JSONResponse(outcome_row(outcome))
 
 

@@ -27,7 +27,7 @@ from surgeval.studio.server._served import (
     text_of,
     video_of,
 )
-from surgeval.studio.store import Outcome, Request, reading
+from surgeval.studio.store import reading
 
 __all__ = ["PROPOSING_ASKED", "PROPOSING_READ"]
 
@@ -55,8 +55,8 @@ async def _begin(project: Served, asked: Asked) -> Response:
     looking = await run_in_threadpool(_looking, project, who, given)
     loop = asyncio.get_running_loop()
 
-    def stored(request: Request, outcome: Outcome) -> None:
-        loop.call_soon_threadsafe(project.tell_edit, request, outcome, looking.video.id)
+    def stored() -> None:
+        loop.call_soon_threadsafe(project.edited.set)
 
     def work(job: Job) -> None:
         propose_as_job(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from typing import Any
 
 from sqlalchemy import Connection
@@ -27,6 +26,7 @@ from surgeval.studio.server._served import (
     View,
     author_of,
     frame_range,
+    picture_answer,
     space_of,
     video_of,
     whole_number,
@@ -36,6 +36,7 @@ from surgeval.studio.store import reading
 __all__ = ["READING"]
 
 _MOST_FRAMES = 20_000  # whose instances one request gets
+_MOST_CHANGES = 10_000  # instances told one by one; after more than that a page reads its frames again
 _HISTORY = 100
 
 
@@ -49,6 +50,7 @@ async def _project(project: Served, asked: Asked) -> Response:
             "videos": [video_row(video) for video in reading.videos(connection)],
             "settings": reading.setting(connection, "display", author) or {},
             "keys": reading.setting(connection, "keys", author) or {}, "languages": ["en", "zh"],
+            "questions": project.questions.count if project.questions is not None else 0,
         }  # fmt: skip
 
     return JSONResponse(await project.read(look))
@@ -75,11 +77,12 @@ async def _changes(project: Served, asked: Asked) -> Response:
     since, video = whole_number(asked, "since"), asked.path_params["video"]
 
     def look(connection: Connection) -> dict[str, Any]:
-        living, gone = reading.changed_since(connection, video, since)
+        living, gone = reading.changed_since(connection, video, since, _MOST_CHANGES)
         spans = reading.spans(connection, video)
         return {
             "version": reading.version(connection), "annotations": [annotation_row(one) for one in living],
-            "gone": list(gone), "spans_changed": any(span.version > since for span in spans),
+            "gone": list(gone), "more": max(len(living), len(gone)) >= _MOST_CHANGES,
+            "spans_changed": any(span.version > since for span in spans),
         }  # fmt: skip
 
     return JSONResponse(await project.read(look))
@@ -98,7 +101,8 @@ async def _tracks(project: Served, asked: Asked) -> Response:
 async def _flags(project: Served, asked: Asked) -> Response:
     video = asked.path_params["video"]
     told = await project.read(lambda c: reading.flags(c, video))
-    return JSONResponse([{"frame": f.frame, "reason": f.reason, "note": f.note, "author": f.author} for f in told])
+    return JSONResponse([{"frame": f.frame, "name": f.name, "reason": f.reason, "note": f.note, "author": f.author}
+                         for f in told])  # fmt: skip
 
 
 async def _presence(project: Served, asked: Asked) -> Response:
@@ -143,12 +147,7 @@ async def _search(project: Served, asked: Asked) -> Response:
 
 async def _picture(project: Served, asked: Asked) -> Response:
     video, index = asked.path_params["video"], asked.path_params["index"]
-    picture = await run_in_threadpool(project.pictures.get, video, index)
-    tag = f'"{zlib.crc32(picture.data):08x}{len(picture.data):x}"'
-    headers = {"etag": tag, "cache-control": "private, max-age=600"}
-    if asked.headers.get("if-none-match") == tag:
-        return Response(status_code=304, headers=headers)
-    return Response(picture.data, media_type=picture.kind, headers=headers)
+    return picture_answer(asked, await run_in_threadpool(project.pictures.get, video, index))
 
 
 READING: dict[str, View] = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -27,7 +26,7 @@ from surgeval.studio.schema import (
     rule_counts,
 )
 from surgeval.studio.server._answers import schema_row
-from surgeval.studio.server._served import Served, View, json_object, space_of, text_of
+from surgeval.studio.server._served import Served, View, json_object, picture_answer, space_of, text_of
 from surgeval.studio.store import reading
 
 __all__ = ["SCHEMA_ASKED", "SCHEMA_READ"]
@@ -77,8 +76,7 @@ async def _guideline(project: Served, asked: Asked) -> Response:
     if member is None or not member.picture or project.folder is None:
         raise DataError("guideline", found="no picture for that class", expected="a class that has one")
     picture = await run_in_threadpool(guideline_picture, project.folder, member.picture)
-    headers = {"etag": f'"{zlib.crc32(picture.data):08x}"', "cache-control": "private, max-age=60"}
-    return Response(picture.data, media_type=picture.kind, headers=headers)
+    return picture_answer(asked, picture)
 
 
 def _schema_of(given: Mapping[str, Any]) -> Schema:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import math
+import zlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from sqlalchemy import Connection
 from starlette.concurrency import run_in_threadpool
@@ -17,15 +18,18 @@ from starlette.responses import JSONResponse, Response
 from surgeval.errors import BadInput, DataError, SurgevalError, visible
 from surgeval.files import BrokenJson, parse_json
 from surgeval.studio.jobs import Jobs
-from surgeval.studio.pictures import Pictures
+from surgeval.studio.pictures import Picture, Pictures
 from surgeval.studio.schema import Schema
-from surgeval.studio.store import Conflict, Database, NotStored, Outcome, Request, VideoState, reading
+from surgeval.studio.store import Conflict, Database, NoRoom, NotStored, Request, VideoState, reading
 from surgeval.vocab import LabelSpace, label_space_names, load_labels
 
 __all__ = [
-    "Served", "View", "answering", "author_of", "edit_of", "frame_range", "json_object", "number_of", "range_of",
-    "space_of", "text_of", "video_of", "whole_number",
+    "Served", "View", "answering", "author_of", "edit_of", "frame_range", "json_object", "number_of", "picture_answer",
+    "range_of", "space_of", "text_of", "video_of", "whole_number",
 ]  # fmt: skip
+
+if TYPE_CHECKING:
+    from surgeval.studio.question_desk import QuestionDesk
 
 Found = TypeVar("Found")
 
@@ -42,7 +46,9 @@ class Served:
     folder: Path | None = None  # of the project: pictures of guidelines, detectors, predictions
     detectors: tuple[str, ...] = ()  # that whoever started the server offers, beside the embedded ones
     jobs: Jobs = field(default_factory=Jobs)
+    questions: QuestionDesk | None = None  # where the folder is a set of questions
     listeners: set[asyncio.Queue[dict[str, Any]]] = field(default_factory=set)
+    edited: asyncio.Event = field(default_factory=asyncio.Event)  # there is news for them
 
     async def read(self, look: Callable[[Connection], Found]) -> Found:
         """Read in a thread of its own: the server goes on meanwhile."""
@@ -52,12 +58,6 @@ class Served:
                 return look(connection)
 
         return await run_in_threadpool(work)
-
-    def tell_edit(self, request: Request, outcome: Outcome, video: str | None) -> None:
-        """Tell every open page what an edit did; one that was sent again was told already."""
-        if not outcome.repeated:
-            self.tell({"version": outcome.version, "author": request.author, "session": request.session,
-                       "kind": request.kind, "video": video, "changed": outcome.changed})  # fmt: skip
 
     def tell(self, event: dict[str, Any]) -> None:
         """Tell every open page of an edit; one that does not listen any more is left behind."""
@@ -79,8 +79,10 @@ def answering(project: Served, view: View) -> Callable[[Asked], Awaitable[Respon
             return await view(project, asked)
         except Conflict as error:
             return JSONResponse({"error": str(error), "who": error.author, "what": error.thing}, 409)
-        except NotStored as error:
+        except NoRoom as error:
             return JSONResponse({"error": str(error)}, 507)
+        except NotStored as error:
+            return JSONResponse({"error": str(error)}, 503)
         except DataError as error:
             return JSONResponse({"error": str(error)}, 404)
         except SurgevalError as error:
@@ -174,3 +176,12 @@ def whole_number(asked: Asked, name: str, default: int = 0) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 15:
         raise BadInput(f"{name}: found {text[:40]!r}, expected a whole number")
     return int(text)
+
+
+def picture_answer(asked: Asked, picture: Picture) -> Response:
+    """A picture; nothing of it where the page has it already."""
+    tag = f'"{zlib.crc32(picture.data):08x}{len(picture.data):x}"'
+    headers = {"etag": tag, "cache-control": "private, max-age=600"}
+    if asked.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=headers)
+    return Response(picture.data, media_type=picture.kind, headers=headers)

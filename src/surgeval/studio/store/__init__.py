@@ -1,19 +1,20 @@
 """The store of a studio project: an append-only log of operations, and the state that they have made.
 
-`Database` opens it, `apply` makes an edit (once, however often it is asked), `preview` says what it would do, `replay`
-rebuilds the state from the log. `studio.Project` is the way in for everyone else.
+`Database` opens it, `reading` has what can be asked of it, `apply` makes an edit (once, however often it is asked),
+`preview` says what it would do, `replay` rebuilds the state from the log.
 """
 
 from surgeval.studio.store import _read as reading
 from surgeval.studio.store._columns import NO_NUMBER, Columns, FrameColumns
 from surgeval.studio.store._commit import apply, preview
 from surgeval.studio.store._engine import FILE, Database
-from surgeval.studio.store._errors import Conflict, NotStored
+from surgeval.studio.store._errors import Conflict, NoRoom, NotStored
 from surgeval.studio.store._records import (
     Annotation,
     Flag,
     FrameState,
     LoggedOperation,
+    News,
     Outcome,
     Polygon,
     Request,
@@ -38,6 +39,8 @@ __all__ = [
     "FrameColumns",
     "FrameState",
     "LoggedOperation",
+    "News",
+    "NoRoom",
     "NotStored",
     "Outcome",
     "Polygon",

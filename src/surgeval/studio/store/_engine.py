@@ -6,17 +6,18 @@ checked before it is used.
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from sqlalchemy import Connection, Engine, create_engine, event, exc, insert, inspect, make_url, select, text
 
 from surgeval.errors import BadInput, DataError, MissingExtra
 from surgeval.files import make_folder
-from surgeval.studio.store._errors import NotStored
+from surgeval.studio.store._errors import NoRoom, NotStored
 from surgeval.studio.store._tables import HEAD, LAYOUT, METADATA
 
 __all__ = ["FILE", "Database"]
@@ -28,19 +29,35 @@ _NO_ROOM = ("full", "disk i/o error", "no space", "53100", "file too large")
 
 
 class Database:
-    """Connections to one project's tables, which are made where they are absent."""
+    """Connections to one project's tables, which are made where they are absent unless `create` is false.
 
-    def __init__(self, where: Path | str) -> None:
+    >>> import tempfile
+    >>> from surgeval.studio.store import reading
+    >>> with tempfile.TemporaryDirectory() as folder, Database(f"{folder}/{FILE}") as database:
+    ...     with database.reading() as connection:
+    ...         reading.version(connection), reading.videos(connection)
+    (0, ())
+    """
+
+    def __init__(self, where: Path | str, *, create: bool = True) -> None:
         text_form = str(where)
         if "://" in text_form:
             self.name, self.engine = _postgres(text_form)
-        else:
+        elif create or Path(where).is_file():
             self.name, self.engine = str(where), _sqlite(Path(where))
+        else:
+            raise BadInput(f"{where}: found no such file, expected a studio project")
         try:
             self._prepare()
         except BaseException:
             self.engine.dispose()
             raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -75,7 +92,7 @@ class Database:
             cause = str(getattr(error, "orig", None) or error).splitlines()[0]
             if any(sign in cause.lower() for sign in _NO_ROOM):
                 advice = "free some space and do it again; what was stored before is safe"
-                raise NotStored(f"{self.name}: {what}: found no room ({cause}), expected some: {advice}") from None
+                raise NoRoom(f"{self.name}: {what}: found no room ({cause}), expected some: {advice}") from None
             raise NotStored(f"{self.name}: {what}: found {cause}, expected a database that works") from None
 
     def close(self) -> None:
@@ -138,5 +155,8 @@ def _postgres(url: str) -> tuple[str, Engine]:
         import pg8000  # noqa: F401 (SQLAlchemy would say the same in a traceback)
     except ImportError:
         raise MissingExtra("a project on PostgreSQL", "pg8000", "postgres") from None
-    engine = create_engine(parsed.set(drivername="postgresql+pg8000"), pool_pre_ping=True, **_POOL)
+    # The pool logs every connection that a server dropped, with a traceback; whoever asked is told in a sentence.
+    logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
+    address, waits = parsed.set(drivername="postgresql+pg8000"), {"timeout": _PATIENCE}
+    engine = create_engine(address, pool_pre_ping=True, connect_args=waits, **_POOL)
     return parsed.render_as_string(hide_password=True), engine

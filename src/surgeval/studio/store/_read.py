@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, func, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Row, and_, case, func, select, tuple_
 
 from surgeval.records import Box
 from surgeval.studio.schema import IMAGE, Labelled, Schema
@@ -20,6 +20,7 @@ from surgeval.studio.store._records import (
     Flag,
     FrameState,
     LoggedOperation,
+    News,
     Review,
     Span,
     Track,
@@ -42,9 +43,12 @@ from surgeval.studio.store._work import chunks, schema_in_force
 
 __all__ = [
     "changed_since", "columns", "count_labels", "find_frames", "find_instances", "flags", "frame_columns", "frames",
-    "instances", "operation", "operations", "outlines", "reviews", "runs", "schema", "setting", "spans", "tracks",
+    "instances", "news", "operation", "operations", "outlines", "reviews", "runs", "schema", "setting", "spans",
+    "tracks",
     "upstream_numbers", "version", "videos",
 ]  # fmt: skip
+
+_SHORT = 10_000  # characters of a payload that is worth a look: a longer one is a list of instances
 
 
 def version(connection: Connection) -> int:
@@ -185,11 +189,12 @@ def find_instances(
 
 def flags(connection: Connection, video: str | None = None) -> tuple[Flag, ...]:
     """The problem frames."""
-    query = select(FLAGS).where(FLAGS.c.alive.is_(True))
+    frame = and_(FRAMES.c.video == FLAGS.c.video, FRAMES.c.frame == FLAGS.c.frame)
+    query = select(FLAGS, FRAMES.c.name).outerjoin(FRAMES, frame).where(FLAGS.c.alive.is_(True))
     if video is not None:
         query = query.where(FLAGS.c.video == video)
     rows = connection.execute(query.order_by(FLAGS.c.video, FLAGS.c.frame, FLAGS.c.reason))
-    return tuple(Flag(row.video, row.frame, row.reason, row.note, row.author) for row in rows)
+    return tuple(Flag(row.video, row.frame, row.reason, row.note, row.author, row.name or "") for row in rows)
 
 
 def reviews(connection: Connection, video: str, round_number: int | None = None) -> tuple[Review, ...]:
@@ -224,6 +229,21 @@ def operation(connection: Connection, id: str) -> LoggedOperation | None:
     """The operation that a client named so, where there is one."""
     row = connection.execute(select(OPERATIONS).where(OPERATIONS.c.id == id)).first()
     return None if row is None else logged(row)
+
+
+def news(connection: Connection, after: int, most: int) -> tuple[News, ...]:
+    """Who did what after a version, without the particulars; of many operations the newest."""
+    short = case((func.length(OPERATIONS.c.payload) < _SHORT, OPERATIONS.c.payload), else_="{}")
+    columns = (OPERATIONS.c.seq, OPERATIONS.c.author, OPERATIONS.c.session, OPERATIONS.c.kind, short.label("payload"),
+               OPERATIONS.c.outcome)  # fmt: skip
+    query = select(*columns).where(OPERATIONS.c.seq > after).order_by(OPERATIONS.c.seq.desc()).limit(most)
+    found = [
+        News(
+            row.seq, row.author, row.session, row.kind, json.loads(row.payload).get("video"), json.loads(row.outcome)[0]
+        )
+        for row in connection.execute(query)
+    ]
+    return tuple(reversed(found))
 
 
 def _frames(connection: Connection, where: ColumnElement[bool], limit: int | None = None) -> tuple[FrameState, ...]:

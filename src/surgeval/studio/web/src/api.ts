@@ -1,5 +1,6 @@
 /** The server, typed. Every error carries the server's one sentence. */
 
+import type { AgreementTable, Queue, QuestionItem, Role } from './lib/questions'
 import { Refused } from './lib/queue'
 import type {
   AnnotationBlock, Changes, Flag, Found, FrameBlock, Operation, Outcome, Presence, Problems, Project, Span, StudioEvent,
@@ -15,14 +16,15 @@ async function ask<T>(path: string, init?: RequestInit): Promise<T> {
   throw new Refused(text, answer.status, typeof told.who === 'string' ? told.who : '')
 }
 
-function post<T>(path: string, body: unknown): Promise<T> {
-  return ask<T>(path, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  })
+/** With `last` a small request outlives its tab: the edit in flight arrives even if the tab is closed now. */
+function post<T>(path: string, data: unknown, last = false): Promise<T> {
+  const body = JSON.stringify(data)
+  const keepalive = last && body.length < 20_000 // browsers allow 64 KB of bytes to outlive a page
+  return ask<T>(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body, keepalive })
 }
 
+const query = (given: Record<string, string | number>): string =>
+  new URLSearchParams(Object.entries(given).map(([name, value]) => [name, String(value)])).toString()
 const of = (video: string): string => `api/videos/${encodeURIComponent(video)}`
 
 export const api = {
@@ -38,8 +40,15 @@ export const api = {
   presence: (video: string) => ask<Presence[]>(`${of(video)}/presence`),
   problems: (video: string) => ask<Problems>(`${of(video)}/problems`),
   search: (text: string) => ask<Found[]>(`api/search?text=${encodeURIComponent(text)}`),
-  operation: (operation: Operation) => post<Outcome>('api/operations', operation),
+  operation: (operation: Operation) => post<Outcome>('api/operations', operation, true),
   preview: (operation: Operation) => post<Outcome>('api/preview', operation),
+
+  questions: (author: string, role: Role, each: number) => ask<Queue>(`api/questions?${query({ author, role, each })}`),
+  question: (author: string, role: Role, item: string) =>
+    ask<QuestionItem>(`api/questions/item?${query({ author, role, item })}`),
+  questionPicture: (item: string, number: number) => `questions/picture?${query({ item, number })}`,
+  judge: (body: Record<string, unknown>) => post<{ id: string }>('api/questions/judge', body),
+  agreement: (author: string) => ask<AgreementTable>(`api/questions/agreement?${query({ author })}`),
 }
 
 export function pictureUrl(video: string, frame: number): string {
@@ -48,12 +57,19 @@ export function pictureUrl(video: string, frame: number): string {
 
 /** Tells of every stored edit, from any tab; the browser connects again by itself. */
 export function listen(told: (event: StudioEvent) => void, connected: (well: boolean) => void): () => void {
-  const source = new EventSource('api/events')
-  source.onopen = () => connected(true)
-  source.onerror = () => connected(false)
-  source.onmessage = (message: MessageEvent<string>) => {
-    const event = JSON.parse(message.data) as Partial<StudioEvent>
-    if (typeof event.version === 'number') told(event as StudioEvent)
+  let source: EventSource
+  const connect = (): void => {
+    source = new EventSource('api/events')
+    source.onopen = () => connected(true)
+    source.onerror = () => {
+      connected(false)
+      if (source.readyState === EventSource.CLOSED) setTimeout(connect, 2000) // an answer that was none: it gave up
+    }
+    source.onmessage = (message: MessageEvent<string>) => {
+      const event = JSON.parse(message.data) as Partial<StudioEvent>
+      if (typeof event.version === 'number') told(event as StudioEvent)
+    }
   }
+  connect()
   return () => source.close()
 }

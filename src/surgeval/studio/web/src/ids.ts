@@ -50,4 +50,16 @@ export const ids = {
   settingsFile: 'settings-file', settingsReset: 'settings-reset',
 
   helpDialog: 'help', helpClose: 'help-close', key: (action: string) => `key-${action}`, keysReset: 'keys-reset',
+
+  overridden: (id: string) => `overridden-${id}`, flagsClear: 'flags-clear', trackRange: 'track-range',
+  unsent: 'unsent', unsentSend: 'unsent-send', unsentDiscard: 'unsent-discard',
+  questions: 'questions', questionClose: 'questions-close', questionRole: 'question-role', questionEach: 'question-each',
+  questionPrevious: 'question-previous', questionNext: 'question-next',
+  questionNextOpen: 'question-next-open', questionText: 'question-text', option: (number: number) => `option-${number}`,
+  questionPicture: 'question-picture', thumbnail: (number: number) => `thumbnail-${number}`, questionLook: 'question-look',
+  questionPlay: 'question-play', questionGaze: 'question-gaze', verdict: (name: string) => `verdict-${name}`,
+  questionComment: 'question-comment', questionSave: 'question-save', questionCancel: 'question-cancel',
+  questionLink: (kind: string) => `question-link-${kind}`, questionProgress: 'question-progress',
+  questionMine: 'question-mine', agreementOpen: 'agreement-open', agreementTable: 'agreement-table',
+  agreementWaits: 'agreement-waits',
 } as const

@@ -61,9 +61,13 @@ export class OperationQueue {
 
   /** Answers when the server has stored the edit; refuses with its sentence. */
   add(kind: string, payload: Record<string, unknown>): Promise<Outcome> {
-    const operation = this.make(kind, payload)
+    return this.again(this.make(kind, payload))
+  }
+
+  /** An edit that another tab made and could not send: under its own id, so that it is applied once. */
+  again(operation: Operation): Promise<Outcome> {
     return new Promise((done, failed) => {
-      this.entries.push({ operation, done, failed })
+      this.entries.push({ operation: { ...operation, session: this.session }, done, failed })
       this.report(null)
       void this.run()
     })
@@ -71,6 +75,10 @@ export class OperationQueue {
 
   get pending(): number {
     return this.entries.length
+  }
+
+  get unsent(): Operation[] {
+    return this.entries.map((entry) => entry.operation)
   }
 
   private async run(): Promise<void> {

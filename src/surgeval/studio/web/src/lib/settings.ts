@@ -1,5 +1,7 @@
 /** How things look: one flat record, shared between people as a file; a file is read field by field, never trusted. */
 
+import { THEMES, type Theme } from './theme'
+
 export interface Settings {
   colours: Record<string, string>
   boxOpacity: number
@@ -13,6 +15,7 @@ export interface Settings {
   contrast: number
   threshold: number
   language: string
+  theme: Theme
 }
 
 export const DEFAULTS: Settings = {
@@ -28,6 +31,7 @@ export const DEFAULTS: Settings = {
   contrast: 1,
   threshold: 0,
   language: '',
+  theme: 'dark',
 }
 
 /** Sliders: lowest, highest, step. */
@@ -57,6 +61,7 @@ export function readSettings(data: unknown): Settings {
     if (typeof value === 'number' && Number.isFinite(value)) result[name] = Math.min(high, Math.max(low, value))
   }
   if (typeof given.language === 'string' && /^[a-z]{2}$/.test(given.language)) result.language = given.language
+  result.theme = THEMES.find((theme) => theme === given.theme) ?? DEFAULTS.theme
   if (typeof given.colours === 'object' && given.colours !== null) {
     for (const [key, colour] of Object.entries(given.colours).slice(0, 500)) {
       if (typeof colour === 'string' && /^#[0-9a-f]{6}$/i.test(colour)) result.colours[key] = colour

@@ -33,6 +33,8 @@ export interface Project {
   keys: Record<string, string>
   settings: Record<string, unknown>
   languages: string[]
+  /** How many questions there are to review. */
+  questions: number
 }
 
 export interface FrameBlock {
@@ -66,6 +68,8 @@ export interface AnnotationBlock {
 
 export interface Changes extends AnnotationBlock {
   gone: string[]
+  /** More changed than is told here. */
+  more: boolean
   spans_changed: boolean
 }
 
@@ -101,6 +105,7 @@ export interface Presence extends Track {
 
 export interface Flag {
   frame: number
+  name: string
   reason: string
   note: string
   author: string

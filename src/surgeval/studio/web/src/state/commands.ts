@@ -22,6 +22,11 @@ function shift(dx: number, dy: number): void {
   moveBy(selection.annotations, dx, dy)
 }
 
+/** The frame that is meant: while playing the one on the screen, else the one asked for. */
+function inSight(): number {
+  return playback.playing ? studio.shown : studio.frame
+}
+
 /** One thing at a time: a drawing, a span being made, a dialog, then the selection. */
 function cancel(): void {
   if (ui.dialog) ui.dialog = null
@@ -51,14 +56,14 @@ export const commands: Record<Action, () => void> = {
   play: () => playback.toggle(),
   slower: () => playback.faster(-1),
   faster: () => playback.faster(1),
-  spanStart: () => draft.mark('start', studio.frame),
-  spanEnd: () => draft.mark('end', studio.frame),
+  spanStart: () => draft.mark('start', inSight()),
+  spanEnd: () => draft.mark('end', inSight()),
   spanConfirm: () => void draft.confirm(),
   edgeBack: () => nudge(-1),
   edgeForward: () => nudge(1),
   edgeOther: () => (selection.edge = selection.edge === 'first' ? 'last' : 'first'),
   spanCut: cutSpan,
-  spanJoin: () => void joinSpan(),
+  spanJoin: joinSpan,
   previousSpan: () => stepSpan(-1),
   nextSpan: () => stepSpan(1),
   mode: () => (ui.mode = ui.mode === 'edit' ? 'draw' : 'edit'),
@@ -69,7 +74,7 @@ export const commands: Record<Action, () => void> = {
   cancel,
   remove: () => (selection.annotations.length ? remove(selection.annotations) : deleteSpan()),
   duplicate: () => void duplicate(selection.annotations),
-  copyPrevious,
+  copyPrevious: () => void copyPrevious(),
   pasteRange: () => void pasteRange(),
   interpolate: () => void interpolate(),
   left: () => shift(-1, 0),
@@ -114,6 +119,12 @@ const REPEATS = new Set<Action>([
   'rightFar', 'upFar', 'downFar', 'undo', 'redo', 'zoomIn', 'zoomOut', 'nextObject', 'previousObject',
 ])
 
+/** Keys that go to another frame, or have nothing to do with one. */
+const MOVES = new Set<Action>([
+  'previous', 'next', 'previousTen', 'nextTen', 'firstFrame', 'lastFrame', 'play', 'slower', 'faster', 'spanStart', 'spanEnd',
+  'fit', 'zoomIn', 'zoomOut', 'labels', 'boxes', 'help', 'settings', 'search', 'mode', 'shape',
+])
+
 function typing(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false
   if (target instanceof HTMLInputElement) return !['checkbox', 'button', 'radio', 'color', 'file'].includes(target.type)
@@ -133,15 +144,38 @@ export function onKeyDown(event: KeyboardEvent): void {
   const digit = digitIndex(chord)
   const action = settings.byChord.get(chord)
   if (ui.dialog && action !== 'cancel' && action !== ui.dialog) return
-  if (digit !== null && !action) {
-    event.preventDefault()
-    if (!event.repeat) labelling.digit(digit)
-  } else if (action) {
-    event.preventDefault()
-    if (!event.repeat || REPEATS.has(action)) commands[action]()
-  }
+  if (digit === null && !action) return
+  event.preventDefault()
+  if (event.repeat && !(action && REPEATS.has(action))) return
+  const { code } = event
+  if (action) inOrder(commands[action], MOVES.has(action))
+  else if (digit !== null) inOrder(() => labelling.digit(digit, code), false)
+}
+
+/** What waits for the frame that was asked for before it, and how much of it there is. */
+let line = Promise.resolve()
+let waiting = 0
+
+/**
+ * Keys typed faster than frames come: what is said after a step is meant for the frame it leads to, not for the one that
+ * is still on the screen. Steps alone never wait.
+ */
+function inOrder(run: () => void, moves: boolean): void {
+  const arrived = studio.frame === studio.shown || playback.playing
+  if (!waiting && (moves || arrived)) return run()
+  waiting += 1
+  line = line.then(() => studio.arriving).then(run).finally(() => (waiting -= 1))
 }
 
 export function onKeyUp(event: KeyboardEvent): void {
-  if (/^(Digit|Numpad)\d$/.test(event.code)) void hold.end()
+  void hold.end(event.code)
+}
+
+export function onPointerUp(): void {
+  void hold.end('')
+}
+
+/** A window that is left hears no key come up. */
+export function onBlur(): void {
+  void hold.end()
 }

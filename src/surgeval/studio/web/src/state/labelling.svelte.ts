@@ -1,7 +1,7 @@
 /** What digits and clicks of the panel do: label what is selected, the frame, or the span being made. */
 
 import { choices, classKey, classes, imageChoices, type Choice, type ClassName } from '../lib/schema'
-import { trackKey, trackOf } from '../lib/types'
+import { trackKey, trackOf, type Track } from '../lib/types'
 import { classify, setImageValues, setValues } from './edits'
 import { playback } from './playback.svelte'
 import { selection } from './selection.svelte'
@@ -59,8 +59,13 @@ class Labelling {
     ui.slot = ''
   }
 
-  /** A digit: the nth entry of the list at hand. While playing it is held until the key is let go. */
-  digit(place: number): void {
+  /** Whether a value is held instead of said of one frame: frames pass, and no span is being made. */
+  get holds(): boolean {
+    return (playback.playing || ui.scrubbing) && !draft.active
+  }
+
+  /** A digit: the nth entry of the list at hand. While frames pass it is held until the key is let go. */
+  digit(place: number, key: string): void {
     const project = studio.project
     if (!project) return
     if (this.slot === CLASS_SLOT) {
@@ -71,7 +76,7 @@ class Labelling {
     const choice = this.current.find((one) => one.attribute === this.slot)
     const value = choice?.values[place]
     if (!choice || value === undefined) return
-    if (playback.playing) hold.begin(choice.attribute, value, this.image)
+    if (this.holds) hold.begin(choice.attribute, value, this.image, key)
     else this.choose(choice.attribute, value, this.image)
   }
 
@@ -103,8 +108,8 @@ class Labelling {
     if (!ui.pinned && !draft.active && !playback.playing) ui.slot = ''
   }
 
-  describe(): string {
-    return selection.trackList.map((track) => `${track.name} #${track.number ?? '–'}`).join(', ')
+  describe(tracks: Track[]): string {
+    return tracks.map((track) => `${track.name} #${track.number ?? '–'}`).join(', ')
   }
 
   /** The thing in this frame that stands for the selection, for the identity menu. */

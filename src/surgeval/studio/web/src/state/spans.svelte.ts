@@ -1,12 +1,13 @@
 /** The span being made (start, end, values), and what can be done to a stored one. */
 
-import { edgeMoved, frameWithin, neighbour, rangeOf, type Edge, type Range } from '../lib/spans'
+import { edgeMoved, frameWithin, merged, neighbour, passedOn, rangeOf, type Edge, type Range } from '../lib/spans'
 import { Refused } from '../lib/queue'
 import type { Outcome, Span, Track } from '../lib/types'
 import { t } from '../text/i18n.svelte'
 import { messages } from './messages.svelte'
 import { selection } from './selection.svelte'
 import { studio } from './studio.svelte'
+import { ui } from './ui.svelte'
 
 class Draft {
   start = $state<number | null>(null)
@@ -21,7 +22,7 @@ class Draft {
   /** Complete once both ends are marked. */
   range = $derived<Range | null>(this.start !== null && this.end !== null ? rangeOf(this.start, this.end) : null)
   /** No track: the whole frame. */
-  tracks = $derived<Track[]>(selection.trackList)
+  tracks = $derived<Track[]>(ui.imageSlot ? [] : selection.trackList)
   ready = $derived(this.range !== null && Object.keys(this.values).length > 0)
 
   mark(edge: 'start' | 'end', frame: number): void {
@@ -40,6 +41,8 @@ class Draft {
   }
 
   cancel(): void {
+    window.clearTimeout(this.timer)
+    this.asked += 1 // an answer on its way is about a span that is none any more
     this.start = null
     this.end = null
     this.values = {}
@@ -88,26 +91,46 @@ class Draft {
 
 export const draft = new Draft()
 
-/** A value that is held while frames pass: written to all of them when it is let go. */
-class Hold {
-  current = $state.raw<{ attribute: string; value: string; first: number; image: boolean; tracks: Track[] } | null>(null)
+interface Held {
+  attribute: string
+  value: string
+  image: boolean
+  tracks: Track[]
+  /** The key that is down; empty for a button under the pointer. */
+  key: string
+  /** The frames that have passed, round a loop too. */
+  passed: Range[]
+}
 
-  begin(attribute: string, value: string, image: boolean): void {
-    if (this.current || (!image && selection.empty)) return
-    this.current = { attribute, value, first: studio.shown, image, tracks: image ? [] : selection.trackList }
+/** A value that is held while frames pass: written to exactly those when it is let go. */
+class Hold {
+  current = $state.raw<Held | null>(null)
+
+  begin(attribute: string, value: string, image: boolean, key = ''): void {
+    if (!image && selection.empty) return
+    if (this.current) void this.end()
+    const frame = studio.shown
+    const tracks = image ? [] : selection.trackList
+    this.current = { attribute, value, image, tracks, key, passed: [{ first: frame, last: frame }] }
   }
 
-  async end(): Promise<void> {
+  /** Another frame is on the screen. Frames that fast playing leaves out have passed too; those a loop jumps over have not. */
+  pass(frame: number, loop: Range | null): void {
+    if (this.current) this.current = { ...this.current, passed: passedOn(this.current.passed, frame, loop) }
+  }
+
+  /** The key or button is let go; another key than the held one is none of its business. */
+  async end(key = this.current?.key): Promise<void> {
     const held = this.current
-    if (!held) return
+    if (!held || key !== held.key) return
     this.current = null
-    const range = rangeOf(held.first, studio.shown)
     const tracks = held.tracks.map(({ group, name, number }) => ({ group, name, number }))
-    const outcome = await studio.edit('span.add', {
+    const ranges = merged(held.passed)
+    const outcomes = await Promise.all(ranges.map((range) => studio.edit('span.add', {
       id: studio.queue.newId(), video: studio.video?.id, ...range, values: { [held.attribute]: held.value },
       ...(tracks.length ? { tracks } : {}), source: 'playing',
-    })
-    if (outcome) messages.info(t('holdStored', { value: held.value, ...range }))
+    })))
+    if (outcomes.some(Boolean)) messages.info(t('holdStored', { value: held.value, frames: ranges.map(({ first, last }) => `${first}–${last}`).join(', ') }))
   }
 }
 
@@ -135,26 +158,38 @@ export function setEdge(span: Span, edge: Edge, frame: number): void {
   setEdges(span, edgeMoved(span, edge, frame, studio.video?.frames ?? 0))
 }
 
+/** Two out of one: the second begins at this frame. */
 export function cutSpan(): void {
   const span = selectedSpan()
-  if (span && studio.frame > span.first && studio.frame <= span.last) {
-    void studio.edit('span.cut', { id: span.id, at: studio.frame, new: studio.queue.newId() })
-  }
+  const at = studio.frame
+  if (!span || at <= span.first || at > span.last) return
+  const id = studio.queue.newId()
+  studio.spans = studio.spans.flatMap((one) => (one.id === span.id ? [{ ...span, last: at - 1 }, { ...span, id, first: at }] : [one]))
+  void studio.edit('span.cut', { id: span.id, at, new: id })
 }
 
-export async function joinSpan(): Promise<void> {
+/** One out of two: the earlier one keeps its name, as the server has it. */
+export function joinSpan(): void {
   const span = selectedSpan()
   if (!span) return
   const other = neighbour(span, studio.spans)
   if (!other) return messages.info(t('noJoin'))
-  const outcome = await studio.edit('span.join', { ids: [span.id, other.id] })
-  if (outcome) selection.span = outcome.created[0] ?? null
+  const [one, two] = drawnFirst(span, other)
+  const whole = { ...one, last: Math.max(one.last, two.last) }
+  studio.spans = studio.spans.flatMap((old) => (old.id === one.id ? [whole] : old.id === two.id ? [] : [old]))
+  selection.span = one.id
+  void studio.edit('span.join', { ids: [span.id, other.id] })
+}
+
+function drawnFirst(a: Span, b: Span): [Span, Span] {
+  return a.first < b.first || (a.first === b.first && a.id < b.id) ? [a, b] : [b, a]
 }
 
 export function deleteSpan(): void {
   const span = selectedSpan()
   if (!span) return
   selection.span = null
+  studio.spans = studio.spans.filter((one) => one.id !== span.id)
   void studio.edit('span.delete', { id: span.id })
 }
 

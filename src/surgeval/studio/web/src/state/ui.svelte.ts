@@ -4,7 +4,7 @@ import { fit, zoomAt, type View } from '../lib/geometry'
 import { classes, type ClassName } from '../lib/schema'
 import { studio } from './studio.svelte'
 
-export type Dialog = 'settings' | 'help' | 'track' | 'flag' | 'replace' | null
+export type Dialog = 'settings' | 'help' | 'track' | 'flag' | 'replace' | 'questions' | null
 export type Tab = 'objects' | 'spans' | 'tracks' | 'problems' | 'flags'
 
 class Ui {
@@ -18,6 +18,8 @@ class Ui {
   view = $state.raw<View>({ scale: 1, x: 0, y: 0 })
   /** Whether the view follows the stage's size; a zoom or pan by hand ends that. */
   fitted = $state(true)
+  /** Whether the pointer drags along the timeline: values are held then, as while playing. */
+  scrubbing = $state(false)
   newClass = $state.raw<ClassName | null>(null)
   /** The list that digits choose from: the class, or an attribute of what is selected (or of the frame). */
   slot = $state<string>('')

@@ -1,4 +1,8 @@
+import { hands } from './en/hands'
+import { questions } from './en/questions'
+
 export const en = {
+  ...hands,
   title: 'surgeval studio',
   loading: 'Loading…',
   cannotLoad: 'The project could not be read: {text}',
@@ -87,7 +91,7 @@ export const en = {
   spanHint: 'Select, mark start ({start}) and end ({end}), choose values, confirm ({confirm}).',
   badFrame: 'A frame from 0 to {last}, or a time such as 1:05',
   holding: 'Writing {value} from frame {first}…',
-  holdStored: '{value} written to frames {first}–{last}.',
+  holdStored: '{value} written to frames {frames}.',
 
   spanLoop: 'Span {first}–{last} is selected: playback loops inside it; {back} and {on} move its edge.',
   spanDeselect: 'Deselect',
@@ -241,6 +245,7 @@ export const en = {
   key_help: 'This list',
   key_settings: 'Display settings',
   key_search: 'Find a frame',
+  ...questions,
 }
 
 export type TextKey = keyof typeof en

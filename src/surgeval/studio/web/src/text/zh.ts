@@ -1,6 +1,9 @@
 import type { Catalogue } from './en'
+import { hands } from './zh/hands'
+import { questions } from './zh/questions'
 
 export const zh: Catalogue = {
+  ...hands,
   title: 'surgeval 标注工作室',
   loading: '正在加载…',
   cannotLoad: '无法读取项目：{text}',
@@ -89,7 +92,7 @@ export const zh: Catalogue = {
   spanHint: '选择对象，标记起点（{start}）和终点（{end}），选择取值，然后确认（{confirm}）。',
   badFrame: '请输入 0 到 {last} 的帧号，或如 1:05 的时间',
   holding: '从第 {first} 帧起写入 {value}…',
-  holdStored: '{value} 已写入第 {first}–{last} 帧。',
+  holdStored: '{value} 已写入第 {frames} 帧。',
 
   spanLoop: '已选中区间 {first}–{last}：播放在其中循环；{back} 和 {on} 移动其边缘。',
   spanDeselect: '取消选中',
@@ -243,4 +246,5 @@ export const zh: Catalogue = {
   key_help: '此列表',
   key_settings: '显示设置',
   key_search: '查找帧',
+  ...questions,
 }
