@@ -1,6 +1,7 @@
 /** The server, typed. Every error carries the server's one sentence. */
 
 import type { AgreementTable, Queue, QuestionItem, Role } from './lib/questions'
+import type { CountedRule, Job, Mismatches, Proposer, TriedNumbers, TriedSchema } from './lib/answers'
 import { Refused } from './lib/queue'
 import type {
   AnnotationBlock, Changes, Flag, Found, FrameBlock, Operation, Outcome, Presence, Problems, Project, Span, StudioEvent,
@@ -49,6 +50,18 @@ export const api = {
   questionPicture: (item: string, number: number) => `questions/picture?${query({ item, number })}`,
   judge: (body: Record<string, unknown>) => post<{ id: string }>('api/questions/judge', body),
   agreement: (author: string) => ask<AgreementTable>(`api/questions/agreement?${query({ author })}`),
+
+  schemas: () => ask<{ current: string; builtin: string[] }>('api/schemas'),
+  trySchema: (schema: { builtin: string } | { name: string; source: string }) => post<TriedSchema>('api/schema/try', schema),
+  mismatches: () => ask<Mismatches>('api/schema/mismatches'),
+  tryMerging: (mapping: { name: string; source: string } | null) =>
+    post<{ rules: CountedRule[] }>('api/merging/try', mapping ?? {}),
+  tryNumbers: (rule: Record<string, unknown>) => post<TriedNumbers>('api/numbering/try', rule),
+  number: (rule: Record<string, unknown>) => post<Outcome>('api/numbering', rule),
+  proposers: () => ask<{ choices: Proposer[]; torch: boolean }>('api/proposing/choices'),
+  proposing: () => ask<{ job: Job | null }>('api/proposing'),
+  beginProposing: (job: Record<string, unknown>) => post<{ job: Job }>('api/proposing/begin', job),
+  endProposing: (job: string) => post<{ job: Job | null }>('api/proposing/end', { job }),
 }
 
 export function pictureUrl(video: string, frame: number): string {

@@ -4,7 +4,8 @@ import { fit, zoomAt, type View } from '../lib/geometry'
 import { classes, type ClassName } from '../lib/schema'
 import { studio } from './studio.svelte'
 
-export type Dialog = 'settings' | 'help' | 'track' | 'flag' | 'replace' | 'questions' | null
+export type Dialog = 'settings' | 'help' | 'track' | 'flag' | 'replace' | 'questions'
+  | 'schema' | 'merging' | 'numbering' | 'proposing' | null
 export type Tab = 'objects' | 'spans' | 'tracks' | 'problems' | 'flags'
 
 class Ui {
@@ -27,6 +28,8 @@ class Ui {
   pinned = $state(false)
   /** Whether digits label the whole frame even where something is selected. */
   imageSlot = $state(false)
+  /** Whether the picture beside a guideline fills the panel. */
+  largeGuideline = $state(false)
   /** The corners of a polygon being drawn; Escape empties it. */
   corners = $state.raw<[number, number][]>([])
 

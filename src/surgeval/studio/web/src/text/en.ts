@@ -1,7 +1,9 @@
+import { dialogs } from './en/dialogs'
 import { hands } from './en/hands'
 import { questions } from './en/questions'
 
 export const en = {
+  ...dialogs,
   ...hands,
   title: 'surgeval studio',
   loading: 'Loading…',
@@ -45,8 +47,6 @@ export const en = {
   searchShort: 'Find a frame',
   noResults: 'Nothing found',
   projectMenu: 'Project',
-  importSchema: 'Import schema…',
-  schemaImported: 'Schema {name} is in force.',
 
   canvas: 'Picture with annotations',
   objects: 'Objects',

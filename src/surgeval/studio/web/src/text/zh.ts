@@ -1,8 +1,10 @@
 import type { Catalogue } from './en'
+import { dialogs } from './zh/dialogs'
 import { hands } from './zh/hands'
 import { questions } from './zh/questions'
 
 export const zh: Catalogue = {
+  ...dialogs,
   ...hands,
   title: 'surgeval 标注工作室',
   loading: '正在加载…',
@@ -46,8 +48,6 @@ export const zh: Catalogue = {
   searchShort: '查找帧',
   noResults: '未找到',
   projectMenu: '项目',
-  importSchema: '导入标签方案…',
-  schemaImported: '标签方案 {name} 已生效。',
 
   canvas: '带标注的图像',
   objects: '对象',
