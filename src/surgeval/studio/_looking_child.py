@@ -54,15 +54,17 @@ def _look(given: dict[str, Any]) -> None:
 
 
 def _read(given: dict[str, Any]) -> None:
-    frames = [(number, name) for number, name, _, _ in given["frames"]]
+    path, wanted = given["predictions"], {number for number, _, _, _ in given["frames"]}
     size = (given["size"][0], given["size"][1])
     found, (left, why) = read_proposals(
-        given["predictions"], given["video"], frames, size=size, space=load_labels(given["space"]), least=given["least"]
-    )
-    _say(left=left, why=why)
+        path, given["video"], list(enumerate(given["names"])), size=size, space=load_labels(given["space"]),
+        least=given["least"],
+    )  # fmt: skip
+    _say(left=left, why=why.replace(path, Path(path).name))
     for one in found:
-        _found(one)
-    _say(done=len(frames))
+        if one.frame in wanted:
+            _found(one)
+    _say(done=len(wanted))
 
 
 def _device() -> str:

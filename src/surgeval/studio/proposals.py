@@ -80,10 +80,10 @@ def read_proposals(
     space: LabelSpace,
     least: float = 0.0,
 ) -> tuple[tuple[Proposal, ...], tuple[int, str]]:
-    r"""The boxes of a prediction file on frames (number and name) of a video, and how many rows fit none of them.
+    r"""The boxes of a prediction file on a video, given by its frames (number and name), in the order of frames.
 
-    Rows of other videos and frames are left out; the second of the pair says how many, and of the first one why. A
-    file of which nothing fits is refused.
+    Rows of other videos and unknown frames are left out; the second of the pair says how many, and of the first one
+    why. A file of which nothing fits is refused.
 
     >>> import tempfile
     >>> from surgeval.vocab import load_labels

@@ -33,6 +33,7 @@ class Looking:
     detector: str = ""
     predictions: str = ""
     space: str = ""
+    names: Sequence[str] = ()  # of all frames of the video, by number: rows of a file are found by them
     least: float = 0.25
 
 
@@ -102,6 +103,7 @@ def _ask(stream: IO[bytes] | None, looking: Looking) -> None:
     question: Mapping[str, Any] = {
         "detector": looking.detector, "predictions": looking.predictions, "space": looking.space,
         "video": looking.video.name, "size": [looking.video.width, looking.video.height], "least": looking.least,
+        "names": list(looking.names),
         "frames": [[number, name, str(ref.path), ref.frame] for number, name, ref in looking.frames],
     }  # fmt: skip
     try:

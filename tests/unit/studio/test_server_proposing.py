@@ -77,8 +77,9 @@ def test_a_prediction_file_becomes_proposals_and_replaces_its_earlier_ones(page:
     status, found = begin(page, kind="predictions", name="found.csv", first=2, last=6, least=0.41)
     assert status == 200, found
     job = ended(page)
-    assert (job["standing"], job["told"]["found"], job["told"]["left"]) == ("done", 4, 4)
-    assert "V9" in job["told"]["why"] or "frame" in job["told"]["why"]
+    assert (job["standing"], job["told"]["found"], job["told"]["left"]) == ("done", 4, 1)
+    assert job["told"]["why"].startswith("found.csv")
+    assert "V9" in job["told"]["why"]
     assert [frame for frame, _, _ in proposals(page)] == [3, 4, 5, 6]
     assert page.do("proposals.accept", {"ids": [first_id(page, 3)]})[0] == 200
     begin(page, kind="predictions", name="found.csv", first=0, last=4, least=0, replace=True)

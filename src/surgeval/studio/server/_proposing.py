@@ -89,10 +89,10 @@ def _looking(project: Served, who: Proposer, given: Mapping[str, Any]) -> Lookin
     with project.database.reading() as connection:
         video = video_of(connection, wanted)
         first, last = range_of(given, video.frames) or (0, max(video.frames - 1, 0))
-        names = [(frame.frame, frame.name) for frame in reading.frames(connection, wanted, first, last)]
+        names = [frame.name for frame in reading.frames(connection, wanted)]
         space = space_of(schema := reading.schema(connection))
     refs = project.pictures.refs(wanted)
-    frames = [(number, name, refs[number]) for number, name in names if number < len(refs)]
+    frames = [(number, names[number], refs[number]) for number in range(first, min(last + 1, len(names), len(refs)))]
     if not frames:
         raise BadInput(f"video {video.name}: found no frame to look at, expected some")
     if who.kind == "predictions":
@@ -100,7 +100,9 @@ def _looking(project: Served, who: Proposer, given: Mapping[str, Any]) -> Lookin
             raise BadInput(f"schema {schema.name}: found no label space of that name, expected one: the ids of a "
                            "prediction file refer to it")  # fmt: skip
         path = path_in_project(project.folder, who.name)
-        return Looking(video, frames, path.name, predictions=str(path), space=space.name, least=least)
+        return Looking(
+            video, frames, path.name, predictions=str(path), space=space.name, names=names, least=least
+        )  # fmt: skip
     if find_spec("torch") is None:
         raise MissingExtra("a detector's proposals", "torch")
     return Looking(video, frames, Path(who.name).name, detector=_detector(project, who), least=least)

@@ -8,7 +8,7 @@ export const dialogs = {
 
   schemaTitle: 'Label schema',
   schemaHint: 'In force: {name}. Another schema keeps everything that is stored.',
-  schemaParts: '{classes} classes, {image} attributes of the whole frame',
+  schemaParts: 'Classes: {classes} · attributes of the whole frame: {image}',
   schemaCurrent: 'This schema is in force.',
   schemaFits: 'Everything that is stored fits this schema.',
   schemaLacks: '{count} stored classes or values are not in this schema. They are kept, marked and listed under Problems.',
@@ -16,7 +16,7 @@ export const dialogs = {
   schemaUsed: 'Schema {name} is in force.',
   schemaUsedWith: 'Schema {name} is in force. {count} stored classes or values are not in it.',
 
-  mismatches: 'Not in the schema: {count}',
+  mismatches: 'Not in schema: {count}',
   mapAll: 'Map {count}',
   mapAllHint: 'Map every row that has a value chosen, as one edit',
   mapOne: 'Map',
@@ -75,6 +75,8 @@ export const dialogs = {
   number_low: 'Doubtful from score',
   number_reuse: 'Who comes back later gets the last number of its sector',
   numberPreview: '{changed} of {instances} instances would get another number; {hand} set by hand stay.',
+  numberWorking: 'Working it out…',
+  numberAsk: 'Work it out',
   numberApply: 'Number the tracks',
   numberDone: '{changed} instances have another number.',
   numberTracks: 'Tracks: {before} now, {after} then',

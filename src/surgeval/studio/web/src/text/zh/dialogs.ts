@@ -8,7 +8,7 @@ export const dialogs = {
 
   schemaTitle: '标签方案',
   schemaHint: '当前方案：{name}。更换方案不会改动任何已保存的内容。',
-  schemaParts: '{classes} 个类别，{image} 个整帧属性',
+  schemaParts: '类别：{classes} · 整帧属性：{image}',
   schemaCurrent: '此方案正在使用。',
   schemaFits: '已保存的内容全部符合此方案。',
   schemaLacks: '有 {count} 个已保存的类别或取值不在此方案中。它们会被保留、标出，并列在“问题”中。',
@@ -75,6 +75,8 @@ export const dialogs = {
   number_low: '不确定分数下限',
   number_reuse: '之后再出现时沿用该扇区的上一个编号',
   numberPreview: '{instances} 个对象中有 {changed} 个编号会改变；{hand} 个手动编号保持不变。',
+  numberWorking: '正在计算…',
+  numberAsk: '计算',
   numberApply: '为轨迹编号',
   numberDone: '{changed} 个对象的编号已更改。',
   numberTracks: '轨迹：现有 {before} 条，之后 {after} 条',
