@@ -9,11 +9,11 @@ one row of history each (what a store without shared labels and set-based statem
 
 from __future__ import annotations
 
+import argparse
 import json
 import random
 import resource
 import sqlite3
-import sys
 import tempfile
 import time
 import uuid
@@ -151,8 +151,12 @@ def naive(path: Path, rows: list[Annotation], frames: int) -> dict[str, float]:
 
 
 def main() -> None:
-    frames = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
-    rows = list(drawn(frames, int(sys.argv[2]) if len(sys.argv) > 2 else 3))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("frames", type=int, nargs="?", default=100_000)
+    parser.add_argument("instances", type=int, nargs="?", default=3, help="in each frame")
+    options = parser.parse_args()
+    frames = options.frames
+    rows = list(drawn(frames, options.instances))
     print(f"{frames} frames, {len(rows)} instances")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -39,9 +39,7 @@ def studio(
     ] = None,
     port: Annotated[
         int | None,
-        typer.Option(
-            min=0, max=65535, help="Default: always the same for a folder; 0 takes any free one.", show_default=False
-        ),
+        typer.Option(min=0, max=65535, help="Default: a folder's own, always; 0: any free one.", show_default=False),
     ] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
     author: Annotated[str | None, typer.Option(help="Your name. Default: the one you logged in with.")] = None,

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import cv2
 
-from surgeval.datasets import read_image
-from surgeval.errors import BadInput
+from surgeval.datasets import image_size, read_image
+from surgeval.errors import BadInput, DataError
 from surgeval.files import leads_out, safe_name
 from surgeval.records import ImageRef
 from surgeval.studio.media import GUIDELINES
@@ -19,6 +19,7 @@ from surgeval.studio.pictures import Picture, encode_pixels
 __all__ = ["guideline_picture"]
 
 _LONGEST = 1200  # pixels of its longer side
+_MOST_PIXELS = 1 << 24
 
 
 def guideline_picture(folder: Path, name: str) -> Picture:
@@ -38,6 +39,9 @@ def guideline_picture(folder: Path, name: str) -> Picture:
     path = folder / GUIDELINES / name
     if safe_name(name) != name or leads_out(path, folder):
         raise BadInput(f"guideline_picture: found {name[:80]!r}, expected the name of a file in {GUIDELINES}")
+    width, height = image_size(path) or (0, 0)
+    if width * height > _MOST_PIXELS:
+        raise DataError(path, found=f"{width} × {height} pixels", expected=f"at most {_MOST_PIXELS}")
     pixels = read_image(ImageRef(path))
     height, width = pixels.shape[:2]
     if max(height, width) > _LONGEST:

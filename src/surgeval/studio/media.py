@@ -15,17 +15,19 @@ from pathlib import Path
 
 from surgeval.datasets import image_size, open_images, open_video, video_index
 from surgeval.datasets.io import folders, video_files
-from surgeval.errors import BadInput
+from surgeval.errors import BadInput, DataError
 from surgeval.records import ImageRef
 from surgeval.studio.store import Database, Request, apply, reading
 
-__all__ = ["GUIDELINES", "Film", "find_films", "register"]
+__all__ = ["GUIDELINES", "Film", "check_inside", "find_films", "register"]
 
 GUIDELINES = "guidelines"  # the folder of a project that holds the pictures of its schema
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.@-]{1,80}")
 _AT_ONCE = 50_000  # frames in one operation
 _AUTHOR = "studio"
+_MOST_PIXELS = 1 << 24  # of a film: twice 4K
+_GONE = Path("gone")  # read as a file that is not there, which is what it is
 
 
 @dataclass(frozen=True)
@@ -82,10 +84,30 @@ def find_films(folder: Path, *, none: bool = False) -> tuple[Film, ...]:
     return tuple(found)
 
 
+def check_inside(folder: Path, path: Path) -> None:
+    """Refuse a file that is not in the folder but only linked from it: who sends a folder must not choose what else
+    of this machine is shown.
+
+    >>> check_inside(Path("/srv/op"), Path("/srv/op/V1/1.png"))
+    >>> check_inside(Path("/srv/op"), Path("/srv/op/../secret.png"))
+    Traceback (most recent call last):
+    surgeval.errors.DataError: /srv/op/../secret.png: found a link that leads out of the folder, expected a file in it:
+        open the folder that it leads to
+    """
+    real = path.resolve()
+    if path != _GONE and not real.is_relative_to(folder.resolve()):
+        expected = "a file in it: open the folder that it leads to"
+        raise DataError(path, found="a link that leads out of the folder", expected=expected)
+
+
 def _films(folder: Path) -> Iterator[Film]:
     places = (folder, *(place for place in folders(folder) if place.name != GUIDELINES))
     for path in (path for place in places for path in video_files(place)):
+        check_inside(folder, path)
         index = video_index(path)
+        if index.width * index.height > _MOST_PIXELS:
+            found = f"{index.width} × {index.height} pixels"
+            raise DataError(path, found=found, expected=f"at most {_MOST_PIXELS} in a film")
         names = [frame.name for frame in open_video(path).frames(path.stem)]
         frames = tuple((name, ImageRef(path, number)) for number, name in enumerate(names))
         yield Film(path.stem, frames, tuple(index.times.tolist()), index.fps)
@@ -130,8 +152,7 @@ def _frames(database: Database, film: Film, count: int) -> tuple[ImageRef, ...]:
         times = [time_of.get(name) for name in part] if time_of else None
         _do(database, f"frames.{film.id}.{first}", "frames.add",
             {"video": film.id, "first": first, "names": part, "times": times})  # fmt: skip
-    gone = ImageRef(Path("gone"))  # read as a file that is not there, which is what it is
-    return tuple(present.get(name, gone) for name in (*stored, *new))
+    return tuple(present.get(name, ImageRef(_GONE)) for name in (*stored, *new))
 
 
 def _do(database: Database, id: str, kind: str, payload: dict[str, object]) -> None:

@@ -108,8 +108,7 @@ class Studio:
         """From now on `seen` lists the frames that are painted."""
         self.page.evaluate(
             """() => { window.seen = []; const app = document.querySelector('[data-testid=app]');
-            const look = () => { const now = Number(app.dataset.shown); if (seen.at(-1) !== now) seen.push(now) };
-            new MutationObserver(look)
+            new MutationObserver(() => seen.push(Number(app.dataset.shown)))
               .observe(app, {attributes: true, attributeFilter: ['data-shown']}) }"""
         )
 

@@ -158,4 +158,4 @@ def test_any_name_reaches_plotly_as_itself(labels: list[str]) -> None:
 def test_any_name_can_be_saved(tmp_path_factory: pytest.TempPathFactory, name: str) -> None:
     figure = Bars(name, (name,), (Series(name, (1,)), Series(name, (2,))), name, axis=name)
     svg, _ = save_figure(figure, tmp_path_factory.mktemp("figure") / "any")
-    ElementTree.fromstring(svg.read_text("utf-8"))
+    assert ElementTree.fromstring(svg.read_text("utf-8")).tag == "{http://www.w3.org/2000/svg}svg"

@@ -10,7 +10,7 @@ from surgeval.studio.schema import IMAGE, Member, Schema
 from surgeval.studio.store import (
     Annotation,
     FrameState,
-    LoggedOperation,
+    News,
     Outcome,
     Span,
     Track,
@@ -72,7 +72,7 @@ def outcome_row(outcome: Outcome) -> dict[str, Any]:
             "absent": outcome.absent, "created": list(outcome.created), "repeated": outcome.repeated}  # fmt: skip
 
 
-def history_row(one: LoggedOperation, undone: bool) -> dict[str, Any]:
+def history_row(one: News, undone: bool) -> dict[str, Any]:
     """An operation of the log."""
     return {"version": one.version, "author": one.author, "kind": one.kind, "time": one.time, "undone": undone}
 

@@ -16,6 +16,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from surgeval.studio.server._editing import EDITING
+from surgeval.studio.server._filters import FILTERS
 from surgeval.studio.server._news import NEWS, watch
 from surgeval.studio.server._numbering import NUMBERING_ASKED
 from surgeval.studio.server._proposing import PROPOSING_ASKED, PROPOSING_READ
@@ -41,10 +42,10 @@ def build_app(project: Served, static: Path | None = None) -> Starlette:
     >>> "/api/operations" in paths
     True
     """
-    read = READING | QUESTIONS | NEWS | SCHEMA_READ | PROPOSING_READ
-    asked = EDITING | JUDGING | SCHEMA_ASKED | NUMBERING_ASKED | PROPOSING_ASKED
-    routes: list[BaseRoute] = [Route(path, answering(project, view)) for path, view in read.items()]
-    routes += [Route(path, answering(project, view), methods=["POST"]) for path, view in asked.items()]
+    asked = READING | NEWS | FILTERS | QUESTIONS | SCHEMA_READ | PROPOSING_READ
+    sent = EDITING | JUDGING | SCHEMA_ASKED | NUMBERING_ASKED | PROPOSING_ASKED
+    routes: list[BaseRoute] = [Route(path, answering(project, view)) for path, view in asked.items()]
+    routes += [Route(path, answering(project, view), methods=["POST"]) for path, view in sent.items()]
     if static is not None:
         routes.append(Mount("/", StaticFiles(directory=static, html=True)))
 

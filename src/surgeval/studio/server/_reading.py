@@ -126,8 +126,7 @@ async def _problems(project: Served, asked: Asked) -> Response:
 
 async def _history(project: Served, _asked: Asked) -> Response:
     def look(connection: Connection) -> list[dict[str, Any]]:
-        newest = max(reading.version(connection) - _HISTORY, 0)
-        log = list(reading.operations(connection, newest))
+        log = reading.news(connection, 0, _HISTORY)
         undone: set[int] = set()
         for one in log:  # a later undo of an undo brings the edit back
             if one.target is not None:

@@ -106,7 +106,7 @@ def serve(
         questions = _questions(place)
         films = find_films(place, none=questions is not None)
         store = Database(database if database is not None else place / FILE)
-        pictures = Pictures(register(store, films))
+        pictures = Pictures(register(store, films), inside=place)
         project = Served(
             place.absolute().name, store, pictures, author, shared=not is_loopback(host), questions=questions,
             folder=place.absolute(), detectors=tuple(str(Path(one).absolute()) for one in detectors),

@@ -154,6 +154,7 @@ def find_instances(
     *,
     proposal: bool | None = None,
     review: str | None = None,
+    numbered: bool | None = None,
     after: tuple[str, int, str] = ("", -1, ""),
     limit: int = 1000,
 ) -> tuple[Annotation, ...]:
@@ -170,6 +171,8 @@ def find_instances(
         where.append(INSTANCES.c.state == ("proposal" if proposal else "accepted"))
     if review is not None:
         where.append(INSTANCES.c.review == review)
+    if numbered is not None:
+        where.append(INSTANCES.c.track.is_not(None) if numbered else INSTANCES.c.track.is_(None))
     counted = connection.execute(select(*key, func.count().label("n")).where(*where).group_by(*key)).all()
     labels = Labels(connection)
     labels.load(row.label for row in counted)
@@ -233,15 +236,22 @@ def operation(connection: Connection, id: str) -> LoggedOperation | None:
 
 def news(connection: Connection, after: int, most: int) -> tuple[News, ...]:
     """Who did what after a version, without the particulars; of many operations the newest."""
-    short = case((func.length(OPERATIONS.c.payload) < _SHORT, OPERATIONS.c.payload), else_="{}")
-    columns = (OPERATIONS.c.seq, OPERATIONS.c.author, OPERATIONS.c.session, OPERATIONS.c.kind, short.label("payload"),
-               OPERATIONS.c.outcome)  # fmt: skip
-    query = select(*columns).where(OPERATIONS.c.seq > after).order_by(OPERATIONS.c.seq.desc()).limit(most)
+    log = OPERATIONS.c
+    short = case((func.length(log.payload) < _SHORT, log.payload), else_="{}").label("payload")
+    query = select(log.seq, log.author, log.session, log.time, log.kind, log.target, log.outcome, short)
+    rows = connection.execute(query.where(log.seq > after).order_by(log.seq.desc()).limit(most))
     found = [
         News(
-            row.seq, row.author, row.session, row.kind, json.loads(row.payload).get("video"), json.loads(row.outcome)[0]
+            r.seq,
+            r.author,
+            r.session,
+            r.time,
+            r.kind,
+            r.target,
+            json.loads(r.payload).get("video"),
+            json.loads(r.outcome)[0],
         )
-        for row in connection.execute(query)
+        for r in rows
     ]
     return tuple(reversed(found))
 

@@ -197,11 +197,13 @@ class LoggedOperation:
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """That an operation was made, for pages that show what it may have changed."""
+    """That an operation was made, without the particulars, of which there may be megabytes."""
 
     version: int
     author: str
     session: str
+    time: float
     kind: str
+    target: int | None = None  # of an undo or redo
     video: str | None = None  # where the operation is about one
     changed: int = 0

@@ -1,10 +1,11 @@
 /** The server, typed. Every error carries the server's one sentence. */
 
+import type { Filter } from './lib/filters'
 import type { AgreementTable, Queue, QuestionItem, Role } from './lib/questions'
 import type { CountedRule, Job, Mismatches, Proposer, TriedNumbers, TriedSchema } from './lib/answers'
 import { Refused } from './lib/queue'
 import type {
-  AnnotationBlock, Changes, Flag, Found, FrameBlock, Operation, Outcome, Presence, Problems, Project, Span, StudioEvent,
+  AnnotationBlock, Changes, Flag, Found, FrameBlock, Match, Operation, Outcome, Presence, Problems, Project, Span, StudioEvent,
   TrackSummary,
 } from './lib/types'
 
@@ -43,6 +44,9 @@ export const api = {
   search: (text: string) => ask<Found[]>(`api/search?text=${encodeURIComponent(text)}`),
   operation: (operation: Operation) => post<Outcome>('api/operations', operation, true),
   preview: (operation: Operation) => post<Outcome>('api/preview', operation),
+
+  nextMatch: (video: string, { name, of: key }: Filter, after: number) =>
+    ask<Match>(`${of(video)}/next?${query({ filter: name, class: key, after })}`),
 
   questions: (author: string, role: Role, each: number) => ask<Queue>(`api/questions?${query({ author, role, each })}`),
   question: (author: string, role: Role, item: string) =>

@@ -53,6 +53,9 @@ export const ids = {
 
   overridden: (id: string) => `overridden-${id}`, flagsClear: 'flags-clear', trackRange: 'track-range',
   unsent: 'unsent', unsentSend: 'unsent-send', unsentDiscard: 'unsent-discard',
+  filterClass: 'filter-class', nextMatch: 'next-match', hiddenBadge: 'hidden-badge', theme: 'theme',
+  show: (name: string) => `show-${name}`, showClass: (key: string) => `show-class-${key}`,
+
   questions: 'questions', questionClose: 'questions-close', questionRole: 'question-role', questionEach: 'question-each',
   questionPrevious: 'question-previous', questionNext: 'question-next',
   questionNextOpen: 'question-next-open', questionText: 'question-text', option: (number: number) => `option-${number}`,

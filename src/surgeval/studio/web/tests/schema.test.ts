@@ -5,7 +5,6 @@ import type { Schema } from '../src/lib/types'
 const schema: Schema = {
   name: 's',
   guidelines: {},
-  pictures: {},
   panel: {
     tools: {
       scissors: { action: ['cut', 'retract', 'null'], target: ['prostate', 'null'], note: [] },

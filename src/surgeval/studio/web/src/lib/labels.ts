@@ -1,4 +1,4 @@
-/** Where labels go: beside their box, not over each other, and pale where they must cover something. */
+/** Where labels go: beside their box, not over each other; and how much they hide there, so that they can fade. */
 
 import { overlap, type Size } from './geometry'
 import type { Box, Point } from './types'
@@ -18,12 +18,11 @@ export interface PlacedLabel {
   y: number
   width: number
   height: number
-  /** 1 where it hides nothing, less where it covers another box, a tip or a label. */
-  strength: number
+  /** 0 where it hides nothing; up to 1 where it covers a tip, another label or another box. */
+  hides: number
 }
 
 const TIP = 14
-const PALEST = 0.4
 
 /** Roughly how wide a text is: wide characters (Chinese) count double. */
 export function textWidth(text: string, fontSize: number): number {
@@ -40,7 +39,7 @@ export function placeLabels(wishes: LabelWish[], stage: Size): PlacedLabel[] {
   for (const wish of order) {
     const others = wishes.filter((other) => other.id !== wish.id).map((other) => other.box)
     const taken = placed.map((one): Box => [one.x, one.y, one.width, one.height])
-    let best: { cost: number; at: Box; hidden: number } | null = null
+    let best: { cost: number; at: Box; hides: number } | null = null
     ;[...candidates(wish), ...besideLabels(wish, taken)].forEach((candidate, rank) => {
       const at = within(candidate, stage)
       const area = at[2] * at[3]
@@ -48,10 +47,10 @@ export function placeLabels(wishes: LabelWish[], stage: Size): PlacedLabel[] {
       const onTips = sum(tips, at) / area
       const onBoxes = sum(others, at) / area
       const cost = (onLabels ? 100 + onLabels : 0) + onTips * 6 + onBoxes * 2 + rank * 0.15
-      if (!best || cost < best.cost) best = { cost, at, hidden: Math.min(1, onLabels + onTips + onBoxes) }
+      if (!best || cost < best.cost) best = { cost, at, hides: Math.min(1, Math.max(onLabels, onBoxes, most(tips, at))) }
     })
-    const { at, hidden } = best as unknown as { at: Box; hidden: number }
-    placed.push({ id: wish.id, x: at[0], y: at[1], width: at[2], height: at[3], strength: 1 - (1 - PALEST) * hidden })
+    const { at, hides } = best as unknown as { at: Box; hides: number }
+    placed.push({ id: wish.id, x: at[0], y: at[1], width: at[2], height: at[3], hides })
   }
   return placed
 }
@@ -91,6 +90,11 @@ function besideLabels({ box: [x, y], width, height }: LabelWish, taken: Box[]): 
 
 function within([x, y, w, h]: Box, stage: Size): Box {
   return [Math.max(0, Math.min(stage.width - w, x)), Math.max(0, Math.min(stage.height - h, y)), w, h]
+}
+
+/** The largest part of one of the boxes that is covered: a tip that is hidden is hidden, however long the label. */
+function most(boxes: Box[], at: Box): number {
+  return boxes.reduce((largest, box) => Math.max(largest, overlap(box, at) / (box[2] * box[3])), 0)
 }
 
 function sum(boxes: Box[], at: Box): number {

@@ -19,7 +19,7 @@ export interface Schema {
   panel: Panel
   guidelines: Record<string, string>
   /** Addresses of the pictures beside them. */
-  pictures: Record<string, string>
+  pictures?: Record<string, string>
   /** Triplets that are classes of the label space; absent where the schema has none. */
   classes?: [string, string, string][]
 }
@@ -161,6 +161,12 @@ export interface Found {
   video: string
   frame: number
   name: string
+}
+
+/** The next instance that a filter finds; null: there is none. */
+export interface Match {
+  frame: number | null
+  instance: string | null
 }
 
 export const IMAGE = 'image'

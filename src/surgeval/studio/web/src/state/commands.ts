@@ -1,5 +1,6 @@
 /** Every action by its name: keys, buttons and menus all come through here. */
 
+import { tick } from 'svelte'
 import { digitIndex, chordOf, type Action } from '../lib/keys'
 import { t } from '../text/i18n.svelte'
 import { copyPrevious, decide, decideRange, duplicate, moveBy, redo, remove, undo } from './edits'
@@ -108,8 +109,8 @@ export const commands: Record<Action, () => void> = {
   fit: () => ui.fit(),
   zoomIn: () => ui.zoom(1.25),
   zoomOut: () => ui.zoom(0.8),
-  labels: () => (settings.showLabels = !settings.showLabels),
-  boxes: () => (settings.showBoxes = !settings.showBoxes),
+  labels: () => settings.toggle('showLabels'),
+  boxes: () => settings.toggle('showBoxes'),
   help: () => toggleDialog('help'),
   settings: () => toggleDialog('settings'),
   search: () => document.querySelector<HTMLInputElement>('[data-testid="search"]')?.focus(),
@@ -149,24 +150,35 @@ export function onKeyDown(event: KeyboardEvent): void {
   if (digit === null && !action) return
   event.preventDefault()
   if (event.repeat && !(action && REPEATS.has(action))) return
-  const { code } = event
-  if (action) inOrder(commands[action], MOVES.has(action))
-  else if (digit !== null) inOrder(() => labelling.digit(digit, code), false)
+  if (mustWait(action)) later(event)
+  else if (action) commands[action]()
+  else if (digit !== null) labelling.digit(digit, event.code)
 }
 
-/** What waits for the frame that was asked for before it, and how much of it there is. */
+/** Keys that wait for the frame that was asked for before them, and how many there are. */
 let line = Promise.resolve()
 let waiting = 0
+let itsTurn = false
 
 /**
  * Keys typed faster than frames come: what is said after a step is meant for the frame it leads to, not for the one that
  * is still on the screen. Steps alone never wait.
  */
-function inOrder(run: () => void, moves: boolean): void {
-  const arrived = studio.frame === studio.shown || playback.playing
-  if (!waiting && (moves || arrived)) return run()
+function mustWait(action: Action | undefined): boolean {
+  if (itsTurn || playback.playing) return false
+  return waiting > 0 || (studio.frame !== studio.shown && !(action && MOVES.has(action)))
+}
+
+/** The same key press again when its turn comes, with whatever is open then. */
+function later({ code, key, ctrlKey, metaKey, altKey, shiftKey, repeat }: KeyboardEvent): void {
+  const again = { code, key, ctrlKey, metaKey, altKey, shiftKey, repeat, bubbles: true, cancelable: true }
   waiting += 1
-  line = line.then(() => studio.arriving).then(run).finally(() => (waiting -= 1))
+  line = line.then(() => studio.arriving).then(tick).then(() => {
+    waiting -= 1
+    itsTurn = true
+    document.body.dispatchEvent(new KeyboardEvent('keydown', again))
+    itsTurn = false
+  })
 }
 
 export function onKeyUp(event: KeyboardEvent): void {

@@ -33,6 +33,7 @@ class Labelling {
 
   /** The value that all selected things share; undefined where they differ or have none. */
   shared(attribute: string, image: boolean): string | undefined {
+    if (hold.current?.attribute === attribute && hold.current.image === image) return hold.current.value
     if (draft.active && attribute in draft.values && image === this.image) return draft.values[attribute] ?? undefined
     if (image) return studio.imageValues(studio.shown)[attribute]
     const values = new Set(selection.annotations.map((one) => one.values[attribute]))

@@ -1,5 +1,6 @@
 /** What the screen is doing: mode, view, which dialog is open, which list the digits choose from. */
 
+import { NO_FILTER, type Filter } from '../lib/filters'
 import { fit, zoomAt, type View } from '../lib/geometry'
 import { classes, type ClassName } from '../lib/schema'
 import { studio } from './studio.svelte'
@@ -13,6 +14,7 @@ class Ui {
   shape = $state<'box' | 'polygon'>('box')
   dialog = $state<Dialog>(null)
   tab = $state<Tab>('objects')
+  filter = $state.raw<Filter>(NO_FILTER)
   /** How much larger than usual things are drawn on a large screen, as the texts are. */
   factor = $state(1)
   stage = $state({ width: 800, height: 500 })

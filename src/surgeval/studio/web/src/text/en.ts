@@ -1,5 +1,6 @@
 import { dialogs } from './en/dialogs'
 import { hands } from './en/hands'
+import { display } from './en/display'
 import { questions } from './en/questions'
 
 export const en = {
@@ -101,7 +102,7 @@ export const en = {
   spanCut: 'Cut here',
   spanJoin: 'Join with next',
   spanDelete: 'Delete span',
-  overridden: 'partly overridden by a later span',
+  overridden: 'a later span wins',
   noJoin: 'There is no other span with the same values to join with.',
   selectedSpan: 'Span {first}–{last}',
   firstEdge: 'First frame',
@@ -157,8 +158,6 @@ export const en = {
   replaceApply: 'Replace',
   replaceDone: '{changed} changed.',
 
-  colours: 'Colours',
-  display: 'Display',
   boxOpacity: 'Box opacity',
   fillOpacity: 'Fill opacity',
   labelOpacity: 'Label opacity',
@@ -245,6 +244,7 @@ export const en = {
   key_help: 'This list',
   key_settings: 'Display settings',
   key_search: 'Find a frame',
+  ...display,
   ...questions,
 }
 

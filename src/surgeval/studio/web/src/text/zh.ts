@@ -1,6 +1,7 @@
 import type { Catalogue } from './en'
 import { dialogs } from './zh/dialogs'
 import { hands } from './zh/hands'
+import { display } from './zh/display'
 import { questions } from './zh/questions'
 
 export const zh: Catalogue = {
@@ -102,7 +103,7 @@ export const zh: Catalogue = {
   spanCut: '在此处切开',
   spanJoin: '与相邻区间合并',
   spanDelete: '删除区间',
-  overridden: '部分被之后的区间覆盖',
+  overridden: '以之后的区间为准',
   noJoin: '没有取值相同的其他区间可以合并。',
   selectedSpan: '区间 {first}–{last}',
   firstEdge: '第一帧',
@@ -158,8 +159,6 @@ export const zh: Catalogue = {
   replaceApply: '替换',
   replaceDone: '已更改 {changed} 个。',
 
-  colours: '颜色',
-  display: '显示',
   boxOpacity: '边框不透明度',
   fillOpacity: '填充不透明度',
   labelOpacity: '标签不透明度',
@@ -246,5 +245,6 @@ export const zh: Catalogue = {
   key_help: '此列表',
   key_settings: '显示设置',
   key_search: '查找帧',
+  ...display,
   ...questions,
 }
