@@ -43,8 +43,8 @@ from surgeval.studio.store._work import WORDS, chunks, schema_in_force, words_ke
 
 __all__ = [
     "changed_since", "columns", "count_labels", "find_frames", "find_instances", "flags", "frame_columns", "frames",
-    "instances", "instances_where", "latest", "news", "operations", "outlines", "reviews", "runs", "schema", "setting",
-    "spans", "tally", "tracks", "upstream_numbers", "version", "videos", "words",
+    "instances", "instances_where", "latest", "news", "operation", "operations", "outlines", "reviews", "runs",
+    "schema", "setting", "spans", "tally", "tracks", "upstream_numbers", "version", "videos", "words",
 ]  # fmt: skip
 
 _SHORT = 10_000  # characters of a payload that is worth a look: a longer one is a list of instances
@@ -262,14 +262,30 @@ def operations(connection: Connection, after: int = 0, limit: int | None = None)
         yield logged(row)
 
 
+def operation(connection: Connection, id: str) -> LoggedOperation | None:
+    """The operation that a client named so, where there is one."""
+    row = connection.execute(select(OPERATIONS).where(OPERATIONS.c.id == id)).first()
+    return None if row is None else logged(row)
+
+
 def news(connection: Connection, after: int, most: int) -> tuple[News, ...]:
     """Who did what after a version, without the particulars; of many operations the newest."""
     log = OPERATIONS.c
     short = case((func.length(log.payload) < _SHORT, log.payload), else_="{}").label("payload")
-    query = select(log.seq, log.author, log.session, log.time, log.kind, log.target, short)
+    query = select(log.seq, log.author, log.session, log.time, log.kind, log.target, log.outcome, short)
     rows = connection.execute(query.where(log.seq > after).order_by(log.seq.desc()).limit(most))
     found = [
-        News(r.seq, r.author, r.session, r.time, r.kind, r.target, json.loads(r.payload).get("video")) for r in rows
+        News(
+            r.seq,
+            r.author,
+            r.session,
+            r.time,
+            r.kind,
+            r.target,
+            json.loads(r.payload).get("video"),
+            json.loads(r.outcome)[0],
+        )
+        for r in rows
     ]
     return tuple(reversed(found))
 
