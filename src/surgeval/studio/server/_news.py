@@ -57,7 +57,7 @@ async def _events(project: Served, asked: Asked) -> Response:
                 except TimeoutError:
                     yield ": still here\n\n"
                     continue
-                if event["version"] > now["version"]:
+                if event.get("version", 0) > now["version"]:
                     yield f"data: {json.dumps(event)}\n\n"
         finally:
             project.listeners.discard(queue)

@@ -45,6 +45,7 @@ class Served:
     questions: QuestionDesk | None = None  # where the folder is a set of questions
     listeners: set[asyncio.Queue[dict[str, Any]]] = field(default_factory=set)
     edited: asyncio.Event = field(default_factory=asyncio.Event)  # there is news for them
+    loop: asyncio.AbstractEventLoop | None = None  # in which the server runs
 
     async def read(self, look: Callable[[Connection], Found]) -> Found:
         """Read in a thread of its own: the server goes on meanwhile."""
@@ -54,6 +55,13 @@ class Served:
                 return look(connection)
 
         return await run_in_threadpool(work)
+
+    def hang_up(self) -> None:
+        """Let the pages go that listen: a server that ends would wait for them. From any thread."""
+        for queue in list(self.listeners):
+            self.listeners.discard(queue)
+            if self.loop is not None and not queue.full():
+                self.loop.call_soon_threadsafe(queue.put_nowait, {})
 
     def tell(self, event: dict[str, Any]) -> None:
         """Tell every open page of an edit; one that does not listen any more is left behind."""
