@@ -2,8 +2,9 @@
 
 A page of a stranger in the same browser can send requests to 127.0.0.1, and can give itself a name that leads there
 (DNS rebinding). So the host that a request names must be one that the studio serves, a request that a page sent must
-come from the studio's own page, and beyond loopback a token must come along. Bodies are limited while they arrive, and
-every answer carries rules that keep foreign scripts out.
+come from the studio's own page, and beyond loopback a token must come along. An annotator of a blind study can be given
+a token that opens his or her own place and nothing else. Bodies are limited while they arrive, and every answer carries
+rules that keep foreign scripts out.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
 from typing import Any, TypeAlias
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, quote
 
 from starlette.exceptions import HTTPException
 
 from surgeval.errors import BadInput
 
-__all__ = ["COOKIE", "Guard", "Rules", "is_loopback"]
+__all__ = ["COOKIE", "Guard", "Rules", "blind_place", "is_loopback", "place_token"]
 
 COOKIE = "surgeval_studio"
 _TOKEN = re.compile(r"[A-Za-z0-9_.~-]{16,200}")
@@ -57,6 +58,24 @@ def is_loopback(host: str) -> bool:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
+
+
+def blind_place(study: str, annotator: str) -> str:
+    """Where an annotator of a blind study is served.
+
+    >>> blind_place("s1", "Ada")
+    '/blind/s1/Ada'
+    """
+    return f"/blind/{study}/{annotator}"
+
+
+def place_token(token: str, place: str) -> str:
+    """A token that opens one place of a server and nothing else.
+
+    >>> len(place_token("a-token-of-this-ward", blind_place("s1", "Ada")))
+    40
+    """
+    return hmac.new(token.encode(), place.encode(), "sha256").hexdigest()[:40]
 
 
 @dataclass(frozen=True)
@@ -116,7 +135,8 @@ class Guard:
             await _answer(send, *refused)
             return
         if (told := self._introduction(scope)) is not None:
-            await _answer(send, 303, "", [(b"location", b"/"), (b"set-cookie", told)])
+            place = quote(scope["path"]).encode("latin-1")
+            await _answer(send, 303, "", [(b"location", place), (b"set-cookie", told)])
             return
         body = _Limited(receive, self._rules)
         if body.too_long(headers):
@@ -154,16 +174,41 @@ class Guard:
     def _known(self, scope: Scope, headers: dict[bytes, list[bytes]], token: str) -> bool:
         given = [value[7:] for value in headers.get(b"authorization", []) if value[:7].lower() == b"bearer "]
         given += [value.encode("latin-1") for value in _cookies(headers)]
-        if scope["type"] == "http" and scope["method"] == "GET" and scope["path"] == "/":
+        if _is_entrance(scope):
             given += [value.encode("utf-8", "replace") for value in _asked(scope)]
-        return any(hmac.compare_digest(value, token.encode()) for value in given)
+        return any(_same(value, one) for value in given for one in _opening(token, scope["path"]))
 
     def _introduction(self, scope: Scope) -> bytes | None:
         """The cookie for a browser that came with the token in its address, which then is left out of it."""
-        if self._rules.token is None or scope["path"] != "/" or scope["method"] != "GET" or not _asked(scope):
+        if self._rules.token is None or not _is_entrance(scope) or not _asked(scope):
             return None
         secure = "; Secure" if scope.get("scheme") == "https" else ""
-        return f"{COOKIE}={self._rules.token}; HttpOnly; SameSite=Strict; Path=/{secure}".encode("latin-1")
+        whole, *limited = _opening(self._rules.token, scope["path"])
+        own = [one for one in limited for value in _asked(scope) if _same(value.encode("utf-8", "replace"), one)]
+        value, place = (own[0], quote(_place(scope["path"]) or "/")) if own else (whole, "/")
+        return f"{COOKIE}={value}; HttpOnly; SameSite=Strict; Path={place}{secure}".encode("latin-1")
+
+
+def _place(path: str) -> str | None:
+    """The place of an annotator that a path leads into."""
+    parts = path.split("/")
+    return blind_place(parts[2], parts[3]) if len(parts) > 4 and parts[:2] == ["", "blind"] else None
+
+
+def _opening(token: str, path: str) -> list[str]:
+    """The tokens that open a path: the server's, and that of the place it lies in."""
+    place = _place(path)
+    return [token] if place is None else [token, place_token(token, place)]
+
+
+def _is_entrance(scope: Scope) -> bool:
+    """Whether a page begins here: only there a token may be part of the address."""
+    path = scope.get("path", "")
+    return scope["type"] == "http" and scope["method"] == "GET" and path in ("/", f"{_place(path)}/")
+
+
+def _same(given: bytes, token: str) -> bool:
+    return hmac.compare_digest(given, token.encode())
 
 
 def _headers(scope: Scope) -> dict[bytes, list[bytes]]:

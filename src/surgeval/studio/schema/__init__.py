@@ -7,7 +7,7 @@ other admissible triplets; `mismatches` lists what a switch of schema would leav
 from surgeval.studio.schema._aliases import attribute_name
 from surgeval.studio.schema._builtin import builtin_schema, builtin_schema_names, space_schema
 from surgeval.studio.schema._jsonc import parse_jsonc
-from surgeval.studio.schema._model import IMAGE, MAX_TEXT, Attribute, Member, Schema
+from surgeval.studio.schema._model import IMAGE, MAX_TEXT, Attribute, Member, Schema, instrument_group
 from surgeval.studio.schema._parse import parse_schema, read_schema, schema_from
 from surgeval.studio.schema._refine import (
     Counts,
@@ -35,6 +35,7 @@ __all__ = [
     "builtin_refinement",
     "builtin_schema",
     "builtin_schema_names",
+    "instrument_group",
     "mismatches",
     "parse_jsonc",
     "parse_schema",

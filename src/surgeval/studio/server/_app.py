@@ -15,12 +15,14 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from surgeval.studio.server._blind import BLIND, BLIND_EDITING
 from surgeval.studio.server._editing import EDITING
 from surgeval.studio.server._filters import FILTERS
 from surgeval.studio.server._news import NEWS, watch
 from surgeval.studio.server._questions import JUDGING, QUESTIONS
 from surgeval.studio.server._reading import READING
-from surgeval.studio.server._served import Served, answering
+from surgeval.studio.server._served import Served, View, answering
+from surgeval.studio.server._study import STUDY
 
 __all__ = ["build_app"]
 
@@ -39,12 +41,10 @@ def build_app(project: Served, static: Path | None = None) -> Starlette:
     >>> "/api/operations" in paths
     True
     """
-    asked = READING | NEWS | FILTERS | QUESTIONS
-    sent = EDITING | JUDGING
-    routes: list[BaseRoute] = [Route(path, answering(project, view)) for path, view in asked.items()]
-    routes += [Route(path, answering(project, view), methods=["POST"]) for path, view in sent.items()]
-    if static is not None:
-        routes.append(Mount("/", StaticFiles(directory=static, html=True)))
+    page = [] if static is None else [Mount("/", StaticFiles(directory=static, html=True))]
+    blind = [*_routes(project, BLIND, BLIND_EDITING), *page]
+    routes: list[BaseRoute] = [*_routes(project, READING | FILTERS | STUDY | QUESTIONS | NEWS, EDITING | JUDGING)]
+    routes += [Mount("/blind/{study}/{annotator}", routes=blind), *page]
 
     @asynccontextmanager
     async def life(_app: Starlette) -> AsyncIterator[None]:
@@ -56,6 +56,11 @@ def build_app(project: Served, static: Path | None = None) -> Starlette:
         await run_in_threadpool(project.database.close)
 
     return Starlette(routes=routes, lifespan=life, exception_handlers={HTTPException: _plain, Exception: _plain})
+
+
+def _routes(project: Served, asked: dict[str, View], sent: dict[str, View]) -> list[Route]:
+    get = [Route(path, answering(project, view)) for path, view in asked.items()]
+    return get + [Route(path, answering(project, view), methods=["POST"]) for path, view in sent.items()]
 
 
 async def _plain(_asked: Asked, error: Exception) -> Response:

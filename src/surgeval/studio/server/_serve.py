@@ -107,7 +107,7 @@ def serve(
         store = Database(database if database is not None else place / FILE)
         pictures = Pictures(register(store, films), inside=place)
         project = Served(place.absolute().name, store, pictures, author, shared=not is_loopback(host),
-                         questions=questions)  # fmt: skip
+                         token=token, questions=questions)  # fmt: skip
         app = Guard(build_app(project, STATIC if STATIC.is_dir() else None), rules)
         server = uvicorn.Server(uvicorn.Config(
             app, log_level="warning", access_log=False, server_header=False, date_header=False, lifespan="on",

@@ -42,6 +42,7 @@ class Served:
     pictures: Pictures
     author: str
     shared: bool = False  # several people: each says who he or she is
+    token: str | None = None  # of a server that others can reach
     questions: QuestionDesk | None = None  # where the folder is a set of questions
     listeners: set[asyncio.Queue[dict[str, Any]]] = field(default_factory=set)
     edited: asyncio.Event = field(default_factory=asyncio.Event)  # there is news for them

@@ -65,4 +65,25 @@ export const ids = {
   questionLink: (kind: string) => `question-link-${kind}`, questionProgress: 'question-progress',
   questionMine: 'question-mine', agreementOpen: 'agreement-open', agreementTable: 'agreement-table',
   agreementWaits: 'agreement-waits',
+
+  reviewChip: 'review-chip', reviewDialog: 'review', reviewClose: 'review-close', reviewRound: 'review-round',
+  reviewProgress: 'review-progress', reviewMark: 'review-mark', reviewNext: 'review-next', roundTitle: 'round-title',
+  roundPeople: 'round-people', roundBegin: 'round-begin',
+
+  studyDialog: 'study', studyClose: 'study-close', studyChoice: 'study-choice', studyNew: 'study-new',
+  studyRemove: 'study-remove', studyName: 'study-name', studyPeople: 'study-people', studyCount: 'study-count',
+  studyLength: 'study-length', studySeed: 'study-seed', studyDrawn: 'study-drawn', studyMake: 'study-make',
+  studyAnswered: (name: string) => `study-answered-${name}`, studyEnter: (name: string) => `study-enter-${name}`,
+  studyLink: (name: string) => `study-link-${name}`,
+  studyList: 'study-list', studyAfter: 'study-after', studyTable: 'study-table',
+  studyLog: (as: string) => `study-log-${as}`, kappas: 'kappas',
+  kappa: (component: string, who: string) => `kappa-${component}-${who}`, kappasBetween: 'kappas-between',
+  kappaBetween: (one: string, other: string, component: string) => `kappa-${one}-${other}-${component}`,
+
+  disagreements: 'disagreements', disagreement: (id: string) => `disagreement-${id}`, disagreeOpen: 'disagree-open',
+  disagreeUnanswered: 'disagree-unanswered', decideKeep: 'decide-keep', decideOther: 'decide-other',
+  decideAnswer: (who: string) => `decide-answer-${who}`, otherName: 'other-name', otherAction: 'other-action',
+  otherTarget: 'other-target', decideConfirm: 'decide-confirm',
+
+  blind: 'blind', blindProgress: 'blind-progress', blindNext: 'blind-next', blindLeave: 'blind-leave',
 } as const

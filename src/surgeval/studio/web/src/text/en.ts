@@ -1,9 +1,11 @@
 import { hands } from './en/hands'
 import { display } from './en/display'
 import { questions } from './en/questions'
+import { study } from './en/study'
 
 export const en = {
   ...hands,
+  ...study,
   title: 'surgeval studio',
   loading: 'Loading…',
   cannotLoad: 'The project could not be read: {text}',
@@ -128,7 +130,6 @@ export const en = {
   note: 'Note',
   exportFlags: 'Export list',
   flagged: 'Frame {frame} is flagged: {reason}.',
-  reviewed: 'Frame {frame} is marked as seen.',
 
   threshold: 'Score at least',
   acceptSelected: 'Accept',
@@ -148,7 +149,7 @@ export const en = {
   pasteRange: 'Paste into marked range',
   needRange: 'Mark a range first ({start} and {end}).',
   needTrack: 'Select one thing with a number first.',
-  identityDone: '{changed} changed.',
+  identityDone: '{changed} instances changed.',
 
   replaceTitle: 'Replace in the whole project',
   replaceWhat: 'What',

@@ -2,9 +2,11 @@ import type { Catalogue } from './en'
 import { hands } from './zh/hands'
 import { display } from './zh/display'
 import { questions } from './zh/questions'
+import { study } from './zh/study'
 
 export const zh: Catalogue = {
   ...hands,
+  ...study,
   title: 'surgeval 标注工作室',
   loading: '正在加载…',
   cannotLoad: '无法读取项目：{text}',
@@ -129,7 +131,6 @@ export const zh: Catalogue = {
   note: '备注',
   exportFlags: '导出列表',
   flagged: '第 {frame} 帧已标记：{reason}。',
-  reviewed: '第 {frame} 帧已标为已审核。',
 
   threshold: '最低分数',
   acceptSelected: '接受',
