@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import zlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request as Asked
 from starlette.responses import JSONResponse, Response
 
-from surgeval.errors import BadInput, DataError, SurgevalError
+from surgeval.errors import BadInput, DataError, SurgevalError, visible
 from surgeval.files import BrokenJson, parse_json
 from surgeval.studio.pictures import Picture, Pictures
 from surgeval.studio.schema import Schema
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from surgeval.studio.question_desk import QuestionDesk
 
 Found = TypeVar("Found")
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _MOST_JSON = 8 << 20  # bytes: as empty lists they become twenty times as many
 
 
@@ -92,6 +94,10 @@ def answering(project: Served, view: View) -> Callable[[Asked], Awaitable[Respon
             return JSONResponse({"error": str(error)}, 404)
         except SurgevalError as error:
             return JSONResponse({"error": str(error)}, 400)
+        except OSError as error:  # of files that a request writes: what it asked for is not done
+            status = 507 if error.errno in _NO_ROOM else 500
+            what = visible(f"{error.filename or 'file'}: found {error.strerror or error}, expected to write it")
+            return JSONResponse({"error": what}, status)
 
     return answer
 
