@@ -17,7 +17,7 @@ from starlette.responses import Response
 from tests.studio_command import Client
 
 from surgeval.studio.server import Running, serve
-from surgeval.studio.server._served import Served, answering
+from surgeval.studio.server._served import answering
 from surgeval.studio.store import NotStored
 
 TOKEN = "a-token-that-nobody-guesses"
@@ -200,7 +200,7 @@ def test_a_file_that_cannot_be_written_is_one_sentence(number: int, status: int)
     async def write(_project: object, _asked: object) -> Response:
         raise OSError(number, os.strerror(number), "exports/a.json")
 
-    view = answering(Served("op", None, None, "amy"), write)  # type: ignore[arg-type] # it touches neither
+    view = answering(None, write)  # type: ignore[arg-type] # it asks the project nothing
     with ThreadPoolExecutor(1) as aside:  # where no test of a browser has a loop running
         answer = aside.submit(lambda: asyncio.run(view(None))).result()  # type: ignore[arg-type]
     assert answer.status_code == status

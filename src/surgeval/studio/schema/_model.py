@@ -51,7 +51,7 @@ class Member:
     name: str
     attributes: tuple[Attribute, ...]
     guideline: str = ""
-    picture: str = ""  # a file's name beside the schema
+    picture: str = ""  # a file's name in the project's folder of guidelines
 
     def attribute(self, name: str) -> Attribute | None:
         """The attribute of that name, if the member has it."""

@@ -17,10 +17,14 @@ from starlette.staticfiles import StaticFiles
 
 from surgeval.studio.server._blind import BLIND, BLIND_EDITING
 from surgeval.studio.server._editing import EDITING
+from surgeval.studio.server._exchange import GIVING, TAKING
 from surgeval.studio.server._filters import FILTERS
 from surgeval.studio.server._news import NEWS, watch
+from surgeval.studio.server._numbering import NUMBERING_ASKED
+from surgeval.studio.server._proposing import PROPOSING_ASKED, PROPOSING_READ
 from surgeval.studio.server._questions import JUDGING, QUESTIONS
 from surgeval.studio.server._reading import READING
+from surgeval.studio.server._schema import SCHEMA_ASKED, SCHEMA_READ
 from surgeval.studio.server._served import Served, View, answering
 from surgeval.studio.server._study import STUDY
 
@@ -34,7 +38,7 @@ def build_app(project: Served, static: Path | None = None) -> Starlette:
     >>> from surgeval.studio.pictures import Pictures
     >>> from surgeval.studio.store import Database
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     served = Served("op", Database(f"{folder}/studio.sqlite"), Pictures({}), "amy")
+    ...     served = Served("op", Path(folder), Database(f"{folder}/studio.sqlite"), Pictures({}), "amy")
     ...     paths = [route.path for route in build_app(served).routes]
     ...     served.pictures.close()
     ...     served.database.close()
@@ -43,7 +47,9 @@ def build_app(project: Served, static: Path | None = None) -> Starlette:
     """
     page = [] if static is None else [Mount("/", StaticFiles(directory=static, html=True))]
     blind = [*_routes(project, BLIND, BLIND_EDITING), *page]
-    routes: list[BaseRoute] = [*_routes(project, READING | FILTERS | STUDY | QUESTIONS | NEWS, EDITING | JUDGING)]
+    asked = READING | NEWS | FILTERS | STUDY | QUESTIONS | GIVING | SCHEMA_READ | PROPOSING_READ
+    sent = EDITING | JUDGING | TAKING | SCHEMA_ASKED | NUMBERING_ASKED | PROPOSING_ASKED
+    routes: list[BaseRoute] = [*_routes(project, asked, sent)]
     routes += [Mount("/blind/{study}/{annotator}", routes=blind), *page]
 
     @asynccontextmanager
@@ -52,6 +58,7 @@ def build_app(project: Served, static: Path | None = None) -> Starlette:
         watching = asyncio.create_task(watch(project))
         yield
         watching.cancel()
+        await run_in_threadpool(project.jobs.close)
         await run_in_threadpool(project.pictures.close)
         await run_in_threadpool(project.database.close)
 

@@ -18,12 +18,13 @@ from starlette.requests import Request as Asked
 from starlette.responses import JSONResponse, Response
 
 from surgeval.errors import BadInput
+from surgeval.studio.exchange import packaged_space
 from surgeval.studio.schema import Schema
 from surgeval.studio.server._answers import frame_rows, outcome_row, presence_row, schema_row, track_row, video_row
 from surgeval.studio.server._editing import read_request
 from surgeval.studio.server._news import event_stream
 from surgeval.studio.server._reading import READING
-from surgeval.studio.server._served import Served, View, frame_range, space_of, video_of, whole_number
+from surgeval.studio.server._served import Served, View, frame_range, video_of, whole_number
 from surgeval.studio.server._study import segment_row
 from surgeval.studio.store import (
     Annotation,
@@ -85,7 +86,7 @@ async def _project(project: Served, asked: Asked) -> Response:
         session = _Session.of(connection, asked)
         study, schema = session.study, reading.schema(connection)
         inside = {segment.video for segment in study.segments}
-        told = schema_row(schema, space_of(schema))
+        told = schema_row(schema, packaged_space(schema))
         told["panel"] = {study.group: told["panel"].get(study.group, {})}  # nothing else is asked for
         return {
             "name": project.name, "author": session.annotator, "shared": False, "version": reading.version(connection),

@@ -38,7 +38,7 @@ async def watch(project: Served) -> None:
             continue  # they are told once the database is back
         for one in news:
             project.tell({"version": one.version, "author": one.author, "session": one.session, "kind": one.kind,
-                          "video": one.video})  # fmt: skip
+                          "video": one.video, "changed": one.changed})  # fmt: skip
             told = one.version
 
 

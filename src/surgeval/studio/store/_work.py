@@ -38,9 +38,10 @@ from surgeval.studio.store._errors import Conflict
 from surgeval.studio.store._labels import Labels
 from surgeval.studio.store._tables import BEFORE, OPERATIONS, SETTINGS, STATE, keys
 
-__all__ = ["SCHEMA", "Work", "chunks", "kept_by", "schema_in_force", "thing"]
+__all__ = ["SCHEMA", "WORDS", "Work", "chunks", "kept_by", "schema_in_force", "thing", "words_key"]
 
 SCHEMA = "schema"  # the setting that holds the schema in force
+WORDS = "\x1fframes"  # owner of what imported files said of frames beyond labels; no person can be called so
 _FEW, _DOCUMENT = 20, 5000  # rows that are sent one by one; rows of one JSON document
 _CHUNK = 400  # ids in one statement: SQLite takes 999 variables where it is old
 
@@ -175,6 +176,11 @@ def schema_in_force(connection: Connection) -> Schema:
     query = select(SETTINGS.c.value).where(SETTINGS.c.owner == "", SETTINGS.c.key == SCHEMA, SETTINGS.c.alive.is_(True))
     stored = connection.execute(query).scalar()
     return builtin_schema("prostatd") if stored is None else schema_of(stored)
+
+
+def words_key(video: str, frame: int) -> str:
+    """The key under which a frame's words are kept; keys of one video sort as its frames do."""
+    return f"{video} {min(frame, 10**15 - 1):015d}"
 
 
 def kept_by(table: Table, seq: int) -> ColumnElement[bool]:

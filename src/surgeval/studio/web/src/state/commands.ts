@@ -94,6 +94,8 @@ export const commands: Record<Action, () => void> = {
   acceptAll: () => (draft.range ? void decideRange('accept', draft.range) : decide('accept', true)),
   rejectAll: () => (draft.range ? void decideRange('reject', draft.range) : decide('reject', true)),
   replace: () => toggleDialog('replace'),
+  numbering: () => toggleDialog('numbering'),
+  proposing: () => toggleDialog('proposing'),
   trackMenu: () => toggleDialog('track'),
   flag: () => toggleDialog('flag'),
   reviewed: () => review.mark(),
