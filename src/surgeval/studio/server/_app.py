@@ -52,6 +52,8 @@ def build_app(project: Served, static: Path | None = None) -> Starlette:
         yield
         watching.cancel()
         await run_in_threadpool(project.pictures.close)
+        if project.questions is not None:
+            await run_in_threadpool(project.questions.close)
         await run_in_threadpool(project.database.close)
 
     return Starlette(routes=routes, lifespan=life, exception_handlers={HTTPException: _plain})
