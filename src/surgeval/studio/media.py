@@ -1,7 +1,8 @@
 """The films and image folders that a project is about: found in its folder, registered once, quickly opened again.
 
-A folder with images is a video, and so is a film. Frames keep the numbers under which they were first registered; files
-that come later are added at the end, and a file that is gone leaves its frame without a picture.
+A folder with images is a video, and so is a film; the folder `guidelines` is neither. Frames keep the numbers under
+which they were first registered; files that come later are added at the end, and a file that is gone leaves its frame
+without a picture.
 """
 
 from __future__ import annotations
@@ -18,11 +19,14 @@ from surgeval.errors import BadInput, DataError
 from surgeval.records import ImageRef
 from surgeval.studio.store import Database, Request, apply, reading
 
-__all__ = ["Film", "check_inside", "find_films", "register"]
+__all__ = ["GUIDELINES", "Film", "check_inside", "find_films", "register"]
+
+GUIDELINES = "guidelines"  # the folder of a project that holds the pictures of its schema
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.@-]{1,80}")
 _AT_ONCE = 50_000  # frames in one operation
 _AUTHOR = "studio"
+_BESIDE_LABELS = "img_dir"  # as CholecInstanceSeg and labelme's users call it
 _MOST_PIXELS = 1 << 24  # of a film: twice 4K
 _GONE = Path("gone")  # read as a file that is not there, which is what it is
 
@@ -98,7 +102,8 @@ def check_inside(folder: Path, path: Path) -> None:
 
 
 def _films(folder: Path) -> Iterator[Film]:
-    for path in (path for place in (folder, *folders(folder)) for path in video_files(place)):
+    places = (folder, *(place for place in folders(folder) if place.name != GUIDELINES))
+    for path in (path for place in places for path in video_files(place)):
         check_inside(folder, path)
         index = video_index(path)
         if index.width * index.height > _MOST_PIXELS:
@@ -110,15 +115,27 @@ def _films(folder: Path) -> Iterator[Film]:
 
 
 def _images(folder: Path) -> Iterator[Film]:
-    try:
-        groups = open_images(folder).files()
-    except BadInput:
-        return  # no images: there may be films
-    for name, files in groups.items():
+    for name, files in _image_files(folder).items():
+        if files[0].parent == folder / GUIDELINES:
+            continue
         taken: dict[str, ImageRef] = {}
         for file in files:
             taken[file.name if file.stem in taken else file.stem] = ImageRef(file)
         yield Film(name, tuple(taken.items()))
+
+
+def _image_files(folder: Path) -> dict[str, tuple[Path, ...]]:
+    """The images of every video; beside a folder of labels they lie in one called img_dir, inside the video's own."""
+    found: dict[str, tuple[Path, ...]] = {}
+    for place in (folder, *(inner for inner in folders(folder) if (inner / _BESIDE_LABELS).is_dir())):
+        try:
+            groups = open_images(place).files()
+        except BadInput:
+            continue  # no images: there may be films
+        for name, files in groups.items():
+            if place == folder or name == _BESIDE_LABELS:
+                found[place.absolute().name if name == _BESIDE_LABELS else name] = files
+    return found
 
 
 def register(database: Database, films: tuple[Film, ...]) -> dict[str, tuple[ImageRef, ...]]:

@@ -168,6 +168,8 @@ def runs(connection: Connection, video: str) -> Iterator[tuple[Track, list[list[
             rows = [(NO_NUMBER if track is None else track, frame) for track, frame in part]
             parts.append(np.array(rows, dtype=np.int64))
         both = np.concatenate(parts)
+        if not len(both):
+            continue  # all of this class were taken away
         both = both[np.lexsort((both[:, 1], both[:, 0]))]  # where NULL comes is the database's affair
         number, frame = both.T
         begins = np.flatnonzero(np.append(True, (np.diff(number) != 0) | (np.diff(frame) > 1))[: len(number)])
