@@ -104,6 +104,25 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
+@pytest.fixture(scope="module")
+def same_tissue() -> Iterator[None]:
+    """For tests that render the same few operations again and again: their tissue is painted once."""
+    from surgeval.phantom.scene import _render
+
+    painted: dict[str, object] = {}
+    paint = _render.build_field
+
+    def kept(*scene: object) -> object:
+        key = repr(scene)
+        if key not in painted:
+            painted[key] = paint(*scene)  # type: ignore[arg-type]
+        return painted[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_render, "build_field", kept)
+        yield
+
+
 @pytest.fixture(scope="session")
 def real_data() -> Path:
     """Real surgical data, where the user has it."""
