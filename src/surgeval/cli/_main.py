@@ -14,6 +14,7 @@ from surgeval.cli import (
     INTERRUPTED,
     _compare,
     _data,
+    _data_import,
     _data_phantom,
     _demo,
     _detect,
@@ -50,6 +51,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(_data.app, name="data")
+_data_import.register(_data.app)
 _data_phantom.register(_data.app)
 _frames.register(_data.app)
 for _part in (

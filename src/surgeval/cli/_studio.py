@@ -28,13 +28,16 @@ def register(app: typer.Typer) -> None:
 @grouped({SHARING: "author host token name database"})
 def studio(
     folder: Annotated[
-        Path | None, typer.Argument(help="Films, images, or folders of images.", show_default=False)
+        Path | None, typer.Argument(help="Films, images, folders of images, or a set of questions.", show_default=False)
     ] = None,
     demo: Annotated[bool, typer.Option("--demo", help="A phantom operation with a detector's proposals.")] = False,
     schema: Annotated[
         str | None, typer.Option(help="What may be chosen: prostatd, cholect50, or a JSON file.", show_default=False)
     ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 0,
+    port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="Default: a folder's own, always; 0: any free one.", show_default=False),
+    ] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
     author: Annotated[str | None, typer.Option(help="Your name. Default: the one you logged in with.")] = None,
     host: Annotated[str, typer.Option(help="Address to serve at; others reach it only with a token.")] = "127.0.0.1",
@@ -49,6 +52,8 @@ def studio(
     Example: [bold]surgeval studio --demo[/bold]
 
     Example: [bold]surgeval studio videos/ --schema prostatd[/bold]
+
+    Example: [bold]surgeval studio set/ --author Ada[/bold] (questions to review, as `surgeval questions review` does)
     """
     from surgeval.studio.guard import is_loopback
     from surgeval.studio.server import page_built, serve, set_schema

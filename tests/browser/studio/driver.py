@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from typing import Any
 
-from playwright.sync_api import Page
+from playwright.sync_api import Locator, Page
 from tests.browser.conftest import ARTIFACTS
+
+
+def track(number: int | None, frames: Iterable[int], *, name: str = "forceps",
+          box: Sequence[float] = (20, 60, 40, 40), **more: Any) -> list[dict[str, Any]]:  # fmt: skip
+    """Instances of one track, one in each frame."""
+    return [{"id": f"{name.replace(' ', '-')}{number}-{k}", "video": "V1", "frame": k, "group": "tools", "name": name,
+             "box": list(box), "track": number, **more} for k in frames]  # fmt: skip
 
 
 @dataclass
@@ -19,6 +26,7 @@ class Studio:
     page: Page
     address: str
     complaints: list[str] = field(default_factory=list)
+    posted: int = 0
 
     def open(self) -> Studio:
         self.page.on("console", lambda m: self.complaints.append(m.text) if m.type in ("error", "warning") else None)
@@ -54,6 +62,92 @@ class Studio:
         answer = self.get(f"/api/videos/V1/annotations?first={first}&last={last or first}")
         found: list[dict[str, Any]] = answer["annotations"]
         return found
+
+    def spans(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.get("/api/videos/V1/spans")
+        return sorted(found, key=lambda span: (span["first"], span["last"]))
+
+    def fill(self, *rows: dict[str, Any], kind: str = "instances.add", **payload: Any) -> None:
+        """Instances (or another edit) from elsewhere, and the page with them."""
+        self.posted += 1
+        body = payload or {"instances": list(rows)}
+        self.post({"id": f"fill-{self.posted}", "kind": kind, "payload": body})
+        self.page.reload()
+        self.ready()
+
+    def labelled(self, attribute: str, value: str, first: int = 0, last: int = 40, **same: Any) -> list[int]:
+        """The frames whose instances (those with the same track, name ...) have a value."""
+        found = [one for one in self.instances(first, last) if one["values"].get(attribute) == value]
+        return [one["frame"] for one in found if all(one[key] == wanted for key, wanted in same.items())]
+
+    def by_id(self, name: str) -> Locator:
+        return self.page.get_by_test_id(name)
+
+    def click(self, name: str, **how: Any) -> None:
+        self.by_id(name).click(**how)
+
+    def go(self, frame: int) -> None:
+        """By typing the number; waits until the frame is painted."""
+        field = self.by_id("frame-number")
+        field.fill(str(frame))
+        field.press("Enter")
+        self.at_frame(frame)
+
+    def at_frame(self, frame: int) -> None:
+        self.eventually(lambda: self.by_id("app").get_attribute("data-shown") == str(frame))
+
+    def saved(self) -> None:
+        self.eventually(lambda: self.by_id("save-state").get_attribute("data-pending") == "0")
+
+    def hears(self, *words: str) -> str:
+        """Until a message with these words is on the screen."""
+        self.eventually(lambda: all(word in self.message for word in words))
+        return self.message
+
+    def watch_frames(self) -> None:
+        """From now on `seen` lists the frames that are painted."""
+        self.page.evaluate(
+            """() => { window.seen = []; const app = document.querySelector('[data-testid=app]');
+            new MutationObserver(() => seen.push(Number(app.dataset.shown)))
+              .observe(app, {attributes: true, attributeFilter: ['data-shown']}) }"""
+        )
+
+    @property
+    def seen(self) -> list[int]:
+        found: list[int] = self.page.evaluate("window.seen")
+        return found
+
+    @property
+    def message(self) -> str:
+        shown = self.by_id("message")
+        return shown.inner_text() if shown.count() else ""
+
+    def on_timeline(self, frame: float, lane: str) -> tuple[float, float]:
+        """Where a frame begins on the lane of a track (`tools/forceps/1`), or of the whole frame (`image`)."""
+        canvas = self.by_id("timeline-canvas")
+        place = canvas.bounding_box()
+        assert place is not None
+        first, last, gutter, ruler, height, top = (
+            float(canvas.get_attribute(f"data-{name}") or 0)
+            for name in ("first", "last", "gutter", "ruler", "lane-height", "top")
+        )
+        lanes = (canvas.get_attribute("data-lanes") or "").split("|")
+        row = next(k for k, key in enumerate(lanes) if key.startswith(lane))
+        across = (frame - first) / (last - first + 1) * (place["width"] - gutter)
+        return place["x"] + gutter + across, place["y"] + ruler + height * (row + 0.35) - top
+
+    def slide(self, start: tuple[float, float], end: tuple[float, float]) -> None:
+        """Drag on the screen."""
+        self.page.mouse.move(*start)
+        self.page.mouse.down()
+        self.page.mouse.move((start[0] + end[0]) / 2, start[1], steps=3)
+        self.page.mouse.move(*end, steps=3)
+        self.page.mouse.up()
+
+    def middle(self, name: str) -> tuple[float, float]:
+        place = self.by_id(name).bounding_box()
+        assert place is not None
+        return place["x"] + place["width"] / 2, place["y"] + place["height"] / 2
 
     def keys(self, *names: str) -> None:
         for name in names:

@@ -6,10 +6,12 @@ import socket
 import threading
 import time
 import uuid
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import uvicorn
 
@@ -21,6 +23,9 @@ from surgeval.studio.schema import builtin_schema, builtin_schema_names, read_sc
 from surgeval.studio.server._app import build_app
 from surgeval.studio.server._served import Served
 from surgeval.studio.store import FILE, Database, Request, apply, reading
+
+if TYPE_CHECKING:
+    from surgeval.studio.question_desk import QuestionDesk
 
 __all__ = ["Running", "page_built", "serve", "set_schema"]
 
@@ -74,14 +79,15 @@ def serve(
     author: str,
     database: str | None = None,
     host: str = "127.0.0.1",
-    port: int = 0,
+    port: int | None = 0,
     token: str | None = None,
     names: Sequence[str] = (),
 ) -> Iterator[Running]:
-    """Serve a folder of films or images while the block lasts.
+    """Serve a folder of films or images, or a set of questions, while the block lasts.
 
     The project's file lies in the folder; `database` is the address of a PostgreSQL server instead. Port 0 takes a free
-    one. Beyond loopback a token is needed.
+    one, None the folder's own where it is free: a page left open finds the server again when it is back. Beyond
+    loopback a token is needed.
 
     >>> import tempfile
     >>> from PIL import Image
@@ -91,15 +97,17 @@ def serve(
     ...         running.address.startswith("http://127.0.0.1:")
     True
     """
-    listening = _listen(host, port)
+    listening = _listen_for(Path(folder), host, port)
     try:
         number = listening.getsockname()[1]
         rules = Rules.of(host, number, token=token, names=names)
         place = Path(folder)
-        films = find_films(place)
+        questions = _questions(place)
+        films = find_films(place, none=questions is not None)
         store = Database(database if database is not None else place / FILE)
-        pictures = Pictures(register(store, films))
-        project = Served(place.absolute().name, store, pictures, author, shared=not is_loopback(host))
+        pictures = Pictures(register(store, films), inside=place)
+        project = Served(place.absolute().name, place.absolute(), store, pictures, author,
+                         shared=not is_loopback(host), token=token, questions=questions)  # fmt: skip
         app = Guard(build_app(project, STATIC if STATIC.is_dir() else None), rules)
         server = uvicorn.Server(uvicorn.Config(
             app, log_level="warning", access_log=False, server_header=False, date_header=False, lifespan="on",
@@ -116,6 +124,26 @@ def serve(
     finally:
         with suppress(OSError):
             listening.close()
+
+
+def _own_port(folder: Path) -> int:
+    """A port for this folder, always the same, outside those that systems hand out by themselves."""
+    return 20_000 + zlib.crc32(str(folder.resolve()).encode("utf-8", "surrogateescape")) % 12_000
+
+
+def _listen_for(folder: Path, host: str, port: int | None) -> socket.socket:
+    if port is None:
+        with suppress(BadInput):  # somebody else has it: then any
+            return _listen(host, _own_port(folder))
+    return _listen(host, port or 0)
+
+
+def _questions(place: Path) -> QuestionDesk | None:
+    if not (place / "items.jsonl").is_file():
+        return None
+    from surgeval.studio.question_desk import QuestionDesk  # slow to load, and most folders need none
+
+    return QuestionDesk(place)
 
 
 def _listen(host: str, port: int) -> socket.socket:

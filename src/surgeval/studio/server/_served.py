@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+import zlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from sqlalchemy import Connection
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import Request as Asked
 from starlette.responses import JSONResponse, Response
 
 from surgeval.errors import BadInput, DataError, SurgevalError
 from surgeval.files import BrokenJson, parse_json
-from surgeval.studio.pictures import Pictures
-from surgeval.studio.store import Conflict, Database, NotStored, VideoState, reading
+from surgeval.studio.pictures import Picture, Pictures
+from surgeval.studio.store import Conflict, Database, NoRoom, NotStored, VideoState, reading
 
-__all__ = ["Served", "View", "answering", "author_of", "frame_range", "json_object", "video_of", "whole_number"]
+__all__ = [
+    "Served", "View", "answering", "author_of", "frame_range", "json_object", "picture_answer", "video_of",
+    "whole_number",
+]  # fmt: skip
+
+if TYPE_CHECKING:
+    from surgeval.studio.question_desk import QuestionDesk
 
 Found = TypeVar("Found")
+_MOST_JSON = 8 << 20  # bytes: as empty lists they become twenty times as many
 
 
 @dataclass
@@ -27,11 +37,15 @@ class Served:
     """What the server serves: a store, its pictures, and who sits before it."""
 
     name: str
+    folder: Path  # where the films are, and what is imported and exported
     database: Database
     pictures: Pictures
     author: str
     shared: bool = False  # several people: each says who he or she is
+    token: str | None = None  # of a server that others can reach
+    questions: QuestionDesk | None = None  # where the folder is a set of questions
     listeners: set[asyncio.Queue[dict[str, Any]]] = field(default_factory=set)
+    edited: asyncio.Event = field(default_factory=asyncio.Event)  # there is news for them
 
     async def read(self, look: Callable[[Connection], Found]) -> Found:
         """Read in a thread of its own: the server goes on meanwhile."""
@@ -62,8 +76,10 @@ def answering(project: Served, view: View) -> Callable[[Asked], Awaitable[Respon
             return await view(project, asked)
         except Conflict as error:
             return JSONResponse({"error": str(error), "who": error.author, "what": error.thing}, 409)
-        except NotStored as error:
+        except NoRoom as error:
             return JSONResponse({"error": str(error)}, 507)
+        except NotStored as error:
+            return JSONResponse({"error": str(error)}, 503)
         except DataError as error:
             return JSONResponse({"error": str(error)}, 404)
         except SurgevalError as error:
@@ -77,8 +93,10 @@ async def json_object(asked: Asked) -> dict[str, Any]:
     if asked.headers.get("content-type", "").split(";")[0].strip() != "application/json":
         raise BadInput("request: found another content type, expected application/json")
     body = await asked.body()
+    if len(body) > _MOST_JSON:
+        raise HTTPException(413, f"request: found {len(body)} bytes, expected at most {_MOST_JSON}")
     try:
-        given = parse_json(body.decode("utf-8"), finite=True)
+        given = await run_in_threadpool(lambda: parse_json(body.decode("utf-8"), finite=True, distinct=True))
     except (BrokenJson, UnicodeDecodeError) as error:
         raise BadInput(f"request: found no JSON ({error}), expected an object") from None
     if not isinstance(given, dict):
@@ -114,3 +132,12 @@ def whole_number(asked: Asked, name: str, default: int = 0) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 15:
         raise BadInput(f"{name}: found {text[:40]!r}, expected a whole number")
     return int(text)
+
+
+def picture_answer(asked: Asked, picture: Picture) -> Response:
+    """A picture; nothing of it where the page has it already."""
+    tag = f'"{zlib.crc32(picture.data):08x}{len(picture.data):x}"'
+    headers = {"etag": tag, "cache-control": "private, max-age=600"}
+    if asked.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=headers)
+    return Response(picture.data, media_type=picture.kind, headers=headers)

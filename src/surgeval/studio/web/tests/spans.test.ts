@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { drawingOrder, edgeMoved, frameWithin, joinable, neighbour, nextFrame, parseFrame, parseSeconds, rangeOf, timeText } from '../src/lib/spans'
+import { drawingOrder, edgeMoved, frameAtTime, frameWithin, joinable, merged, neighbour, nextFrame, parseFrame, parseSeconds, passedOn, rangeOf, timeText } from '../src/lib/spans'
 import type { Span } from '../src/lib/types'
 
 const span = (id: string, first: number, last: number, more: Partial<Span> = {}): Span => ({
@@ -54,4 +54,30 @@ describe('playback', () => {
     expect(nextFrame(6, 3, 10, { first: 5, last: 7 })).toBe(6)
     expect(nextFrame(1, 1, 10, { first: 5, last: 7 })).toBe(5)
   })
+})
+
+describe('frames that pass while a value is held', () => {
+  const passed = (frames: number[], loop: { first: number; last: number } | null = null) =>
+    merged(frames.reduce((ranges, frame) => passedOn(ranges, frame, loop), passedOn([], frames[0] ?? 0, loop)))
+  it('are all from the first to the last, those that fast playing leaves out too', () => {
+    expect(passed([5, 6, 9])).toEqual([{ first: 5, last: 9 }])
+  })
+  it('may pass backwards under the hand', () => expect(passed([9, 7, 8])).toEqual([{ first: 7, last: 9 }]))
+  it('go round a loop without the frames outside it or jumped over', () => {
+    const loop = { first: 2, last: 12 }
+    expect(passed([10, 12, 3], loop)).toEqual([{ first: 2, last: 3 }, { first: 10, last: 12 }])
+    expect(passed([10, 12, 3, 9, 11], loop)).toEqual([{ first: 2, last: 12 }])
+  })
+})
+
+describe('a typed time', () => {
+  const times = [0, 0.04, 0.08, 1, 1.5, 1.54]
+  const at = (seconds: number) => frameAtTime(seconds, Math.min(5, Math.round(seconds * 4)), 6, (frame) => Promise.resolve(times[frame] ?? 0))
+  it('is the frame on the screen then, at any rate', async () => {
+    expect(await at(0)).toBe(0)
+    expect(await at(0.9)).toBe(2)
+    expect(await at(1.2)).toBe(3)
+    expect(await at(1.54)).toBe(5)
+  })
+  it('is none after the end', async () => expect(await at(60)).toBeNull())
 })

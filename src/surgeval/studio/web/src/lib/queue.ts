@@ -61,7 +61,11 @@ export class OperationQueue {
 
   /** Answers when the server has stored the edit; refuses with its sentence. */
   add(kind: string, payload: Record<string, unknown>): Promise<Outcome> {
-    const operation = this.make(kind, payload)
+    return this.again(this.make(kind, payload))
+  }
+
+  /** An edit that another tab made and could not send: as it was, so that it is applied once and built on that tab's own. */
+  again(operation: Operation): Promise<Outcome> {
     return new Promise((done, failed) => {
       this.entries.push({ operation, done, failed })
       this.report(null)
@@ -71,6 +75,10 @@ export class OperationQueue {
 
   get pending(): number {
     return this.entries.length
+  }
+
+  get unsent(): Operation[] {
+    return this.entries.map((entry) => entry.operation)
   }
 
   private async run(): Promise<void> {
@@ -93,8 +101,8 @@ export class OperationQueue {
           entry.failed(error)
           continue
         }
-        const disk = error instanceof Refused && error.status === 507
-        this.report({ kind: disk ? 'disk' : 'offline', text: error instanceof Error ? error.message : '' })
+        const told = error instanceof Refused && (error.status === 507 || error.status === 503)
+        this.report({ kind: told ? 'disk' : 'offline', text: error instanceof Error ? error.message : '' })
         await this.wire.wait(WAITS[Math.min(tries, WAITS.length - 1)] as number)
         tries += 1
       }

@@ -46,6 +46,21 @@ export function parseSeconds(text: string): number | null {
   return text.split(':').reduce((total, part) => total * 60 + Number(part), 0)
 }
 
+const SHOWN = 0.006 // seconds that a time loses when it is written with two digits
+const MOST_STEPS = 20_000
+
+/** The frame on the screen at a time, sought from a guess on; null after the last frame's time. */
+export async function frameAtTime(
+  seconds: number, guess: number, frames: number, time: (frame: number) => Promise<number>,
+): Promise<number | null> {
+  let frame = guess
+  let steps = 0
+  while (frame > 0 && (await time(frame)) > seconds + SHOWN && steps++ < MOST_STEPS) frame -= 1
+  while (frame < frames - 1 && (await time(frame + 1)) <= seconds + SHOWN && steps++ < MOST_STEPS) frame += 1
+  const last = frame === frames - 1 && frame > 0 ? await time(frame) : null
+  return last !== null && seconds > 2 * last - (await time(frame - 1)) + SHOWN ? null : frame
+}
+
 export function timeText(seconds: number): string {
   const whole = Math.floor(seconds)
   const parts = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60]
@@ -89,4 +104,25 @@ export function nextFrame(frame: number, step: number, frames: number, loop: Ran
     return loop.first + ((((wanted - loop.first) % size) + size) % size)
   }
   return wanted >= frames ? (frame >= frames - 1 ? null : frames - 1) : wanted
+}
+
+/** The ranges that have passed, the last one growing with the frame: either way along, or round a loop's end. */
+export function passedOn(passed: Range[], frame: number, loop: Range | null): Range[] {
+  const now = passed.at(-1)
+  if (!now) return [{ first: frame, last: frame }]
+  if (loop && frame < now.first && now.last <= loop.last) {
+    return [...passed.slice(0, -1), { first: now.first, last: loop.last }, { first: loop.first, last: frame }]
+  }
+  return [...passed.slice(0, -1), { first: Math.min(now.first, frame), last: Math.max(now.last, frame) }]
+}
+
+/** Ranges in order, those that touch as one. */
+export function merged(ranges: Range[]): Range[] {
+  const result: Range[] = []
+  for (const range of [...ranges].sort((a, b) => a.first - b.first)) {
+    const previous = result.at(-1)
+    if (previous && range.first <= previous.last + 1) previous.last = Math.max(previous.last, range.last)
+    else result.push({ ...range })
+  }
+  return result
 }

@@ -1,5 +1,7 @@
 /** What the server sends: plain JSON, mirrored here field by field. */
 
+import type { Blind } from './study'
+
 export type Point = [number, number]
 export type Box = [number, number, number, number]
 export type Values = Record<string, string>
@@ -33,6 +35,10 @@ export interface Project {
   keys: Record<string, string>
   settings: Record<string, unknown>
   languages: string[]
+  /** How many questions there are to review. */
+  questions: number
+  /** Present in the session of an annotator who sees boxes and no labels. */
+  blind?: Blind
 }
 
 export interface FrameBlock {
@@ -57,6 +63,8 @@ export interface Annotation {
   proposal: boolean
   review: string
   version: number
+  /** The class by which its identity goes, where that is not the one it is said to have. */
+  lane?: string
 }
 
 export interface AnnotationBlock {
@@ -66,6 +74,8 @@ export interface AnnotationBlock {
 
 export interface Changes extends AnnotationBlock {
   gone: string[]
+  /** More changed than is told here. */
+  more: boolean
   spans_changed: boolean
 }
 
@@ -101,6 +111,7 @@ export interface Presence extends Track {
 
 export interface Flag {
   frame: number
+  name: string
   reason: string
   note: string
   author: string
@@ -108,9 +119,17 @@ export interface Flag {
 
 export interface Problem {
   frame: number
+  /** The last frame of the stretch that it is about. */
+  last: number
   instance: string | null
   rule: string
   text: string
+}
+
+/** The first of each rule's, and how many there are. */
+export interface Problems {
+  problems: Problem[]
+  counts: Record<string, number>
 }
 
 export interface Outcome {
@@ -146,6 +165,12 @@ export interface Found {
   name: string
 }
 
+/** The next instance that a filter finds; null: there is none. */
+export interface Match {
+  frame: number | null
+  instance: string | null
+}
+
 export const IMAGE = 'image'
 
 /** One text per identity, also of instances without a number. */
@@ -154,5 +179,5 @@ export function trackKey(track: Track): string {
 }
 
 export function trackOf(one: Annotation): Track {
-  return { group: one.group, name: one.name, number: one.track }
+  return { group: one.group, name: one.lane ?? one.name, number: one.track }
 }

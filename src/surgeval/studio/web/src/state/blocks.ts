@@ -9,6 +9,8 @@ const KEPT = 50 // blocks: ten thousand frames
 export class Blocks {
   /** Every cached block is at least as new as this version. */
   version = 0
+  /** The last edit of this tab that the server has stored: what is older than it is not shown any more. */
+  private stored = 0
   private readonly byFrame = new Map<number, Annotation[]>()
   private readonly byId = new Map<string, Annotation>()
   private readonly names = new Map<number, string>()
@@ -21,6 +23,8 @@ export class Blocks {
     private readonly video: string,
     private readonly frames: number,
     private readonly changed: () => void,
+    /** Whether edits are on their way that are shown already: what comes from the server is older than them. */
+    private readonly ahead: () => boolean = () => false,
   ) {}
 
   at(frame: number): Annotation[] {
@@ -86,8 +90,13 @@ export class Blocks {
       api.frames(this.video, first, last),
       api.annotations(this.video, first, last),
     ])
-    // Something was stored meanwhile: what came is older than what is shown.
-    if (found.version < this.version && tries > 1) return this.fetchBlock(block, tries - 1)
+    // Something was stored meanwhile, or is on its way: what came is older than what is shown.
+    const held = this.byFrame.has(first)
+    if (found.version < Math.max(this.version, this.stored) && tries > 1) return this.fetchBlock(block, tries - 1)
+    if (held && this.ahead()) {
+      await quiet(this.ahead)
+      return this.fetchBlock(block, tries)
+    }
     for (let frame = first; frame <= last; frame++) {
       for (const old of this.at(frame)) this.byId.delete(old.id)
       this.byFrame.set(frame, [])
@@ -100,15 +109,24 @@ export class Blocks {
     return found.version
   }
 
-  /** What edits did since the version at hand. */
-  async catchUp(): Promise<void> {
+  /** The server has stored an edit of this tab. */
+  acknowledge(version: number): void {
+    this.stored = Math.max(this.stored, version)
+  }
+
+  /** What edits did since the version at hand; answers whether that is all, else blocks must be loaded again. */
+  async catchUp(): Promise<boolean> {
+    if (this.ahead()) return true // the last of them catches up for all
     const changes = await api.changes(this.video, this.version)
+    if (this.ahead()) return true
+    if (changes.version < this.stored) return this.catchUp() // an edit was stored while this was on its way
     for (const id of changes.gone) this.take(id)
     for (const one of changes.annotations) {
       if (this.byFrame.has(one.frame) || this.byId.has(one.id)) this.put(one)
     }
     this.version = Math.max(this.version, changes.version)
     this.changed()
+    return !changes.more
   }
 
   /** Every block is fetched again before it is next shown; this frame's now, and what it shows stays until then. */
@@ -141,4 +159,9 @@ export class Blocks {
   touched(): void {
     this.changed()
   }
+}
+
+/** Until the edits on their way have arrived. */
+async function quiet(ahead: () => boolean): Promise<void> {
+  while (ahead()) await new Promise((done) => setTimeout(done, 50))
 }

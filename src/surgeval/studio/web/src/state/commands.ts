@@ -1,16 +1,18 @@
 /** Every action by its name: keys, buttons and menus all come through here. */
 
+import { tick } from 'svelte'
 import { digitIndex, chordOf, type Action } from '../lib/keys'
-import { t } from '../text/i18n.svelte'
 import { copyPrevious, decide, decideRange, duplicate, moveBy, redo, remove, undo } from './edits'
 import { interpolate, pasteRange } from './identity'
-import { CLASS_SLOT, labelling } from './labelling.svelte'
-import { messages } from './messages.svelte'
+import { CLASS_SLOT } from './answers'
+import { labelling } from './labelling.svelte'
 import { playback } from './playback.svelte'
+import { review } from './review.svelte'
 import { selection } from './selection.svelte'
 import { settings } from './settings.svelte'
 import { cutSpan, deleteSpan, draft, hold, joinSpan, nudge, stepSpan } from './spans.svelte'
 import { studio } from './studio.svelte'
+import { studies } from './study.svelte'
 import { ui, type Dialog } from './ui.svelte'
 
 function step(by: number): void {
@@ -20,6 +22,11 @@ function step(by: number): void {
 
 function shift(dx: number, dy: number): void {
   moveBy(selection.annotations, dx, dy)
+}
+
+/** The frame that is meant: while playing the one on the screen, else the one asked for. */
+function inSight(): number {
+  return playback.playing ? studio.shown : studio.frame
 }
 
 /** One thing at a time: a drawing, a span being made, a dialog, then the selection. */
@@ -35,12 +42,6 @@ function toggleDialog(name: Exclude<Dialog, null>): void {
   ui.dialog = ui.dialog === name ? null : name
 }
 
-async function markReviewed(): Promise<void> {
-  const frame = studio.shown
-  const outcome = await studio.edit('frames.mark', { video: studio.video?.id, first: frame, last: frame, mark: 'seen' })
-  if (outcome) messages.info(t('reviewed', { frame }))
-}
-
 export const commands: Record<Action, () => void> = {
   previous: () => step(-1),
   next: () => step(1),
@@ -51,14 +52,14 @@ export const commands: Record<Action, () => void> = {
   play: () => playback.toggle(),
   slower: () => playback.faster(-1),
   faster: () => playback.faster(1),
-  spanStart: () => draft.mark('start', studio.frame),
-  spanEnd: () => draft.mark('end', studio.frame),
+  spanStart: () => draft.mark('start', inSight()),
+  spanEnd: () => draft.mark('end', inSight()),
   spanConfirm: () => void draft.confirm(),
   edgeBack: () => nudge(-1),
   edgeForward: () => nudge(1),
   edgeOther: () => (selection.edge = selection.edge === 'first' ? 'last' : 'first'),
   spanCut: cutSpan,
-  spanJoin: () => void joinSpan(),
+  spanJoin: joinSpan,
   previousSpan: () => stepSpan(-1),
   nextSpan: () => stepSpan(1),
   mode: () => (ui.mode = ui.mode === 'edit' ? 'draw' : 'edit'),
@@ -69,7 +70,7 @@ export const commands: Record<Action, () => void> = {
   cancel,
   remove: () => (selection.annotations.length ? remove(selection.annotations) : deleteSpan()),
   duplicate: () => void duplicate(selection.annotations),
-  copyPrevious,
+  copyPrevious: () => void copyPrevious(),
   pasteRange: () => void pasteRange(),
   interpolate: () => void interpolate(),
   left: () => shift(-1, 0),
@@ -95,14 +96,15 @@ export const commands: Record<Action, () => void> = {
   replace: () => toggleDialog('replace'),
   trackMenu: () => toggleDialog('track'),
   flag: () => toggleDialog('flag'),
-  reviewed: () => void markReviewed(),
+  reviewed: () => review.mark(),
+  nextUnreviewed: () => void (studio.blind ? studies.nextUnanswered() : review.next()),
   undo,
   redo,
   fit: () => ui.fit(),
   zoomIn: () => ui.zoom(1.25),
   zoomOut: () => ui.zoom(0.8),
-  labels: () => (settings.showLabels = !settings.showLabels),
-  boxes: () => (settings.showBoxes = !settings.showBoxes),
+  labels: () => settings.toggle('showLabels'),
+  boxes: () => settings.toggle('showBoxes'),
   help: () => toggleDialog('help'),
   settings: () => toggleDialog('settings'),
   search: () => document.querySelector<HTMLInputElement>('[data-testid="search"]')?.focus(),
@@ -112,6 +114,20 @@ export const commands: Record<Action, () => void> = {
 const REPEATS = new Set<Action>([
   'previous', 'next', 'previousTen', 'nextTen', 'edgeBack', 'edgeForward', 'left', 'right', 'up', 'down', 'leftFar',
   'rightFar', 'upFar', 'downFar', 'undo', 'redo', 'zoomIn', 'zoomOut', 'nextObject', 'previousObject',
+])
+
+/** What an annotator of a blind study can do: look around, and answer. */
+const BLIND = new Set<Action>([
+  'previous', 'next', 'previousTen', 'nextTen', 'firstFrame', 'lastFrame', 'play', 'slower', 'faster', 'spanStart',
+  'spanEnd', 'spanConfirm', 'nextObject', 'previousObject', 'selectAll', 'cancel', 'chooseClass', 'nextAttribute',
+  'previousAttribute', 'clearValue', 'nextUnreviewed', 'undo', 'redo', 'fit', 'zoomIn', 'zoomOut', 'labels', 'boxes',
+  'help', 'settings', 'search',
+])
+
+/** Keys that go to another frame, or have nothing to do with one. */
+const MOVES = new Set<Action>([
+  'previous', 'next', 'previousTen', 'nextTen', 'firstFrame', 'lastFrame', 'play', 'slower', 'faster', 'spanStart', 'spanEnd',
+  'fit', 'zoomIn', 'zoomOut', 'labels', 'boxes', 'help', 'settings', 'search', 'mode', 'shape',
 ])
 
 function typing(target: EventTarget | null): boolean {
@@ -133,15 +149,50 @@ export function onKeyDown(event: KeyboardEvent): void {
   const digit = digitIndex(chord)
   const action = settings.byChord.get(chord)
   if (ui.dialog && action !== 'cancel' && action !== ui.dialog) return
-  if (digit !== null && !action) {
-    event.preventDefault()
-    if (!event.repeat) labelling.digit(digit)
-  } else if (action) {
-    event.preventDefault()
-    if (!event.repeat || REPEATS.has(action)) commands[action]()
-  }
+  if (digit === null && !action) return
+  if (action && studio.blind && !BLIND.has(action)) return
+  event.preventDefault()
+  if (event.repeat && !(action && REPEATS.has(action))) return
+  if (mustWait(action)) later(event)
+  else if (action) commands[action]()
+  else if (digit !== null) labelling.digit(digit, event.code)
+}
+
+/** Keys that wait for the frame that was asked for before them, and how many there are. */
+let line = Promise.resolve()
+let waiting = 0
+let itsTurn = false
+
+/**
+ * Keys typed faster than frames come: what is said after a step is meant for the frame it leads to, not for the one that
+ * is still on the screen. Steps alone never wait.
+ */
+function mustWait(action: Action | undefined): boolean {
+  if (itsTurn || playback.playing) return false
+  return waiting > 0 || (studio.frame !== studio.shown && !(action && MOVES.has(action)))
+}
+
+/** The same key press again when its turn comes, with whatever is open then. */
+function later({ code, key, ctrlKey, metaKey, altKey, shiftKey, repeat }: KeyboardEvent): void {
+  const again = { code, key, ctrlKey, metaKey, altKey, shiftKey, repeat, bubbles: true, cancelable: true }
+  waiting += 1
+  line = line.then(() => studio.arriving).then(tick).then(() => {
+    waiting -= 1
+    itsTurn = true
+    document.body.dispatchEvent(new KeyboardEvent('keydown', again))
+    itsTurn = false
+  })
 }
 
 export function onKeyUp(event: KeyboardEvent): void {
-  if (/^(Digit|Numpad)\d$/.test(event.code)) void hold.end()
+  void hold.end(event.code)
+}
+
+export function onPointerUp(): void {
+  void hold.end('')
+}
+
+/** A window that is left hears no key come up. */
+export function onBlur(): void {
+  void hold.end()
 }

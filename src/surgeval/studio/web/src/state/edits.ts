@@ -4,10 +4,14 @@ import { boundsOf, keptInside, moved, movedPolygons, rounded } from '../lib/geom
 import type { ClassName } from '../lib/schema'
 import { trackKey, trackOf, type Annotation, type Box, type Point, type Values } from '../lib/types'
 import { t } from '../text/i18n.svelte'
+import { answer } from './answers'
 import { messages } from './messages.svelte'
 import { selection } from './selection.svelte'
 import { settings } from './settings.svelte'
 import { studio } from './studio.svelte'
+
+/** Pixels by which a copy lies beside its original: away from the frame's edge where that is near. */
+const COPY_SHIFT = 12
 
 function show(annotations: Annotation[]): void {
   for (const one of annotations) studio.blocks?.put(one)
@@ -41,10 +45,14 @@ function freeNumber(of: ClassName): number {
   return number
 }
 
+/** The box around several things. */
+export function around(annotations: Annotation[]): Box {
+  return boundsOf(annotations.map(({ box: [x, y, w, h] }): Point[] => [[x, y], [x + w, y + h]]))
+}
+
 export function moveBy(annotations: Annotation[], dx: number, dy: number): void {
   if (!annotations.length || !studio.video) return
-  const around = boundsOf(annotations.map(({ box: [x, y, w, h] }): Point[] => [[x, y], [x + w, y + h]]))
-  const [sx, sy] = rounded(keptInside(around, dx, dy, studio.video))
+  const [sx, sy] = rounded(keptInside(around(annotations), dx, dy, studio.video))
   if (!sx && !sy) return
   show(annotations.map((one) => ({ ...one, box: moved(one.box, sx, sy), polygons: movedPolygons(one.polygons, sx, sy) })))
   void studio.edit('instances.move', { ids: annotations.map((one) => one.id), dx: sx, dy: sy })
@@ -65,22 +73,24 @@ export function remove(annotations: Annotation[]): void {
 }
 
 export async function duplicate(annotations: Annotation[]): Promise<void> {
-  if (!annotations.length) return
+  if (!annotations.length || !studio.video) return
   const copies = annotations.map((one) => ({ of: one.id, id: studio.queue.newId() }))
-  const shift = 12
+  const [right, down] = keptInside(around(annotations), COPY_SHIFT, COPY_SHIFT, studio.video)
+  const [dx, dy] = rounded<Point>([right || -COPY_SHIFT, down || -COPY_SHIFT])
   show(annotations.map((one, place) => ({
-    ...one, id: copies[place]?.id ?? '', track: null, track_by: null, box: moved(one.box, shift, shift),
-    polygons: movedPolygons(one.polygons, shift, shift), proposal: false, score: null,
+    ...one, id: copies[place]?.id ?? '', track: null, track_by: null, box: moved(one.box, dx, dy),
+    polygons: movedPolygons(one.polygons, dx, dy), proposal: false, score: null,
   })))
   selection.only(...copies.flatMap(({ id }) => studio.blocks?.find(id) ?? []))
-  await studio.edit('instances.duplicate', { copies, dx: shift, dy: shift })
+  await studio.edit('instances.duplicate', { copies, dx, dy })
 }
 
 /** The previous frame's boxes that are missing here, with their numbers and values, as one edit. */
-export function copyPrevious(): void {
+export async function copyPrevious(): Promise<void> {
   const video = studio.video
   const frame = studio.shown
   if (!video || frame < 1) return
+  await studio.blocks?.load(frame - 1)
   const here = new Set(studio.annotations(frame).map((one) => trackKey(trackOf(one))))
   const missing = studio.annotations(frame - 1).filter((one) => one.track === null || !here.has(trackKey(trackOf(one))))
   if (!missing.length) return messages.info(t('copiedNone'))
@@ -96,7 +106,8 @@ export function copyPrevious(): void {
 export function setValues(annotations: Annotation[], values: Record<string, string | null>): void {
   if (!annotations.length) return
   show(annotations.map((one) => ({ ...one, values: withValues(one.values, values) })))
-  void studio.edit('instances.values', { ids: annotations.map((one) => one.id), values })
+  if (studio.blind) answer(annotations, { values })
+  else void studio.edit('instances.values', { ids: annotations.map((one) => one.id), values })
 }
 
 export function classify(annotations: Annotation[], of: ClassName): void {
@@ -105,7 +116,8 @@ export function classify(annotations: Annotation[], of: ClassName): void {
   const after = others.map((one) => ({ ...one, ...of }))
   show(after)
   selection.only(...annotations.map((one) => ({ ...one, ...of })))
-  void studio.edit('instances.classify', { ids: others.map((one) => one.id), ...of })
+  if (studio.blind) answer(others, { name: of.name })
+  else void studio.edit('instances.classify', { ids: others.map((one) => one.id), ...of })
 }
 
 export function setImageValues(values: Record<string, string | null>): void {

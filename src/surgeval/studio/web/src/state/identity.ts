@@ -38,6 +38,18 @@ export async function setNumber(number: number | null): Promise<void> {
   }
 }
 
+/** Another number for the selected track in the marked range only. */
+export async function setNumberInRange(to: number): Promise<void> {
+  const track = theTrack()
+  const range = track && markedRange()
+  if (!track || !range) return
+  const chosen = selection.annotations
+  if (await send('track.range', { video: studio.video?.id, ...track, to, ...range })) {
+    draft.cancel()
+    selection.only(...chosen.flatMap((one) => studio.blocks?.find(one.id) ?? []))
+  }
+}
+
 export async function swapWith(number: number): Promise<void> {
   const track = theTrack()
   if (!track) return

@@ -1,7 +1,8 @@
 /** What digits and clicks of the panel do: label what is selected, the frame, or the span being made. */
 
 import { choices, classKey, classes, imageChoices, type Choice, type ClassName } from '../lib/schema'
-import { trackKey, trackOf } from '../lib/types'
+import { trackKey, trackOf, type Track } from '../lib/types'
+import { CLASS_SLOT } from './answers'
 import { classify, setImageValues, setValues } from './edits'
 import { playback } from './playback.svelte'
 import { selection } from './selection.svelte'
@@ -9,12 +10,12 @@ import { draft, hold } from './spans.svelte'
 import { studio } from './studio.svelte'
 import { ui } from './ui.svelte'
 
-export const CLASS_SLOT = 'class'
-
 class Labelling {
   /** Selected classes: of the things in sight, and of selected identities that are not in this frame. */
   selectedClasses = $derived.by<ClassName[]>(() => {
-    const all = [...selection.annotations, ...selection.trackList]
+    const said = studio.blind && draft.active ? draft.values[CLASS_SLOT] : null
+    if (studio.blind && said) return [{ group: studio.blind.group, name: said }]
+    const all = studio.blind ? selection.annotations : [...selection.annotations, ...selection.trackList]
     return [...new Map(all.map(({ group, name }) => [classKey({ group, name }), { group, name }])).values()]
   })
 
@@ -33,6 +34,7 @@ class Labelling {
 
   /** The value that all selected things share; undefined where they differ or have none. */
   shared(attribute: string, image: boolean): string | undefined {
+    if (hold.current?.attribute === attribute && hold.current.image === image) return hold.current.value
     if (draft.active && attribute in draft.values && image === this.image) return draft.values[attribute] ?? undefined
     if (image) return studio.imageValues(studio.shown)[attribute]
     const values = new Set(selection.annotations.map((one) => one.values[attribute]))
@@ -55,12 +57,18 @@ class Labelling {
 
   chooseClass(of: ClassName): void {
     ui.newClass = of
-    if (selection.annotations.length) classify(selection.annotations, of)
+    if (studio.blind && draft.active) draft.choose(CLASS_SLOT, of.name)
+    else if (selection.annotations.length) classify(selection.annotations, of)
     ui.slot = ''
   }
 
-  /** A digit: the nth entry of the list at hand. While playing it is held until the key is let go. */
-  digit(place: number): void {
+  /** Whether a value is held instead of said of one frame: frames pass, and no span is being made. */
+  get holds(): boolean {
+    return (playback.playing || ui.scrubbing) && !draft.active
+  }
+
+  /** A digit: the nth entry of the list at hand. While frames pass it is held until the key is let go. */
+  digit(place: number, key: string): void {
     const project = studio.project
     if (!project) return
     if (this.slot === CLASS_SLOT) {
@@ -71,7 +79,7 @@ class Labelling {
     const choice = this.current.find((one) => one.attribute === this.slot)
     const value = choice?.values[place]
     if (!choice || value === undefined) return
-    if (playback.playing) hold.begin(choice.attribute, value, this.image)
+    if (this.holds) hold.begin(choice.attribute, value, this.image, key)
     else this.choose(choice.attribute, value, this.image)
   }
 
@@ -92,6 +100,7 @@ class Labelling {
     ui.slot = ''
     ui.pinned = false
     for (const [attribute, value] of Object.entries(draft.values)) {
+      if (attribute === CLASS_SLOT) continue
       const choice = this.current.find((one) => one.attribute === attribute)
       const fits = choice && (value === null || !choice.values.length || choice.values.includes(value))
       if (!fits) draft.forget(attribute)
@@ -103,8 +112,8 @@ class Labelling {
     if (!ui.pinned && !draft.active && !playback.playing) ui.slot = ''
   }
 
-  describe(): string {
-    return selection.trackList.map((track) => `${track.name} #${track.number ?? '–'}`).join(', ')
+  describe(tracks: Track[]): string {
+    return tracks.map((track) => `${track.name} #${track.number ?? '–'}`).join(', ')
   }
 
   /** The thing in this frame that stands for the selection, for the identity menu. */

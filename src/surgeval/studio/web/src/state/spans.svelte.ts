@@ -1,12 +1,14 @@
 /** The span being made (start, end, values), and what can be done to a stored one. */
 
-import { edgeMoved, frameWithin, neighbour, rangeOf, type Edge, type Range } from '../lib/spans'
+import { edgeMoved, frameWithin, merged, neighbour, passedOn, rangeOf, type Edge, type Range } from '../lib/spans'
 import { Refused } from '../lib/queue'
 import type { Outcome, Span, Track } from '../lib/types'
 import { t } from '../text/i18n.svelte'
+import { answerOver } from './answers'
 import { messages } from './messages.svelte'
 import { selection } from './selection.svelte'
 import { studio } from './studio.svelte'
+import { ui } from './ui.svelte'
 
 class Draft {
   start = $state<number | null>(null)
@@ -21,7 +23,7 @@ class Draft {
   /** Complete once both ends are marked. */
   range = $derived<Range | null>(this.start !== null && this.end !== null ? rangeOf(this.start, this.end) : null)
   /** No track: the whole frame. */
-  tracks = $derived<Track[]>(selection.trackList)
+  tracks = $derived<Track[]>(ui.imageSlot ? [] : selection.trackList)
   ready = $derived(this.range !== null && Object.keys(this.values).length > 0)
 
   mark(edge: 'start' | 'end', frame: number): void {
@@ -40,6 +42,8 @@ class Draft {
   }
 
   cancel(): void {
+    window.clearTimeout(this.timer)
+    this.asked += 1 // an answer on its way is about a span that is none any more
     this.start = null
     this.end = null
     this.values = {}
@@ -56,7 +60,7 @@ class Draft {
     const turn = ++this.asked
     this.timer = window.setTimeout(async () => {
       try {
-        const outcome = await studio.preview('span.add', this.payload())
+        const outcome = await studio.preview(...(await this.request()))
         if (turn === this.asked) this.preview = outcome
       } catch (error) {
         if (turn === this.asked && error instanceof Refused) this.previewError = error.message
@@ -69,12 +73,18 @@ class Draft {
     if (this.start !== null && this.end === null) this.end = studio.frame
     else if (this.end !== null && this.start === null) this.start = studio.frame
     if (!this.ready) return this.ask()
-    const payload = this.payload()
+    const request = await this.request()
     this.cancel()
-    const outcome = await studio.edit('span.add', payload)
+    const outcome = await studio.edit(...request)
     if (!outcome) return
     const { changed, skipped, absent } = outcome
     messages.info(t('spanStored', { changed, skipped, absent }))
+  }
+
+  /** The edit that is meant: a span, or in a blind study an answer for every instance in it. */
+  private async request(): Promise<[string, Record<string, unknown>]> {
+    if (!studio.blind || !this.range) return ['span.add', this.payload()]
+    return ['study.answer', await answerOver(this.tracks, this.range, $state.snapshot(this.values))]
   }
 
   private payload(): Record<string, unknown> {
@@ -88,26 +98,51 @@ class Draft {
 
 export const draft = new Draft()
 
-/** A value that is held while frames pass: written to all of them when it is let go. */
-class Hold {
-  current = $state.raw<{ attribute: string; value: string; first: number; image: boolean; tracks: Track[] } | null>(null)
+interface Held {
+  attribute: string
+  value: string
+  image: boolean
+  tracks: Track[]
+  /** The key that is down; empty for a button under the pointer. */
+  key: string
+  /** The frames that have passed, round a loop too. */
+  passed: Range[]
+}
 
-  begin(attribute: string, value: string, image: boolean): void {
-    if (this.current || (!image && selection.empty)) return
-    this.current = { attribute, value, first: studio.shown, image, tracks: image ? [] : selection.trackList }
+/** A value that is held while frames pass: written to exactly those when it is let go. */
+class Hold {
+  current = $state.raw<Held | null>(null)
+
+  begin(attribute: string, value: string, image: boolean, key = ''): void {
+    if (!image && selection.empty) return
+    if (this.current) void this.end()
+    const frame = studio.shown
+    const tracks = image ? [] : selection.trackList
+    this.current = { attribute, value, image, tracks, key, passed: [{ first: frame, last: frame }] }
   }
 
-  async end(): Promise<void> {
+  /** Another frame is on the screen. Frames that fast playing leaves out have passed too; those a loop jumps over have not. */
+  pass(frame: number, loop: Range | null): void {
+    if (this.current) this.current = { ...this.current, passed: passedOn(this.current.passed, frame, loop) }
+  }
+
+  /** The key or button is let go; another key than the held one is none of its business. */
+  async end(key = this.current?.key): Promise<void> {
     const held = this.current
-    if (!held) return
+    if (!held || key !== held.key) return
     this.current = null
-    const range = rangeOf(held.first, studio.shown)
     const tracks = held.tracks.map(({ group, name, number }) => ({ group, name, number }))
-    const outcome = await studio.edit('span.add', {
-      id: studio.queue.newId(), video: studio.video?.id, ...range, values: { [held.attribute]: held.value },
-      ...(tracks.length ? { tracks } : {}), source: 'playing',
-    })
-    if (outcome) messages.info(t('holdStored', { value: held.value, ...range }))
+    const values = { [held.attribute]: held.value }
+    const ranges = merged(held.passed)
+    const store = async (range: Range): Promise<Outcome | null> =>
+      studio.blind
+        ? studio.edit('study.answer', await answerOver(held.tracks, range, values))
+        : studio.edit('span.add', {
+            id: studio.queue.newId(), video: studio.video?.id, ...range, values, ...(tracks.length ? { tracks } : {}),
+            source: 'playing',
+          })
+    const outcomes = await Promise.all(ranges.map(store))
+    if (outcomes.some(Boolean)) messages.info(t('holdStored', { value: held.value, frames: ranges.map(({ first, last }) => `${first}–${last}`).join(', ') }))
   }
 }
 
@@ -135,26 +170,38 @@ export function setEdge(span: Span, edge: Edge, frame: number): void {
   setEdges(span, edgeMoved(span, edge, frame, studio.video?.frames ?? 0))
 }
 
+/** Two out of one: the second begins at this frame. */
 export function cutSpan(): void {
   const span = selectedSpan()
-  if (span && studio.frame > span.first && studio.frame <= span.last) {
-    void studio.edit('span.cut', { id: span.id, at: studio.frame, new: studio.queue.newId() })
-  }
+  const at = studio.frame
+  if (!span || at <= span.first || at > span.last) return
+  const id = studio.queue.newId()
+  studio.spans = studio.spans.flatMap((one) => (one.id === span.id ? [{ ...span, last: at - 1 }, { ...span, id, first: at }] : [one]))
+  void studio.edit('span.cut', { id: span.id, at, new: id })
 }
 
-export async function joinSpan(): Promise<void> {
+/** One out of two: the earlier one keeps its name, as the server has it. */
+export function joinSpan(): void {
   const span = selectedSpan()
   if (!span) return
   const other = neighbour(span, studio.spans)
   if (!other) return messages.info(t('noJoin'))
-  const outcome = await studio.edit('span.join', { ids: [span.id, other.id] })
-  if (outcome) selection.span = outcome.created[0] ?? null
+  const [one, two] = drawnFirst(span, other)
+  const whole = { ...one, last: Math.max(one.last, two.last) }
+  studio.spans = studio.spans.flatMap((old) => (old.id === one.id ? [whole] : old.id === two.id ? [] : [old]))
+  selection.span = one.id
+  void studio.edit('span.join', { ids: [span.id, other.id] })
+}
+
+function drawnFirst(a: Span, b: Span): [Span, Span] {
+  return a.first < b.first || (a.first === b.first && a.id < b.id) ? [a, b] : [b, a]
 }
 
 export function deleteSpan(): void {
   const span = selectedSpan()
   if (!span) return
   selection.span = null
+  studio.spans = studio.spans.filter((one) => one.id !== span.id)
   void studio.edit('span.delete', { id: span.id })
 }
 

@@ -1,8 +1,11 @@
 /** The project at hand: its video, what is cached of it, and the one way edits leave this tab. */
 
 import { api, listen } from '../api'
-import { listsOf, touchesFrames, touchesProject, type List } from '../lib/needs'
+import { LISTS, listsOf, touchesFrames, touchesProject, type List } from '../lib/needs'
+import { Outbox, type Left } from '../lib/outbox'
+import type { Blind } from '../lib/study'
 import { OperationQueue, Refused, sessionName } from '../lib/queue'
+import { frameAtTime, parseFrame, parseSeconds } from '../lib/spans'
 import type {
   Annotation, Flag, Outcome, Presence, Problem, Project, Span, StudioEvent, TrackSummary, Values, Video,
 } from '../lib/types'
@@ -15,6 +18,7 @@ import { settings } from './settings.svelte'
 
 /** Changed instances above which blocks are fetched again when they are needed, instead of every change now. */
 const MANY = 500
+const TAB_LOCK = 'surgeval studio tab: '
 const NAME_KEY = 'surgeval studio name'
 
 class Studio {
@@ -25,6 +29,7 @@ class Studio {
   presence = $state.raw<Presence[]>([])
   flags = $state.raw<Flag[]>([])
   problems = $state.raw<Problem[]>([])
+  problemCounts = $state.raw<Record<string, number>>({})
   /** The wanted frame, and the one that is painted: they differ while a picture is on its way. */
   frame = $state(0)
   shown = $state(-1)
@@ -36,6 +41,9 @@ class Studio {
   readonly session = sessionName()
   readonly queue: OperationQueue
   blocks: Blocks | null = null
+  /** Edits that closed tabs could not send. */
+  unsent = $state.raw<Left[]>([])
+  private outbox: Outbox | null = null
   private pictures: Pictures | null = null
   private direction = 1
   private refreshTimer = 0
@@ -44,12 +52,16 @@ class Studio {
   private frameValuesStale = false
   private manyChanged = false
   private stale = new Set<List>()
+  private readonly loaders = new Map<List, () => Promise<void>>()
+  /** Settled when the frame asked for last is on the screen. */
+  arriving: Promise<void> = Promise.resolve()
 
   constructor() {
     const wire = { send: api.operation, wait: (ms: number) => new Promise<void>((done) => setTimeout(done, ms)) }
     this.queue = new OperationQueue(wire, this.session, () => this.blocks?.version ?? this.project?.version ?? 0, (news) => {
       messages.pending = news.pending
       messages.trouble = news.trouble
+      this.outbox?.keep(this.queue.unsent)
     }, () => (this.project?.shared ? this.project.author : ''))
   }
 
@@ -67,9 +79,12 @@ class Studio {
     settings.start(this.project.settings, this.project.keys, (key, value) => {
       void this.edit('setting.set', { owner: this.project?.author ?? '', key, value })
     })
+    this.outbox = new Outbox(localStorage, this.sitting, this.session)
+    this.unsent = this.outbox.left(await openTabs(this.session))
     const before = this.remembered()
     const video = this.project.videos.find((one) => one.id === before?.video) ?? this.project.videos[0]
-    if (video) await this.open(video, before?.video === video.id ? before.frame : 0)
+    const begin = this.blind?.segments.find((one) => one.video === video?.id)?.first ?? 0
+    if (video) await this.open(video, before?.video === video.id ? before.frame : begin)
     listen((event) => this.heard(event), (well) => this.connected(well))
   }
 
@@ -78,15 +93,32 @@ class Studio {
     this.shown = -1
     this.picture = null
     this.pictures = new Pictures(video.id)
-    this.blocks = new Blocks(video.id, video.frames, () => (this.tick += 1))
+    this.blocks = new Blocks(video.id, video.frames, () => (this.tick += 1), () => this.queue.pending > 0)
     this.blocks.version = this.project?.version ?? 0
     this.spans = []
     this.presence = []
     this.tracks = []
     this.flags = []
     this.problems = []
+    this.problemCounts = {}
     void this.refresh()
     await this.go(Math.min(frame, Math.max(0, video.frames - 1)))
+  }
+
+  /** What an annotator of a blind study is asked for; null where labels are seen. */
+  get blind(): Blind | null {
+    return this.project?.blind ?? null
+  }
+
+  /** The project, or an annotator's part in a study of it: what this browser remembers of the two never meets. */
+  private get sitting(): string {
+    const name = this.project?.name ?? ''
+    return this.blind ? `${name} (${this.blind.study}, ${this.project?.author ?? ''})` : name
+  }
+
+  /** Lists that other parts keep: each says how its own is loaded. */
+  whenStale(list: List, load: () => Promise<void>): void {
+    this.loaders.set(list, load)
   }
 
   annotations(frame: number): Annotation[] {
@@ -116,8 +148,12 @@ class Studio {
     await this.start()
   }
 
+  go(frame: number): Promise<void> {
+    return (this.arriving = this.arrive(frame))
+  }
+
   /** Picture and boxes change together; of several frames asked for quickly the last one is what stays. */
-  async go(frame: number): Promise<void> {
+  private async arrive(frame: number): Promise<void> {
     const { video, blocks, pictures } = this
     if (!video || !blocks || !pictures || !video.frames) return
     const wanted = Math.max(0, Math.min(video.frames - 1, frame))
@@ -136,15 +172,44 @@ class Studio {
     }
   }
 
+  /** A frame as it is typed: its number, or a time, by the frames' own times where they have some. */
+  async typedFrame(text: string): Promise<number | null> {
+    const { video, blocks } = this
+    if (!video || !blocks) return null
+    const seconds = parseSeconds(text.trim())
+    if (seconds === null || !video.fps) return parseFrame(text, video.frames, video.fps)
+    const begin = Math.min(video.frames - 1, Math.round(seconds * video.fps))
+    const time = async (frame: number): Promise<number> => {
+      await blocks.load(frame)
+      return blocks.time(frame) ?? frame / (video.fps ?? 1)
+    }
+    return frameAtTime(seconds, begin, video.frames, time)
+  }
+
   /** Whether the picture of a frame is decoded comes with it: playback waits for this. */
   step(by: number): Promise<void> {
     return this.go(this.frame + by)
   }
 
+  /** Send what closed tabs left behind, or forget it. */
+  async settleUnsent(send: boolean): Promise<void> {
+    const left = this.unsent
+    this.unsent = []
+    const sent = send ? left.flatMap(({ operations }) => operations).map((one) => this.outcome(one.kind, this.queue.again(one))) : []
+    for (const { session } of left) this.outbox?.forget(session)
+    const stored = (await Promise.all(sent)).filter(Boolean).length
+    if (stored) messages.info(t('unsentSent', { count: stored }))
+  }
+
   /** Send an edit. A refusal is told, and what is shown is fetched again. */
-  async edit(kind: string, payload: Record<string, unknown>): Promise<Outcome | null> {
+  edit(kind: string, payload: Record<string, unknown>): Promise<Outcome | null> {
+    return this.outcome(kind, this.queue.add(kind, payload))
+  }
+
+  private async outcome(kind: string, answer: Promise<Outcome>): Promise<Outcome | null> {
     try {
-      const outcome = await this.queue.add(kind, payload)
+      const outcome = await answer
+      this.blocks?.acknowledge(outcome.version)
       this.manyChanged ||= outcome.changed > MANY
       if (kind !== 'setting.set') await this.caughtUp(kind)
       return outcome
@@ -166,15 +231,17 @@ class Studio {
   }
 
   /** The lists beside the picture, or some of them. */
-  async refresh(lists: Set<List> = new Set(['spans', 'presence', 'flags'])): Promise<void> {
+  async refresh(lists: Set<List> = new Set(LISTS)): Promise<void> {
     const video = this.video
     if (!video) return
     const load = async <T>(list: List, asked: (id: string) => Promise<T>, show: (found: T) => void): Promise<void> => {
       if (!lists.has(list)) return
       const found = await asked(video.id).catch(() => null)
-      if (found && this.video === video) show(found)
+      if (this.queue.pending) this.refreshLater([list]) // edits that are shown already are not in it
+      else if (found && this.video === video) show(found)
     }
     await Promise.all([
+      ...[...this.loaders].filter(([list]) => lists.has(list)).map(([, loader]) => loader()),
       load('spans', api.spans, (found) => (this.spans = found)),
       load('flags', api.flags, (found) => (this.flags = found)),
       load('presence', api.tracks, (found) => (this.tracks = found)),
@@ -186,8 +253,10 @@ class Studio {
     const video = this.video
     if (!video) return
     try {
-      const problems = await api.problems(video.id)
-      if (this.video === video) this.problems = problems
+      const { problems, counts } = await api.problems(video.id)
+      if (this.video !== video) return
+      this.problems = problems
+      this.problemCounts = counts
     } catch (error) {
       messages.error((error as Error).message)
     }
@@ -237,8 +306,8 @@ class Studio {
     const [frames, many] = [this.frameValuesStale, this.manyChanged]
     this.frameValuesStale = this.manyChanged = false
     try {
-      if (!many) await blocks.catchUp()
-      if (many || frames) await blocks.reload(this.frame)
+      const whole = !many && (await blocks.catchUp())
+      if (!whole || frames) await blocks.reload(this.frame)
     } catch (error) {
       if (error instanceof Refused) messages.error(error.message)
       else messages.trouble ??= { kind: 'offline', text: '' }
@@ -246,7 +315,11 @@ class Studio {
   }
 
   private refreshSoon(kind: string): void {
-    for (const list of listsOf(kind)) this.stale.add(list)
+    this.refreshLater(listsOf(kind))
+  }
+
+  private refreshLater(lists: List[]): void {
+    for (const list of lists) this.stale.add(list)
     if (!this.stale.size) return
     window.clearTimeout(this.refreshTimer)
     this.refreshTimer = window.setTimeout(() => {
@@ -272,8 +345,17 @@ class Studio {
   }
 
   private placeKey(): string {
-    return `surgeval studio place: ${this.project?.name ?? ''}`
+    return `surgeval studio place: ${this.sitting}`
   }
+}
+
+/** The tabs that are open: each holds a lock of its name as long as it lives. Empty where the browser has no locks. */
+async function openTabs(own: string): Promise<Set<string>> {
+  const locks = (navigator as { locks?: LockManager }).locks // absent on a plain-text address of another machine
+  if (!locks) return new Set()
+  void locks.request(`${TAB_LOCK}${own}`, () => new Promise(() => undefined))
+  const { held = [] } = await locks.query()
+  return new Set(held.flatMap(({ name }) => (name?.startsWith(TAB_LOCK) ? name.slice(TAB_LOCK.length) : [])))
 }
 
 export const studio = new Studio()

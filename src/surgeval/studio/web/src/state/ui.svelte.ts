@@ -1,23 +1,28 @@
 /** What the screen is doing: mode, view, which dialog is open, which list the digits choose from. */
 
+import { NO_FILTER, type Filter } from '../lib/filters'
 import { fit, zoomAt, type View } from '../lib/geometry'
 import { classes, type ClassName } from '../lib/schema'
 import { studio } from './studio.svelte'
 
-export type Dialog = 'settings' | 'help' | 'track' | 'flag' | 'replace' | null
-export type Tab = 'objects' | 'spans' | 'tracks' | 'problems' | 'flags'
+export type Dialog =
+  | 'settings' | 'help' | 'track' | 'flag' | 'replace' | 'review' | 'study' | 'questions' | 'export' | 'import' | null
+export type Tab = 'objects' | 'spans' | 'tracks' | 'problems' | 'flags' | 'disagreements'
 
 class Ui {
   mode = $state<'edit' | 'draw'>('edit')
   shape = $state<'box' | 'polygon'>('box')
   dialog = $state<Dialog>(null)
   tab = $state<Tab>('objects')
+  filter = $state.raw<Filter>(NO_FILTER)
   /** How much larger than usual things are drawn on a large screen, as the texts are. */
   factor = $state(1)
   stage = $state({ width: 800, height: 500 })
   view = $state.raw<View>({ scale: 1, x: 0, y: 0 })
   /** Whether the view follows the stage's size; a zoom or pan by hand ends that. */
   fitted = $state(true)
+  /** Whether the pointer drags along the timeline: values are held then, as while playing. */
+  scrubbing = $state(false)
   newClass = $state.raw<ClassName | null>(null)
   /** The list that digits choose from: the class, or an attribute of what is selected (or of the frame). */
   slot = $state<string>('')

@@ -1,4 +1,12 @@
+import { exchange } from './en/exchange'
+import { hands } from './en/hands'
+import { display } from './en/display'
+import { questions } from './en/questions'
+import { study } from './en/study'
+
 export const en = {
+  ...hands,
+  ...study,
   title: 'surgeval studio',
   loading: 'Loading…',
   cannotLoad: 'The project could not be read: {text}',
@@ -87,7 +95,7 @@ export const en = {
   spanHint: 'Select, mark start ({start}) and end ({end}), choose values, confirm ({confirm}).',
   badFrame: 'A frame from 0 to {last}, or a time such as 1:05',
   holding: 'Writing {value} from frame {first}…',
-  holdStored: '{value} written to frames {first}–{last}.',
+  holdStored: '{value} written to frames {frames}.',
 
   spanLoop: 'Span {first}–{last} is selected: playback loops inside it; {back} and {on} move its edge.',
   spanDeselect: 'Deselect',
@@ -97,7 +105,7 @@ export const en = {
   spanCut: 'Cut here',
   spanJoin: 'Join with next',
   spanDelete: 'Delete span',
-  overridden: 'partly overridden by a later span',
+  overridden: 'a later span wins',
   noJoin: 'There is no other span with the same values to join with.',
   selectedSpan: 'Span {first}–{last}',
   firstEdge: 'First frame',
@@ -123,7 +131,6 @@ export const en = {
   note: 'Note',
   exportFlags: 'Export list',
   flagged: 'Frame {frame} is flagged: {reason}.',
-  reviewed: 'Frame {frame} is marked as seen.',
 
   threshold: 'Score at least',
   acceptSelected: 'Accept',
@@ -143,7 +150,7 @@ export const en = {
   pasteRange: 'Paste into marked range',
   needRange: 'Mark a range first ({start} and {end}).',
   needTrack: 'Select one thing with a number first.',
-  identityDone: '{changed} changed.',
+  identityDone: '{changed} instances changed.',
 
   replaceTitle: 'Replace in the whole project',
   replaceWhat: 'What',
@@ -153,8 +160,6 @@ export const en = {
   replaceApply: 'Replace',
   replaceDone: '{changed} changed.',
 
-  colours: 'Colours',
-  display: 'Display',
   boxOpacity: 'Box opacity',
   fillOpacity: 'Fill opacity',
   labelOpacity: 'Label opacity',
@@ -241,6 +246,9 @@ export const en = {
   key_help: 'This list',
   key_settings: 'Display settings',
   key_search: 'Find a frame',
+  ...exchange,
+  ...display,
+  ...questions,
 }
 
 export type TextKey = keyof typeof en

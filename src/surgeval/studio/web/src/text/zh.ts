@@ -1,6 +1,14 @@
 import type { Catalogue } from './en'
+import { hands } from './zh/hands'
+import { display } from './zh/display'
+import { questions } from './zh/questions'
+import { study } from './zh/study'
+
+import { exchange } from './zh/exchange'
 
 export const zh: Catalogue = {
+  ...hands,
+  ...study,
   title: 'surgeval 标注工作室',
   loading: '正在加载…',
   cannotLoad: '无法读取项目：{text}',
@@ -89,7 +97,7 @@ export const zh: Catalogue = {
   spanHint: '选择对象，标记起点（{start}）和终点（{end}），选择取值，然后确认（{confirm}）。',
   badFrame: '请输入 0 到 {last} 的帧号，或如 1:05 的时间',
   holding: '从第 {first} 帧起写入 {value}…',
-  holdStored: '{value} 已写入第 {first}–{last} 帧。',
+  holdStored: '{value} 已写入第 {frames} 帧。',
 
   spanLoop: '已选中区间 {first}–{last}：播放在其中循环；{back} 和 {on} 移动其边缘。',
   spanDeselect: '取消选中',
@@ -99,7 +107,7 @@ export const zh: Catalogue = {
   spanCut: '在此处切开',
   spanJoin: '与相邻区间合并',
   spanDelete: '删除区间',
-  overridden: '部分被之后的区间覆盖',
+  overridden: '以之后的区间为准',
   noJoin: '没有取值相同的其他区间可以合并。',
   selectedSpan: '区间 {first}–{last}',
   firstEdge: '第一帧',
@@ -125,7 +133,6 @@ export const zh: Catalogue = {
   note: '备注',
   exportFlags: '导出列表',
   flagged: '第 {frame} 帧已标记：{reason}。',
-  reviewed: '第 {frame} 帧已标为已审核。',
 
   threshold: '最低分数',
   acceptSelected: '接受',
@@ -155,8 +162,6 @@ export const zh: Catalogue = {
   replaceApply: '替换',
   replaceDone: '已更改 {changed} 个。',
 
-  colours: '颜色',
-  display: '显示',
   boxOpacity: '边框不透明度',
   fillOpacity: '填充不透明度',
   labelOpacity: '标签不透明度',
@@ -243,4 +248,7 @@ export const zh: Catalogue = {
   key_help: '此列表',
   key_settings: '显示设置',
   key_search: '查找帧',
+  ...exchange,
+  ...display,
+  ...questions,
 }
