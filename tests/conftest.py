@@ -107,19 +107,18 @@ def one_thread() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def same_tissue() -> Iterator[None]:
     """For tests that render the same few operations again and again: their tissue is painted once."""
-    from surgeval.phantom.scene import _render
+    from surgeval.phantom.scene._tissue import build_field
 
     painted: dict[str, object] = {}
-    paint = _render.build_field
 
     def kept(*scene: object) -> object:
         key = repr(scene)
         if key not in painted:
-            painted[key] = paint(*scene)  # type: ignore[arg-type]
+            painted[key] = build_field(*scene)  # type: ignore[arg-type]
         return painted[key]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_render, "build_field", kept)
+        patch.setattr("surgeval.phantom.scene._render.build_field", kept)
         yield
 
 
