@@ -72,9 +72,8 @@ def test_a_project_and_its_export_are_trained_on_and_scored(
     assert code == 0, told
     assert "with 8 boxes" in told
     assert "scissors,cut,prostate" in said
-    predicted = [{"video": "V1", "frame": f"{k:06d}", "triplet": 14, "score": 0.9, "x": 10.5 + k, "y": 20.25, "w": 60.125,
-                  "h": 40.5} for k in range(4)]  # fmt: skip
-    lines = ["video,frame,triplet,score,x,y,w,h", *(",".join(map(str, row.values())) for row in predicted)]
+    boxes = [f"V1,{k:06d},14,0.9,{10.5 + k},20.25,60.125,40.5" for k in range(4)]
+    lines = ["video,frame,triplet,score,x,y,w,h", *boxes]
     (tmp_path / "boxes.csv").write_text("\n".join(lines) + "\n")
     code, said, told = quick("score", "triplets", "--data", data, "--pred", tmp_path / "boxes.csv", "--json")
     assert code == 0, told
