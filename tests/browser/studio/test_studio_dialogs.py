@@ -55,11 +55,18 @@ def test_position_and_free_text_come_with_a_schema(studio: Studio) -> None:
 def test_a_schema_of_phases_labels_whole_frames(studio: Studio) -> None:
     use_schema(studio, "phase.json")
     expect(studio.page.locator("[data-testid^=class-]")).to_have_count(0)
-    studio.page.get_by_test_id("value-phase-clipping").click()
-    studio.eventually(
-        lambda: studio.get("/api/videos/V1/frames?first=0&last=0")["values"] == {"0": {"phase": "clipping"}}
-    )
+    studio.keys("2")
+    said = {"0": {"phase": "clipping"}}
+    studio.eventually(lambda: studio.get("/api/videos/V1/frames?first=0&last=0")["values"] == said)
     studio.shot("schema-phase")
+    studio.page.get_by_test_id("import-schema").click()
+    studio.page.get_by_test_id("schema-prostatd").click()
+    expect(studio.page.get_by_test_id("schema-summary")).to_contain_text("image.phase: clipping")
+    studio.page.get_by_test_id("schema-use").click()
+    expect(studio.page.get_by_test_id("image-stranger-phase")).to_contain_text("clipping")  # kept and marked
+    studio.page.get_by_test_id("find-problems").click()
+    expect(studio.page.get_by_test_id("problem-0")).to_contain_text("image: phase clipping")
+    assert studio.get("/api/videos/V1/frames?first=0&last=0")["values"] == said
 
 
 def test_other_groups_are_drawn_and_labelled(studio: Studio) -> None:
