@@ -163,12 +163,12 @@ def upstream_numbers(connection: Connection, video: str) -> dict[str, int]:
 def runs(connection: Connection, video: str, only: Iterable[Track] | None = None) -> Iterator[tuple[Track, Runs]]:
     """The tracks of a video, or some of them, each as the stretches of frames in which it is there."""
     table = INSTANCES.c
-    classes: dict[tuple[str, str], list[ColumnElement[bool]]] = {kind: [] for kind in _kinds(connection, video)}
-    if only is not None:
-        classes = {}
-        for track in only:
-            same = table.track.is_(None) if track.number is None else table.track == track.number
-            classes.setdefault((track.group, track.name), []).append(same)
+    classes: dict[tuple[str, str], list[ColumnElement[bool]]] = {}
+    for track in only or ():
+        same = table.track.is_(None) if track.number is None else table.track == track.number
+        classes.setdefault((track.group, track.name), []).append(same)
+    if only is None:
+        classes = {kind: [] for kind in _kinds(connection, video)}
     for (group, name), numbers in classes.items():
         where = [table.video == video, table.grp == group, table.name == name, table.alive.is_(True)]
         query = select(table.track, table.frame).where(*where, *([or_(*numbers)] if numbers else []))
@@ -184,9 +184,8 @@ def changed_tracks(connection: Connection, video: str, since: int) -> set[Track]
     """The tracks that have other instances than at a version: as they were named then, and as they are now."""
     before, table = BEFORE["instances"].c, INSTANCES.c
     then = select(before.grp, before.name, before.track).where(before.seq > since, before.video == video)
-    now = select(table.grp, table.name, table.track).where(
-        table.id == before.id, before.seq > since, table.video == video
-    )
+    # Of all videos: to ask for this one would make SQLite walk all of it. A track of another one does no harm.
+    now = select(table.grp, table.name, table.track).where(table.id.in_(select(before.id).where(before.seq > since)))
     found = [connection.execute(query.distinct()) for query in (then, now)]
     return {Track(row.grp, row.name, row.track) for rows in found for row in rows}
 
