@@ -6,6 +6,7 @@ datumaro is no dependency: SURGEVAL_DATUMARO names a Python that has it (`python
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
@@ -51,6 +52,7 @@ def video() -> tuple[list[Frame], list[list[object]]]:
 
 
 def main() -> int:
+    argparse.ArgumentParser(description=__doc__).parse_args()
     peer = os.environ.get("SURGEVAL_DATUMARO")
     if not peer:
         print("SURGEVAL_DATUMARO is not set: datumaro is not at hand, nothing compared")

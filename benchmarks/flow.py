@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from collections.abc import Callable
@@ -40,6 +41,7 @@ def measured(work: Callable[[], CameraMotion], repeats: int) -> tuple[float, Cam
 
 
 def main() -> int:
+    argparse.ArgumentParser(description=__doc__).parse_args()
     rng = np.random.default_rng(5)
     truth = CameraMotion(P=1.4, T=-0.6, Z=0.004, R=-0.003)
     flow = camera_field(truth, HEIGHT, WIDTH) + rng.normal(0, 0.3, (HEIGHT, WIDTH, 2))

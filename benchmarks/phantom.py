@@ -6,11 +6,12 @@ does. Processor time is counted, not wall time, with one OpenCV thread.
 
 from __future__ import annotations
 
+import argparse
 import time
 
 import cv2
 
-from surgeval.phantom import _instruments
+from surgeval.phantom.scene import _instruments
 from surgeval.phantom.scene._looks import LOOKS
 from surgeval.phantom.scene._render import Renderer
 from surgeval.phantom.script._anatomy import Anatomy, build_anatomy
@@ -36,6 +37,7 @@ def typical(anatomy: Anatomy, step: int) -> SceneState:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__).parse_args()
     cv2.setNumThreads(1)
     anatomy = build_anatomy(1)
     start = time.process_time()

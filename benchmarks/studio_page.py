@@ -1,14 +1,15 @@
 """The studio's page in a browser: from the key to the painted frame, opening, and the server's memory.
 
-    python benchmarks/studio_page.py [FRAMES INSTANCES]...
+    python benchmarks/studio_page.py [--size FRAMES INSTANCES]...
 
-Without numbers: 7 200 frames with 20 000 instances (2 hours at 1 fps), then 100 000 with 300 000 (a video at 20 fps).
+Without sizes: 7 200 frames with 20 000 instances (2 hours at 1 fps), then 100 000 with 300 000 (a video at 20 fps).
 The peer is a page without any annotation in the same browser: on the key it shows the next picture, which it has loaded
 ahead. The ratio says what annotations, lanes and lists cost. Needs Chromium and the built page.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import shutil
@@ -17,15 +18,16 @@ import subprocess
 import sys
 import tempfile
 import time
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from PIL import Image, ImageDraw
 from playwright.sync_api import Page, sync_playwright
 
-from surgeval.records import Box
-from surgeval.studio import Annotation, Project, Track
+from surgeval.studio.store import FILE, Database, Request, apply
 
 STEPS = 60
 CHUNK = 20_000
@@ -96,24 +98,31 @@ def make_project(folder: Path, frames: int, instances: int) -> None:
         image.save(video / f"{first:06d}.jpg")
         for frame in range(first + 1, min(frames, first + LINKS)):
             os.link(video / f"{first:06d}.jpg", video / f"{frame:06d}.jpg")
-    with Project(folder) as project:
-        editor = project.edit("import")
-        editor.add_video("V1", width=854, height=480)
+    with Database(folder / FILE) as database:
+
+        def edit(kind: str, payload: dict[str, Any]) -> None:
+            apply(database, Request(uuid.uuid4().hex, "amy", kind, payload))
+
+        edit("video.add", {"id": "V1", "width": 854, "height": 480})
         for first in range(0, frames, CHUNK):
-            editor.add_frames("V1", first, [f"{k:06d}" for k in range(first, min(frames, first + CHUNK))])
+            names = [f"{k:06d}" for k in range(first, min(frames, first + CHUNK))]
+            edit("frames.add", {"video": "V1", "first": first, "names": names})
         for first in range(0, instances, CHUNK):
-            editor.add_instances(_instance(k, frames, instances) for k in range(first, min(instances, first + CHUNK)))
+            rows = [_instance(k, frames, instances) for k in range(first, min(instances, first + CHUNK))]
+            edit("instances.add", {"instances": rows})
         for k in range(200):
-            at = k * frames // 200
-            track = Track("tools", CLASSES[k % 4], 1)
-            editor.add_span(f"s{k}", "V1", [track], {"action": "null"}, at, at + frames // 250)
+            at, track = k * frames // 200, {"group": "tools", "name": CLASSES[k % 4], "number": 1}
+            edit("span.add", {"id": f"s{k}", "video": "V1", "tracks": [track], "values": {"action": "null"},
+                              "first": at, "last": at + frames // 250})  # fmt: skip
 
 
-def _instance(k: int, frames: int, instances: int) -> Annotation:
+def _instance(k: int, frames: int, instances: int) -> dict[str, Any]:
     frame, turn = k * frames // instances, k % 12
-    box = Box(40.0 * turn + frame % 90, 30.0 * turn, 90.0, 70.0)
-    values = {"action": "retract", "target": "prostate"}
-    return Annotation(f"i{k}", "V1", frame, "tools", CLASSES[turn % 4], box, values=values, track=1 + turn // 4)
+    return {
+        "id": f"i{k}", "video": "V1", "frame": frame, "group": "tools", "name": CLASSES[turn % 4],
+        "box": [40.0 * turn + frame % 90, 30.0 * turn, 90.0, 70.0], "track": 1 + turn // 4,
+        "values": {"action": "retract", "target": "prostate"},
+    }  # fmt: skip
 
 
 @contextmanager
@@ -167,8 +176,9 @@ def measure(page: Page, frames: int, instances: int) -> dict[str, float]:
 
 
 def main() -> None:
-    numbers = [int(text) for text in sys.argv[1:]]
-    sizes = tuple(zip(numbers[::2], numbers[1::2], strict=True)) or SIZES
+    reader = argparse.ArgumentParser(description="The studio's page in a browser, beside a page without annotations.")
+    reader.add_argument("--size", nargs=2, type=int, action="append", metavar=("FRAMES", "INSTANCES"))
+    sizes = tuple((frames, instances) for frames, instances in reader.parse_args().size or SIZES)
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
         sys.exit("no chromium or google-chrome on the PATH")

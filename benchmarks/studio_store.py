@@ -9,23 +9,25 @@ one row of history each (what a store without shared labels and set-based statem
 
 from __future__ import annotations
 
+import argparse
 import json
 import random
 import resource
 import sqlite3
-import sys
 import tempfile
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from surgeval.records import Box
-from surgeval.studio import Annotation, Project, Track
+from surgeval.studio.store import FILE, Annotation, Database, Outcome, Request, apply, preview, reading
 
 SPAN = 5_000
 CLASSES = ("scissors", "forceps", "grasper", "aspirator")
-TRACK = Track("tools", "scissors", 1)
+TRACK = {"group": "tools", "name": "scissors", "number": 1}
 CHUNK = 20_000
 
 
@@ -49,38 +51,57 @@ def timed(action: Callable[[], object], repeats: int = 1) -> float:
     return sorted(times)[len(times) // 2]
 
 
+def edit(database: Database, kind: str, payload: dict[str, Any], *, tried: bool = False) -> Outcome:
+    request = Request(uuid.uuid4().hex, "amy", kind, payload)
+    return preview(database, request) if tried else apply(database, request)
+
+
 def fill(folder: Path, rows: list[Annotation], frames: int) -> None:
-    with Project(folder) as project:
-        editor = project.edit("import")
-        editor.add_video("v", width=854, height=480)
+    with Database(folder / FILE) as database:
+        edit(database, "video.add", {"id": "v", "width": 854, "height": 480})
         for first in range(0, frames, CHUNK):
-            editor.add_frames("v", first, [f"{n:06}.jpg" for n in range(first, min(frames, first + CHUNK))])
+            names = [f"{n:06}.jpg" for n in range(first, min(frames, first + CHUNK))]
+            edit(database, "frames.add", {"video": "v", "first": first, "names": names})
         for first in range(0, len(rows), CHUNK):
-            editor.add_instances(rows[first : first + CHUNK])
+            edit(database, "instances.add", {"instances": [_payload(one) for one in rows[first : first + CHUNK]]})
+
+
+def _payload(one: Annotation) -> dict[str, Any]:
+    return {
+        "id": one.id, "video": one.video, "frame": one.frame, "group": one.group, "name": one.name,
+        "box": [one.box.x, one.box.y, one.box.w, one.box.h], "values": dict(one.values), "track": one.track,
+    }  # fmt: skip
 
 
 def ours(folder: Path, frames: int) -> dict[str, float]:
     def opened() -> None:
-        with Project(folder) as project:
-            project.videos()
-            project.instances("v", frames // 2)
-            project.spans("v")
+        with Database(folder / FILE) as database, database.reading() as connection:
+            reading.videos(connection)
+            reading.instances(connection, "v", frames // 2)
+            reading.spans(connection, "v")
 
     times = {"open, first frame": timed(opened, 5)}
-    with Project(folder) as project:
+    with Database(folder / FILE) as database:
         picks = iter(random.Random(1).choices(range(frames), k=1000))
-        times["read one frame"] = timed(lambda: project.instances("v", next(picks)), 200)
+
+        def read_one() -> None:
+            with database.reading() as connection:
+                reading.instances(connection, "v", next(picks))
+
+        def count() -> None:
+            with database.reading() as connection:
+                reading.count_labels(connection)
+
+        times["read one frame"] = timed(read_one, 200)
         first = frames // 3
-        last, values = min(frames, first + SPAN) - 1, {"action": "cut", "target": "fascias"}
-        times["preview a span over 5 000 frames"] = timed(
-            lambda: project.preview("amy").add_span("p", "v", [TRACK], values, first, last), 3
-        )
-        times["apply a span over 5 000 frames"] = timed(
-            lambda: project.edit("amy").add_span("s", "v", [TRACK], values, first, last)
-        )
-        times["undo it"] = timed(lambda: project.edit("amy").undo())
-        times["move one box (acknowledged = on disk)"] = timed(lambda: project.edit("amy").move(["i7.0"], 1.0, 0.0), 30)
-        times["count all labels"] = timed(project.labels, 3)
+        span = {"id": "s", "video": "v", "tracks": [TRACK], "values": {"action": "cut", "target": "fascias"},
+                "first": first, "last": min(frames, first + SPAN) - 1}  # fmt: skip
+        times["preview a span over 5 000 frames"] = timed(lambda: edit(database, "span.add", span, tried=True), 3)
+        times["apply a span over 5 000 frames"] = timed(lambda: edit(database, "span.add", span))
+        times["undo it"] = timed(lambda: edit(database, "undo", {}))
+        move = {"ids": ["i7.0"], "dx": 1.0, "dy": 0.0}
+        times["move one box (acknowledged = on disk)"] = timed(lambda: edit(database, "instances.move", move), 30)
+        times["count all labels"] = timed(count, 3)
     return times
 
 
@@ -130,8 +151,12 @@ def naive(path: Path, rows: list[Annotation], frames: int) -> dict[str, float]:
 
 
 def main() -> None:
-    frames = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
-    rows = list(drawn(frames, int(sys.argv[2]) if len(sys.argv) > 2 else 3))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("frames", type=int, nargs="?", default=100_000)
+    parser.add_argument("instances", type=int, nargs="?", default=3, help="in each frame")
+    options = parser.parse_args()
+    frames = options.frames
+    rows = list(drawn(frames, options.instances))
     print(f"{frames} frames, {len(rows)} instances")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -1,20 +1,14 @@
-"""`surgeval studio` as a command: it serves until it is stopped, keeps edits through a kill, says what is wrong."""
+"""`surgeval studio` as a command: it serves until it is stopped, and says what is wrong."""
 
 from __future__ import annotations
 
-import json
-import re
-import signal
 import subprocess
 import sys
-import time
-from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
 from PIL import Image
-
-from surgeval.studio import Project
+from tests.studio_command import Client, running
 
 
 @pytest.fixture
@@ -25,58 +19,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def start(folder: Path, *options: str) -> tuple[subprocess.Popen[str], str]:
-    """The command in a process of its own, and its host and port."""
-    command = [sys.executable, "-m", "surgeval", "studio", str(folder), "--no-browser", "--author", "amy", *options]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    assert process.stdout is not None
-    end = time.monotonic() + 90
-    said = ""
-    while time.monotonic() < end and process.poll() is None:
-        said += process.stdout.readline()
-        found = re.search(r"http://(127\.0\.0\.1:\d+)/", said)
-        if found:
-            return process, found.group(1)
-    process.kill()
-    raise AssertionError(said)
-
-
-def flag(host: str, number: int) -> int:
-    """One edit over HTTP; its status."""
-    body = {"id": f"edit-{number}", "kind": "frames.flag",
-            "payload": {"video": "V1", "first": number % 20, "last": number % 20, "reason": f"r{number}"}}  # fmt: skip
-    connection = HTTPConnection(host, timeout=20)
-    headers = {"origin": f"http://{host}", "content-type": "application/json"}
-    connection.request("POST", "/api/operations", json.dumps(body), headers)
-    answer = connection.getresponse()
-    answer.read()
-    connection.close()
-    return answer.status
-
-
-def test_a_killed_studio_has_every_edit_that_it_acknowledged(folder: Path, long: bool) -> None:
-    told = 0
-    for _ in range(20 if long else 3):
-        process, host = start(folder)
-        stop = told + 40
-        try:
-            while told < stop:
-                assert flag(host, told) == 200
-                told += 1
-        finally:
-            process.send_signal(signal.SIGKILL)
-            process.wait(20)
-    with Project(folder, create=False) as project:
-        reasons = [one.reason for one in project.flags("V1")]
-        assert sorted(reasons) == sorted(f"r{k}" for k in range(told))
-        assert project.replay() == project.state()
-
-
-def test_ctrl_c_ends_the_studio_quietly(folder: Path) -> None:
-    process, _ = start(folder)
-    process.send_signal(signal.SIGINT)
-    said, _ = process.communicate(timeout=30)
-    assert process.returncode == 0, said
+def test_ctrl_c_ends_the_studio_quietly(folder: Path, tmp_path: Path) -> None:
+    with running(folder, "--author", "amy", log=tmp_path / "log") as studio:
+        assert Client(studio.host).get("/api/project")["author"] == "amy"
+        said = studio.stop()
+    assert studio.process.returncode == 0, said
     assert "Traceback" not in said
 
 

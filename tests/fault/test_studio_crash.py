@@ -1,91 +1,94 @@
-"""A studio that is killed, or whose disk is full, keeps every edit that it acknowledged, each once."""
+"""A studio that is killed, or whose database is, or whose disk is full, keeps every edit that it acknowledged, once."""
 
 from __future__ import annotations
 
 import os
 import random
 import resource
-import signal
 import subprocess
-import sys
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.fault.studio_edits import _request
-
-from surgeval.records import Box
-from surgeval.studio import Annotation, NotStored, Project
-
-SCRIPT = Path(__file__).with_name("studio_edits.py")
-BURST = 200
+from tests.fault.studio_burst import EDITS, PROGRAMS, Burst, begin, check, edit, make_folder
+from tests.postgres import Postgres, postgres
+from tests.studio_command import Client, Command, running, start
 
 
-def begin(folder: Path) -> None:
-    with Project(folder) as project:
-        editor = project.edit("setup")
-        editor.add_video("v", width=64, height=48, names=[f"{n}.png" for n in range(50)])
-        box = Box(0.0, 0.0, 9.0, 9.0)
-        editor.add_instances(Annotation(f"a{n}", "v", n, "tools", "scissors", box, track=1) for n in range(50))
+@pytest.fixture(scope="module")
+def server() -> Iterator[Postgres]:
+    """A PostgreSQL server that stores as it does for people."""
+    with postgres(sync=True) as found:
+        yield found
 
 
-def killed_burst(folder: Path, start: int, after: int, delay: float) -> list[str]:
-    """The ids that a process acknowledged before it was killed, some time after the given number of them."""
-    command = [sys.executable, str(SCRIPT), str(folder), str(start), str(BURST)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    acknowledged: list[str] = []
-    for line in process.stdout:
-        if line.strip() != "ready":
-            acknowledged.append(line.strip())
-        if len(acknowledged) == after:
-            threading.Timer(delay, process.send_signal, (signal.SIGKILL,)).start()
-    assert process.wait() == -signal.SIGKILL
-    return acknowledged
-
-
-def check(folder: Path, acknowledged: list[str]) -> int:
-    """Every acknowledged edit is there, at most one more, none twice, and the log gives the state."""
-    with Project(folder, create=False) as project:
-        stored = [operation.id for operation in project.operations() if operation.id.startswith("edit-")]
-        assert len(stored) == len(set(stored))
-        assert stored[: len(acknowledged)] == acknowledged
-        moves = [_request(int(id.split("-")[1])) for id in stored]
-        shifts: dict[str, float] = {}
-        for request in moves:
-            if request.kind == "instances.move":
-                shifts[request.payload["ids"][0]] = shifts.get(request.payload["ids"][0], 0.0) + 1.0
-        found = {one.id: one.box.x for one in project.instances("v", 0, 49) if one.name == "scissors"}
-        assert {id: x for id, x in found.items() if x} == shifts
-        assert project.replay() == project.state()
-        return len(stored)
+def killed_burst(place: Path, database: str | None, chance: random.Random) -> None:
+    """A burst of edits in which the studio is killed; the next one takes up what was not acknowledged."""
+    folder = make_folder(place / "op")
+    where, options = (folder, []) if database is None else (database, ["--database", database])
+    with running(folder, *options, log=place / "log") as studio:
+        begin(studio.host)
+        burst = Burst(range(EDITS))
+        burst.send(studio, after=chance.randrange(5, EDITS - 20), delay=chance.uniform(0.0, 0.02), kill=studio.kill)
+        assert not burst.refused
+        assert any(burst.waiting), "it was killed after the burst"
+    with running(folder, *options, log=place / "log") as again:
+        check(where, burst.acknowledged, in_flight=PROGRAMS)
+        last = burst.acknowledged[-1]  # an answer that got lost on its way: the same edit again
+        status, said = Client(again.host).edit(f"edit-{last}", *edit(last))
+        assert (status, said["repeated"]) == (200, True)
+        burst.send(again)
+        assert not burst.refused
+        assert sorted(burst.acknowledged) == list(range(EDITS))
+        check(where, burst.acknowledged)
 
 
 @pytest.mark.slow
-def test_every_acknowledged_edit_survives_a_kill(tmp_path: Path, long: bool) -> None:
-    begin(tmp_path)
+def test_every_acknowledged_edit_survives_a_kill_of_the_studio(tmp_path: Path, long: bool) -> None:
     chance = random.Random(7)
-    acknowledged: list[str] = []
-    for round_number in range(20 if long else 3):
-        start = 1000 * round_number
-        acknowledged += killed_burst(tmp_path, start, chance.randrange(1, 60), chance.uniform(0.0, 0.02))
-        count = check(tmp_path, acknowledged)
-        assert count - len(acknowledged) in (0, 1)  # the edit in flight may have been stored
-        with Project(tmp_path) as project:  # its client asks again, and it is there once
-            again = _request(int(acknowledged[-1].split("-")[1]))
-            assert project.apply(again).repeated
-            acknowledged = [one.id for one in project.operations() if one.id.startswith("edit-")]
+    for number in range(20 if long else 3):
+        killed_burst(tmp_path / str(number), None, chance)
+
+
+@pytest.mark.slow
+def test_the_same_over_postgresql(tmp_path: Path, server: Postgres, long: bool) -> None:
+    chance = random.Random(8)
+    for number in range(20 if long else 3):
+        killed_burst(tmp_path / str(number), server.new(), chance)
+
+
+@pytest.mark.slow
+def test_a_kill_of_postgresql_is_said_and_loses_nothing(tmp_path: Path, server: Postgres, long: bool) -> None:
+    address = server.new()
+    with running(make_folder(tmp_path / "op"), "--database", address, log=tmp_path / "log") as studio:
+        begin(studio.host)
+        acknowledged: list[int] = []
+        for number in range(5 if long else 1):
+            burst = Burst(range(EDITS * number, EDITS * (number + 1)))
+            burst.send(studio, after=30 + 10 * number, kill=server.kill)
+            assert burst.refused, "it was killed after the burst"
+            for status, said in burst.refused:
+                assert status == 503, said
+                assert "expected a database that works" in said["error"]
+                assert "\n" not in said["error"]
+            assert Client(studio.host).ask("GET", "/api/project")[0] == 503
+            server.restart()
+            burst.refused.clear()
+            burst.send(studio)  # the studio itself goes on
+            assert not burst.refused
+            acknowledged += burst.acknowledged
+            check(address, acknowledged)
+        assert "Traceback" not in studio.stop()
 
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of one megabyte."""
+    """A file system of two megabytes."""
     if os.geteuid() != 0:
         pytest.skip("mounting a small file system needs root; the file size limit below is tested instead")
     path = tmp_path / "disk"
     path.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(path)]
+    command = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(path)]
     mounted = subprocess.run(command, capture_output=True, text=True, check=False)
     if mounted.returncode:
         pytest.skip(f"cannot mount a small file system here: {mounted.stderr.strip()}")
@@ -95,38 +98,72 @@ def disk(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", "-l", str(path)], check=True)
 
 
-def edit_until_refused(project: Project, start: int) -> tuple[list[str], str]:
-    acknowledged: list[str] = []
-    for number in range(start, start + 5000):
-        request = _request(number)
-        try:
-            project.apply(request)
-        except NotStored as error:
-            return acknowledged, str(error)
-        acknowledged.append(request.id)
+def edits_until_refused(client: Client) -> tuple[list[int], str]:
+    acknowledged: list[int] = []
+    for number in range(5000):
+        status, said = client.edit(f"edit-{number}", *edit(number))
+        if status != 200:
+            assert status == 507
+            return acknowledged, said["error"]
+        acknowledged.append(number)
     pytest.fail("the disk never filled")
 
 
-def test_a_full_disk_is_one_sentence_and_nothing_acknowledged_is_lost(disk: Path) -> None:
-    folder = disk / "project"
-    begin(folder)
-    with Project(folder) as project:
-        acknowledged, sentence = edit_until_refused(project, 0)
-        assert "found no room" in sentence and "free some space and do it again" in sentence and "\n" not in sentence
-        assert len(project.instances("v", 0, 49)) >= 50  # reading goes on
-        subprocess.run(["mount", "-o", "remount,size=16m", str(disk)], check=True)
-        project.apply(_request(len(acknowledged)))
-    assert check(folder, [*acknowledged, f"edit-{len(acknowledged)}"]) == len(acknowledged) + 1
+def refused_and_taken_again(studio: Command, folder: Path, make_room: Callable[[], object]) -> None:
+    client = Client(studio.host)
+    acknowledged, sentence = edits_until_refused(client)
+    assert "found no room" in sentence
+    assert "free some space and do it again" in sentence
+    assert "\n" not in sentence
+    waiting = len(acknowledged)
+    assert client.edit(f"edit-{waiting}", *edit(waiting))[0] == 507  # again, and it still says so
+    assert len(client.get("/api/videos/v/annotations?first=0&last=49")["annotations"]) >= 50  # reading goes on
+    assert client.ask("GET", "/frames/v/7")[0] == 200
+    make_room()
+    for number in range(waiting, waiting + 20):
+        assert client.edit(f"edit-{number}", *edit(number))[0] == 200
+        acknowledged.append(number)
+    check(folder, acknowledged)
+    assert "Traceback" not in studio.stop()
+    check(folder, acknowledged)
 
 
-def test_a_file_size_limit_is_one_sentence_and_nothing_acknowledged_is_lost(tmp_path: Path) -> None:
-    begin(tmp_path)
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    with Project(tmp_path) as project:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, before[1]))
-        try:
-            acknowledged, sentence = edit_until_refused(project, 0)
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        assert "found no room" in sentence and "\n" not in sentence
-    assert check(tmp_path, acknowledged) == len(acknowledged)
+def test_a_full_disk_is_said_and_nothing_acknowledged_is_lost(disk: Path, tmp_path: Path) -> None:
+    folder = make_folder(disk / "op")
+    with running(folder, log=tmp_path / "log") as studio:
+        begin(studio.host)
+        command = ["mount", "-o", "remount,size=16m", str(disk)]
+        refused_and_taken_again(studio, folder, lambda: subprocess.run(command, check=True))
+
+
+def test_a_limit_on_the_size_of_files_is_said_and_nothing_acknowledged_is_lost(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path / "op")
+    with running(folder, log=tmp_path / "log") as studio:
+        begin(studio.host)
+        before = resource.prlimit(studio.process.pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(studio.process.pid, resource.RLIMIT_FSIZE, (1 << 20, before[1]))
+        refused_and_taken_again(
+            studio, folder, lambda: resource.prlimit(studio.process.pid, resource.RLIMIT_FSIZE, before)
+        )
+
+
+def test_a_studio_that_is_killed_on_a_full_disk_opens_again(disk: Path, tmp_path: Path) -> None:
+    folder = make_folder(disk / "op")
+    with running(folder, log=tmp_path / "log") as studio:
+        begin(studio.host)
+        acknowledged, _ = edits_until_refused(Client(studio.host))
+        studio.kill()
+    with running(folder, log=tmp_path / "log") as again:
+        check(folder, acknowledged)
+        assert Client(again.host).get("/api/project")["version"] >= len(acknowledged)
+
+
+def test_a_studio_cannot_begin_on_a_full_disk_and_says_so(disk: Path, tmp_path: Path) -> None:
+    folder = make_folder(disk / "op")
+    filled = subprocess.run(["dd", "if=/dev/zero", f"of={disk}/filler", "bs=4096"], capture_output=True, check=False)
+    assert filled.returncode == 1  # no space left
+    with pytest.raises(AssertionError) as ended:
+        start(folder, log=tmp_path / "log")
+    said = str(ended.value)
+    assert "found no room" in said
+    assert "Traceback" not in said

@@ -48,6 +48,8 @@ def test_an_interval_is_ordered_and_stays_among_the_scores(rows: Any, scheme: An
         assert found.low <= found.high
         if found.method == "t":
             assert found.estimate in found
+        elif found.method == "bound":  # equal scores of a share say nothing of their spread
+            assert 0 <= found.low < found.estimate < found.high <= 1 or found.estimate in (0, 1)
         elif "wilson" not in found.method:
             assert min(values) - slack <= found.low and found.high <= max(values) + slack
         else:
@@ -68,7 +70,7 @@ def test_percentile_intervals_follow_a_change_of_units(rows: Any, scheme: Any, s
     rows = [(value + 0.25, video) for value, video in rows]  # never 0/1, so that nothing is widened or tabulated
     before = interval(rows, **options)
     after = interval([(scale * value + shift, video) for value, video in rows], **options)
-    if not math.isnan(before.low):
+    if not math.isnan(before.low) and "bound" not in (before.method, after.method):  # which is of shares alone
         slack = 1e-6 * (1 + scale * max(abs(value) for value, _ in rows))
         assert after.low == pytest.approx(scale * before.low + shift, abs=slack)
         assert after.high == pytest.approx(scale * before.high + shift, abs=slack)

@@ -28,11 +28,14 @@ def register(app: typer.Typer) -> None:
 @grouped({SHARING: "author host token name database"})
 def studio(
     folder: Annotated[
-        Path | None, typer.Argument(help="Films, images, or folders of images.", show_default=False)
+        Path | None, typer.Argument(help="Films, images, folders of images, or a set of questions.", show_default=False)
     ] = None,
     demo: Annotated[bool, typer.Option("--demo", help="A phantom operation with a detector's proposals.")] = False,
     schema: Annotated[
         str | None, typer.Option(help="What may be chosen: prostatd, cholect50, or a JSON file.", show_default=False)
+    ] = None,
+    detector: Annotated[
+        list[Path] | None, typer.Option(help="A detector that the page offers for proposals.", show_default=False)
     ] = None,
     port: Annotated[
         int | None,
@@ -52,6 +55,8 @@ def studio(
     Example: [bold]surgeval studio --demo[/bold]
 
     Example: [bold]surgeval studio videos/ --schema prostatd[/bold]
+
+    Example: [bold]surgeval studio set/ --author Ada[/bold] (questions to review, as `surgeval questions review` does)
     """
     from surgeval.studio.guard import is_loopback
     from surgeval.studio.server import page_built, serve, set_schema
@@ -65,7 +70,7 @@ def studio(
     key = token or (None if is_loopback(host) else secrets.token_urlsafe(24))
     end = _asked_to_end()  # before anybody is told that there is something to end
     with serve(place, author=author or getpass.getuser(), database=database, host=host, port=port, token=key,
-               names=name or ()) as running:  # fmt: skip
+               names=name or (), detectors=detector or ()) as running:  # fmt: skip
         if schema is not None:
             set_schema(running.project, schema)
         address = running.address if key is None else f"{running.address}?token={key}"

@@ -32,9 +32,15 @@ class BrokenJson(ValueError):
 
 
 def parse_json(
-    text: str, pairs: Pairs | None = None, *, lenient: bool = False, finite: bool = False, names: bool = False
+    text: str,
+    pairs: Pairs | None = None,
+    *,
+    lenient: bool = False,
+    finite: bool = False,
+    names: bool = False,
+    distinct: bool = False,
 ) -> Any:
-    """The value of a JSON text; `pairs` makes its objects.
+    """The value of a JSON text; `pairs` makes its objects, `distinct` refuses a key that one of them has twice.
 
     `names` lets texts pass that are no Unicode, as names of files may be; `lenient` also whole numbers of any length
     (a dataset's reader tells both record by record). NaN and Infinity, which JSON has not and other tools write, are
@@ -49,7 +55,8 @@ def parse_json(
     Traceback (most recent call last):
     surgeval.files._json.BrokenJson: nesting deeper than 64 levels
     """
-    options: dict[str, Any] = {"object_pairs_hook": pairs, "parse_int": None if lenient else _whole}
+    hook = _distinct if distinct else pairs
+    options: dict[str, Any] = {"object_pairs_hook": hook, "parse_int": None if lenient else _whole}
     if finite:
         options["parse_constant"] = _refuse
     try:
@@ -121,7 +128,7 @@ def read_json_file(
     """
     data = read_bounded(path, limit, expected)
     try:
-        return parse_json(data.decode("utf-8-sig"), _distinct if distinct else None, finite=finite, names=names)
+        return parse_json(data.decode("utf-8-sig"), distinct=distinct, finite=finite, names=names)
     except UnicodeDecodeError as error:
         found = f"byte {data[error.start]:#04x} at offset {error.start}, which is no UTF-8 text"
         raise DataError(path, found=found, expected=expected) from None

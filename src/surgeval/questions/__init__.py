@@ -7,6 +7,7 @@ without seeing one another, `export_set` writes what they accepted. Neither know
 from surgeval.questions._folder import QuestionSet, open_set
 from surgeval.questions._gaze_words import gaze_in_words
 from surgeval.questions._inspect import SetReport, inspect_set
+from surgeval.questions._judgements import Judgement, fingerprint, read_judgements
 from surgeval.questions.agreement import AgreementRow, agreement
 from surgeval.questions.clips import ClipOptions, dataset_clips, table_clips
 from surgeval.questions.draft import Draft, UnreadableReply, read_drafts, reply_schema
@@ -15,7 +16,7 @@ from surgeval.questions.images import Region, dwell_by_region, image_records, re
 from surgeval.questions.make import Made, Making, Refusal, make_questions
 from surgeval.questions.probe import Probed, ProbeRow, gaze_confirmed, guessable, probe_items, read_probe
 from surgeval.questions.records import Scene, SourceRecord, read_records, write_records
-from surgeval.questions.review import Adjudication, Decision, Judgement, Review, decide, read_judgements
+from surgeval.questions.review import Adjudication, Decision, Review, decide
 from surgeval.questions.template import (
     Rules,
     Skill,
@@ -57,6 +58,7 @@ __all__ = [
     "decide",
     "dwell_by_region",
     "export_set",
+    "fingerprint",
     "fitting_templates",
     "gaze_confirmed",
     "gaze_in_words",

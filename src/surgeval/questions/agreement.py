@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from surgeval.questions._folder import QuestionSet
-from surgeval.questions.review import Judgement, read_judgements
+from surgeval.questions._judgements import Judgement, read_judgements
 from surgeval.records import IntentQuestion
 from surgeval.stats import Agreement, cohen_kappa, count_ratings, fleiss_kappa
 

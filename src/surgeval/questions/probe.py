@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
@@ -23,9 +23,9 @@ from surgeval.qa.chat import ChatError, Message, SchemaChat, Usage
 from surgeval.qa.choices import choice_prompt, read_choice
 from surgeval.questions._folder import QuestionSet
 from surgeval.questions._gaze_words import gaze_in_words
+from surgeval.questions._judgements import fingerprint
 from surgeval.questions._pictures import picture_parts
 from surgeval.questions._replies import Asker, in_threads
-from surgeval.questions.review import fingerprint
 from surgeval.records import IntentQuestion
 
 __all__ = ["CONDITIONS", "Condition", "ProbeRow", "Probed", "gaze_confirmed", "guessable", "least_chosen",
@@ -56,16 +56,12 @@ class ProbeRow:
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """The replies of a probe, the items that got none, and what it took.
+    """The replies of a probe, the items that got none, what it took, and how many replies were there already."""
 
-    >>> Probed().rows
-    ()
-    """
-
-    rows: tuple[ProbeRow, ...] = ()
-    failed: tuple[str, ...] = ()
-    spent: Usage = field(default_factory=Usage)
-    stored: int = 0
+    rows: tuple[ProbeRow, ...]
+    failed: tuple[str, ...]
+    spent: Usage
+    stored: int
 
 
 def probe_items(

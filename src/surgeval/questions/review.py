@@ -1,63 +1,38 @@
 """Review by people: each judges items without seeing what others said; disagreements go to an adjudicator.
 
-A `Review` is one person's desk and knows no terminal: it hands out what is left and takes judgements. Each person has a
-file of their own, which only grows; a judgement counts for the item as it was then (its fingerprint), the last one
-wins. A line that a crash cut in two is dropped; anything else that is wrong in a file is told.
+A `Review` is one person's desk and knows neither terminal nor page: it hands out what is left and takes judgements.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
-import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from types import MappingProxyType
+from typing import Literal
 
-from surgeval.errors import BadInput, DataError, printable
-from surgeval.files import BrokenJson, parse_json, path_inside, read_bounded
+from surgeval.errors import BadInput, printable
+from surgeval.files import path_inside
 from surgeval.questions._folder import QuestionSet
+from surgeval.questions._judgements import (
+    ADJUDICATIONS,
+    REVIEWS,
+    VERDICTS,
+    Judgement,
+    Verdict,
+    append_judgement,
+    fingerprint,
+    read_judgements,
+    read_own,
+)
 from surgeval.records import IntentQuestion
 
-__all__ = ["VERDICTS", "Adjudication", "Decision", "Judgement", "Review", "Verdict", "decide", "fingerprint",
-           "read_judgements"]  # fmt: skip
+__all__ = ["Adjudication", "Decision", "Review", "decide"]
 
-Verdict: TypeAlias = Literal["correct", "wrong", "unclear"]
-VERDICTS: tuple[str, ...] = get_args(Verdict)
 LEAST = 2  # reviewers that an item needs
-_REVIEWS, _ADJUDICATIONS = "reviews", "adjudications"
-_LONGEST_COMMENT, _LONGEST_NAME, _LARGEST = 4_000, 100, 1 << 26
-
-
-def fingerprint(item: IntentQuestion) -> str:
-    """What an item says, as a short text: a judgement counts only for what was judged.
-
-    >>> item = IntentQuestion("q", "chest", "p", (), "spatial", "absolute", "Where do I look?", ("a", "b"), 0)
-    >>> fingerprint(item)
-    '7a7e862e5c476f26'
-    """
-    said = [item.question, list(item.options), item.answer, item.trap, item.skill, list(item.media)]
-    return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:16]
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """What one person said of one item; `answer` is the option they hold right where the item's own is wrong.
-
-    >>> Judgement("q", "5f", "Ada", "wrong", 2, "C is visible too", "2025-01-01T10:00:00Z").verdict
-    'wrong'
-    """
-
-    item: str
-    content: str
-    reviewer: str
-    verdict: Verdict
-    answer: int | None
-    comment: str
-    when: str
+_LONGEST_COMMENT, _LONGEST_NAME = 4_000, 100
 
 
 class Review:
@@ -73,7 +48,7 @@ class Review:
     (['q'], [])
     """
 
-    folder_name = _REVIEWS
+    folder_name = REVIEWS
 
     def __init__(self, questions: QuestionSet, reviewer: str, *, each: int | None = None) -> None:
         name = " ".join(printable(reviewer).split())
@@ -82,20 +57,29 @@ class Review:
         self.questions, self.reviewer, self._each = questions, name, each
         self._items = {item.id: item for item in questions.items}
         self.path = path_inside(questions.folder, self.folder_name, f"{name}.jsonl")
-        self._own = {judgement.item: judgement for judgement in _read(self.path, questions, reviewer=name)}
+        self._own = {judgement.item: judgement for judgement in read_own(self.path, questions, reviewer=name)}
+
+    @property
+    def mine(self) -> Mapping[str, Judgement]:
+        """What this person has said, by item."""
+        return MappingProxyType(self._own)
 
     @property
     def done(self) -> int:
         """How many items this person has judged."""
         return len(self._own)
 
-    def pending(self) -> list[IntentQuestion]:
-        """What is left to judge, in an order of this person's own: nobody's patience ends at the same items."""
-        left = [item for item in self.questions.items if item.id not in self._own]
+    def in_order(self) -> list[IntentQuestion]:
+        """What this person judges, in an order of their own: nobody's patience ends at the same items."""
+        items = list(self.questions.items)
         if self._each is not None:
             others = self._counts()
-            left = [item for item in left if others.get(item.id, 0) < self._each]
-        return sorted(left, key=lambda item: hashlib.sha256(f"{self.reviewer}\0{item.id}".encode()).digest())
+            items = [item for item in items if item.id in self._own or others.get(item.id, 0) < self._each]
+        return sorted(items, key=lambda item: hashlib.sha256(f"{self.reviewer}\0{item.id}".encode()).digest())
+
+    def pending(self) -> list[IntentQuestion]:
+        """What of it is left."""
+        return [item for item in self.in_order() if item.id not in self._own]
 
     def judge(self, item: str, verdict: str, *, answer: int | None = None, comment: str = "") -> Judgement:
         """Keep a judgement; on disk when this returns."""
@@ -117,7 +101,7 @@ class Review:
         judgement = Judgement(
             item, fingerprint(question), self.reviewer, known, answer, printable(comment.strip()), when
         )
-        _append(self.path, judgement)
+        append_judgement(self.path, judgement)
         self._own[item] = judgement
         return judgement
 
@@ -136,14 +120,16 @@ class Adjudication(Review):
     []
     """
 
-    folder_name = _ADJUDICATIONS
+    folder_name = ADJUDICATIONS
 
-    def pending(self) -> list[IntentQuestion]:
-        """The disputed items that nobody has settled."""
+    def in_order(self) -> list[IntentQuestion]:
+        """The disputed items that nobody has settled, and those that this person has."""
         decisions = decide(self.questions)
         mine = {j.item for j in read_judgements(self.questions) if j.reviewer == self.reviewer}
         return [
-            item for item in self.questions.items if decisions[item.id].status == "disputed" and item.id not in mine
+            item
+            for item in self.questions.items
+            if item.id in self._own or (decisions[item.id].status == "disputed" and item.id not in mine)
         ]
 
     def said(self, item: str) -> list[Judgement]:
@@ -193,85 +179,3 @@ def _decision(item: IntentQuestion, said: Sequence[Judgement], settled: Judgemen
     if answer is None:
         return Decision("rejected", item.answer, trail, by)
     return Decision("accepted", answer, trail, by)
-
-
-def read_judgements(questions: QuestionSet, *, adjudicated: bool = False) -> list[Judgement]:
-    """The judgements that count: the last of each person for each item as it is now.
-
-    >>> read_judgements(QuestionSet(Path("no/such/folder"), (), {}))
-    []
-    """
-    folder = questions.folder / (_ADJUDICATIONS if adjudicated else _REVIEWS)
-    if not folder.is_dir():
-        return []
-    files = sorted(path for path in folder.iterdir() if path.suffix == ".jsonl" and not path.name.startswith("."))
-    every: list[Judgement] = []
-    owners: dict[str, Path] = {}
-    for path in files:
-        own = _read(path, questions)
-        for name in {judgement.reviewer for judgement in own}:
-            if name in owners:  # a copy would count as a second person
-                raise DataError(path, found=f"{name[:60]!r}, whose judgements are in {owners[name].name} too",
-                                expected="one file for each reviewer")  # fmt: skip
-            owners[name] = path
-        every += own
-    return sorted(every, key=lambda judgement: judgement.when) if adjudicated else every
-
-
-def _read(path: Path, questions: QuestionSet, reviewer: str | None = None) -> list[Judgement]:
-    if path.is_symlink():
-        raise DataError(path, found="a link", expected="a file of judgements")
-    if not path.exists():
-        return []
-    current = {item.id: item for item in questions.items}
-    prints = {name: fingerprint(item) for name, item in current.items()}
-    latest: dict[str, Judgement] = {}
-    for number, line in enumerate(_lines(path), start=1):
-        judgement = _judgement(line, path, number)
-        reviewer = reviewer or judgement.reviewer
-        if judgement.reviewer != reviewer:
-            found = f"the reviewer {judgement.reviewer[:60]!r}"
-            raise DataError(
-                path, record=f"line {number}", found=found, expected=f"{reviewer[:60]!r} alone in this file"
-            )
-        if prints.get(judgement.item) != judgement.content:
-            continue  # the item has changed since, or is gone
-        if judgement.answer is not None and not 0 <= judgement.answer < len(current[judgement.item].options):
-            raise DataError(path, record=f"line {number}", field="answer", found=judgement.answer, expected="an option")
-        latest[judgement.item] = judgement
-    return list(latest.values())
-
-
-def _lines(path: Path) -> list[str]:
-    """The whole lines of a file: what stands after the last line break is half a line."""
-    data = read_bounded(path, _LARGEST, "a file of judgements")
-    try:
-        return data[: data.rfind(b"\n") + 1].decode().split("\n")[:-1]  # comments may hold other ends of lines
-    except UnicodeDecodeError:
-        raise DataError(path, found="bytes that are no text", expected="a file of judgements") from None
-
-
-def _judgement(line: str, path: Path, number: int) -> Judgement:
-    try:
-        value: Any = parse_json(line)
-        judgement = Judgement(**value)
-    except (BrokenJson, TypeError) as error:
-        raise DataError(path, record=f"line {number}", found=error, expected="a judgement") from None
-    texts = (judgement.item, judgement.content, judgement.reviewer, judgement.comment, judgement.when)
-    whole = judgement.answer is None or type(judgement.answer) is int
-    if not all(isinstance(text, str) for text in texts) or not whole or judgement.verdict not in VERDICTS:
-        raise DataError(path, record=f"line {number}", found="values of another kind", expected="a judgement")
-    return judgement
-
-
-def _append(path: Path, judgement: Judgement) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    line = json.dumps(asdict(judgement), ensure_ascii=False).encode() + b"\n"
-    with path.open("ab+") as file:
-        file.seek(0)
-        whole = file.read().rfind(b"\n") + 1
-        if whole < file.tell():
-            file.truncate(whole)  # half a line, left by a crash
-        file.write(line)
-        file.flush()
-        os.fsync(file.fileno())

@@ -1,41 +1,6 @@
-"""The annotation studio: what lies under the web application (`surgeval studio`).
+"""The annotation studio (`surgeval studio`): a web application over a log of operations.
 
-`Project` opens a project in a folder or on a PostgreSQL server; `project.edit(author)` makes edits, each one operation
-that is on disk when the call returns and can be undone.
+`studio.store` is the way in for Python: `Database` opens a project, `reading` looks at it, `apply` edits it.
+`studio.server` serves it, `studio.schema` says what may be labelled, `studio.identity` numbers tracks,
+`studio.exchange` brings labels in and out.
 """
-
-from surgeval.studio._editor import Editor
-from surgeval.studio._project import Project
-from surgeval.studio.store import (
-    Annotation,
-    Conflict,
-    Flag,
-    FrameState,
-    LoggedOperation,
-    NotStored,
-    Outcome,
-    Request,
-    Review,
-    Span,
-    Track,
-    TrackSummary,
-    VideoState,
-)
-
-__all__ = [
-    "Annotation",
-    "Conflict",
-    "Editor",
-    "Flag",
-    "FrameState",
-    "LoggedOperation",
-    "NotStored",
-    "Outcome",
-    "Project",
-    "Request",
-    "Review",
-    "Span",
-    "Track",
-    "TrackSummary",
-    "VideoState",
-]

@@ -1,7 +1,8 @@
 """The films and image folders that a project is about: found in its folder, registered once, quickly opened again.
 
-A folder with images is a video, and so is a film. Frames keep the numbers under which they were first registered; files
-that come later are added at the end, and a file that is gone leaves its frame without a picture.
+A folder with images is a video, and so is a film; the folder `guidelines` is neither. Frames keep the numbers under
+which they were first registered; files that come later are added at the end, and a file that is gone leaves its frame
+without a picture.
 """
 
 from __future__ import annotations
@@ -14,15 +15,20 @@ from pathlib import Path
 
 from surgeval.datasets import image_size, open_images, open_video, video_index
 from surgeval.datasets.io import folders, video_files
-from surgeval.errors import BadInput
+from surgeval.errors import BadInput, DataError
 from surgeval.records import ImageRef
 from surgeval.studio.store import Database, Request, apply, reading
 
-__all__ = ["Film", "find_films", "register"]
+__all__ = ["GUIDELINES", "Film", "check_inside", "find_films", "register"]
+
+GUIDELINES = "guidelines"  # the folder of a project that holds the pictures of its schema
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.@-]{1,80}")
 _AT_ONCE = 50_000  # frames in one operation
 _AUTHOR = "studio"
+_BESIDE_LABELS = "img_dir"  # as CholecInstanceSeg and labelme's users call it
+_MOST_PIXELS = 1 << 24  # of a film: twice 4K
+_GONE = Path("gone")  # read as a file that is not there, which is what it is
 
 
 @dataclass(frozen=True)
@@ -53,8 +59,10 @@ class Film:
         raise BadInput(f"video {self.name}: found no frame that can be read, expected an image or a film")
 
 
-def find_films(folder: Path) -> tuple[Film, ...]:
+def find_films(folder: Path, *, none: bool = False) -> tuple[Film, ...]:
     """What there is to label in a folder: its films, its images, and those of the folders below it.
+
+    `none` admits a folder without any: what is there to do may be something else.
 
     >>> import tempfile
     >>> from PIL import Image
@@ -68,7 +76,7 @@ def find_films(folder: Path) -> tuple[Film, ...]:
     if not folder.is_dir():
         raise BadInput(f"{folder}: found no folder, expected one with films or images")
     found = [*_films(folder), *_images(folder)]
-    if not found:
+    if not found and not none:
         raise BadInput(f"{folder}: found neither film nor image, expected some in it or in the folders below it")
     names = [film.name for film in found]
     for name in names:
@@ -77,24 +85,57 @@ def find_films(folder: Path) -> tuple[Film, ...]:
     return tuple(found)
 
 
+def check_inside(folder: Path, path: Path) -> None:
+    """Refuse a file that is not in the folder but only linked from it: who sends a folder must not choose what else
+    of this machine is shown.
+
+    >>> check_inside(Path("/srv/op"), Path("/srv/op/V1/1.png"))
+    >>> check_inside(Path("/srv/op"), Path("/srv/op/../secret.png"))
+    Traceback (most recent call last):
+    surgeval.errors.DataError: /srv/op/../secret.png: found a link that leads out of the folder, expected a file in it:
+        open the folder that it leads to
+    """
+    real = path.resolve()
+    if path != _GONE and not real.is_relative_to(folder.resolve()):
+        expected = "a file in it: open the folder that it leads to"
+        raise DataError(path, found="a link that leads out of the folder", expected=expected)
+
+
 def _films(folder: Path) -> Iterator[Film]:
-    for path in (path for place in (folder, *folders(folder)) for path in video_files(place)):
+    places = (folder, *(place for place in folders(folder) if place.name != GUIDELINES))
+    for path in (path for place in places for path in video_files(place)):
+        check_inside(folder, path)
         index = video_index(path)
+        if index.width * index.height > _MOST_PIXELS:
+            found = f"{index.width} × {index.height} pixels"
+            raise DataError(path, found=found, expected=f"at most {_MOST_PIXELS} in a film")
         names = [frame.name for frame in open_video(path).frames(path.stem)]
         frames = tuple((name, ImageRef(path, number)) for number, name in enumerate(names))
         yield Film(path.stem, frames, tuple(index.times.tolist()), index.fps)
 
 
 def _images(folder: Path) -> Iterator[Film]:
-    try:
-        groups = open_images(folder).files()
-    except BadInput:
-        return  # no images: there may be films
-    for name, files in groups.items():
+    for name, files in _image_files(folder).items():
+        if files[0].parent == folder / GUIDELINES:
+            continue
         taken: dict[str, ImageRef] = {}
         for file in files:
             taken[file.name if file.stem in taken else file.stem] = ImageRef(file)
         yield Film(name, tuple(taken.items()))
+
+
+def _image_files(folder: Path) -> dict[str, tuple[Path, ...]]:
+    """The images of every video; beside a folder of labels they lie in one called img_dir, inside the video's own."""
+    found: dict[str, tuple[Path, ...]] = {}
+    for place in (folder, *(inner for inner in folders(folder) if (inner / _BESIDE_LABELS).is_dir())):
+        try:
+            groups = open_images(place).files()
+        except BadInput:
+            continue  # no images: there may be films
+        for name, files in groups.items():
+            if place == folder or name == _BESIDE_LABELS:
+                found[place.absolute().name if name == _BESIDE_LABELS else name] = files
+    return found
 
 
 def register(database: Database, films: tuple[Film, ...]) -> dict[str, tuple[ImageRef, ...]]:
@@ -122,8 +163,7 @@ def _frames(database: Database, film: Film, count: int) -> tuple[ImageRef, ...]:
         times = [time_of.get(name) for name in part] if time_of else None
         _do(database, f"frames.{film.id}.{first}", "frames.add",
             {"video": film.id, "first": first, "names": part, "times": times})  # fmt: skip
-    gone = ImageRef(Path("gone"))  # read as a file that is not there, which is what it is
-    return tuple(present.get(name, gone) for name in (*stored, *new))
+    return tuple(present.get(name, ImageRef(_GONE)) for name in (*stored, *new))
 
 
 def _do(database: Database, id: str, kind: str, payload: dict[str, object]) -> None:

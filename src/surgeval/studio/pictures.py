@@ -12,6 +12,7 @@ import warnings
 from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -21,19 +22,24 @@ import cv2
 from PIL import Image, UnidentifiedImageError
 
 from surgeval.arrays import Image as Pixels
-from surgeval.datasets import read_image
-from surgeval.errors import BadInput
+from surgeval.datasets import image_size, read_image
+from surgeval.errors import BadInput, DataError
 from surgeval.files import open_regular
 from surgeval.records import ImageRef
+from surgeval.studio.media import check_inside
 
-__all__ = ["Picture", "Pictures", "encode_frame"]
+__all__ = ["Picture", "Pictures", "encode_frame", "encode_pixels"]
 
 _SHOWN = {"JPEG": "image/jpeg", "PNG": "image/png", "WEBP": "image/webp"}
 _MODES = ("RGB", "L")
 _ORIENTATION = 0x0112  # of EXIF: a browser would turn the picture, and its boxes would lie elsewhere
 _MOST_BYTES = 1 << 26  # of a file that goes out as it is
+_MOST_SHOWN = 1 << 26  # pixels: what a browser may be asked to show
+_MOST_DECODED = 1 << 24  # pixels, twice a 4K frame: decoded and encoded they take fifteen bytes each for a moment
+_MANY = 1 << 22  # pixels of which only one picture at a time is decoded
 _QUALITY = 95
 _FILE_THREADS = 2
+_turn = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -54,8 +60,9 @@ def encode_frame(ref: ImageRef) -> Picture:
     ...     [encode_frame(ImageRef(Path(folder) / name)).kind for name in ("a.png", "b.bmp")]
     ['image/png', 'image/jpeg']
     """
-    stored = _as_stored(ref.path) if ref.frame is None else None
-    return stored or _encoded(read_image(ref))
+    if ref.frame is not None:
+        return encode_pixels(read_image(ref))
+    return _as_stored(ref.path) or _converted(ref)
 
 
 def _as_stored(path: Path) -> Picture | None:
@@ -68,13 +75,37 @@ def _as_stored(path: Path) -> Picture | None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             with Image.open(BytesIO(data), formats=tuple(_SHOWN)) as image:
-                plain = image.mode in _MODES and image.getexif().get(_ORIENTATION, 1) == 1
+                small = image.width * image.height <= _MOST_SHOWN
+                plain = small and image.mode in _MODES and not _may_turn(image, data)
                 return Picture(data, _SHOWN[image.format or ""]) if plain else None
     except (OSError, UnidentifiedImageError, ValueError, SyntaxError, KeyError, Image.DecompressionBombError):
         return None  # `read_image` says what is wrong with it
 
 
-def _encoded(pixels: Pixels) -> Picture:
+def _may_turn(image: Image.Image, data: bytes) -> bool:
+    """Whether a browser might turn the picture; a PNG would be decoded only to be asked for its EXIF."""
+    if image.format == "PNG" and "exif" not in image.info:
+        return b"eXIf" in data
+    return bool(image.getexif().get(_ORIENTATION, 1) != 1)
+
+
+def _converted(ref: ImageRef) -> Picture:
+    """A file that browsers do not show as we count its pixels; a large one waits for its turn."""
+    width, height = image_size(ref.path) or (0, 0)
+    if width * height > _MOST_DECODED:
+        expected = f"at most {_MOST_DECODED} in a file that must be converted for the browser"
+        raise DataError(ref.path, found=f"{width} × {height} pixels", expected=expected)
+    with _turn if width * height > _MANY else nullcontext():
+        return encode_pixels(read_image(ref))
+
+
+def encode_pixels(pixels: Pixels) -> Picture:
+    """Pixels as a JPEG.
+
+    >>> import numpy as np
+    >>> encode_pixels(np.zeros((4, 4, 3), np.uint8)).kind
+    'image/jpeg'
+    """
     done, data = cv2.imencode(".jpg", cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])
     if not done:
         raise BadInput(f"picture: found {pixels.shape[1]} × {pixels.shape[0]} pixels, expected a size that JPEG holds")
@@ -83,6 +114,8 @@ def _encoded(pixels: Pixels) -> Picture:
 
 class Pictures:
     """The pictures of a project's videos, kept up to `budget` bytes; `get` also prepares the neighbours.
+
+    With `inside`, a file that a link leads to outside of that folder is refused.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -95,8 +128,15 @@ class Pictures:
     """
 
     def __init__(
-        self, frames: Mapping[str, Sequence[ImageRef]], *, budget: int = 256 << 20, ahead: int = 12, behind: int = 4
+        self,
+        frames: Mapping[str, Sequence[ImageRef]],
+        *,
+        inside: Path | None = None,
+        budget: int = 64 << 20,
+        ahead: int = 12,
+        behind: int = 4,
     ) -> None:
+        self._inside = inside
         self._frames, self._budget, self._ahead, self._behind = frames, budget, ahead, behind
         self._kept: OrderedDict[tuple[str, int], Picture] = OrderedDict()
         self._bytes = 0
@@ -121,6 +161,10 @@ class Pictures:
         """End the threads; what they were preparing is dropped."""
         for pool in (self._film, self._files):
             pool.shutdown(wait=True, cancel_futures=True)
+
+    def refs(self, video: str) -> Sequence[ImageRef]:
+        """Where the pictures of a video are, by frame number."""
+        return self._frames.get(video, ())
 
     def get(self, video: str, index: int) -> Picture:
         """A picture, from memory where it is there; frames around it are prepared while it is looked at."""
@@ -177,7 +221,10 @@ class Pictures:
                 awaited = key in self._waited  # by somebody who looks elsewhere in the same video
             if not awaited and not first <= key[1] <= last:
                 raise _NotWantedError
-            picture = encode_frame(self._frames[key[0]][key[1]])
+            ref = self._frames[key[0]][key[1]]
+            if self._inside is not None:
+                check_inside(self._inside, ref.path)
+            picture = encode_frame(ref)
             with self._lock:
                 self._kept[key] = picture
                 self._bytes += len(picture.data)

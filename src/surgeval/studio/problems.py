@@ -1,20 +1,24 @@
 """What may be wrong with the labels of a video: a list for the annotator to go through, nothing is changed.
 
-Frames are put into seconds by their times, else by the film's rate, else they are taken to be a second apart.
+Rules look at whole columns, and what goes on from frame to frame is one entry. Frames are put into seconds by their
+times, else by the film's rate, else they are taken to be a second apart. Texts have names and numbers only: the page
+says in its own language what a rule is about.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import groupby, pairwise
-from math import hypot
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 
-from surgeval.studio.schema import Schema, Standing, standing
-from surgeval.studio.store import Annotation, FrameState, VideoState
+import numpy as np
+
+from surgeval.arrays import Bools, Floats, Ints
+from surgeval.studio.schema import IMAGE, Schema, Standing, standing
+from surgeval.studio.store import NO_NUMBER, Columns, FrameColumns, VideoState
 from surgeval.vocab import LabelSpace
 
-__all__ = ["RULES", "Checks", "Problem", "find_problems"]
+__all__ = ["RULES", "Checks", "Problem", "Problems", "find_problems"]
 
 RULES: Mapping[str, str] = {
     "inadmissible": "a value that the schema does not admit",
@@ -26,18 +30,29 @@ RULES: Mapping[str, str] = {
     "long": "a momentary action that lasts longer than the seconds before and after contact",
     "swap": "two instruments of a class that seem to have exchanged their numbers",
 }
+_RULE_OF = {Standing.INADMISSIBLE: "inadmissible", Standing.NO_CLASS: "no class", Standing.INCOMPLETE: "incomplete"}
 _TOOL_ACTION = "action"
 _NOTHING = "null"
+_MOST = 2000  # entries of one rule that are listed; all are counted
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A place to look at."""
+    """A place to look at: a frame, or the stretch from `frame` to `last`."""
 
     frame: int
     rule: str
     text: str
     instance: str | None = None
+    last: int = 0
+
+
+@dataclass(frozen=True)
+class Problems:
+    """What the rules found, by frame; of a rule that finds thousands the first ones, and how many there are."""
+
+    listed: tuple[Problem, ...]
+    counts: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -51,142 +66,219 @@ class Checks:
     exchange: float = 0.5  # a swap must make the summed way so much shorter
 
 
-@dataclass
-class _Video:
-    state: VideoState
-    times: Mapping[int, float] = field(default_factory=dict)
-
-    def seconds(self, frame: int) -> float:
-        known = self.times.get(frame)
-        return known if known is not None else frame / (self.state.fps or 1.0)
-
-
 def find_problems(
     video: VideoState,
-    frames: Sequence[FrameState],
-    instances: Sequence[Annotation],
+    frames: FrameColumns,
+    told: Columns,
     schema: Schema,
     space: LabelSpace | None = None,
     checks: Checks = Checks(),  # noqa: B008 - frozen
-) -> tuple[Problem, ...]:
-    """All that the rules find, by frame; proposals are not judged.
+) -> Problems:
+    """All that the rules find; `told` is without proposals, which nobody has answered for.
 
     >>> from surgeval.records import Box
     >>> from surgeval.studio.schema import builtin_schema
+    >>> from surgeval.studio.store import Annotation
     >>> seen = Annotation("i1", "V1", 0, "tools", "scissors", Box(60, 10, 20, 20), values={"action": "suture"})
-    >>> found = find_problems(VideoState("V1", "V1", 64, 48), [], [seen], builtin_schema("prostatd"))
-    >>> [(one.rule, one.text) for one in found]
-    [('inadmissible', 'scissors #-: action suture'), ('outside', 'scissors #-: 16 pixels past the frame')]
+    >>> video, schema = VideoState("V1", "V1", 64, 48), builtin_schema("prostatd")
+    >>> found = find_problems(video, FrameColumns.none(), Columns.of([seen]), schema)
+    >>> [(one.rule, one.text) for one in found.listed]
+    [('inadmissible', 'scissors #-: action suture'), ('outside', 'scissors #-: 16 px')]
     """
-    told = [one for one in instances if not one.proposal]
-    own = _Video(video, {frame.frame: frame.time for frame in frames if frame.time is not None})
-    found = [*_labels(told, schema, space), *_outside(told, video, checks), *_empty(told, own)]
-    for track, members in _tracks(told):
-        found += _gaps(track, members, own, checks)
-        found += _long(track, members, own, checks)
-    found += _swaps(told, own, checks)
+    look = _Look(video, frames, told, schema, space, checks)
+    for rule in (look.labels, look.image, look.outside, look.empty, look.actions, look.swaps):
+        rule()
     order = {rule: number for number, rule in enumerate(RULES)}
-    return tuple(sorted(found, key=lambda one: (one.frame, order[one.rule], one.instance or "")))
+    listed = sorted(look.found, key=lambda one: (one.frame, order[one.rule], one.instance or ""))
+    return Problems(tuple(listed), {rule: look.counts[rule] for rule in RULES if rule in look.counts})
 
 
-def _labels(told: Sequence[Annotation], schema: Schema, space: LabelSpace | None) -> Iterator[Problem]:
-    for one in told:
-        place = standing(schema, space, one.group, one.name, one.values)
+class _Look:
+    """One look at a video; every method is a rule or two."""
+
+    def __init__(
+        self, video: VideoState, frames: FrameColumns, told: Columns, schema: Schema, space: LabelSpace | None,
+        checks: Checks,
+    ) -> None:  # fmt: skip
+        self.video, self.frames, self.told, self.schema, self.space = video, frames, told, schema, space
+        self.checks = checks
+        self.found: list[Problem] = []
+        self.counts: dict[str, int] = {}
+
+    def labels(self) -> None:
+        """Values held against schema and label space: judged once per combination that occurs."""
+        told = self.told
+        if not len(told):
+            return
+        combined, place = np.unique(np.stack([told.kind, told.label]), axis=1, return_inverse=True)
+        place = place.reshape(-1)
+        pairs = [(told.kinds[kind], told.values[label]) for kind, label in combined.T.tolist()]
+        judged = [self._judged(group, name, values) for (group, name), values in pairs]
+        for rule in _RULE_OF.values():
+            wrong = np.array([said[0] == rule for said in judged])
+            rows = np.flatnonzero(wrong[place])
+            begins, ends = self._stretches(rows, place)
+            self._tell(rule, begins, ends, lambda row: f"{told.name(row)}: {judged[place[row]][1]}")
+
+    def image(self) -> None:
+        """Values of whole frames that the schema lacks."""
+        frames = self.frames
+        judged = {label: self._judged(IMAGE, IMAGE, values) for label, values in frames.values.items() if values}
+        wrong = {label: f"{IMAGE}: {said}" for label, (rule, said) in judged.items() if rule == "inadmissible"}
+        rows = np.flatnonzero(np.isin(frames.label, list(wrong)))
+        new = np.append(True, (np.diff(frames.label[rows]) != 0) | (np.diff(frames.frame[rows]) > 1))[: len(rows)]
+        begins = np.flatnonzero(new)
+        ends = np.append(begins[1:], len(rows))[: len(begins)] - 1
+        for begin, end in zip(rows[begins][:_MOST].tolist(), rows[ends][:_MOST].tolist(), strict=True):
+            text, last = wrong[int(frames.label[begin])], int(frames.frame[end])
+            self.found.append(Problem(int(frames.frame[begin]), "inadmissible", text, None, last))
+        self._count("inadmissible", len(begins))
+
+    def outside(self) -> None:
+        """Boxes that reach past the frame."""
+        x, y, w, h = self.told.xywh.T
+        past = np.max([-x, -y, x + w - self.video.width, y + h - self.video.height], axis=0, initial=-np.inf)
+        begins, ends = self._stretches(np.flatnonzero(past > self.checks.slack), self.told.kind)
+        self._tell("outside", begins, ends, lambda row: f"{self.told.name(row)}: {past[row]:.0f} px")
+
+    def empty(self) -> None:
+        """Runs of frames without instances; before the first and after the last one nobody may have labelled yet."""
+        shown = np.unique(self.told.frame)
+        before = np.flatnonzero(np.diff(shown) > 1)
+        first, last = shown[before] + 1, shown[before + 1] - 1
+        seconds = self.seconds(last + 1) - self.seconds(first)
+        for begin, end, long in zip(first[:_MOST].tolist(), last[:_MOST].tolist(), seconds.tolist(), strict=False):
+            self.found.append(Problem(begin, "empty", f"{long:.0f} s", None, end))
+        self._count("empty", len(first))
+
+    def actions(self) -> None:
+        """Interruptions inside one action, and momentary actions that last too long."""
+        told, checks = self.told, self.checks
+        names = {label: values.get(_TOOL_ACTION, "") for label, values in told.values.items()}
+        words = sorted({"", _NOTHING, *names.values()})
+        action = _looked_up(told.label, {label: words.index(name) for label, name in names.items()})
+        rows = self.by_track
+        new = self._track_begins(rows) | (np.diff(told.frame[rows], prepend=-9) > 1)
+        new |= np.diff(action[rows], prepend=-1) != 0
+        begins = rows[new]
+        ends = rows[np.append(np.flatnonzero(new)[1:], len(rows))[: len(begins)] - 1]
+        seconds = self.seconds(told.frame[ends]) - self.seconds(told.frame[begins])
+        momentary = np.isin(action[begins], [words.index(name) for name in checks.momentary if name in words])
+        long = np.flatnonzero(momentary & (seconds > 2 * checks.contact))
+        lasted = dict(zip(begins[long].tolist(), seconds[long].tolist(), strict=True))
+        self._tell(
+            "long", begins[long], ends[long],
+            lambda row: f"{told.name(row)}: {words[action[row]]} {lasted[row]:.1f} s", anonymous=True,
+        )  # fmt: skip
+        named = ~np.isin(action[begins], [words.index(""), words.index(_NOTHING)])
+        begins, ends = begins[named], ends[named]
+        before, after = ends[:-1], begins[1:]
+        away = self.seconds(told.frame[after]) - self.seconds(told.frame[before])
+        short = self._same(before, after) & (action[before] == action[after]) & (away <= checks.gap)
+        short &= told.frame[after] > told.frame[before] + 1
+        for one, other, gone in zip(before[short][:_MOST].tolist(), after[short][:_MOST].tolist(),
+                                    away[short].tolist(), strict=False):  # fmt: skip
+            text = f"{told.name(one)}: {words[action[one]]} {gone:.1f} s"
+            self.found.append(Problem(int(told.frame[one]) + 1, "gap", text, None, int(told.frame[other]) - 1))
+        self._count("gap", int(short.sum()))
+
+    def swaps(self) -> None:
+        """Pairs of a class present in two frames that follow each other, whose way is much shorter crosswise."""
+        told, rows = self.told, self.by_track
+        then = np.full(len(told), -1, np.int64)  # the same track in the next frame
+        follows = ~self._track_begins(rows) & (np.diff(told.frame[rows], prepend=-9) == 1)
+        then[rows[np.flatnonzero(follows) - 1]] = rows[follows]
+        here = np.flatnonzero(then >= 0)
+        here = here[np.lexsort((told.number[here], told.frame[here], told.kind[here]))]
+        pairs: list[tuple[Ints, Ints]] = []
+        for apart in range(1, len(here)):
+            one, other = here[:-apart], here[apart:]
+            both = (told.kind[one] == told.kind[other]) & (told.frame[one] == told.frame[other])
+            if not both.any():
+                break
+            one, other = one[both], other[both]
+            straight = self._way(one, then[one]) + self._way(other, then[other])
+            crossed = self._way(one, then[other]) + self._way(other, then[one])
+            swapped = crossed < self.checks.exchange * straight
+            pairs.append((one[swapped], other[swapped]))
+        for one, other in pairs:
+            for a, b in zip(one[:_MOST].tolist(), other[:_MOST].tolist(), strict=True):
+                frame = int(told.frame[a]) + 1
+                text = f"{told.name(a)}, #{told.number[b]}"
+                self.found.append(Problem(frame, "swap", text, told.ids[then[a]], frame))
+            self._count("swap", len(one))
+
+    def seconds(self, frames: Ints) -> Floats:
+        """When frames are."""
+        known = self.frames
+        guessed = frames / (self.video.fps or 1.0)
+        if not len(known.frame):
+            return guessed
+        place = np.minimum(np.searchsorted(known.frame, frames), len(known.frame) - 1)
+        there = (known.frame[place] == frames) & ~np.isnan(known.time[place])
+        return np.where(there, known.time[place], guessed)
+
+    @cached_property
+    def by_track(self) -> Ints:
+        """The rows that have a number, track by track in the order of frames."""
+        told = self.told
+        rows = np.flatnonzero(told.number != NO_NUMBER)
+        return rows[np.lexsort((told.frame[rows], told.number[rows], told.kind[rows]))]
+
+    def _judged(self, group: str, name: str, values: Mapping[str, str]) -> tuple[str, str]:
+        """The rule that a combination of values breaks, and what is to be said of it."""
+        place = standing(self.schema, self.space, group, name, values)
         if place is Standing.INADMISSIBLE:
-            wrong = schema.inadmissible(one.group, one.name, one.values)
-            said = ", ".join(f"{name} {one.values[name]}" if name in one.values else name for name in wrong)
-            yield Problem(one.frame, "inadmissible", f"{_name(one)}: {said}", one.id)
+            wrong = self.schema.inadmissible(group, name, values)
+            said = ", ".join(f"{key} {values[key]}" if key in values else key for key in wrong)
         elif place is Standing.NO_CLASS:
-            said = ", ".join(f"{name} {value}" for name, value in sorted(one.values.items()))
-            yield Problem(one.frame, "no class", f"{_name(one)}: {said}", one.id)
-        elif place is Standing.INCOMPLETE:
-            member = schema.require(one.group, one.name)
-            missing = [a.name for a in member.attributes if a.values and a.name not in one.values]
-            yield Problem(one.frame, "incomplete", f"{_name(one)}: no {' and no '.join(missing)}", one.id)
-
-
-def _outside(told: Sequence[Annotation], video: VideoState, checks: Checks) -> Iterator[Problem]:
-    for one in told:
-        box = one.box
-        past = max(-box.x, -box.y, box.x + box.w - video.width, box.y + box.h - video.height)
-        if past > checks.slack:
-            yield Problem(one.frame, "outside", f"{_name(one)}: {past:.0f} pixels past the frame", one.id)
-
-
-def _empty(told: Sequence[Annotation], video: _Video) -> Iterator[Problem]:
-    """Runs of frames without instances; before the first and after the last one nobody may have labelled yet."""
-    shown = sorted({one.frame for one in told})
-    for before, after in pairwise(shown):
-        if after > before + 1:
-            seconds = video.seconds(after) - video.seconds(before + 1)
-            frames = f"frame {before + 1}" if after == before + 2 else f"frames {before + 1} to {after - 1}"
-            yield Problem(before + 1, "empty", f"{frames} show nothing ({seconds:.0f} s)")
-
-
-def _tracks(told: Sequence[Annotation]) -> Iterator[tuple[str, list[Annotation]]]:
-    """Instances of each track in the order of frames; those without identity belong to none."""
-    known = sorted((one for one in told if one.track is not None), key=lambda one: (_key(one), one.frame))
-    for _, members in groupby(known, key=_key):
-        rows = list(members)
-        yield _name(rows[0]), rows
-
-
-def _gaps(track: str, members: Sequence[Annotation], video: _Video, checks: Checks) -> Iterator[Problem]:
-    runs = _action_runs(members)
-    named = [run for run in runs if run[0] not in ("", _NOTHING)]
-    for (action, _, end), (again, start, _) in pairwise(named):
-        seconds = video.seconds(start) - video.seconds(end)
-        if action == again and start > end + 1 and seconds <= checks.gap:
-            yield Problem(end + 1, "gap", f"{track}: {action} is interrupted for {seconds:.1f} s")
-
-
-def _long(track: str, members: Sequence[Annotation], video: _Video, checks: Checks) -> Iterator[Problem]:
-    for action, start, end in _action_runs(members):
-        seconds = video.seconds(end) - video.seconds(start)
-        if action in checks.momentary and seconds > 2 * checks.contact:
-            yield Problem(start, "long", f"{track}: {action} for {seconds:.1f} s")
-
-
-def _action_runs(members: Sequence[Annotation]) -> list[tuple[str, int, int]]:
-    """Stretches of frames that follow each other with one action: action, first and last frame."""
-    runs: list[tuple[str, int, int]] = []
-    for one in members:
-        action = one.values.get(_TOOL_ACTION, "")
-        if runs and runs[-1][0] == action and one.frame <= runs[-1][2] + 1:
-            runs[-1] = (action, runs[-1][1], one.frame)
+            said = ", ".join(f"{key} {value}" for key, value in sorted(values.items()))
         else:
-            runs.append((action, one.frame, one.frame))
-    return runs
+            member = self.schema.require(group, name)
+            said = ", ".join(a.name for a in member.attributes if a.values and a.name not in values)
+        return _RULE_OF.get(place, ""), said
+
+    def _stretches(self, rows: Ints, what: Ints) -> tuple[Ints, Ints]:
+        """First and last row of each stretch of frames in which a track is among the rows with the same `what`."""
+        told = self.told
+        rows = rows[np.lexsort((told.frame[rows], what[rows], told.number[rows], told.kind[rows]))]
+        new = self._track_begins(rows) | (np.diff(told.frame[rows], prepend=-9) > 1)
+        new |= np.diff(what[rows], prepend=-1) != 0
+        begins = np.flatnonzero(new)
+        return rows[begins], rows[np.append(begins[1:], len(rows))[: len(begins)] - 1]
+
+    def _track_begins(self, rows: Ints) -> Bools:
+        number, kind = self.told.number[rows], self.told.kind[rows]
+        begins: Bools = (np.diff(number, prepend=-9) != 0) | (np.diff(kind, prepend=-9) != 0)
+        return begins
+
+    def _same(self, one: Ints, other: Ints) -> Bools:
+        told = self.told
+        same: Bools = (told.kind[one] == told.kind[other]) & (told.number[one] == told.number[other])
+        return same
+
+    def _way(self, one: Ints, other: Ints) -> Floats:
+        box = self.told.xywh
+        centre = box[:, :2] + box[:, 2:] / 2
+        way: Floats = np.hypot(*(centre[one] - centre[other]).T)
+        return way
+
+    def _tell(
+        self, rule: str, begins: Ints, ends: Ints, text: Callable[[int], str], *, anonymous: bool = False
+    ) -> None:
+        told = self.told
+        first = np.argsort(told.frame[begins], kind="stable")[:_MOST]
+        for begin, end in zip(begins[first].tolist(), ends[first].tolist(), strict=True):
+            id = None if anonymous else told.ids[begin]
+            self.found.append(Problem(int(told.frame[begin]), rule, text(begin), id, int(told.frame[end])))
+        self._count(rule, len(begins))
+
+    def _count(self, rule: str, count: int) -> None:
+        if count:
+            self.counts[rule] = self.counts.get(rule, 0) + count
 
 
-def _swaps(told: Sequence[Annotation], video: _Video, checks: Checks) -> Iterator[Problem]:
-    """Pairs of a class present in two frames that follow each other, whose way is much shorter crosswise."""
-    frames: dict[int, dict[tuple[str, str], list[Annotation]]] = {}
-    for one in told:
-        if one.track is not None:
-            frames.setdefault(one.frame, {}).setdefault((one.group, one.name), []).append(one)
-    for frame, groups in sorted(frames.items()):
-        after = frames.get(frame + 1, {})
-        for kind, now in groups.items():
-            then = {one.track: one for one in after.get(kind, [])}
-            both = [one for one in now if one.track in then]
-            for number, one in enumerate(both):
-                for other in both[number + 1 :]:
-                    straight = _way(one, then[one.track]) + _way(other, then[other.track])
-                    crossed = _way(one, then[other.track]) + _way(other, then[one.track])
-                    if crossed < checks.exchange * straight:
-                        text = f"{_name(one)} and {_name(other)} seem to have exchanged their numbers"
-                        yield Problem(frame + 1, "swap", text, then[one.track].id)
-
-
-def _way(one: Annotation, other: Annotation) -> float:
-    a, b = one.box, other.box
-    return hypot(a.x + a.w / 2 - b.x - b.w / 2, a.y + a.h / 2 - b.y - b.h / 2)
-
-
-def _key(one: Annotation) -> tuple[str, str, int]:
-    return one.group, one.name, one.track if one.track is not None else -1
-
-
-def _name(one: Annotation) -> str:
-    return f"{one.name} #{'-' if one.track is None else one.track}"
+def _looked_up(keys: Ints, words: Mapping[int, int]) -> Ints:
+    """The number of each key."""
+    known, place = np.unique(keys, return_inverse=True)
+    return np.array([words[key] for key in known.tolist()], dtype=np.int64)[place.reshape(-1)]

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext
+from playwright.sync_api import Browser, BrowserContext, Dialog
 from tests.browser.studio.driver import Studio, track
 
 from surgeval.studio.server import Running, serve
@@ -156,7 +156,12 @@ def test_leaving_with_unsent_edits_asks_first(place: Place, context: BrowserCont
     studio.page.route("**/api/operations", lambda route: route.abort())
     studio.keys("ArrowRight")
     asked: list[str] = []
-    studio.page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.accept()))
+
+    def leave(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.accept()
+
+    studio.page.on("dialog", leave)
     studio.page.reload()
     studio.ready()
     assert asked == ["beforeunload"]

@@ -20,6 +20,8 @@ def test_a_page_of_somebody_else_does_not_make_a_folder_ours(tmp_path: Path) -> 
 def test_our_own_page_does(tmp_path: Path) -> None:
     write_page(tmp_path / "index.html", "Runs", [Section("All", "none")])
     claim_folder(tmp_path, "index.html")
+    with pytest.raises(BadInput, match="found other files there"):  # it is the page that makes it ours
+        claim_folder(tmp_path, "report.html")
 
 
 def test_a_link_to_our_page_does_not(tmp_path: Path) -> None:

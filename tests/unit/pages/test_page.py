@@ -144,7 +144,8 @@ def test_the_same_sections_give_the_same_bytes_and_no_part_file_stays(tmp_path: 
 
 
 def test_a_title_that_is_not_utf8_can_be_written(tmp_path: Path) -> None:
-    write_page(tmp_path / "r.html", "\udcff", [Section("\udcff", "\udcff")]).read_text("utf-8")
+    page = write_page(tmp_path / "r.html", "\udcff", [Section("\udcff", "\udcff")]).read_text("utf-8")
+    assert "<title>? · report</title>" in page
 
 
 def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from surgeval.datasets.gaze import fixation_at
 from surgeval.errors import BadInput
 from surgeval.protocols.intent._conditions import posed
 from surgeval.protocols.intent._gaze import (
@@ -19,7 +20,6 @@ from surgeval.protocols.intent._gaze import (
     Spot,
     draw_circle,
     draw_path,
-    fixation_at,
     gaze_in_words,
     mirrored,
     separation,

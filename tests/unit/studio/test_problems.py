@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from surgeval.records import Box
-from surgeval.studio.problems import Checks, find_problems
+from surgeval.studio.problems import Checks, Problem, find_problems
 from surgeval.studio.schema import builtin_schema
-from surgeval.studio.store import Annotation, FrameState, VideoState
+from surgeval.studio.store import Annotation, Columns, FrameColumns, VideoState
 from surgeval.vocab import load_labels
 
 SCHEMA, SPACE = builtin_schema("prostatd"), load_labels("prostatd")
@@ -24,11 +25,19 @@ def tool(frame: int, name: str = "scissors", track: int | None = 1, **more: Any)
     return Annotation(f"{name}-{track}-{frame}", "V1", frame, "tools", name, box, values=values, track=track, **more)
 
 
-def rules(
-    *told: Annotation, video: VideoState = VIDEO, frames: tuple[FrameState, ...] = (), **checks: Any
-) -> list[Any]:
-    found = find_problems(video, frames, told, SCHEMA, SPACE, Checks(**checks))
-    return [(one.frame, one.rule) for one in found]
+def look(
+    *told: Annotation, video: VideoState = VIDEO, frames: FrameColumns | None = None, **checks: Any
+) -> tuple[Problem, ...]:
+    times = frames or FrameColumns.none()
+    return find_problems(video, times, Columns.of(told), SCHEMA, SPACE, Checks(**checks)).listed
+
+
+def rules(*told: Annotation, **more: Any) -> list[Any]:
+    return [(one.frame, one.rule) for one in look(*told, **more)]
+
+
+def times(step: float) -> FrameColumns:
+    return FrameColumns(np.arange(30), np.linspace(0.0, 29 * step, 30), np.zeros(30, np.int64), {0: {}})
 
 
 def test_good_labels_have_no_problem() -> None:
@@ -49,10 +58,6 @@ def test_labels_are_held_against_schema_and_label_space(name: str, values: dict[
     assert rules(tool(4, name, values=values)) == [(4, rule)]
 
 
-def test_a_proposal_is_not_judged() -> None:
-    assert rules(tool(4, "sword", proposal=True)) == []
-
-
 @pytest.mark.parametrize(("box", "past"), [(Box(-5, 0, 9, 9), True), (Box(635, 0, 9, 9), True),
                                            (Box(0, 355, 9, 9), True),
                                            (Box(0, 0, 640, 360), False), (Box(-0.6, 0, 9, 9), False)])  # fmt: skip
@@ -61,9 +66,9 @@ def test_boxes_past_the_frame(box: Box, past: bool) -> None:
 
 
 def test_frames_that_show_nothing_are_one_entry_and_only_between_others() -> None:
-    found = find_problems(VIDEO, (), [tool(10), tool(20, track=2), tool(22, track=3)], SCHEMA, SPACE)
-    empty = [(one.frame, one.text) for one in found if one.rule == "empty"]
-    assert empty == [(11, "frames 11 to 19 show nothing (9 s)"), (21, "frame 21 show nothing (1 s)")]
+    found = look(tool(10), tool(20, track=2), tool(22, track=3))
+    empty = [(one.frame, one.last, one.text) for one in found if one.rule == "empty"]
+    assert empty == [(11, 19, "9 s"), (21, 21, "1 s")]
 
 
 def test_a_short_interruption_of_one_action_is_found_a_long_one_is_not() -> None:
@@ -84,10 +89,8 @@ def test_time_comes_from_the_frames_else_from_the_rate() -> None:
     cuts = [tool(k) for k in range(30)]
     assert rules(*cuts) == [(0, "long")]
     assert rules(*cuts, video=replace(VIDEO, fps=25.0)) == []
-    slow = tuple(FrameState("V1", k, str(k), 0.2 * k, {}) for k in range(30))
-    assert rules(*cuts, frames=slow) == [(0, "long")]
-    quick = tuple(FrameState("V1", k, str(k), 0.1 * k, {}) for k in range(30))
-    assert rules(*cuts, frames=quick) == []
+    assert rules(*cuts, frames=times(0.2)) == [(0, "long")]
+    assert rules(*cuts, frames=times(0.1)) == []
 
 
 def test_only_momentary_actions_can_last_too_long() -> None:
@@ -119,3 +122,34 @@ def test_two_that_exchange_their_numbers_are_found_and_two_that_cross_are_not() 
 def test_the_list_is_by_frame() -> None:
     found = rules(tool(9, values={}), tool(3, "sword"), tool(3, values={}, track=4))
     assert [frame for frame, _ in found] == sorted(frame for frame, _ in found)
+
+
+def test_what_goes_on_from_frame_to_frame_is_one_entry() -> None:
+    bare = [tool(k, values={}) for k in (*range(5), 7)]
+    other = [tool(k, "forceps", track=None, values={}) for k in (1, 1, 2)]
+    found = [(one.frame, one.last, one.text) for one in look(*bare, *other) if one.rule == "incomplete"]
+    assert found == [(0, 4, "scissors #1: action, target"), (1, 2, "forceps #-: action, target"),
+                     (7, 7, "scissors #1: action, target")]  # fmt: skip
+
+
+def test_values_of_whole_frames_are_held_against_the_schema() -> None:
+    said = FrameColumns(np.arange(6), np.full(6, np.nan), np.array([0, 1, 1, 0, 1, 0]), {0: {}, 1: {"phase": "soup"}})
+    found = find_problems(VIDEO, said, Columns.of([]), SCHEMA, SPACE)
+    assert [(one.frame, one.last, one.rule) for one in found.listed] == [(1, 2, "inadmissible"), (4, 4, "inadmissible")]
+    assert found.counts == {"inadmissible": 2}
+
+
+def test_thousands_are_counted_and_the_first_ones_listed() -> None:
+    every_other = [tool(2 * k, values={}) for k in range(2500)]
+    found = find_problems(VIDEO, FrameColumns.none(), Columns.of(every_other), SCHEMA, SPACE)
+    listed = [one.frame for one in found.listed if one.rule == "incomplete"]
+    assert found.counts["incomplete"] == 2500
+    assert listed == [2 * k for k in range(len(listed))]
+    assert 1000 <= len(listed) < 2500
+
+
+def test_three_of_a_class_are_compared_pair_by_pair() -> None:
+    place = [Box(x, 100, 40, 30) for x in (50, 300, 500)]
+    now = [tool(0, track=k + 1, box=box) for k, box in enumerate(place)]
+    then = [tool(1, track=k + 1, box=place[other]) for k, other in enumerate((2, 1, 0))]
+    assert [one.text for one in look(*now, *then) if one.rule == "swap"] == ["scissors #1, #3"]

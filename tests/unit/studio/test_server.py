@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import threading
+import time
 from collections.abc import Iterator
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
@@ -167,18 +167,63 @@ def test_spans_tracks_presence_and_flags(running: Running) -> None:
     assert page.get("/api/search?text=29") == [{"video": "V1", "frame": 29, "name": "29"}]
 
 
-def test_other_pages_hear_of_an_edit(running: Running) -> None:
-    page = Page(running, "ear")
-    connection = HTTPConnection(page.host, timeout=20)
-    connection.request("GET", "/api/events", headers={"origin": f"http://{page.host}"})
+def test_a_class_of_which_all_were_deleted_has_no_lane(running: Running) -> None:
+    page = Page(running, "lane")
+    box = {
+        "id": "only",
+        "video": "V1",
+        "frame": 2,
+        "group": "tools",
+        "name": "grasper",
+        "box": [1, 1, 9, 9],
+        "track": 1,
+    }
+    assert page.do("instances.add", {"instances": [box]})[0] == 200
+    assert page.do("instances.delete", {"ids": ["only"]})[0] == 200
+    for path in ("presence", "tracks"):
+        assert "grasper" not in {lane["name"] for lane in page.get(f"/api/videos/V1/{path}")}
+    page.get("/api/videos/V1/problems")
+
+
+def heard(host: str, until: str) -> Iterator[dict[str, Any]]:
+    """The events of a page that listens, until one of the named kind."""
+    connection = HTTPConnection(host, timeout=20)
+    connection.request("GET", "/api/events", headers={"origin": f"http://{host}"})
     answer = connection.getresponse()
-    assert answer.readline() == b": hello\n"
-    threading.Timer(0.1, lambda: page.do("instances.add", hook("heard"))).start()
-    line = b""
-    while not line.startswith(b"data:"):
+    while True:
         line = answer.readline()
-    assert json.loads(line[5:])["session"] == "ear"
+        assert line, "the stream ended"
+        if line.startswith(b"data:"):
+            event = json.loads(line[5:])
+            yield event
+            if event["kind"] == until:
+                break
     connection.close()
+
+
+def test_pages_hear_of_every_edit_in_order_and_first_of_the_version_they_come_to(running: Running) -> None:
+    page = Page(running, "ear")
+    version = page.get("/api/project")["version"]
+    events = heard(page.host, "frames.flag")
+    assert next(events)["version"] == version
+    page.do("instances.add", hook("heard"))
+    page.do("frames.flag", {"video": "V1", "first": 9, "last": 9, "reason": "smoke"})
+    told = [(one["version"], one["session"], one["kind"], one["video"]) for one in events]
+    assert told == [
+        (version + 1, "ear", "instances.add", None),
+        (version + 2, "ear", "frames.flag", "V1"),
+    ]
+
+
+def test_a_page_hears_of_an_edit_made_through_another_server(folder: Path, running: Running) -> None:
+    with serve(folder, author="ben") as other:
+        events = heard(Page(running).host, "frames.flag")
+        next(events)
+        begin = time.monotonic()
+        status, _ = Page(other, "there").do("frames.flag", {"video": "V1", "first": 8, "last": 8, "reason": "smoke"})
+        assert status == 200
+        assert [one["author"] for one in events] == ["ben"]
+        assert time.monotonic() - begin < 3
 
 
 @pytest.mark.parametrize(

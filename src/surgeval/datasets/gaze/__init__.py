@@ -6,6 +6,7 @@ into fixations (I-DT).
 """
 
 from surgeval.datasets.gaze._dictation import SpokenWord, read_dictation
+from surgeval.datasets.gaze._fixation import fixation_at
 from surgeval.datasets.gaze._idt import find_fixations, idt
 from surgeval.datasets.gaze._map import GazeMap
 from surgeval.datasets.gaze._names import match_names
@@ -17,6 +18,7 @@ __all__ = [
     "GazeTrack",
     "SpokenWord",
     "find_fixations",
+    "fixation_at",
     "gaze_formats",
     "idt",
     "match_names",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
+from io import BufferedReader
 from pathlib import Path
 
 from surgeval.datasets._base import OnProblem
@@ -28,6 +29,15 @@ def tell_unreadable(place: Place, error: OSError) -> None:
         place.report("file-missing", FOLDER if isinstance(error, NotRegular) else "no such file", "a file")
     else:
         place.report("file-unreadable", error.strerror or type(error).__name__, "a readable file")
+
+
+def bounded_size(stream: BufferedReader, place: Place, limit: int) -> int | None:
+    """The bytes of an open file, or None after telling that they are too many."""
+    size = os.fstat(stream.fileno()).st_size
+    if size <= limit:
+        return size
+    place.report("file-too-large", f"{size} bytes", f"at most {limit}")
+    return None
 
 
 def ends(path: Path, first: int, last: int = 0) -> tuple[bytes, bytes]:

@@ -7,7 +7,6 @@ write them) and are refused where a number is needed. `Members` walks the top-le
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Iterator
 from io import BufferedReader
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from surgeval.datasets._base import OnProblem
-from surgeval.datasets.io._files import tell_unreadable
+from surgeval.datasets.io._files import bounded_size, tell_unreadable
 from surgeval.datasets.io._values import Place, shown
 from surgeval.files import BrokenJson, open_regular, parse_json, too_deep
 
@@ -38,11 +37,8 @@ def read_bytes(path: Path, tell: OnProblem, limit: int = MAX_BYTES) -> bytes | N
     place = Place(str(path), tell)
     try:
         with open_regular(path) as stream:
-            size = os.fstat(stream.fileno()).st_size
-            if size > limit:
-                place.report("file-too-large", f"{size} bytes", f"at most {limit}")
-                return None
-            return stream.read(size)
+            size = bounded_size(stream, place, limit)
+            return None if size is None else stream.read(size)
     except OSError as error:
         tell_unreadable(place, error)
         return None

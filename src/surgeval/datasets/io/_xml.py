@@ -7,13 +7,12 @@ needed. Nothing is held: elements are told as they begin and end.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Protocol
 from xml.parsers import expat
 
 from surgeval.datasets._base import OnProblem
-from surgeval.datasets.io._files import tell_unreadable
+from surgeval.datasets.io._files import bounded_size, tell_unreadable
 from surgeval.datasets.io._values import Place
 from surgeval.files import open_regular
 
@@ -60,9 +59,7 @@ def walk_xml(path: Path, tell: OnProblem, elements: Elements, limit: int) -> boo
     place = Place(str(path), tell)
     try:
         with open_regular(path) as stream:
-            size = os.fstat(stream.fileno()).st_size
-            if size > limit:
-                place.report("file-too-large", f"{size} bytes", f"at most {limit}")
+            if bounded_size(stream, place, limit) is None:
                 return False
             parser = _parser(elements)
             while chunk := stream.read(_CHUNK):

@@ -17,20 +17,27 @@ NAMED = 5  # examples kept of each kind
 _LONGEST = 160  # characters of one example: names come from files
 
 # What is wrong with the things of a kind, and what was done; the reader's other kinds are told by their own name.
+_FRAMES = {
+    "frame-unlabelled": "without labels: left out",
+    "frame-unboxed": "with an instrument that has no box: left out, it would be taught as background",
+    "image-missing": "without an image: left out",
+    "image-broken": "whose image cannot be read: left out",
+    "image-size": "whose image has another size than the labels say: left out",
+}
+_BOXES = {
+    "box-outside": "past the edge of the frame: cut there",
+    "box-off-frame": "outside the frame: left out",
+    "box-degenerate": "without an area inside the frame: left out",
+    "box-repeated": "written twice with the same class: counted once",
+    "box-shared": "with several triplets: taken as one box with several classes",
+    "triplet-unknown": "whose triplet is no class of the detector: left out",
+    "class-unknown": "of a class that the detector does not know: left out",
+}
+_CLASSES = {"class-absent": "without a box: the detector cannot learn them"}
 WORDS = {
-    "frame-unlabelled": ("frames", "without labels: left out"),
-    "frame-unboxed": ("frames", "with an instrument that has no box: left out, it would be taught as background"),
-    "image-missing": ("frames", "without an image: left out"),
-    "image-broken": ("frames", "whose image cannot be read: left out"),
-    "image-size": ("frames", "whose image has another size than the labels say: left out"),
-    "box-outside": ("boxes", "past the edge of the frame: cut there"),
-    "box-off-frame": ("boxes", "outside the frame: left out"),
-    "box-degenerate": ("boxes", "without an area inside the frame: left out"),
-    "box-repeated": ("boxes", "written twice with the same class: counted once"),
-    "box-shared": ("boxes", "with several triplets: taken as one box with several classes"),
-    "triplet-unknown": ("boxes", "whose triplet is no class of the detector: left out"),
-    "class-unknown": ("boxes", "of a class that the detector does not know: left out"),
-    "class-absent": ("classes", "without a box: the detector cannot learn them"),
+    kind: (things, said)
+    for things, kinds in (("frames", _FRAMES), ("boxes", _BOXES), ("classes", _CLASSES))
+    for kind, said in kinds.items()
 }
 _ONE = {"frames": "frame", "boxes": "box", "classes": "class", "problems": "problem"}
 # Kinds that a training set counts by its own rule; the reader's count of the same thing is not added to it.

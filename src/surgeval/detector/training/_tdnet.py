@@ -21,11 +21,10 @@ from surgeval.detector.inference import Raw
 from surgeval.detector.losses import Losses, teacher_loss
 from surgeval.detector.training._compute import Compute, open_compute
 from surgeval.detector.training._conduct import Tell, begun, best_row, check_sets, conduct, picture_labels
-from surgeval.detector.training._curves import CURVES
 from surgeval.detector.training._folder import DETECTOR, STUDENT
 from surgeval.detector.training._hands import Hands
 from surgeval.detector.training._plan import STUDENT_SHARE
-from surgeval.detector.training._resume import LAST, Counters
+from surgeval.detector.training._resume import Counters
 from surgeval.detector.training._settings import TrainSettings
 from surgeval.detector.training._stage import BEST, VALIDATION, Measured, Stage, run_stage
 from surgeval.detector.training._student import background, distilling
@@ -52,16 +51,6 @@ class Trained:
     def best(self) -> Path:
         """The teacher's best epoch, a detector."""
         return self.folder / BEST
-
-    @property
-    def last(self) -> Path:
-        """Where the teacher's training ended."""
-        return self.folder / LAST
-
-    @property
-    def curves(self) -> Path:
-        """The teacher's curves; the student's lie in `student/`."""
-        return self.folder / CURVES
 
     @property
     def student(self) -> Path | None:
@@ -99,10 +88,10 @@ def train_tdnet(
     path = Path(out)
     files = [Path(weights)] if weights is not None else []
     record = begun("tdnet", settings, train, validation, classes, files)
+    training = _Training(train, validation, classes, settings, path)  # its device is tried before there is a folder
     result = conduct(
-        path, record, settings.identity(), progress,
-        lambda tell: _Training(train, validation, classes, settings, path, tell).run(weights), made=DETECTOR,
-    )  # fmt: skip
+        path, record, settings.identity(), progress, lambda tell: training.run(weights, tell), made=DETECTOR
+    )
     return Trained(path, result)
 
 
@@ -118,16 +107,17 @@ def _check(
 
 class _Training:
     def __init__(
-        self, train: TrainingSet, validation: TrainingSet | None, classes: Classes, settings: TrainSettings,
-        path: Path, tell: Tell,
-    ) -> None:  # fmt: skip
+        self, train: TrainingSet, validation: TrainingSet | None, classes: Classes, settings: TrainSettings, path: Path
+    ) -> None:
         self.train, self.validation, self.classes, self.settings = train, validation, classes, settings
-        self.path, self.tell = path, tell
+        self.path = path
+        self.tell: Tell = lambda _line: None
         self.compute = open_compute(settings.device, settings.precision)
         self.hands = Hands(settings.workers, settings.batch, self.compute)
         self.augment = Augment(mosaic=settings.mosaic, partners=settings.sampling)
 
-    def run(self, weights: str | Path | None) -> dict[str, Any]:
+    def run(self, weights: str | Path | None, tell: Tell) -> dict[str, Any]:
+        self.tell = tell
         with self.hands:
             return self._run(weights)
 

@@ -6,20 +6,20 @@ Colours are RGB under full light; lengths and heights are world units; heights m
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypedDict
 
 from surgeval.phantom.scene._texture import Colour
 
 
-@dataclass(frozen=True, slots=True)
-class Relief:
-    """Heights of the bumps, by their size in world units."""
+class Relief(TypedDict, total=False):
+    """Heights of the bumps, by the noise that makes them: its size in world units, from the coarsest on."""
 
-    n30: float = 0.0
-    n11: float = 0.0
-    n4: float = 0.0
-    n2: float = 0.0
-    lumps: float = 0.0
-    small_lumps: float = 0.0
+    n30: float
+    n11: float
+    n4: float
+    n2: float
+    lumps: float
+    small_lumps: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,8 @@ class OrganRecipe:
     pale: Colour
     round: float  # how far from its edge the surface still falls off
     bulge: float  # height of that rounding relative to its width
+    relief: Relief
     swell: float = 0.0  # slope of a wide gentle dome on top of it
-    relief: Relief = Relief()
     ambient: float = 0.3
     gain: float = 1.0
     wet: float = 0.6

@@ -163,9 +163,7 @@ def _paint(canvas: _Canvas, organ: Organ, recipe: OrganRecipe, noise: _Noise, so
     dome = np.sqrt(np.maximum(1 - (1 - t) * (1 - t), 0)) * np.float32(recipe.round * recipe.bulge)
     wide = 1 - np.minimum(distance / np.float32(120), 1)
     dome = dome + (1 - wide * wide) * np.float32(60 * recipe.swell)
-    relief = recipe.relief
-    bumps = relief.n30 * local.n30 + relief.n11 * local.n11 + relief.n4 * local.n4 + relief.n2 * local.n2
-    bumps = bumps + relief.lumps * local.lumps + relief.small_lumps * local.small_lumps
+    bumps = sum(getattr(local, size) * height for size, height in recipe.relief.items())
     gx, gy = slopes((soften_height(dome, 3) + bumps).astype(np.float32) * np.float32(SCALE))
     norm = np.sqrt(1 + gx * gx + gy * gy)
     nx, ny, nz = -gx / norm, -gy / norm, 1 / norm

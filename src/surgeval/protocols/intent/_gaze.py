@@ -13,10 +13,11 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 
 from surgeval.arrays import Image
+from surgeval.datasets.gaze import fixation_at
 from surgeval.errors import BadInput
 from surgeval.records import Gaze
 
-__all__ = ["GAZE_MODES", "SENTENCES", "GazeMode", "GazeStyle", "Spot", "draw_circle", "draw_path", "fixation_at",
+__all__ = ["GAZE_MODES", "SENTENCES", "GazeMode", "GazeStyle", "Spot", "draw_circle", "draw_path",
            "gaze_in_words", "mirrored", "separation", "spot_at"]  # fmt: skip
 
 GazeMode: TypeAlias = Literal["mark", "text", "both", "trail"]
@@ -27,7 +28,6 @@ SENTENCES = {
     "both": "Focus on the circled area, where I am looking.",
     "trail": "The line is the path of my gaze. Focus on the circled area at its end, where I am looking.",
 }
-SLACK = 0.5  # seconds between a frame and a fixation that still counts for it
 APART = 0.25  # of the diagonal: how far a wrong gaze is from the right one at least
 
 
@@ -55,25 +55,6 @@ class GazeStyle:
     def __post_init__(self) -> None:
         if not 0.005 <= self.radius <= 0.5:
             raise BadInput(f"gaze radius: found {self.radius:g}, expected a share of the diagonal from 0.005 to 0.5")
-
-
-def fixation_at(gaze: Sequence[Gaze], time: float | None) -> Gaze | None:
-    """The fixation active at a time, else the nearest within half a second, else none.
-
-    A picture without a time is looked at as long as the gaze lasts: the longest fixation stands for it.
-
-    >>> gaze = [Gaze(0.0, 0.2, 0.2, 0.3), Gaze(1.0, 0.8, 0.8, 0.2)]
-    >>> [fixation_at(gaze, time) for time in (0.1, 2.0)]
-    [Gaze(t=0.0, x=0.2, y=0.2, duration=0.3), None]
-    """
-    if time is None:
-        return max(gaze, key=lambda fixation: fixation.duration, default=None)
-    nearest = min(gaze, key=lambda fixation: _away(fixation, time), default=None)
-    return nearest if nearest is not None and _away(nearest, time) <= SLACK else None
-
-
-def _away(fixation: Gaze, time: float) -> float:
-    return max(fixation.t - time, time - fixation.t - fixation.duration, 0.0)
 
 
 def spot_at(gaze: Sequence[Gaze], time: float | None) -> Spot | None:

@@ -25,12 +25,7 @@ __all__ = ["intent_sections", "write_page_of"]
 
 
 def write_page_of(results: Sequence[IntentScores], out: Path) -> Path:
-    """Write page, tables and figures of one or several runs below `out`; returns the page's path.
-
-    >>> write_page_of([], Path("both"))
-    Traceback (most recent call last):
-    surgeval.errors.BadInput: report: found no runs, expected at least one
-    """
+    """Write page, tables and figures of one or several runs below `out`; returns the page's path."""
     names = names_on_page(results)
     save_tables(_tables(results), out / "tables")
     plots = save_figures(intent_figures(results), out, notes=_NOTES)

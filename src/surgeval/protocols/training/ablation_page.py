@@ -26,15 +26,15 @@ _METHOD = (
 
 def write_ablation_page(one: AblationScores, out: Path) -> Path:
     """Write page, tables and figures of an ablation below `out`."""
-    paper = one.paper()
-    tables = {**one.tables, f"table_{paper.number}": paper.frame()}
+    table = one.paper()
+    tables = {**one.tables, f"table_{table.paper.number}": table.frame()}
     save_tables(tables, out / "tables")
     plots = save_figures(one.figures, out)
     findings = (Finding(one.finding), *(Finding(f"{note[:1].upper()}{note[1:]}.") for note in one.notes))
     sections = [
         Section("What it carries", findings=findings, figures=tuple(plots.values()),
                 tables=(Table(f"Differences to {one.reference}", _differences(one), file="tables/differences.csv"),)),
-        paper_section([paper]),
+        paper_section([table]),
         Section("Each seed", tables=(Table("Mean over folds", tables["seeds"], file="tables/seeds.csv", folded=True),)),
         Section("How it was computed", _METHOD),
     ]  # fmt: skip

@@ -167,8 +167,7 @@ class AblationScores(RunResult):
 
     def paper(self) -> PaperTable:
         """The paper's table with ours above; ± is over seeds here, over folds there."""
-        number = ABLATIONS[self.table].number
-        theirs = published(number)
+        theirs = published(ABLATIONS[self.table].number)
         order = [tuple(column.split(" ", 1)) for column in theirs.columns]
         names = {(_COMPONENTS[component], metric): (component, metric) for component, metric in self.columns}
         scores = self.runs[self.reference][0].settings
@@ -180,7 +179,7 @@ class AblationScores(RunResult):
             values = tuple(None if row is None else 100 * float(np.mean(row)) for row in found)
             spreads = tuple(None if row is None or len(row) < 2 else 100 * float(np.std(row, ddof=1)) for row in found)
             ours.append(PaperRow(name, data, values, spreads))
-        return PaperTable(number, theirs.title, theirs.columns, theirs.rows, tuple(ours), first="configuration")
+        return PaperTable(theirs, tuple(ours), first="configuration")
 
     @property
     def tables(self) -> dict[str, pl.DataFrame]:

@@ -133,7 +133,7 @@ def printed(made: TrainingScores | AblationScores) -> tuple[PaperTable, ...]:
     from surgeval.protocols.training.tables import paper_tables
 
     tables = paper_tables([made]) if isinstance(made, TrainingScores) else (made.paper(),)
-    return tuple(replace(table, theirs=()) for table in tables)
+    return tuple(replace(table, paper=replace(table.paper, rows=())) for table in tables)
 
 
 def _finish(made: TrainingScores | AblationScores, out: Path, json: bool) -> None:
@@ -149,7 +149,7 @@ def _finish(made: TrainingScores | AblationScores, out: Path, json: bool) -> Non
     if verdict is not None:
         console().print(visible(f"{made.name}: {verdict}"))
     for table in printed(made):
-        print_pieces(f"As Table {table.number}: {table.title}", table.readable())
+        print_pieces(f"As Table {table.paper.number}: {table.paper.title}", table.readable())
     for note in made.notes:
         console().print(f"note: {visible(note)}")
     console().print(f"open {visible(str(page))}")

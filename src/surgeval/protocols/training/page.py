@@ -59,7 +59,7 @@ def _write(results: Sequence[TrainingScores], out: Path) -> Path:
     papers = paper_tables(results)
     comparisons, refused = _comparisons(results)
     figures = _figures(results, comparisons)
-    tables: dict[str, pl.DataFrame] = {f"table_{table.number}": table.frame() for table in papers}
+    tables: dict[str, pl.DataFrame] = {f"table_{table.paper.number}": table.frame() for table in papers}
     one_run = len(results) == 1
     tables |= {f"folds_{k}" if not one_run else "folds": fold_table(one) for k, one in enumerate(results, 1)}
     tables |= {f"differences_{k}": made.to_frame() for k, made in enumerate(comparisons.values(), 1)}

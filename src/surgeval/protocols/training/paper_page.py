@@ -18,8 +18,8 @@ OTHER_DATA = (
 def paper_section(tables: Sequence[PaperTable]) -> Section:
     """The paper's tables with ours above, and what the published rows contradict."""
     shown = tuple(
-        Table(f"As Table {table.number}: {table.title}", table.readable(), note=" ".join(table.notes),
-              file=f"tables/table_{table.number}.csv")
+        Table(f"As Table {table.paper.number}: {table.paper.title}", table.readable(), note=" ".join(table.notes),
+              file=f"tables/table_{table.paper.number}.csv")
         for table in tables
     )  # fmt: skip
     return Section("Beside the paper", OTHER_DATA, tables=shown)

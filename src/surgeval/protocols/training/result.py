@@ -63,7 +63,7 @@ class TrainingScores(RunResult):
     @property
     def tables(self) -> dict[str, pl.DataFrame]:
         """Every fold, then the paper's tables (values and standard deviations in columns), then those of the scores."""
-        papers = {f"table_{table.number}": table.frame() for table in paper_tables([self])}
+        papers = {f"table_{table.paper.number}": table.frame() for table in paper_tables([self])}
         return {"folds": fold_table(self), **papers, **{f"scores_{k}": t for k, t in self.scores.tables.items()}}
 
     @property

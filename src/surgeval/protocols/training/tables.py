@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from surgeval.protocols.training.published import SOURCE, PaperRow, published, published_notes
+from surgeval.protocols.training.published import SOURCE, PaperRow, PublishedTable, published, published_notes
 
 if TYPE_CHECKING:
     from surgeval.protocols.training.result import TrainingScores
@@ -28,10 +28,7 @@ _COSTS = ("bbox", "i", "v", "t", "ivt")
 class PaperTable:
     """A table in the paper's layout; `ours` stand above the published rows."""
 
-    number: int
-    title: str
-    columns: tuple[str, ...]
-    theirs: tuple[PaperRow, ...]
+    paper: PublishedTable
     ours: tuple[PaperRow, ...]
     decimals: int = 1
     first: str = "method"
@@ -39,20 +36,20 @@ class PaperTable:
     @property
     def rows(self) -> tuple[PaperRow, ...]:
         """Ours first."""
-        return (*self.ours, *self.theirs)
+        return (*self.ours, *self.paper.rows)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What to know about the published rows."""
-        return published_notes(self.number)
+        return published_notes(self.paper.number)
 
     def frame(self) -> pl.DataFrame:
         """Numbers: a column per value, and one for its standard deviation where any row has it."""
         rows = []
-        spread = [any(row.spreads[k] is not None for row in self.rows) for k, _ in enumerate(self.columns)]
+        spread = [any(row.spreads[k] is not None for row in self.rows) for k, _ in enumerate(self.paper.columns)]
         for row in self.rows:
             cells: dict[str, Any] = {self.first: row.name, "data": row.data}
-            for k, column in enumerate(self.columns):
+            for k, column in enumerate(self.paper.columns):
                 cells[column] = row.values[k]
                 if spread[k]:
                     cells[f"{column} std"] = row.spreads[k]
@@ -64,7 +61,7 @@ class PaperTable:
         """Texts: `36.1 ± 3.4`."""
         rows = [
             {self.first: row.name, "data": row.data}
-            | {column: self._cell(row.values[k], row.spreads[k]) for k, column in enumerate(self.columns)}
+            | {column: self._cell(row.values[k], row.spreads[k]) for k, column in enumerate(self.paper.columns)}
             for row in self.rows
         ]
         return pl.DataFrame(rows)
@@ -97,8 +94,7 @@ def paper_tables(results: Sequence[TrainingScores]) -> tuple[PaperTable, ...]:
 
 
 def _table(number: int, ours: Iterable[PaperRow], decimals: int = 1) -> PaperTable:
-    paper = published(number)
-    return PaperTable(number, paper.title, paper.columns, paper.rows, tuple(ours), decimals)
+    return PaperTable(published(number), tuple(ours), decimals)
 
 
 def _row(one: TrainingScores, cells: Sequence[tuple[float | None, float | None]]) -> PaperRow:
@@ -165,7 +161,8 @@ def _left_out(results: Sequence[TrainingScores]) -> PaperTable:
             title = "average" if row["group"] == "mean" and row["videos"] is None else f"without {row['group']}"
             cells = tuple(_percent(row, metric) for metric in metrics)
             ours.append(PaperRow(f"{one.name}: {title}", _data(one), cells, (None,) * 3))
-    return PaperTable(15, paper.title, tuple(f"IVT {metric}" for metric in metrics), tuple(theirs), tuple(ours))
+    turned = replace(paper, columns=tuple(f"IVT {metric}" for metric in metrics), rows=tuple(theirs))
+    return PaperTable(turned, tuple(ours))
 
 
 def fold_table(one: TrainingScores) -> pl.DataFrame:

@@ -1,5 +1,6 @@
 """Track identity: which instance is which instrument over time. `number_tracks` gives #1, #2, … for each class."""
 
+from surgeval.detector.inference.tracking import Tracking
 from surgeval.studio.identity._instances import UNNUMBERED, Instances
 from surgeval.studio.identity._sector import LEVELS, SectorRule, sectors_of
 from surgeval.studio.identity.number import Rule, number_tracks
@@ -12,6 +13,7 @@ __all__ = [
     "Rule",
     "SectorRule",
     "TrackStatistics",
+    "Tracking",
     "number_tracks",
     "sectors_of",
     "track_statistics",

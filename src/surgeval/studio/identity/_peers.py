@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from surgeval.arrays import Ints
@@ -17,9 +19,9 @@ def centre_identities(instances: Instances, gap: float) -> tuple[Ints, Ints]:
     return sector_identities(instances, SectorRule(order=("centre",), k=1, gap=gap))
 
 
-def bytetrack_identities(instances: Instances, gap: float) -> tuple[Ints, Ints]:
+def bytetrack_identities(instances: Instances, tracking: Tracking) -> tuple[Ints, Ints]:
     """ByteTrack frame by frame; hand-set ids are put over its tracks afterwards. −1 where a box is too doubtful."""
-    tracker = Tracker(Tracking(lost=gap + instances.step))
+    tracker = Tracker(replace(tracking, lost=tracking.lost + instances.step))
     order = np.argsort(instances.frame, kind="stable")
     track = np.full(len(instances), NO_TRACK, dtype=np.int64)
     for rows in np.split(order, np.flatnonzero(np.diff(instances.frame[order])) + 1) if len(order) else ():

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from surgeval.arrays import Ints
+from surgeval.detector.inference.tracking import Tracking
 from surgeval.errors import BadInput
 from surgeval.studio.identity._instances import UNNUMBERED, Instances
 from surgeval.studio.identity._peers import bytetrack_identities, centre_identities
@@ -19,7 +20,7 @@ Rule: TypeAlias = Literal["sector", "bytetrack", "centres", "upstream"]
 
 def number_tracks(
     instances: Instances,
-    rule: Rule | SectorRule = "sector",
+    rule: Rule | SectorRule | Tracking = "sector",
     *,
     gap: float = 3.0,
     within: tuple[int, int] | None = None,
@@ -27,8 +28,9 @@ def number_tracks(
 ) -> Ints:
     """The number of each instance within its class; −1 where a rule gives none.
 
-    `sector` (or a `SectorRule` with other settings), `bytetrack` and `centres` count from 1 in the order of appearance
-    and keep a number for absences up to `gap` seconds (a `SectorRule` has its own); `upstream` takes ids as they came.
+    `sector` (or a `SectorRule` with other settings), `bytetrack` (or a `Tracking`) and `centres` count from 1 in the
+    order of appearance and keep a number for absences up to `gap` seconds (settings have their own); `upstream` takes
+    ids as they came.
     Hand-set ids stay as they are under every rule. With `within` (first and last frame) only those frames are numbered
     anew; the others keep their `current` numbers, and tracks that reach into the range go on in it.
 
@@ -51,13 +53,14 @@ def number_tracks(
         return _numbered(instances, *sector_identities(instances, chosen))
     if rule == "centres":
         return _numbered(instances, *centre_identities(instances, gap))
-    if rule == "bytetrack":
-        return _numbered(instances, *bytetrack_identities(instances, gap))
+    if isinstance(rule, Tracking) or rule == "bytetrack":
+        tracking = rule if isinstance(rule, Tracking) else Tracking(lost=gap)
+        return _numbered(instances, *bytetrack_identities(instances, tracking))
     raise BadInput(f"rule: found {rule!r}, expected {', '.join(get_args(Rule))}")
 
 
 def _within(
-    instances: Instances, rule: Rule | SectorRule, gap: float, within: tuple[int, int], current: Ints | None
+    instances: Instances, rule: Rule | SectorRule | Tracking, gap: float, within: tuple[int, int], current: Ints | None
 ) -> Ints:
     first, last = within
     if first > last:

@@ -42,7 +42,7 @@ def parse_jsonc(text: str, source: str) -> Any:
     if len(text) > MAX_BYTES:
         raise DataError(source, found=f"{len(text)} characters", expected=f"at most {MAX_BYTES}")
     try:
-        return parse_json(plain_json(text), _distinct, finite=True)
+        return parse_json(plain_json(text), distinct=True, finite=True)
     except BrokenJson as error:
         raise DataError(source, found=error, expected="JSON") from None
 
@@ -60,12 +60,3 @@ def read_jsonc(path: Path) -> Any:
     except UnicodeDecodeError as error:
         found = f"byte {data[error.start]:#04x} at offset {error.start}"
         raise DataError(path, found=found, expected="UTF-8 text") from None
-
-
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in result:
-            raise BrokenJson(f"the key {key[:60]!r} twice in one object")
-        result[key] = value
-    return result

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import groupby
+from collections.abc import Sequence
 from typing import Any
+from urllib.parse import urlencode
 
-from surgeval.studio.schema import IMAGE, Schema
+from surgeval.studio.schema import IMAGE, Member, Schema
 from surgeval.studio.store import (
     Annotation,
     FrameState,
-    LoggedOperation,
+    News,
     Outcome,
     Span,
     Track,
@@ -20,8 +20,8 @@ from surgeval.studio.store import (
 from surgeval.vocab import LabelSpace
 
 __all__ = [
-    "annotation_row", "frame_rows", "history_row", "outcome_row", "runs_of", "schema_row", "span_row", "track_row",
-    "video_row",
+    "annotation_row", "frame_rows", "history_row", "outcome_row", "presence_row", "schema_row", "span_row",
+    "track_row", "video_row",
 ]  # fmt: skip
 
 
@@ -72,7 +72,7 @@ def outcome_row(outcome: Outcome) -> dict[str, Any]:
             "absent": outcome.absent, "created": list(outcome.created), "repeated": outcome.repeated}  # fmt: skip
 
 
-def history_row(one: LoggedOperation, undone: bool) -> dict[str, Any]:
+def history_row(one: News, undone: bool) -> dict[str, Any]:
     """An operation of the log."""
     return {"version": one.version, "author": one.author, "kind": one.kind, "time": one.time, "undone": undone}
 
@@ -80,28 +80,25 @@ def history_row(one: LoggedOperation, undone: bool) -> dict[str, Any]:
 def schema_row(schema: Schema, space: LabelSpace | None) -> dict[str, Any]:
     """What may be chosen, the guidelines beside it, and which triplets are classes of the label space."""
     told = {f"{member.group}.{member.name}": member.guideline for member in schema.members if member.guideline}
-    row: dict[str, Any] = {"name": schema.name, "panel": schema.panel(), "guidelines": told}
+    shown = {f"{member.group}.{member.name}": _picture(member) for member in schema.members if member.picture}
+    row: dict[str, Any] = {"name": schema.name, "panel": schema.panel(), "guidelines": told, "pictures": shown}
     if space is not None:
         row["classes"] = [[space.instruments[i], space.verbs[v], space.targets[t]] for i, v, t in space.triplets]
     return row
 
 
-def runs_of(rows: Iterable[tuple[str, str, int | None, int]]) -> list[dict[str, Any]]:
-    """Tracks as runs of frames, from rows (group, class, number, frame) sorted by track and frame.
+def presence_row(track: Track, runs: list[list[int]]) -> dict[str, Any]:
+    """A track as runs of frames.
 
-    >>> runs_of([("tools", "hook", 1, 3), ("tools", "hook", 1, 4), ("tools", "hook", 1, 7)])[0]["runs"]
-    [[3, 4], [7, 7]]
+    >>> presence_row(Track("tools", "hook", 1), [[3, 4], [7, 7]])
+    {'group': 'tools', 'name': 'hook', 'number': 1, 'runs': [[3, 4], [7, 7]]}
     """
-    found = []
-    for (group, name, number), members in groupby(rows, key=lambda row: row[:3]):
-        runs: list[list[int]] = []
-        for *_, frame in members:
-            if runs and frame <= runs[-1][1] + 1:
-                runs[-1][1] = frame
-            else:
-                runs.append([frame, frame])
-        found.append({"group": group, "name": name, "number": number, "runs": runs})
-    return found
+    return {**_track(track), "runs": runs}
+
+
+def _picture(member: Member) -> str:
+    """The address of a guideline's picture; the file's name is in it so that a browser asks again for another one."""
+    return f"guideline?{urlencode({'group': member.group, 'name': member.name, 'file': member.picture})}"
 
 
 def _track(track: Track) -> dict[str, Any]:

@@ -1,34 +1,25 @@
-"""Edits: stored or only tried, and told to every open page."""
+"""Edits: stored or only tried."""
 
 from __future__ import annotations
 
-import asyncio
-import json
-from collections.abc import AsyncIterator
-from typing import Any
+from dataclasses import replace
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request as Asked
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, Response
 
 from surgeval.errors import BadInput
 from surgeval.studio.server._answers import outcome_row
 from surgeval.studio.server._served import Served, View, author_of, json_object
 from surgeval.studio.store import Outcome, Request, apply, preview
 
-__all__ = ["EDITING", "EVENTS"]
-
-_QUIET = 15.0  # seconds between signs of life on an idle event stream
-_WAITING = 200  # events a slow listener may be behind before it must ask again
+__all__ = ["EDITING", "read_request"]
 
 
 async def _operate(project: Served, asked: Asked) -> Response:
     request = await _request(project, asked)
     outcome: Outcome = await run_in_threadpool(apply, project.database, request)
-    if not outcome.repeated:
-        video = request.payload.get("video")
-        project.tell({"version": outcome.version, "author": request.author, "session": request.session,
-                      "kind": request.kind, "video": video if isinstance(video, str) else None})  # fmt: skip
+    project.edited.set()
     return JSONResponse(outcome_row(outcome))
 
 
@@ -38,6 +29,14 @@ async def _try(project: Served, asked: Asked) -> Response:
 
 
 async def _request(project: Served, asked: Asked) -> Request:
+    given = await read_request(asked)
+    if given.kind == "study.answer":
+        raise BadInput("study.answer: found a session that sees the labels, expected a blind one")
+    return replace(given, author=author_of(project, given.author))
+
+
+async def read_request(asked: Asked) -> Request:
+    """An operation as a page sends it."""
     given = await json_object(asked)
     known = {"id": str, "kind": str, "payload": dict, "session": str, "author": str, "base": int}
     for name, value in given.items():
@@ -46,28 +45,9 @@ async def _request(project: Served, asked: Asked) -> Request:
                 f"request: {name[:40]}: found {str(value)[:40]!r}, expected {', '.join(known)} of their kinds"
             )
     return Request(
-        given.get("id") or "", author_of(project, given.get("author")), given.get("kind") or "",
+        given.get("id") or "", given.get("author") or "", given.get("kind") or "",
         given.get("payload") or {}, given.get("base"), given.get("session") or "",
     )  # fmt: skip
 
 
-async def _events(project: Served, asked: Asked) -> Response:
-    queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue(_WAITING)
-    project.listeners.add(queue)
-
-    async def stream() -> AsyncIterator[str]:
-        try:
-            yield ": hello\n\n"
-            while not await asked.is_disconnected() and queue in project.listeners:
-                try:
-                    yield f"data: {json.dumps(await asyncio.wait_for(queue.get(), _QUIET))}\n\n"
-                except TimeoutError:
-                    yield ": still here\n\n"
-        finally:
-            project.listeners.discard(queue)
-
-    return StreamingResponse(stream(), media_type="text/event-stream", headers={"cache-control": "no-store"})
-
-
 EDITING: dict[str, View] = {"/api/operations": _operate, "/api/preview": _try}
-EVENTS: dict[str, View] = {"/api/events": _events}

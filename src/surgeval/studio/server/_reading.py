@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from typing import Any
 
 from sqlalchemy import Connection
@@ -11,25 +10,33 @@ from starlette.requests import Request as Asked
 from starlette.responses import JSONResponse, Response
 
 from surgeval.errors import BadInput
+from surgeval.studio.exchange import packaged_space
 from surgeval.studio.problems import find_problems
-from surgeval.studio.schema import Schema
 from surgeval.studio.server._answers import (
     annotation_row,
     frame_rows,
     history_row,
-    runs_of,
+    presence_row,
     schema_row,
     span_row,
     track_row,
     video_row,
 )
-from surgeval.studio.server._served import Served, View, author_of, frame_range, video_of, whole_number
+from surgeval.studio.server._served import (
+    Served,
+    View,
+    author_of,
+    frame_range,
+    picture_answer,
+    video_of,
+    whole_number,
+)
 from surgeval.studio.store import reading
-from surgeval.vocab import LabelSpace, label_space_names, load_labels
 
 __all__ = ["READING"]
 
-_MOST_FRAMES = 20_000  # whose instances one request gets
+_MOST_FRAMES = 5_000  # whose instances one request gets
+_MOST_CHANGES = 10_000  # instances told one by one; after more than that a page reads its frames again
 _HISTORY = 100
 
 
@@ -39,10 +46,11 @@ async def _project(project: Served, asked: Asked) -> Response:
     def look(connection: Connection) -> dict[str, Any]:
         return {
             "name": project.name, "author": author, "shared": project.shared, "version": reading.version(connection),
-            "schema": schema_row(schema := reading.schema(connection), _space(schema)),
+            "schema": schema_row(schema := reading.schema(connection), packaged_space(schema)),
             "videos": [video_row(video) for video in reading.videos(connection)],
             "settings": reading.setting(connection, "display", author) or {},
             "keys": reading.setting(connection, "keys", author) or {}, "languages": ["en", "zh"],
+            "questions": project.questions.count if project.questions is not None else 0,
         }  # fmt: skip
 
     return JSONResponse(await project.read(look))
@@ -69,11 +77,12 @@ async def _changes(project: Served, asked: Asked) -> Response:
     since, video = whole_number(asked, "since"), asked.path_params["video"]
 
     def look(connection: Connection) -> dict[str, Any]:
-        living, gone = reading.changed_since(connection, video, since)
+        living, gone = reading.changed_since(connection, video, since, _MOST_CHANGES)
         spans = reading.spans(connection, video)
         return {
             "version": reading.version(connection), "annotations": [annotation_row(one) for one in living],
-            "gone": list(gone), "spans_changed": any(span.version > since for span in spans),
+            "gone": list(gone), "more": max(len(living), len(gone)) >= _MOST_CHANGES,
+            "spans_changed": any(span.version > since for span in spans),
         }  # fmt: skip
 
     return JSONResponse(await project.read(look))
@@ -98,31 +107,26 @@ async def _flags(project: Served, asked: Asked) -> Response:
 
 async def _presence(project: Served, asked: Asked) -> Response:
     video = asked.path_params["video"]
-    return JSONResponse(await project.read(lambda c: runs_of(reading.presence(c, video))))
+    return JSONResponse(await project.read(lambda c: [presence_row(*one) for one in reading.runs(c, video)]))
 
 
 async def _problems(project: Served, asked: Asked) -> Response:
     wanted = asked.path_params["video"]
 
-    def look(connection: Connection) -> list[dict[str, Any]]:
-        video = video_of(connection, wanted)
-        schema = reading.schema(connection)
-        frames, told = reading.frames(connection, wanted), reading.instances(connection, wanted, 0, video.frames)
-        found = find_problems(video, frames, told, schema, _space(schema))
-        return [{"frame": p.frame, "instance": p.instance, "rule": p.rule, "text": p.text} for p in found]
+    def look(connection: Connection) -> dict[str, Any]:
+        video, schema = video_of(connection, wanted), reading.schema(connection)
+        told = reading.columns(connection, wanted, proposals=False)
+        found = find_problems(video, reading.frame_columns(connection, wanted), told, schema, packaged_space(schema))
+        rows = [{"frame": p.frame, "last": p.last, "instance": p.instance, "rule": p.rule, "text": p.text}
+                for p in found.listed]  # fmt: skip
+        return {"problems": rows, "counts": dict(found.counts)}
 
     return JSONResponse(await project.read(look))
 
 
-def _space(schema: Schema) -> LabelSpace | None:
-    """The label space that a schema is named after."""
-    return load_labels(schema.name) if schema.name in label_space_names() else None
-
-
 async def _history(project: Served, _asked: Asked) -> Response:
     def look(connection: Connection) -> list[dict[str, Any]]:
-        newest = max(reading.version(connection) - _HISTORY, 0)
-        log = list(reading.operations(connection, newest))
+        log = reading.news(connection, 0, _HISTORY)
         undone: set[int] = set()
         for one in log:  # a later undo of an undo brings the edit back
             if one.target is not None:
@@ -142,12 +146,7 @@ async def _search(project: Served, asked: Asked) -> Response:
 
 async def _picture(project: Served, asked: Asked) -> Response:
     video, index = asked.path_params["video"], asked.path_params["index"]
-    picture = await run_in_threadpool(project.pictures.get, video, index)
-    tag = f'"{zlib.crc32(picture.data):08x}{len(picture.data):x}"'
-    headers = {"etag": tag, "cache-control": "private, max-age=600"}
-    if asked.headers.get("if-none-match") == tag:
-        return Response(status_code=304, headers=headers)
-    return Response(picture.data, media_type=picture.kind, headers=headers)
+    return picture_answer(asked, await run_in_threadpool(project.pictures.get, video, index))
 
 
 READING: dict[str, View] = {

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import uvicorn
 
@@ -22,6 +23,9 @@ from surgeval.studio.schema import builtin_schema, builtin_schema_names, read_sc
 from surgeval.studio.server._app import build_app
 from surgeval.studio.server._served import Served
 from surgeval.studio.store import FILE, Database, Request, apply, reading
+
+if TYPE_CHECKING:
+    from surgeval.studio.question_desk import QuestionDesk
 
 __all__ = ["Running", "page_built", "serve", "set_schema"]
 
@@ -78,12 +82,13 @@ def serve(
     port: int | None = 0,
     token: str | None = None,
     names: Sequence[str] = (),
+    detectors: Sequence[str | Path] = (),
 ) -> Iterator[Running]:
-    """Serve a folder of films or images while the block lasts.
+    """Serve a folder of films or images, or a set of questions, while the block lasts.
 
     The project's file lies in the folder; `database` is the address of a PostgreSQL server instead. Port 0 takes a free
     one, None the folder's own where it is free: a page left open finds the server again when it is back. Beyond
-    loopback a token is needed.
+    loopback a token is needed. `detectors` (files or folders) are offered in the page for proposals.
 
     >>> import tempfile
     >>> from PIL import Image
@@ -98,10 +103,14 @@ def serve(
         number = listening.getsockname()[1]
         rules = Rules.of(host, number, token=token, names=names)
         place = Path(folder)
-        films = find_films(place)
+        questions = _questions(place)
+        films = find_films(place, none=questions is not None)
         store = Database(database if database is not None else place / FILE)
-        pictures = Pictures(register(store, films))
-        project = Served(place.absolute().name, store, pictures, author, shared=not is_loopback(host))
+        pictures = Pictures(register(store, films), inside=place)
+        project = Served(
+            place.absolute().name, place.absolute(), store, pictures, author, shared=not is_loopback(host), token=token,
+            questions=questions, detectors=tuple(str(Path(one).absolute()) for one in detectors),
+        )  # fmt: skip
         app = Guard(build_app(project, STATIC if STATIC.is_dir() else None), rules)
         server = uvicorn.Server(uvicorn.Config(
             app, log_level="warning", access_log=False, server_header=False, date_header=False, lifespan="on",
@@ -130,6 +139,14 @@ def _listen_for(folder: Path, host: str, port: int | None) -> socket.socket:
         with suppress(BadInput):  # somebody else has it: then any
             return _listen(host, _own_port(folder))
     return _listen(host, port or 0)
+
+
+def _questions(place: Path) -> QuestionDesk | None:
+    if not (place / "items.jsonl").is_file():
+        return None
+    from surgeval.studio.question_desk import QuestionDesk  # slow to load, and most folders need none
+
+    return QuestionDesk(place)
 
 
 def _listen(host: str, port: int) -> socket.socket:

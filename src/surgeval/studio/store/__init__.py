@@ -1,18 +1,21 @@
 """The store of a studio project: an append-only log of operations, and the state that they have made.
 
-`Database` opens it, `apply` makes an edit (once, however often it is asked), `preview` says what it would do, `replay`
-rebuilds the state from the log. `studio.Project` is the way in for everyone else.
+`Database` opens it, `reading` has what can be asked of it, `apply` makes an edit (once, however often it is asked),
+`preview` says what it would do, `replay` rebuilds the state from the log.
 """
 
 from surgeval.studio.store import _read as reading
+from surgeval.studio.store import _read_study as study_reading
+from surgeval.studio.store._columns import NO_NUMBER, Columns, FrameColumns
 from surgeval.studio.store._commit import apply, preview
 from surgeval.studio.store._engine import FILE, Database
-from surgeval.studio.store._errors import Conflict, NotStored
+from surgeval.studio.store._errors import Conflict, NoRoom, NotStored
 from surgeval.studio.store._records import (
     Annotation,
     Flag,
     FrameState,
     LoggedOperation,
+    News,
     Outcome,
     Polygon,
     Request,
@@ -23,23 +26,33 @@ from surgeval.studio.store._records import (
     VideoState,
 )
 from surgeval.studio.store._replay import dump, replay
+from surgeval.studio.store._study_records import Answer, Decision, Round, Study
 from surgeval.studio.store._work import SCHEMA
 
 __all__ = [
     "FILE",
+    "NO_NUMBER",
     "SCHEMA",
     "Annotation",
+    "Answer",
+    "Columns",
     "Conflict",
     "Database",
+    "Decision",
     "Flag",
+    "FrameColumns",
     "FrameState",
     "LoggedOperation",
+    "News",
+    "NoRoom",
     "NotStored",
     "Outcome",
     "Polygon",
     "Request",
     "Review",
+    "Round",
     "Span",
+    "Study",
     "Track",
     "TrackSummary",
     "VideoState",
@@ -48,4 +61,5 @@ __all__ = [
     "preview",
     "reading",
     "replay",
+    "study_reading",
 ]

@@ -16,9 +16,11 @@ from surgeval.studio.store._records import Track
 __all__ = ["Fields"]
 
 _ID = re.compile(r"[A-Za-z0-9_.:#@-]{1,160}")
+_PERSON = re.compile(r"[^\s/\\.](?:[^/\\]{0,58}[^\s/\\])?")
+_MAX_PEOPLE = 50
 _LARGEST = 2**53
 _MAX_NAME = 200
-_MAX_ITEMS = 200_000  # in one list
+_MAX_ITEMS = 1_000_000  # in one list
 _MAX_POINTS = 20_000  # of one instance
 _MAX_COORDINATE = 1e7
 _MAX_EXTRA = 200_000  # characters
@@ -61,6 +63,18 @@ class Fields:
             raise self.error(name, _shown(value), f"a list of 1 to {_MAX_ITEMS}")
         return value
 
+    def people(self, name: str) -> list[str]:
+        """Names of people, each once; they become parts of addresses."""
+        names = self.items(name)
+        for one in names:
+            if not isinstance(one, str) or not _PERSON.fullmatch(one) or visible(one) != one:
+                raise self.error(name, _shown(one), "names of 1 to 60 printable characters without / and \\")
+        if len(set(names)) != len(names) or len(names) > _MAX_PEOPLE:
+            raise self.error(
+                name, f"{len(names)} names, {len(set(names))} different ones", f"up to {_MAX_PEOPLE}, each once"
+            )
+        return names
+
     def objects(self, name: str) -> list[Fields]:
         """A list of objects."""
         found = []
@@ -87,6 +101,14 @@ class Fields:
     def optional_whole(self, name: str) -> int | None:
         """A whole number, or None."""
         return None if self.data.get(name) is None else self.whole(name)
+
+    def optional_wholes(self, name: str) -> list[int | None]:
+        """Whole numbers, or None in their place."""
+        items = self.items(name)
+        for number, item in enumerate(items):
+            if item is not None and (isinstance(item, bool) or not isinstance(item, int) or not 0 <= item <= _LARGEST):
+                raise self.error(f"{name}[{number}]", _shown(item), "a whole number, at least 0, or null")
+        return items
 
     def real(self, name: str, default: float | None = None) -> float:
         """A finite number."""

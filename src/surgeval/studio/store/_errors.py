@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from surgeval.errors import RunError, SurgevalError, visible
 
-__all__ = ["Conflict", "NotStored"]
+__all__ = ["Conflict", "NoRoom", "NotStored"]
 
 
 class Conflict(SurgevalError):
@@ -28,4 +28,11 @@ class Conflict(SurgevalError):
 
 
 class NotStored(RunError):
-    """An edit that the database could not keep: no room, no connection, a damaged file. Nothing of it was stored."""
+    """The database could not keep or find something: a damaged file, no connection. Nothing of the edit was stored.
+
+    An edit whose answer got lost on the way may be stored all the same: sent again with its id, it is made once.
+    """
+
+
+class NoRoom(NotStored):
+    """An edit for which there is no room; once there is some, it can be made."""

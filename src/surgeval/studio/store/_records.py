@@ -10,8 +10,8 @@ from surgeval.records import Box, Point
 from surgeval.studio.schema import IMAGE
 
 __all__ = [
-    "Annotation", "Flag", "FrameState", "LoggedOperation", "Outcome", "Polygon", "Request", "Review", "Span", "Track",
-    "TrackSummary", "VideoState",
+    "Annotation", "Flag", "FrameState", "LoggedOperation", "News", "Outcome", "Polygon", "Request", "Review", "Span",
+    "Track", "TrackSummary", "VideoState",
 ]  # fmt: skip
 
 Polygon = tuple[Point, ...]
@@ -193,3 +193,17 @@ class LoggedOperation:
     base: int
     target: int | None
     outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """That an operation was made, without the particulars, of which there may be megabytes."""
+
+    version: int
+    author: str
+    session: str
+    time: float
+    kind: str
+    target: int | None = None  # of an undo or redo
+    video: str | None = None  # where the operation is about one
+    changed: int = 0

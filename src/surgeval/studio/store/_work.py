@@ -15,6 +15,7 @@ from sqlalchemy import (
     JSON,
     ColumnElement,
     Connection,
+    FromClause,
     Row,
     Select,
     Table,
@@ -26,6 +27,7 @@ from sqlalchemy import (
     func,
     insert,
     literal,
+    or_,
     select,
     tuple_,
     update,
@@ -36,9 +38,10 @@ from surgeval.studio.store._errors import Conflict
 from surgeval.studio.store._labels import Labels
 from surgeval.studio.store._tables import BEFORE, OPERATIONS, SETTINGS, STATE, keys
 
-__all__ = ["SCHEMA", "Work", "chunks", "kept_by", "schema_in_force", "thing"]
+__all__ = ["SCHEMA", "WORDS", "Work", "chunks", "kept_by", "schema_in_force", "thing", "words_key"]
 
 SCHEMA = "schema"  # the setting that holds the schema in force
+WORDS = "\x1fframes"  # owner of what imported files said of frames beyond labels; no person can be called so
 _FEW, _DOCUMENT = 20, 5000  # rows that are sent one by one; rows of one JSON document
 _CHUNK = 400  # ids in one statement: SQLite takes 999 variables where it is old
 
@@ -74,10 +77,22 @@ class Work:
         change = update(table).where(where).values(**values, version=self.seq, made_by=self.seq)
         return int(self.connection.execute(change).rowcount)
 
+    def touch_rows(
+        self, table: Table, rows: Sequence[Mapping[str, Any]], where: ColumnElement[bool], values: Mapping[str, Any]
+    ) -> int:
+        """Change rows by their keys, each to values of its own (and to `values`), where they differ; how many did."""
+        given = rows_given(self.connection, table, list(rows[0]), rows)
+        own = {name: given.c[name] for name in rows[0] if name not in keys(table)}
+        same = [table.c[key] == given.c[key] for key in keys(table)]
+        differ = and_(where, *same, or_(*(table.c[name].is_distinct_from(value) for name, value in own.items())))
+        self.keep(table, differ)
+        change = update(table).where(differ).values(**own, **values, version=self.seq, made_by=self.seq)
+        return int(self.connection.execute(change).rowcount)
+
     def keep(self, table: Table, where: ColumnElement[bool]) -> None:
         """Refuse rows that others changed since `base`; keep the rest as they are, once per operation."""
         self._kept.add(table.name)
-        self._check(table, where)
+        self.check(table, where)
         before = BEFORE[table.name]
         kept = exists().where(before.c.seq == self.seq, *(before.c[key] == table.c[key] for key in keys(table)))
         columns = [column.name for column in table.columns]
@@ -136,7 +151,8 @@ class Work:
         }
         return {name: count for name, count in counts.items() if count}
 
-    def _check(self, table: Table, where: ColumnElement[bool]) -> None:
+    def check(self, table: Table, where: ColumnElement[bool]) -> None:
+        """Refuse rows that others changed since `base`."""
         if self.base >= self.seq - 1:
             return  # nobody has done anything since
         others = and_(table.c.version > self.base, table.c.version < self.seq)
@@ -162,6 +178,11 @@ def schema_in_force(connection: Connection) -> Schema:
     return builtin_schema("prostatd") if stored is None else schema_of(stored)
 
 
+def words_key(video: str, frame: int) -> str:
+    """The key under which a frame's words are kept; keys of one video sort as its frames do."""
+    return f"{video} {min(frame, 10**15 - 1):015d}"
+
+
 def kept_by(table: Table, seq: int) -> ColumnElement[bool]:
     """The rows of which an operation kept the former state; found from there, not by a look at every row."""
     before = BEFORE[table.name]
@@ -178,15 +199,28 @@ def insert_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str
         connection.execute(insert(table), rows)
         return
     names = list(rows[0])
-    # A column definition names the plain type; the table's own collation holds once the row is stored.
-    columns = [column(name, Text() if isinstance(table.c[name].type, Text) else table.c[name].type) for name in names]
     for start in range(0, len(rows), _DOCUMENT):
-        document = json.dumps(list(map(dict, rows[start : start + _DOCUMENT])), ensure_ascii=False)
-        read = func.json_to_recordset(cast(literal(document, Text), JSON)).table_valued(*columns)
-        source = select(read.render_derived(name="given", with_types=True))
-        connection.execute(insert(table).from_select(names, source))
+        given = rows_given(connection, table, names, rows[start : start + _DOCUMENT])
+        connection.execute(insert(table).from_select(names, select(given)))
 
 
+def rows_given(
+    connection: Connection, table: Table, names: Sequence[str], rows: Sequence[Mapping[str, Any]]
+) -> FromClause:
+    """Rows from Python with some of a table's columns, as something to select from: one JSON document."""
+    document = literal(json.dumps([dict(row) for row in rows], ensure_ascii=False), Text)
+    # A column definition names the plain type; the table's own collation holds once the row is stored.
+    kinds = [(name, Text() if isinstance(table.c[name].type, Text) else table.c[name].type) for name in names]
+    if connection.dialect.name == "postgresql":
+        columns = [column(name, kind) for name, kind in kinds]
+        read = func.json_to_recordset(cast(document, JSON)).table_valued(*columns)
+        return read.render_derived(name="given", with_types=True)
+    each = func.json_each(document).table_valued("value")
+    found = [func.json_extract(each.c.value, f"$.{name}", type_=kind).label(name) for name, kind in kinds]
+    return select(*found).subquery("given")
+
+
+_ONE = {"studies": "study"}
 _SCHEMAS: dict[str, Schema] = {}
 
 
@@ -207,7 +241,7 @@ def thing(table: Table, row: Row[Any]) -> str:
         return f"{where['name']} {where['id']} in frame {where['frame']} of {where['video']}"
     if table.name == "spans":
         return f"span {where['id']} over frames {where['first']} to {where['last']} of {where['video']}"
-    return f"{table.name.rstrip('s')} " + " ".join(str(where[key]) for key in keys(table))
+    return f"{_ONE.get(table.name, table.name.rstrip('s'))} " + " ".join(str(where[key]) for key in keys(table))
 
 
 def chunks(items: Sequence[Any]) -> Iterator[Sequence[Any]]:

@@ -12,6 +12,6 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     target: 'es2022',
   },
-  server: { proxy: { '/api': 'http://127.0.0.1:8765', '/frames': 'http://127.0.0.1:8765' } },
-  test: { include: ['tests/**/*.test.ts'] },
+  server: { proxy: { '/api': 'http://127.0.0.1:8765', '/frames': 'http://127.0.0.1:8765', '/questions': 'http://127.0.0.1:8765' } },
+  test: { include: ['tests/**/*.test.ts'], css: true },
 })

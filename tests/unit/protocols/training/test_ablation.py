@@ -73,7 +73,7 @@ def test_weights_that_differ_by_no_more_than_their_seeds_are_noise(made: Ablatio
     fusion = replace(made, table="fusion", runs=runs)
     assert fusion.reference == "teacher 0.8 : labels 0.2"
     assert fusion.finding.endswith("within noise, as far as 2 seeds can tell.")
-    assert fusion.paper().number == 11
+    assert fusion.paper().paper.number == 11
     alone = replace(fusion, seeds=(0,), runs={name: pair[:1] for name, pair in runs.items()})
     assert alone.finding.endswith("with one seed nobody can tell that from chance.")
 

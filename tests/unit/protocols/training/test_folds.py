@@ -92,7 +92,7 @@ def test_another_detector_scheme_or_dataset_is_refused(good_run: TrainingScores,
 
 
 def test_the_tables_are_the_papers_with_ours_marked(good_run: TrainingScores) -> None:
-    tables = {table.number: table for table in paper_tables([good_run])}
+    tables = {table.paper.number: table for table in paper_tables([good_run])}
     assert set(tables) == {4, 5, 8, 12, 14}
     ours = tables[4].frame().row(0, named=True)
     assert ours["data"] == "ours (toy, 9 videos)" and ours["method"] == "simulated"
@@ -128,11 +128,11 @@ def test_leaving_out_sources_gives_table_15(tmp_path: Path, theatre: MemoryDatas
     made = train_folds(theatre, tmp_path / "out", simulated("good"), scheme="sources", resamples=5, pages=False)
     assert made is not None
     (table,) = paper_tables([made])
-    assert table.number == 15
+    assert table.paper.number == 15
     assert [row.name for row in table.ours] == [
         f"simulated: {x}" for x in ("without A", "without B", "without C", "average")
     ]
-    assert table.theirs[0].values == (19.3, 16.4, 16.8)
+    assert table.paper.rows[0].values == (19.3, 16.4, 16.8)
 
 
 def test_damaged_records_are_refused_by_name(tmp_path: Path, theatre: MemoryDataset) -> None:

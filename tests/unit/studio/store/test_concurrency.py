@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 
 import pytest
+from tests.studio_project import Project
 from tests.unit.studio.store.test_spans import ONE, TWO, actions, span
 
 from surgeval.errors import BadInput, RunError
 from surgeval.records import Box
-from surgeval.studio import Annotation, Conflict, Project, Request
+from surgeval.studio.store import Annotation, Conflict, Request
 
 
 def test_a_repeated_request_is_applied_once(project: Project) -> None:

@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 from sqlalchemy import event
+from tests.studio_project import Project
 from tests.unit.studio.store.conftest import filled
 from tests.unit.studio.store.test_spans import ONE, TWO, actions, span
 
 from surgeval.errors import BadInput, DataError, SurgevalError
 from surgeval.records import Box
-from surgeval.studio import Annotation, Project, Request, Track
 from surgeval.studio.schema import Labelled, Standing, builtin_refinement, builtin_schema, read_schema
+from surgeval.studio.store import Annotation, Request, Track
 from surgeval.vocab import load_labels
 
 EXAMPLES = Path(__file__).parents[3] / "data" / "studio"

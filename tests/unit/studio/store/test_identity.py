@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from tests.studio_project import Project
 from tests.unit.studio.store.test_spans import ONE, SUCKER, TWO, actions, runs, span
 
 from surgeval.errors import BadInput
-from surgeval.studio import Project, Track
+from surgeval.studio.store import Track
 
 
 def frames_of(project: Project, number: int | None, name: str = "scissors") -> list[str]:

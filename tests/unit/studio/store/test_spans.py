@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from tests.studio_project import Project
 
 from surgeval.errors import BadInput
-from surgeval.studio import Project, Track
 from surgeval.studio.schema import parse_schema
+from surgeval.studio.store import Track
 
 ONE, TWO, SUCKER = Track("tools", "scissors", 1), Track("tools", "scissors", 2), Track("tools", "aspirator", 1)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, case, func, select
+from sqlalchemy import ColumnElement, and_, case, func, or_, select
 
 from surgeval.errors import BadInput
 from surgeval.studio.store._checks import Fields
@@ -17,7 +17,7 @@ from surgeval.studio.store._effect import Effect
 from surgeval.studio.store._records import Track
 from surgeval.studio.store._select import check_video, instance_rows, track_frames
 from surgeval.studio.store._tables import INSTANCES, SPANS
-from surgeval.studio.store._work import Work, chunks
+from surgeval.studio.store._work import Work, chunks, rows_given
 from surgeval.studio.store.kinds._instances import fill_from_spans
 
 __all__ = ["check_collisions", "freeze", "merge", "renumber", "set_range", "set_track", "split", "swap"]
@@ -33,20 +33,24 @@ def set_track(work: Work, fields: Fields) -> Effect:
 
 def renumber(work: Work, fields: Fields) -> Effect:
     """Numbers that a rule found for the instances of a range; those set by hand stay as they are."""
-    fields.only("numbers", "by")
+    fields.only("ids", "numbers", "by")
     by = fields.choice("by", ("rule", "upstream"), "rule")
-    wanted: dict[str, int | None] = {}
-    for one in fields.objects("numbers"):
-        wanted[one.only("id", "number").id("id")] = one.optional_whole("number")
-    rows = instance_rows(work, fields.path, list(wanted))
-    fixed = {row.id for row in rows if row.track_by == "hand"}
-    same = {row.id for row in rows if row.track == wanted[row.id]} - fixed
-    numbers: dict[int | None, list[str]] = {}
-    for id, number in wanted.items():
-        if id not in fixed | same:
-            numbers.setdefault(number, []).append(id)
-    effect = _assign(work, fields, numbers, by)
-    return Effect(effect.changed, len(fixed))
+    ids, numbers = fields.ids("ids"), fields.optional_wholes("numbers")
+    if len(numbers) != len(ids):
+        raise fields.error("numbers", f"{len(numbers)} numbers", f"{len(ids)}, one for each id")
+    places, fixed = _places(work, fields, ids)
+    ours = and_(INSTANCES.c.alive.is_(True), or_(INSTANCES.c.track_by.is_(None), INSTANCES.c.track_by != "hand"))
+    rows = [{"id": id, "track": number} for id, number in zip(ids, numbers, strict=True)]
+    said = case((INSTANCES.c.track.is_(None), None), else_=by)
+    changed = work.touch_rows(INSTANCES, rows, ours, {})
+    touched = work.touched(INSTANCES)
+    work.touch(INSTANCES, touched, {"track_by": said})
+    freeze(work, touched)
+    check_collisions(work, fields.path)
+    number_of = dict(zip(ids, numbers, strict=True))
+    fill_from_spans(work, ((video, Track(group, name, number_of[id]), frame)
+                           for id, video, group, name, frame in places))  # fmt: skip
+    return Effect(changed, fixed)
 
 
 def set_range(work: Work, fields: Fields) -> Effect:
@@ -125,6 +129,18 @@ def check_collisions(work: Work, kind: str) -> None:
             f"{kind}: found {row.name} #{row.track} twice in frame {row.frame} of {row.video}, "
             "expected one instance of a track in a frame"
         )
+
+
+def _places(work: Work, fields: Fields, ids: list[str]) -> tuple[list[tuple[str, str, str, str, int]], int]:
+    """Where instances are (id, video, group, class, frame) whose number is not set by hand, and how many others."""
+    given = rows_given(work.connection, INSTANCES, ["id"], [{"id": id} for id in ids])
+    table = INSTANCES.c
+    query = select(table.id, table.video, table.grp, table.name, table.frame, table.track_by)
+    found = work.rows(query.where(table.id == given.c.id, table.alive.is_(True)))
+    if len(found) < len(ids):
+        instance_rows(work, fields.path, ids)  # says which one is not there, and why
+    places = [(row.id, row.video, row.grp, row.name, row.frame) for row in found if row.track_by != "hand"]
+    return places, len(found) - len(places)
 
 
 def _assign(work: Work, fields: Fields, numbers: dict[int | None, list[str]], by: str) -> Effect:

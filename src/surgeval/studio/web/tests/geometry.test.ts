@@ -53,7 +53,8 @@ describe('boxes', () => {
     expect(overlap([0, 0, 10, 10], [10, 0, 5, 5])).toBe(0)
   })
   it('have their tip towards the middle', () => {
-    expect(likelyTip([0, 60, 20, 30], picture)).toEqual([20, 60])
+    expect(likelyTip([0, 60, 20, 30], [], picture)).toEqual([20, 60])
+    expect(likelyTip([0, 60, 20, 30], [[[0, 90], [5, 62], [18, 70]], [[2, 80], [3, 88], [1, 85]]], picture)).toEqual([18, 70])
   })
   it('are sent with tenths of pixels', () => {
     expect(rounded([1.04, 2.06, 3, 4] as Box)).toEqual([1, 2.1, 3, 4])

@@ -4,14 +4,15 @@ import { DEFAULTS, parseSettingsFile, readSettings, settingsFile } from '../src/
 
 describe('settings', () => {
   it('go through a file and come back', () => {
-    const mine = { ...DEFAULTS, boxOpacity: 0.5, colours: { 'tools.scissors': '#123456' }, language: 'zh' }
+    const mine = { ...DEFAULTS, boxOpacity: 0.5, colours: { 'tools.scissors': '#123456' }, language: 'zh', theme: 'light' as const, hidden: ['tools.grasper'], showLabels: false }
     expect(parseSettingsFile(settingsFile(mine))).toEqual(mine)
   })
   it('are read field by field from a hostile file', () => {
     const read = readSettings({
       lineWidth: 9999, fontSize: 'x', boxOpacity: Number.NaN, colours: { a: 'url(x)', b: '#ABCDEF' }, language: '<b>', other: 1,
+      theme: 'x', hidden: ['a', 3, null], showBoxes: 'no',
     })
-    expect(read).toEqual({ ...DEFAULTS, lineWidth: 8, colours: { b: '#ABCDEF' } })
+    expect(read).toEqual({ ...DEFAULTS, lineWidth: 8, colours: { b: '#ABCDEF' }, hidden: ['a'] })
   })
   it.each(['', 'null', '[]', '{}', '{"format":"other"}', 'no JSON'])('refuses %s', (text) => {
     expect(parseSettingsFile(text)).toBeNull()

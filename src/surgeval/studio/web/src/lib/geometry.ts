@@ -157,7 +157,11 @@ export function overlap(a: Box, b: Box): number {
   return width > 0 && height > 0 ? width * height : 0
 }
 
-/** The corner nearest the picture's centre: where the tip of an instrument most likely is. */
-export function likelyTip([x, y, w, h]: Box, picture: Size): Point {
+/** Where the tip of an instrument most likely is: what reaches furthest to the picture's centre. */
+export function likelyTip([x, y, w, h]: Box, polygons: Point[][], picture: Size): Point {
+  const [cx, cy] = [picture.width / 2, picture.height / 2]
+  const away = ([px, py]: Point): number => Math.hypot(px - cx, py - cy)
+  const outline = polygons.flat()
+  if (outline.length) return outline.reduce((best, point) => (away(point) < away(best) ? point : best))
   return [x + w / 2 < picture.width / 2 ? x + w : x, y + h / 2 < picture.height / 2 ? y + h : y]
 }

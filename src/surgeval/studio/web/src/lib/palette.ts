@@ -1,11 +1,18 @@
-/** Colours that people with any common colour vision tell apart (after Okabe and Ito), light enough for dark rooms. */
+/**
+ * Colours that people with any common colour vision tell apart (begun from Okabe and Ito's, moved apart by search: at
+ * least 17 in CIE Lab, 30 among the first seven), light enough for dark rooms and unlike tissue.
+ */
 
 export const PALETTE: readonly string[] = [
-  '#56b4e9', '#e69f00', '#2fbf9a', '#f0e442', '#e07ba8', '#ff7f45', '#8fa8ff', '#c9c9c9', '#b6e36c', '#d7a6ff',
+  '#56b4e9', '#ffda8b', '#09ffe2', '#e8e513', '#ef4279', '#dc6010', '#4383fc', '#a5b9d1', '#bee557', '#7b83b0',
 ]
+
+/** Of a thing whose class nobody has said yet. */
+const NOT_SAID = '#c9c9c9'
 
 /** The colour of a class: the person's own, or by its place in the schema, so that it never changes by itself. */
 export function colourOf(key: string, order: readonly string[], own: Record<string, string>): string {
+  if (key.endsWith('.')) return NOT_SAID
   const chosen = own[key]
   if (chosen) return chosen
   const place = order.indexOf(key)

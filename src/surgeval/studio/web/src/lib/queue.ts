@@ -101,8 +101,8 @@ export class OperationQueue {
           entry.failed(error)
           continue
         }
-        const disk = error instanceof Refused && error.status === 507
-        this.report({ kind: disk ? 'disk' : 'offline', text: error instanceof Error ? error.message : '' })
+        const told = error instanceof Refused && (error.status === 507 || error.status === 503)
+        this.report({ kind: told ? 'disk' : 'offline', text: error instanceof Error ? error.message : '' })
         await this.wire.wait(WAITS[Math.min(tries, WAITS.length - 1)] as number)
         tries += 1
       }

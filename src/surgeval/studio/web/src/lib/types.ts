@@ -1,5 +1,7 @@
 /** What the server sends: plain JSON, mirrored here field by field. */
 
+import type { Blind } from './study'
+
 export type Point = [number, number]
 export type Box = [number, number, number, number]
 export type Values = Record<string, string>
@@ -18,6 +20,8 @@ export interface Schema {
   name: string
   panel: Panel
   guidelines: Record<string, string>
+  /** Addresses of the pictures beside them. */
+  pictures?: Record<string, string>
   /** Triplets that are classes of the label space; absent where the schema has none. */
   classes?: [string, string, string][]
 }
@@ -33,6 +37,10 @@ export interface Project {
   keys: Record<string, string>
   settings: Record<string, unknown>
   languages: string[]
+  /** How many questions there are to review. */
+  questions: number
+  /** Present in the session of an annotator who sees boxes and no labels. */
+  blind?: Blind
 }
 
 export interface FrameBlock {
@@ -57,6 +65,8 @@ export interface Annotation {
   proposal: boolean
   review: string
   version: number
+  /** The class by which its identity goes, where that is not the one it is said to have. */
+  lane?: string
 }
 
 export interface AnnotationBlock {
@@ -66,6 +76,8 @@ export interface AnnotationBlock {
 
 export interface Changes extends AnnotationBlock {
   gone: string[]
+  /** More changed than is told here. */
+  more: boolean
   spans_changed: boolean
 }
 
@@ -109,9 +121,17 @@ export interface Flag {
 
 export interface Problem {
   frame: number
+  /** The last frame of the stretch that it is about. */
+  last: number
   instance: string | null
   rule: string
   text: string
+}
+
+/** The first of each rule's, and how many there are. */
+export interface Problems {
+  problems: Problem[]
+  counts: Record<string, number>
 }
 
 export interface Outcome {
@@ -130,6 +150,8 @@ export interface StudioEvent {
   session: string
   kind?: string
   video: string | null
+  /** Rows that it changed. */
+  changed?: number
 }
 
 export interface Operation {
@@ -147,6 +169,12 @@ export interface Found {
   name: string
 }
 
+/** The next instance that a filter finds; null: there is none. */
+export interface Match {
+  frame: number | null
+  instance: string | null
+}
+
 export const IMAGE = 'image'
 
 /** One text per identity, also of instances without a number. */
@@ -155,5 +183,5 @@ export function trackKey(track: Track): string {
 }
 
 export function trackOf(one: Annotation): Track {
-  return { group: one.group, name: one.name, number: one.track }
+  return { group: one.group, name: one.lane ?? one.name, number: one.track }
 }

@@ -114,11 +114,11 @@ export class Blocks {
     this.stored = Math.max(this.stored, version)
   }
 
-  /** What edits did since the version at hand. */
-  async catchUp(): Promise<void> {
-    if (this.ahead()) return // the last of them catches up for all
+  /** What edits did since the version at hand; answers whether that is all, else blocks must be loaded again. */
+  async catchUp(): Promise<boolean> {
+    if (this.ahead()) return true // the last of them catches up for all
     const changes = await api.changes(this.video, this.version)
-    if (this.ahead()) return
+    if (this.ahead()) return true
     if (changes.version < this.stored) return this.catchUp() // an edit was stored while this was on its way
     for (const id of changes.gone) this.take(id)
     for (const one of changes.annotations) {
@@ -126,6 +126,7 @@ export class Blocks {
     }
     this.version = Math.max(this.version, changes.version)
     this.changed()
+    return !changes.more
   }
 
   /** Every block is fetched again before it is next shown; this frame's now, and what it shows stays until then. */

@@ -9,8 +9,6 @@ class SettingsStore {
   values = $state<Settings>({ ...DEFAULTS })
   keys = $state<KeyMap>(keyMap({}))
   byChord = $derived(actionsByChord(this.keys))
-  showLabels = $state(true)
-  showBoxes = $state(true)
   private store: Store = () => undefined
   private timer = 0
 
@@ -28,6 +26,16 @@ class SettingsStore {
   setColour(key: string, colour: string): void {
     this.values.colours = { ...this.values.colours, [key]: colour }
     this.later()
+  }
+
+  toggle(name: 'showBoxes' | 'showLabels'): void {
+    this.set(name, !this.values[name])
+  }
+
+  /** Draw a class, or draw it no more. */
+  toggleClass(key: string): void {
+    const hidden = this.values.hidden.filter((other) => other !== key)
+    this.set('hidden', hidden.length < this.values.hidden.length ? hidden : [...hidden, key])
   }
 
   replace(settings: Settings): void {

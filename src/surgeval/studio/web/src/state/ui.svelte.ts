@@ -1,17 +1,21 @@
 /** What the screen is doing: mode, view, which dialog is open, which list the digits choose from. */
 
+import { NO_FILTER, type Filter } from '../lib/filters'
 import { fit, zoomAt, type View } from '../lib/geometry'
 import { classes, type ClassName } from '../lib/schema'
 import { studio } from './studio.svelte'
 
-export type Dialog = 'settings' | 'help' | 'track' | 'flag' | 'replace' | null
-export type Tab = 'objects' | 'spans' | 'tracks' | 'problems' | 'flags'
+export type Dialog =
+  | 'settings' | 'help' | 'track' | 'flag' | 'replace' | 'review' | 'study' | 'questions' | 'export' | 'import'
+  | 'schema' | 'merging' | 'numbering' | 'proposing' | null
+export type Tab = 'objects' | 'spans' | 'tracks' | 'problems' | 'flags' | 'disagreements'
 
 class Ui {
   mode = $state<'edit' | 'draw'>('edit')
   shape = $state<'box' | 'polygon'>('box')
   dialog = $state<Dialog>(null)
   tab = $state<Tab>('objects')
+  filter = $state.raw<Filter>(NO_FILTER)
   /** How much larger than usual things are drawn on a large screen, as the texts are. */
   factor = $state(1)
   stage = $state({ width: 800, height: 500 })
@@ -27,6 +31,8 @@ class Ui {
   pinned = $state(false)
   /** Whether digits label the whole frame even where something is selected. */
   imageSlot = $state(false)
+  /** Whether the picture beside a guideline fills the panel. */
+  largeGuideline = $state(false)
   /** The corners of a polygon being drawn; Escape empties it. */
   corners = $state.raw<[number, number][]>([])
 

@@ -1,7 +1,14 @@
+import { exchange } from './en/exchange'
+import { dialogs } from './en/dialogs'
 import { hands } from './en/hands'
+import { display } from './en/display'
+import { questions } from './en/questions'
+import { study } from './en/study'
 
 export const en = {
+  ...dialogs,
   ...hands,
+  ...study,
   title: 'surgeval studio',
   loading: 'Loading…',
   cannotLoad: 'The project could not be read: {text}',
@@ -44,8 +51,6 @@ export const en = {
   searchShort: 'Find a frame',
   noResults: 'Nothing found',
   projectMenu: 'Project',
-  importSchema: 'Import schema…',
-  schemaImported: 'Schema {name} is in force.',
 
   canvas: 'Picture with annotations',
   objects: 'Objects',
@@ -126,7 +131,6 @@ export const en = {
   note: 'Note',
   exportFlags: 'Export list',
   flagged: 'Frame {frame} is flagged: {reason}.',
-  reviewed: 'Frame {frame} is marked as seen.',
 
   threshold: 'Score at least',
   acceptSelected: 'Accept',
@@ -156,8 +160,6 @@ export const en = {
   replaceApply: 'Replace',
   replaceDone: '{changed} changed.',
 
-  colours: 'Colours',
-  display: 'Display',
   boxOpacity: 'Box opacity',
   fillOpacity: 'Fill opacity',
   labelOpacity: 'Label opacity',
@@ -244,6 +246,9 @@ export const en = {
   key_help: 'This list',
   key_settings: 'Display settings',
   key_search: 'Find a frame',
+  ...exchange,
+  ...display,
+  ...questions,
 }
 
 export type TextKey = keyof typeof en

@@ -1,8 +1,4 @@
-"""`Project`: the way in to a studio project, for the web server and for scripts.
-
-Reading is methods of the project. Editing goes through an `Editor`, which knows who edits, what they last saw and
-whether the edit is meant or only tried: `project.edit("amy").add_span(…)`, `project.preview("amy").add_span(…)`.
-"""
+"""A studio project in one object, for tests: reading is its methods, and an `Editor` has one for every kind of edit."""
 
 from __future__ import annotations
 
@@ -12,9 +8,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from sqlalchemy import Connection
+from tests.studio_editor import Editor
 
-from surgeval.errors import BadInput
-from surgeval.studio._editor import Editor
 from surgeval.studio.schema import (
     Counts,
     Labelled,
@@ -22,24 +17,25 @@ from surgeval.studio.schema import (
     Rule,
     Schema,
     Standing,
-    builtin_schema,
     mismatches,
-    parse_schema,
     refined,
     standing,
 )
 from surgeval.studio.store import (
     FILE,
-    SCHEMA,
     Annotation,
+    Answer,
     Database,
+    Decision,
     Flag,
     FrameState,
     LoggedOperation,
     Outcome,
     Request,
     Review,
+    Round,
     Span,
+    Study,
     TrackSummary,
     VideoState,
     apply,
@@ -47,6 +43,7 @@ from surgeval.studio.store import (
     preview,
     reading,
     replay,
+    study_reading,
 )
 from surgeval.vocab import LabelSpace
 
@@ -54,31 +51,12 @@ __all__ = ["Project"]
 
 
 class Project:
-    """A project in a folder (one SQLite file) or on a PostgreSQL server (by URL), made where it is absent.
-
-    >>> import tempfile
-    >>> from surgeval.records import Box
-    >>> from surgeval.studio import Annotation, Track
-    >>> with tempfile.TemporaryDirectory() as folder, Project(folder) as project:
-    ...     amy = project.edit("amy")
-    ...     _ = amy.add_video("VID01", width=854, height=480, names=[f"{n}.jpg" for n in range(100)])
-    ...     box = Box(9, 9, 40, 30)
-    ...     _ = amy.add_instances(
-    ...         Annotation(f"a{n}", "VID01", n, "tools", "scissors", box, track=1) for n in range(60)
-    ...     )
-    ...     scissors = [Track("tools", "scissors", 1)]
-    ...     tried = project.preview("amy").add_span("s1", "VID01", scissors, {"action": "cut"}, 10, 70)
-    ...     made = amy.add_span("s1", "VID01", scissors, {"action": "cut"}, 10, 70)
-    ...     (tried.changed, tried.absent), made.version, dict(project.instances("VID01", 30)[0].values)
-    ((50, 11), 4, {'action': 'cut'})
-    """
+    """A project in a folder or on a PostgreSQL server (by URL), made where it is absent."""
 
     def __init__(self, where: Path | str, *, create: bool = True) -> None:
         is_url = "://" in str(where)
         place = str(where) if is_url else Path(where) / FILE
-        if not create and not is_url and not Path(place).is_file():
-            raise BadInput(f"{where}: found no {FILE}, expected a studio project")
-        self._database = Database(place)
+        self._database = Database(place, create=create)
 
     def edit(self, author: str, *, id: str | None = None, base: int | None = None, session: str = "") -> Editor:
         """Edits of one author: `base` is the version that they see, `id` the client's name for the (one) edit."""
@@ -92,10 +70,6 @@ class Project:
         """Make an edit as a client sends it; on disk when this returns."""
         return apply(self._database, request)
 
-    def try_out(self, request: Request) -> Outcome:
-        """What an edit would do."""
-        return preview(self._database, request)
-
     @property
     def version(self) -> int:
         """The number of the last operation."""
@@ -105,8 +79,8 @@ class Project:
     @property
     def schema(self) -> Schema:
         """The schema in force; ProstaTD's until another is set."""
-        stored = self.setting(SCHEMA)
-        return builtin_schema("prostatd") if stored is None else parse_schema(stored["source"], stored["name"])
+        with self._reading() as connection:
+            return reading.schema(connection)
 
     def videos(self) -> tuple[VideoState, ...]:
         """The videos with their number of frames."""
@@ -186,6 +160,26 @@ class Project:
         """Who said what of which frame in a review."""
         with self._reading() as connection:
             return reading.reviews(connection, video, round_number)
+
+    def rounds(self) -> tuple[Round, ...]:
+        """The rounds of review."""
+        with self._reading() as connection:
+            return study_reading.rounds(connection)
+
+    def studies(self) -> tuple[Study, ...]:
+        """The agreement studies."""
+        with self._reading() as connection:
+            return study_reading.studies(connection)
+
+    def answers(self, study: str, annotator: str | None = None) -> tuple[Answer, ...]:
+        """What the annotators of a study said."""
+        with self._reading() as connection:
+            return study_reading.answers(connection, study, annotator)
+
+    def decisions(self, study: str) -> tuple[Decision, ...]:
+        """Who decided what where annotators and labels differ."""
+        with self._reading() as connection:
+            return study_reading.decisions(connection, study)
 
     def setting(self, key: str, owner: str = "") -> Any:
         """A setting's value; None where it was never set."""

@@ -1,0 +1,148 @@
+/** One person's review of questions. Everything is stored on the server at once; here is only what is looked at. */
+
+import { api } from '../api'
+import { judged, nextOpen, type AgreementTable, type QuestionItem, type QueueRow, type Role, type Verdict } from '../lib/questions'
+import { t } from '../text/i18n.svelte'
+import { messages } from './messages.svelte'
+import { studio } from './studio.svelte'
+
+class QuestionReview {
+  role = $state<Role>('review')
+  /** Leave out what so many others have judged; 0: nothing is left out. */
+  each = $state(0)
+  reviewer = $state('')
+  items = $state.raw<QueueRow[]>([])
+  place = $state(0)
+  item = $state.raw<QuestionItem | null>(null)
+  /** A verdict that waits for the right option and a comment. */
+  verdict = $state<Verdict | null>(null)
+  answer = $state<number | null>(null)
+  comment = $state('')
+  saving = $state(false)
+  picture = $state(0)
+  showGaze = $state(true)
+  table = $state.raw<AgreementTable | null>(null)
+  loaded = $state(false)
+  done = $derived(judged(this.items))
+  private prepared: { id: string; item: Promise<QuestionItem> } | null = null
+
+  /** Begin where nothing is judged yet. */
+  async start(): Promise<void> {
+    this.table = null
+    await this.attempt(async () => {
+      const queue = await api.questions(this.author, this.role, this.each)
+      this.reviewer = queue.reviewer
+      this.items = queue.items
+      this.loaded = true
+      await this.show(Math.max(0, nextOpen(this.items, -1, 1)))
+    })
+  }
+
+  async show(place: number): Promise<void> {
+    const row = this.items[place]
+    this.place = row ? place : 0
+    this.cancel()
+    if (!row) {
+      this.item = null
+      return
+    }
+    await this.attempt(async () => {
+      const item = await this.fetch(row.id)
+      if (this.items[this.place]?.id !== row.id) return // gone on meanwhile
+      this.item = item
+      this.picture = 0
+      this.prepareNext()
+    })
+  }
+
+  step(by: number): Promise<void> {
+    return this.show(Math.max(0, Math.min(this.items.length - 1, this.place + by)))
+  }
+
+  async stepOpen(by: 1 | -1): Promise<void> {
+    const next = nextOpen(this.items, this.place, by)
+    if (next >= 0) await this.show(next)
+    else messages.info(t('q_allDone'))
+  }
+
+  /** Jump to a question by its name, as links do. */
+  async open(id: string): Promise<void> {
+    const place = this.items.findIndex((row) => row.id === id)
+    if (place >= 0) await this.show(place)
+  }
+
+  /** Correct is stored at once; wrong and unclear wait for the right option and a comment. */
+  async say(verdict: Verdict): Promise<void> {
+    if (!this.item || this.saving) return
+    const before = this.item.mine
+    this.verdict = verdict
+    this.answer = verdict !== 'correct' && before?.verdict === verdict ? before.answer : null
+    this.comment = verdict !== 'correct' ? (before?.comment ?? '') : ''
+    if (verdict === 'correct') await this.save()
+  }
+
+  choose(option: number): void {
+    if (!this.verdict || !this.item || option >= this.item.options.length || option === this.item.answer) return
+    this.answer = this.answer === option ? null : option
+  }
+
+  cancel(): void {
+    this.verdict = null
+    this.answer = null
+    this.comment = ''
+  }
+
+  async save(): Promise<void> {
+    const { item, verdict } = this
+    if (!item || !verdict || this.saving) return
+    this.saving = true
+    try {
+      await api.judge({
+        item: item.id, content: item.content, verdict, answer: this.answer, comment: this.comment, role: this.role,
+        author: this.author,
+      })
+    } catch (error) {
+      return messages.error(t('q_notSaved', { text: (error as Error).message }))
+    } finally {
+      this.saving = false
+    }
+    this.items = this.items.map((row) => (row.id === item.id ? { ...row, verdict } : row))
+    this.table = null
+    const next = nextOpen(this.items, this.place, 1)
+    if (next < 0) messages.info(t('q_allDone'))
+    await this.show(next >= 0 ? next : this.place)
+  }
+
+  async showAgreement(): Promise<void> {
+    await this.attempt(async () => (this.table = await api.agreement(this.author)))
+  }
+
+  private get author(): string {
+    return studio.project?.shared ? studio.project.author : ''
+  }
+
+  private fetch(id: string): Promise<QuestionItem> {
+    const prepared = this.prepared?.id === id ? this.prepared.item : null
+    this.prepared = null
+    return prepared ?? api.question(this.author, this.role, id)
+  }
+
+  /** The next unjudged question with its first picture, so that it is there when it is wanted. */
+  private prepareNext(): void {
+    const next = this.items[nextOpen(this.items, this.place, 1)]
+    if (!next || next.id === this.item?.id) return
+    const item = api.question(this.author, this.role, next.id)
+    item.then(({ id, pictures }) => { if (pictures.length) new Image().src = api.questionPicture(id, 0) }, () => (this.prepared = null))
+    this.prepared = { id: next.id, item }
+  }
+
+  private async attempt(work: () => Promise<unknown>): Promise<void> {
+    try {
+      await work()
+    } catch (error) {
+      messages.error((error as Error).message)
+    }
+  }
+}
+
+export const questionReview = new QuestionReview()

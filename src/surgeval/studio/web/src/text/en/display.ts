@@ -1,0 +1,21 @@
+/** How things look. */
+export const display = {
+  display: 'Display parameters',
+  colours: 'Annotation colours',
+  theme: 'Theme',
+  theme_dark: 'Dark',
+  theme_light: 'Light',
+  fade: 'Fading over others',
+  showBoxes: 'Boxes and outlines',
+  showLabels: 'Labels',
+  showClass: 'Show {name}',
+  hiddenBoxes: 'Boxes are hidden ({key} shows them)',
+  hiddenLabels: 'Labels are hidden ({key} shows them)',
+  hiddenClasses: 'Hidden: {names}',
+  filterOutside: 'Not in the schema',
+  filterClass: 'Class shown',
+  anyClass: 'Any class',
+  nextMatch: 'Next frame with a match',
+  noMatch: 'No frame of this video matches.',
+  noneMatch: 'Nothing in this frame matches.',
+}

@@ -1,0 +1,21 @@
+/** 显示。 */
+export const display = {
+  display: '显示参数',
+  colours: '标注颜色',
+  theme: '主题',
+  theme_dark: '深色',
+  theme_light: '浅色',
+  fade: '遮挡标签淡化',
+  showBoxes: '框和轮廓',
+  showLabels: '标签',
+  showClass: '显示 {name}',
+  hiddenBoxes: '框已隐藏（按 {key} 显示）',
+  hiddenLabels: '标签已隐藏（按 {key} 显示）',
+  hiddenClasses: '已隐藏：{names}',
+  filterOutside: '不在标签方案中',
+  filterClass: '显示的类别',
+  anyClass: '任意类别',
+  nextMatch: '下一个匹配的帧',
+  noMatch: '此视频中没有匹配的帧。',
+  noneMatch: '此帧中没有匹配的对象。',
+}

@@ -1,0 +1,53 @@
+"""A tab whose server dies keeps what it could not send, says so, and sends it to the next server."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+from tests.browser.studio.driver import Studio
+from tests.studio_command import running
+from tests.studio_project import Project
+
+pytestmark = pytest.mark.browser
+
+
+def test_a_tab_outlives_its_server_and_sends_what_waits(browser: Browser, video: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "op"
+    shutil.copytree(video, folder / "V1", copy_function=shutil.copyfile)
+    context = browser.new_context(viewport={"width": 1366, "height": 768})
+    try:
+        with running(folder, "--author", "amy", log=tmp_path / "log") as server:
+            address = f"http://{server.host}/"
+            studio = Studio(context.new_page(), address).open()
+            made = studio.draw((60, 50), (120, 110))
+            banner = studio.page.get_by_test_id("banner")
+            server.kill()
+            studio.keys("3", "4")  # cut, prostate
+            studio.keys(*["ArrowRight"] * 5)
+            studio.eventually(lambda: banner.count() == 1)
+            studio.shot("server-gone")
+            told = banner.inner_text()
+            assert "No connection" in told
+            assert any(character.isdigit() and character != "0" for character in told), told
+        with running(folder, "--author", "amy", "--port", str(server.port), log=tmp_path / "log"):
+            studio.eventually(lambda: banner.count() == 0)
+            studio.eventually(lambda: studio.instances()[0]["box"][0] == pytest.approx(made["box"][0] + 5))
+            assert studio.instances()[0]["values"] == {"action": "cut", "target": "prostate"}
+            other = studio.draw((150, 50), (200, 100))  # and it goes on
+            assert other["id"] != made["id"]
+            studio.shot("server-back")
+    finally:
+        context.close()
+    with Project(folder, create=False) as project:
+        kinds = [one.kind for one in project.operations() if one.kind.startswith("instances.")]
+        assert kinds == [
+            "instances.add",
+            "instances.values",
+            "instances.values",
+            *["instances.move"] * 5,
+            "instances.add",
+        ]
+        assert project.replay() == project.state()
