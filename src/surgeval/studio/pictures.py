@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
@@ -144,6 +144,7 @@ class Pictures:
         self._lock = threading.Lock()
         self._wanted: dict[str, tuple[int, int]] = {}  # of each video: frames worth preparing
         self._last: dict[str, int] = {}
+        self._awaited: Counter[tuple[str, int]] = Counter()  # somebody waits for these, wherever others are
         # One thread for films, as a second one would decode the same film again from a key frame.
         self._film = ThreadPoolExecutor(1, "film")
         self._files = ThreadPoolExecutor(_FILE_THREADS, "pictures")
@@ -186,11 +187,19 @@ class Pictures:
         return picture
 
     def _wait(self, video: str, index: int) -> Picture:
-        while True:
-            try:
-                return self._ask(video, index).result()
-            except _NotWantedError:
-                continue  # it was asked for as a neighbour and given up just now
+        key = video, index
+        with self._lock:
+            self._awaited[key] += 1
+        try:
+            while True:
+                try:
+                    return self._ask(video, index).result()
+                except _NotWantedError:
+                    continue  # it was asked for as a neighbour and given up just now
+        finally:
+            with self._lock:
+                self._awaited[key] -= 1
+                self._awaited += Counter()  # drops what nobody waits for
 
     def _ask(self, video: str, index: int) -> Future[Picture]:
         """The picture from memory, or from the thread that will make it."""
@@ -209,7 +218,7 @@ class Pictures:
     def _make(self, key: tuple[str, int]) -> Picture:
         try:
             first, last = self._wanted[key[0]]
-            if not first <= key[1] <= last:
+            if not first <= key[1] <= last and not self._awaited[key]:  # another tab may be elsewhere
                 raise _NotWantedError
             ref = self._frames[key[0]][key[1]]
             if self._inside is not None:

@@ -60,6 +60,8 @@ def build_app(project: Served, static: Path | None = None) -> Starlette:
         watching.cancel()
         await run_in_threadpool(project.jobs.close)
         await run_in_threadpool(project.pictures.close)
+        if project.questions is not None:
+            await run_in_threadpool(project.questions.close)
         await run_in_threadpool(project.database.close)
 
     return Starlette(routes=routes, lifespan=life, exception_handlers={HTTPException: _plain, Exception: _plain})

@@ -20,6 +20,7 @@ from starlette.responses import JSONResponse, Response
 from surgeval.errors import BadInput, DataError, SurgevalError, visible
 from surgeval.files import BrokenJson, parse_json
 from surgeval.studio.jobs import Jobs
+from surgeval.studio.lanes import Lanes
 from surgeval.studio.pictures import Picture, Pictures
 from surgeval.studio.store import Conflict, Database, NoRoom, NotStored, Request, VideoState, reading
 
@@ -49,6 +50,7 @@ class Served:
     token: str | None = None  # of a server that others can reach
     detectors: tuple[str, ...] = ()  # that whoever started the server offers, beside the embedded ones
     jobs: Jobs = field(default_factory=Jobs)
+    lanes: Lanes = field(default_factory=Lanes)
     questions: QuestionDesk | None = None  # where the folder is a set of questions
     listeners: set[asyncio.Queue[dict[str, Any]]] = field(default_factory=set)
     edited: asyncio.Event = field(default_factory=asyncio.Event)  # there is news for them
