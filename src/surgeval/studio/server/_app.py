@@ -54,6 +54,7 @@ def build_app(project: Served, static: Path | None = None) -> Starlette:
 
     @asynccontextmanager
     async def life(_app: Starlette) -> AsyncIterator[None]:
+        project.loop = asyncio.get_running_loop()
         watching = asyncio.create_task(watch(project))
         yield
         watching.cancel()

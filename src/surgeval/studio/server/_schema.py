@@ -110,8 +110,8 @@ def _mismatch_rows(connection: Connection, schema: Schema) -> dict[str, Any]:
 
 def _mismatch_row(schema: Schema, one: Mismatch) -> dict[str, Any]:
     if one.attribute:
-        member = schema.require(one.group, one.name)
-        known = member.attribute(one.attribute)
+        member = schema.member(one.group, one.name)
+        known = member.attribute(one.attribute) if member is not None else None
         choices = list(known.values) if known is not None else []
     else:
         choices = [member.name for member in schema.members if member.group == one.group]
