@@ -134,6 +134,9 @@ def _exit_code(argv: Sequence[str]) -> int:
         return _complain(f"{message} Try '{_command(argv)} --help'.", 2) if message else 2
     except OSError as error:
         return _complain(_os_sentence(error), 2)
+    except MemoryError as error:
+        said = str(error).partition("\n")[0]
+        return _complain(f"memory: found too little{f' ({said})' if said else ''}, expected room for this command", 2)
     if result == 130:  # Typer's answer to Ctrl-C, without a word
         return _complain(INTERRUPTED, 130)
     return result if isinstance(result, int) else 0

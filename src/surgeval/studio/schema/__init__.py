@@ -7,15 +7,18 @@ other admissible triplets; `mismatches` lists what a switch of schema would leav
 from surgeval.studio.schema._aliases import attribute_name, folded, spelled
 from surgeval.studio.schema._builtin import builtin_schema, builtin_schema_names, space_schema
 from surgeval.studio.schema._jsonc import parse_jsonc
-from surgeval.studio.schema._model import IMAGE, MAX_TEXT, Attribute, Member, Schema
+from surgeval.studio.schema._model import IMAGE, MAX_TEXT, Attribute, Member, Schema, instrument_group
 from surgeval.studio.schema._parse import parse_schema, read_schema, schema_from
 from surgeval.studio.schema._refine import (
     Counts,
     Rule,
+    RuleCounts,
     builtin_refinement,
+    parse_refinement,
     read_refinement,
     refine,
     refined,
+    rule_counts,
     rules_from,
 )
 from surgeval.studio.schema._standing import Labelled, Mismatch, Standing, mismatches, standing
@@ -29,6 +32,7 @@ __all__ = [
     "Member",
     "Mismatch",
     "Rule",
+    "RuleCounts",
     "Schema",
     "Standing",
     "attribute_name",
@@ -36,13 +40,16 @@ __all__ = [
     "builtin_schema",
     "builtin_schema_names",
     "folded",
+    "instrument_group",
     "mismatches",
     "parse_jsonc",
+    "parse_refinement",
     "parse_schema",
     "read_refinement",
     "read_schema",
     "refine",
     "refined",
+    "rule_counts",
     "rules_from",
     "schema_from",
     "space_schema",

@@ -15,9 +15,10 @@ from typing import Any
 from surgeval.errors import BadInput, visible
 from surgeval.studio.schema._aliases import attribute_name, spelled
 
-__all__ = ["IMAGE", "Attribute", "Member", "Schema"]
+__all__ = ["IMAGE", "Attribute", "Member", "Schema", "instrument_group"]
 
 IMAGE = "image"
+_INSTRUMENTS = "tools"
 MAX_TEXT = 2000  # characters of a free text
 
 
@@ -50,7 +51,7 @@ class Member:
     name: str
     attributes: tuple[Attribute, ...]
     guideline: str = ""
-    picture: str = ""  # a file's name beside the schema
+    picture: str = ""  # a file's name in the project's folder of guidelines
 
     def attribute(self, name: str) -> Attribute | None:
         """The attribute of that name, if the member has it."""
@@ -98,8 +99,8 @@ class Schema:
         return found is not None and found.admits(value)
 
     def inadmissible(self, group: str, name: str, values: Mapping[str, str]) -> tuple[str, ...]:
-        """The attributes whose value this schema lacks; a member it lacks is named as such."""
-        if self.member(group, name) is None:
+        """The attributes whose value this schema lacks; a member it lacks is named as such, but for the image."""
+        if self.member(group, name) is None and group != IMAGE:
             return (f"{group}.{name}",)
         return tuple(key for key, value in values.items() if not self.admits(group, name, key, value))
 
@@ -144,3 +145,13 @@ class Schema:
             shown = {attribute.name: list(attribute.values) for attribute in member.attributes}
             result.setdefault(member.group, {})[member.name] = shown
         return result
+
+
+def instrument_group(schema: Schema) -> str:
+    """The group whose members are the instruments: `tools`, or the first where a schema calls them otherwise.
+
+    >>> from surgeval.studio.schema import builtin_schema
+    >>> instrument_group(builtin_schema("cholect50"))
+    'tools'
+    """
+    return _INSTRUMENTS if _INSTRUMENTS in schema.groups else next(iter(schema.groups), _INSTRUMENTS)

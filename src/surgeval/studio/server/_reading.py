@@ -35,7 +35,7 @@ from surgeval.studio.store import reading
 
 __all__ = ["READING"]
 
-_MOST_FRAMES = 20_000  # whose instances one request gets
+_MOST_FRAMES = 5_000  # whose instances one request gets
 _MOST_CHANGES = 10_000  # instances told one by one; after more than that a page reads its frames again
 _HISTORY = 100
 
@@ -107,7 +107,9 @@ async def _flags(project: Served, asked: Asked) -> Response:
 
 async def _presence(project: Served, asked: Asked) -> Response:
     video = asked.path_params["video"]
-    return JSONResponse(await project.read(lambda c: [presence_row(*one) for one in reading.runs(c, video)]))
+    return JSONResponse(
+        await project.read(lambda c: [presence_row(*one) for one in project.lanes.of(c, video).items()])
+    )
 
 
 async def _problems(project: Served, asked: Asked) -> Response:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
 
-from sqlalchemy import Connection, Engine, create_engine, event, exc, insert, inspect, make_url, select, text
+from sqlalchemy import Connection, Engine, create_engine, event, exc, insert, inspect, make_url, select, text, update
 
 from surgeval.errors import BadInput, DataError, MissingExtra
 from surgeval.files import make_folder
@@ -109,19 +109,31 @@ class Database:
             with self.engine.connect().execution_options(reading=True) as connection:
                 present = set(inspect(connection).get_table_names()) & known
             if not present and not read_only:
-                with self.engine.begin() as connection:
-                    if connection.dialect.name == "postgresql":  # two servers may start at once
-                        connection.execute(text("SELECT pg_advisory_xact_lock(7316429)"))
-                    METADATA.create_all(connection)
-                    if connection.execute(select(HEAD.c.layout)).first() is None:
-                        connection.execute(insert(HEAD).values(one=1, version=0, layout=LAYOUT))
+                self._make_tables()
                 return
-        if present != known:
+        if HEAD.name not in present:
             raise DataError(self.name, found=f"{len(present)} of {len(known)} tables", expected="a studio project")
         with self.reading() as connection:
-            layout = connection.execute(select(HEAD.c.layout)).scalar()
-        if layout != LAYOUT:
-            raise DataError(self.name, field="layout", found=layout, expected=str(LAYOUT))
+            layout = int(connection.execute(select(HEAD.c.layout)).scalar() or 0)
+        if not 1 <= layout <= LAYOUT:
+            raise DataError(self.name, field="layout", found=layout, expected=f"1 to {LAYOUT}")
+        if layout < LAYOUT:  # later layouts have only added tables, of which readers of labels need none
+            if read_only:
+                return
+            with self.saying("it could not be brought up to date"):
+                self._make_tables()
+        elif present != known:
+            raise DataError(self.name, found=f"{len(present)} of {len(known)} tables", expected="a studio project")
+
+    def _make_tables(self) -> None:
+        with self.engine.begin() as connection:
+            if connection.dialect.name == "postgresql":  # two servers may start at once
+                connection.execute(text("SELECT pg_advisory_xact_lock(7316429)"))
+            METADATA.create_all(connection)
+            if connection.execute(select(HEAD.c.layout)).first() is None:
+                connection.execute(insert(HEAD).values(one=1, version=0, layout=LAYOUT))
+            else:
+                connection.execute(update(HEAD).values(layout=LAYOUT))
 
 
 def _sqlite(path: Path, *, read_only: bool) -> Engine:

@@ -7,11 +7,18 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, case, func, select, true, tuple_
+from sqlalchemy import ColumnElement, Connection, Row, and_, case, exists, func, select, true, tuple_
 
 from surgeval.records import Box
 from surgeval.studio.schema import IMAGE, Labelled, Schema
-from surgeval.studio.store._columns import columns, frame_columns, outlines, runs, upstream_numbers
+from surgeval.studio.store._columns import (
+    changed_tracks,
+    columns,
+    frame_columns,
+    outlines,
+    runs,
+    upstream_numbers,
+)
 from surgeval.studio.store._commit import logged
 from surgeval.studio.store._cover import alive_spans
 from surgeval.studio.store._labels import Labels
@@ -42,9 +49,10 @@ from surgeval.studio.store._tables import (
 from surgeval.studio.store._work import WORDS, chunks, schema_in_force, words_key
 
 __all__ = [
-    "changed_since", "columns", "count_labels", "find_frames", "find_instances", "flags", "frame_columns", "frames",
-    "instances", "latest", "news", "operations", "outlines", "reviews", "runs", "schema", "setting", "spans", "tally",
-    "tracks", "upstream_numbers", "version", "videos", "words",
+    "changed_since", "changed_tracks", "columns", "count_labels", "find_frames", "find_instances", "flags",
+    "frame_columns", "frames", "instances", "instances_where", "latest", "news", "operation", "operations", "outlines",
+    "reviews", "runs", "schema", "setting", "spans", "tally", "tracks", "upstream_numbers", "version", "videos",
+    "words",
 ]  # fmt: skip
 
 _SHORT = 10_000  # characters of a payload that is worth a look: a longer one is a list of instances
@@ -87,7 +95,7 @@ def find_frames(connection: Connection, part: str, limit: int = 100) -> tuple[Fr
 def instances(connection: Connection, video: str, first: int, last: int | None = None) -> tuple[Annotation, ...]:
     """The instances of a frame, or of a range of frames."""
     inside = INSTANCES.c.frame == first if last is None else INSTANCES.c.frame.between(first, last)
-    return _annotations(connection, and_(INSTANCES.c.video == video, inside, INSTANCES.c.alive.is_(True)))
+    return instances_where(connection, and_(INSTANCES.c.video == video, inside, INSTANCES.c.alive.is_(True)))
 
 
 def changed_since(
@@ -96,7 +104,7 @@ def changed_since(
     """The instances that others changed after a version, and the ids of those that are gone."""
     newer = and_(INSTANCES.c.video == video, INSTANCES.c.version > since)
     gone = select(INSTANCES.c.id).where(newer, INSTANCES.c.alive.is_(False)).order_by(INSTANCES.c.id).limit(limit)
-    living = _annotations(connection, and_(newer, INSTANCES.c.alive.is_(True)), limit)
+    living = instances_where(connection, and_(newer, INSTANCES.c.alive.is_(True)), limit)
     return living, tuple(row.id for row in connection.execute(gone))
 
 
@@ -163,13 +171,14 @@ def find_instances(
     proposal: bool | None = None,
     review: str | None = None,
     numbered: bool | None = None,
+    unseen: tuple[str, int] | None = None,
     after: tuple[str, int, str] = ("", -1, ""),
     limit: int = 1000,
 ) -> tuple[Annotation, ...]:
     """Instances whose class and values match, in the order of video, frame and id, from behind `after` on.
 
     `matches` is asked once per combination that occurs, not once per instance: filters and quality rules over a whole
-    project stay fast.
+    project stay fast. `unseen` names a reviewer and a round: only frames without that mark count.
     """
     key = (INSTANCES.c.grp, INSTANCES.c.name, INSTANCES.c.label)
     where: list[ColumnElement[bool]] = [INSTANCES.c.alive.is_(True)]
@@ -181,6 +190,10 @@ def find_instances(
         where.append(INSTANCES.c.review == review)
     if numbered is not None:
         where.append(INSTANCES.c.track.is_not(None) if numbered else INSTANCES.c.track.is_(None))
+    if unseen is not None:
+        here = and_(REVIEWS.c.video == INSTANCES.c.video, REVIEWS.c.frame == INSTANCES.c.frame)
+        mark = and_(REVIEWS.c.reviewer == unseen[0], REVIEWS.c.round == unseen[1], REVIEWS.c.alive.is_(True))
+        where.append(~exists().where(here, mark))
     counted = connection.execute(select(*key, func.count().label("n")).where(*where).group_by(*key)).all()
     labels = Labels(connection)
     labels.load(row.label for row in counted)
@@ -193,7 +206,7 @@ def find_instances(
     for (group, name), numbers in by_class.items():
         for part in chunks(sorted(numbers)):
             same = and_(INSTANCES.c.grp == group, INSTANCES.c.name == name, INSTANCES.c.label.in_(part))
-            found += _annotations(connection, and_(*where, same, place > after), limit)
+            found += instances_where(connection, and_(*where, same, place > after), limit)
     found.sort(key=lambda one: (one.video, one.frame, one.id))
     return tuple(found[:limit])
 
@@ -257,14 +270,30 @@ def operations(connection: Connection, after: int = 0, limit: int | None = None)
         yield logged(row)
 
 
+def operation(connection: Connection, id: str) -> LoggedOperation | None:
+    """The operation that a client named so, where there is one."""
+    row = connection.execute(select(OPERATIONS).where(OPERATIONS.c.id == id)).first()
+    return None if row is None else logged(row)
+
+
 def news(connection: Connection, after: int, most: int) -> tuple[News, ...]:
     """Who did what after a version, without the particulars; of many operations the newest."""
     log = OPERATIONS.c
     short = case((func.length(log.payload) < _SHORT, log.payload), else_="{}").label("payload")
-    query = select(log.seq, log.author, log.session, log.time, log.kind, log.target, short)
+    query = select(log.seq, log.author, log.session, log.time, log.kind, log.target, log.outcome, short)
     rows = connection.execute(query.where(log.seq > after).order_by(log.seq.desc()).limit(most))
     found = [
-        News(r.seq, r.author, r.session, r.time, r.kind, r.target, json.loads(r.payload).get("video")) for r in rows
+        News(
+            r.seq,
+            r.author,
+            r.session,
+            r.time,
+            r.kind,
+            r.target,
+            json.loads(r.payload).get("video"),
+            json.loads(r.outcome)[0],
+        )
+        for r in rows
     ]
     return tuple(reversed(found))
 
@@ -280,9 +309,10 @@ def _frames(connection: Connection, where: ColumnElement[bool], limit: int | Non
     return tuple(FrameState(r.video, r.frame, r.name, r.time, json.loads(r.text), r.version) for r in rows)
 
 
-def _annotations(
+def instances_where(
     connection: Connection, where: ColumnElement[bool], limit: int | None = None
 ) -> tuple[Annotation, ...]:
+    """The instances that a condition holds for, in the order of video, frame and id."""
     query = (
         select(INSTANCES, LABELS.c.text)
         .join(LABELS, LABELS.c.id == INSTANCES.c.label)

@@ -94,7 +94,7 @@ class Work:
     def keep(self, table: Table, where: ColumnElement[bool]) -> None:
         """Refuse rows that others changed since `base`; keep the rest as they are, once per operation."""
         self._kept.add(table.name)
-        self._check(table, where)
+        self.check(table, where)
         before = BEFORE[table.name]
         kept = exists().where(before.c.seq == self.seq, *(before.c[key] == table.c[key] for key in keys(table)))
         columns = [column.name for column in table.columns]
@@ -149,7 +149,8 @@ class Work:
         }
         return {name: count for name, count in counts.items() if count}
 
-    def _check(self, table: Table, where: ColumnElement[bool]) -> None:
+    def check(self, table: Table, where: ColumnElement[bool]) -> None:
+        """Refuse rows that others changed since `base`."""
         if self.base >= self.seq - 1:
             return  # nobody has done anything since
         others = and_(table.c.version > self.base, table.c.version < self.seq)
@@ -217,6 +218,7 @@ def rows_given(
     return select(*found).subquery("given")
 
 
+_ONE = {"studies": "study"}
 _SCHEMAS: dict[str, Schema] = {}
 
 
@@ -237,7 +239,7 @@ def thing(table: Table, row: Row[Any]) -> str:
         return f"{where['name']} {where['id']} in frame {where['frame']} of {where['video']}"
     if table.name == "spans":
         return f"span {where['id']} over frames {where['first']} to {where['last']} of {where['video']}"
-    return f"{table.name.rstrip('s')} " + " ".join(str(where[key]) for key in keys(table))
+    return f"{_ONE.get(table.name, table.name.rstrip('s'))} " + " ".join(str(where[key]) for key in keys(table))
 
 
 def chunks(items: Sequence[Any]) -> Iterator[Sequence[Any]]:

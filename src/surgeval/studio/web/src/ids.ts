@@ -29,7 +29,7 @@ export const ids = {
   tab: (name: string) => `tab-${name}`, spanItem: (id: string) => `span-${id}`, spanCut: 'span-cut',
   spanJoin: 'span-join', spanDelete: 'span-delete', edgeFirst: 'edge-first', edgeLast: 'edge-last',
   trackItem: (key: string) => `track-${key}`,
-  problem: (place: number) => `problem-${place}`, findProblems: 'find-problems',
+  problem: (place: number) => `problem-${place}`, problemRule: 'problem-rule', findProblems: 'find-problems',
   flagItem: (frame: number) => `flag-${frame}`, flagClear: (frame: number) => `flag-clear-${frame}`,
   exportFlags: 'export-flags', flagBadge: 'flag-badge',
 
@@ -74,4 +74,42 @@ export const ids = {
   questionLink: (kind: string) => `question-link-${kind}`, questionProgress: 'question-progress',
   questionMine: 'question-mine', agreementOpen: 'agreement-open', agreementTable: 'agreement-table',
   agreementWaits: 'agreement-waits',
+
+  reviewChip: 'review-chip', reviewDialog: 'review', reviewClose: 'review-close', reviewRound: 'review-round',
+  reviewProgress: 'review-progress', reviewMark: 'review-mark', reviewNext: 'review-next', roundTitle: 'round-title',
+  roundPeople: 'round-people', roundBegin: 'round-begin',
+
+  studyDialog: 'study', studyClose: 'study-close', studyChoice: 'study-choice', studyNew: 'study-new',
+  studyRemove: 'study-remove', studyName: 'study-name', studyPeople: 'study-people', studyCount: 'study-count',
+  studyLength: 'study-length', studySeed: 'study-seed', studyDrawn: 'study-drawn', studyMake: 'study-make',
+  studyAnswered: (name: string) => `study-answered-${name}`, studyEnter: (name: string) => `study-enter-${name}`,
+  studyLink: (name: string) => `study-link-${name}`,
+  studyList: 'study-list', studyAfter: 'study-after', studyTable: 'study-table',
+  studyLog: (as: string) => `study-log-${as}`, kappas: 'kappas',
+  kappa: (component: string, who: string) => `kappa-${component}-${who}`, kappasBetween: 'kappas-between',
+  kappaBetween: (one: string, other: string, component: string) => `kappa-${one}-${other}-${component}`,
+
+  disagreements: 'disagreements', disagreement: (id: string) => `disagreement-${id}`, disagreeOpen: 'disagree-open',
+  disagreeUnanswered: 'disagree-unanswered', decideKeep: 'decide-keep', decideOther: 'decide-other',
+  decideAnswer: (who: string) => `decide-answer-${who}`, otherName: 'other-name', otherAction: 'other-action',
+  otherTarget: 'other-target', decideConfirm: 'decide-confirm',
+
+  blind: 'blind', blindProgress: 'blind-progress', blindNext: 'blind-next', blindLeave: 'blind-leave',
+  schemaDialog: 'schema-dialog', schemaBuiltin: (name: string) => `schema-${name}`, schemaImport: 'schema-import',
+  schemaSummary: 'schema-summary', schemaError: 'schema-error', schemaUse: 'schema-use',
+  mismatches: 'mismatches', mismatch: (place: number) => `mismatch-${place}`,
+  mismatchTo: (place: number) => `mismatch-to-${place}`, mismatchApply: (place: number) => `mismatch-apply-${place}`,
+  mismatchAll: 'mismatch-all', guidelinePicture: 'guideline-picture',
+  imageStranger: (attribute: string) => `image-stranger-${attribute}`,
+
+  mergeDialog: 'merging', mergeBuiltin: 'merge-builtin', mergeImport: 'merge-import', mergeFile: 'merge-file',
+  mergeRule: (place: number) => `merge-rule-${place}`, mergeError: 'merge-error', mergeApply: 'merge-apply',
+
+  numberDialog: 'numbering', numberRule: 'number-rule', numberSetting: (name: string) => `number-${name}`,
+  numberLevel: (place: number) => `number-level-${place}`, numberRange: (name: string) => `number-range-${name}`,
+  numberPreview: 'number-preview', numberApply: 'number-apply', numberTrack: (key: string) => `number-track-${key}`,
+
+  proposeDialog: 'proposing', proposeWho: 'propose-who', proposePath: 'propose-path', proposeLeast: 'propose-least',
+  proposeReplace: 'propose-replace', proposeRange: (name: string) => `propose-range-${name}`,
+  proposeBegin: 'propose-begin', proposeEnd: 'propose-end', proposeState: 'propose-state', jobLine: 'job-line',
 } as const

@@ -4,6 +4,7 @@ import { boundsOf, keptInside, moved, movedPolygons, rounded } from '../lib/geom
 import type { ClassName } from '../lib/schema'
 import { trackKey, trackOf, type Annotation, type Box, type Point, type Values } from '../lib/types'
 import { t } from '../text/i18n.svelte'
+import { answer } from './answers'
 import { messages } from './messages.svelte'
 import { selection } from './selection.svelte'
 import { settings } from './settings.svelte'
@@ -25,13 +26,13 @@ export function addShape(of: ClassName, shape: { box?: Box; polygons?: Point[][]
   const box = rounded(polygons.length ? boundsOf(polygons) : (shape.box as Box))
   const one: Annotation = {
     id: studio.queue.newId(), frame: studio.shown, group: of.group, name: of.name, box, polygons, values: {},
-    track: freeNumber(of), track_by: 'hand', source: 'hand', score: null, proposal: false, review: '', version: 0,
+    track: freeNumber(of), track_by: 'rule', source: 'hand', score: null, proposal: false, review: '', version: 0,
   }
   show([one])
   selection.only(one)
   const { id, frame, group, name, track } = one
   const geometry = polygons.length ? { polygons } : { box }
-  void studio.edit('instances.add', { instances: [{ id, video: video.id, frame, group, name, track, ...geometry }] })
+  void studio.edit('instances.add', { instances: [{ id, video: video.id, frame, group, name, track, track_by: 'rule', ...geometry }] })
 }
 
 /** The lowest number of the class that is free in this frame. */
@@ -105,7 +106,8 @@ export async function copyPrevious(): Promise<void> {
 export function setValues(annotations: Annotation[], values: Record<string, string | null>): void {
   if (!annotations.length) return
   show(annotations.map((one) => ({ ...one, values: withValues(one.values, values) })))
-  void studio.edit('instances.values', { ids: annotations.map((one) => one.id), values })
+  if (studio.blind) answer(annotations, { values })
+  else void studio.edit('instances.values', { ids: annotations.map((one) => one.id), values })
 }
 
 export function classify(annotations: Annotation[], of: ClassName): void {
@@ -114,7 +116,8 @@ export function classify(annotations: Annotation[], of: ClassName): void {
   const after = others.map((one) => ({ ...one, ...of }))
   show(after)
   selection.only(...annotations.map((one) => ({ ...one, ...of })))
-  void studio.edit('instances.classify', { ids: others.map((one) => one.id), ...of })
+  if (studio.blind) answer(others, { name: of.name })
+  else void studio.edit('instances.classify', { ids: others.map((one) => one.id), ...of })
 }
 
 export function setImageValues(values: Record<string, string | null>): void {

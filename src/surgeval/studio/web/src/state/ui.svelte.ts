@@ -5,8 +5,10 @@ import { fit, zoomAt, type View } from '../lib/geometry'
 import { classes, type ClassName } from '../lib/schema'
 import { studio } from './studio.svelte'
 
-export type Dialog = 'settings' | 'help' | 'track' | 'flag' | 'replace' | 'questions' | 'export' | 'import' | null
-export type Tab = 'objects' | 'spans' | 'tracks' | 'problems' | 'flags'
+export type Dialog =
+  | 'settings' | 'help' | 'track' | 'flag' | 'replace' | 'review' | 'study' | 'questions' | 'export' | 'import'
+  | 'schema' | 'merging' | 'numbering' | 'proposing' | null
+export type Tab = 'objects' | 'spans' | 'tracks' | 'problems' | 'flags' | 'disagreements'
 
 class Ui {
   mode = $state<'edit' | 'draw'>('edit')
@@ -29,6 +31,8 @@ class Ui {
   pinned = $state(false)
   /** Whether digits label the whole frame even where something is selected. */
   imageSlot = $state(false)
+  /** Whether the picture beside a guideline fills the panel. */
+  largeGuideline = $state(false)
   /** The corners of a polygon being drawn; Escape empties it. */
   corners = $state.raw<[number, number][]>([])
 

@@ -1,10 +1,14 @@
 import { exchange } from './en/exchange'
+import { dialogs } from './en/dialogs'
 import { hands } from './en/hands'
 import { display } from './en/display'
 import { questions } from './en/questions'
+import { study } from './en/study'
 
 export const en = {
+  ...dialogs,
   ...hands,
+  ...study,
   title: 'surgeval studio',
   loading: 'Loading…',
   cannotLoad: 'The project could not be read: {text}',
@@ -47,8 +51,6 @@ export const en = {
   searchShort: 'Find a frame',
   noResults: 'Nothing found',
   projectMenu: 'Project',
-  importSchema: 'Import schema…',
-  schemaImported: 'Schema {name} is in force.',
 
   canvas: 'Picture with annotations',
   objects: 'Objects',
@@ -129,7 +131,6 @@ export const en = {
   note: 'Note',
   exportFlags: 'Export list',
   flagged: 'Frame {frame} is flagged: {reason}.',
-  reviewed: 'Frame {frame} is marked as seen.',
 
   threshold: 'Score at least',
   acceptSelected: 'Accept',
@@ -149,7 +150,7 @@ export const en = {
   pasteRange: 'Paste into marked range',
   needRange: 'Mark a range first ({start} and {end}).',
   needTrack: 'Select one thing with a number first.',
-  identityDone: '{changed} changed.',
+  identityDone: '{changed} instances changed.',
 
   replaceTitle: 'Replace in the whole project',
   replaceWhat: 'What',

@@ -1,12 +1,16 @@
 import type { Catalogue } from './en'
+import { dialogs } from './zh/dialogs'
 import { hands } from './zh/hands'
 import { display } from './zh/display'
 import { questions } from './zh/questions'
+import { study } from './zh/study'
 
 import { exchange } from './zh/exchange'
 
 export const zh: Catalogue = {
+  ...dialogs,
   ...hands,
+  ...study,
   title: 'surgeval 标注工作室',
   loading: '正在加载…',
   cannotLoad: '无法读取项目：{text}',
@@ -49,8 +53,6 @@ export const zh: Catalogue = {
   searchShort: '查找帧',
   noResults: '未找到',
   projectMenu: '项目',
-  importSchema: '导入标签方案…',
-  schemaImported: '标签方案 {name} 已生效。',
 
   canvas: '带标注的图像',
   objects: '对象',
@@ -131,7 +133,6 @@ export const zh: Catalogue = {
   note: '备注',
   exportFlags: '导出列表',
   flagged: '第 {frame} 帧已标记：{reason}。',
-  reviewed: '第 {frame} 帧已标为已审核。',
 
   threshold: '最低分数',
   acceptSelected: '接受',
