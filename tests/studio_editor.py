@@ -179,6 +179,14 @@ class Editor:
         """Boxes of a track between two frames where it was drawn."""
         return self._do("boxes.interpolate", {"video": video, **_track(track), "first": first, "last": last})
 
+    def propose(
+        self, video: str, first: int, last: int, source: str, proposals: Iterable[Annotation], *, replace: bool = False
+    ) -> Outcome:
+        """What a source suggests for a stretch; with `replace` its undecided suggestions there give way."""
+        payload = {"video": video, "first": first, "last": last, "source": source, "replace": replace,
+                   "instances": [_payload(one) for one in proposals]}  # fmt: skip
+        return self._do("proposals.add", payload)
+
     def accept(
         self, video: str = "", first: int = 0, last: int = 0, *, threshold: float | None = None, ids: Sequence[str] = ()
     ) -> Outcome:
@@ -199,6 +207,10 @@ class Editor:
     def replace_class(self, group: str, old: str, new: str) -> Outcome:
         """One class renamed over the whole project."""
         return self._do("project.replace", {"group": group, "old": old, "new": new})
+
+    def replace_several(self, rows: Iterable[Mapping[str, str]]) -> Outcome:
+        """Several values (group, name, attribute, old, new) or classes (group, old, new) replaced at once."""
+        return self._do("project.map", {"rows": [dict(row) for row in rows]})
 
     def refine(self, rules: Iterable[Rule]) -> Outcome:
         """Merge values by rules."""

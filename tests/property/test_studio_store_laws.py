@@ -236,6 +236,18 @@ class Edits(RuleBasedStateMachine):
     def replace_class(self, data: st.DataObject) -> None:
         self.attempt(data, lambda editor: editor.replace_class("tools", "aspirator", "scissors"))
 
+    @rule(data=st.data(), old=st.sampled_from(["cut", "suck", "null"]))
+    def replace_several(self, data: st.DataObject, old: str) -> None:
+        value = {"group": "tools", "name": "scissors", "attribute": "action", "old": old, "new": "retract"}
+        rows = [value, {"group": "tools", "old": "aspirator", "new": "grasper"}]
+        self.attempt(data, lambda editor: editor.replace_several(rows))
+
+    @rule(data=st.data(), frames=RANGE, replace=st.booleans())
+    def propose(self, data: st.DataObject, frames: tuple[int, int], replace: bool) -> None:
+        id, box = f"p{len(self.project.operations())}", Box(1, 2, 3, 4)
+        shown = [Annotation(id, "v", frames[0], "tools", "scissors", box, source="net", score=0.5, proposal=True)]
+        self.attempt(data, lambda editor: editor.propose("v", *frames, "net", shown, replace=replace))
+
     @rule(data=st.data())
     def refine(self, data: st.DataObject) -> None:
         self.attempt(data, lambda editor: editor.refine(builtin_refinement()))

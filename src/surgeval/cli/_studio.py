@@ -34,6 +34,9 @@ def studio(
     schema: Annotated[
         str | None, typer.Option(help="What may be chosen: prostatd, cholect50, or a JSON file.", show_default=False)
     ] = None,
+    detector: Annotated[
+        list[Path] | None, typer.Option(help="A detector that the page offers for proposals.", show_default=False)
+    ] = None,
     port: Annotated[
         int | None,
         typer.Option(min=0, max=65535, help="Default: a folder's own, always; 0: any free one.", show_default=False),
@@ -67,7 +70,7 @@ def studio(
     key = token or (None if is_loopback(host) else secrets.token_urlsafe(24))
     end = _asked_to_end()  # before anybody is told that there is something to end
     with serve(place, author=author or getpass.getuser(), database=database, host=host, port=port, token=key,
-               names=name or ()) as running:  # fmt: skip
+               names=name or (), detectors=detector or ()) as running:  # fmt: skip
         if schema is not None:
             set_schema(running.project, schema)
         address = running.address if key is None else f"{running.address}?token={key}"

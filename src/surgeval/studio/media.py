@@ -1,7 +1,8 @@
 """The films and image folders that a project is about: found in its folder, registered once, quickly opened again.
 
-A folder with images is a video, and so is a film. Frames keep the numbers under which they were first registered; files
-that come later are added at the end, and a file that is gone leaves its frame without a picture.
+A folder with images is a video, and so is a film; the folder `guidelines` is neither. Frames keep the numbers under
+which they were first registered; files that come later are added at the end, and a file that is gone leaves its frame
+without a picture.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from surgeval.errors import BadInput, DataError
 from surgeval.records import ImageRef
 from surgeval.studio.store import Database, Request, apply, reading
 
-__all__ = ["Film", "check_inside", "find_films", "register"]
+__all__ = ["GUIDELINES", "Film", "check_inside", "find_films", "register"]
+
+GUIDELINES = "guidelines"  # the folder of a project that holds the pictures of its schema
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.@-]{1,80}")
 _AT_ONCE = 50_000  # frames in one operation
@@ -99,7 +102,8 @@ def check_inside(folder: Path, path: Path) -> None:
 
 
 def _films(folder: Path) -> Iterator[Film]:
-    for path in (path for place in (folder, *folders(folder)) for path in video_files(place)):
+    places = (folder, *(place for place in folders(folder) if place.name != GUIDELINES))
+    for path in (path for place in places for path in video_files(place)):
         check_inside(folder, path)
         index = video_index(path)
         if index.width * index.height > _MOST_PIXELS:
@@ -112,6 +116,8 @@ def _films(folder: Path) -> Iterator[Film]:
 
 def _images(folder: Path) -> Iterator[Film]:
     for name, files in _image_files(folder).items():
+        if files[0].parent == folder / GUIDELINES:
+            continue
         taken: dict[str, ImageRef] = {}
         for file in files:
             taken[file.name if file.stem in taken else file.stem] = ImageRef(file)

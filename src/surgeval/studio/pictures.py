@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
@@ -28,7 +28,7 @@ from surgeval.files import open_regular
 from surgeval.records import ImageRef
 from surgeval.studio.media import check_inside
 
-__all__ = ["Picture", "Pictures", "encode_frame"]
+__all__ = ["Picture", "Pictures", "encode_frame", "encode_pixels"]
 
 _SHOWN = {"JPEG": "image/jpeg", "PNG": "image/png", "WEBP": "image/webp"}
 _MODES = ("RGB", "L")
@@ -61,7 +61,7 @@ def encode_frame(ref: ImageRef) -> Picture:
     ['image/png', 'image/jpeg']
     """
     if ref.frame is not None:
-        return _encoded(read_image(ref))
+        return encode_pixels(read_image(ref))
     return _as_stored(ref.path) or _converted(ref)
 
 
@@ -96,10 +96,16 @@ def _converted(ref: ImageRef) -> Picture:
         expected = f"at most {_MOST_DECODED} in a file that must be converted for the browser"
         raise DataError(ref.path, found=f"{width} × {height} pixels", expected=expected)
     with _turn if width * height > _MANY else nullcontext():
-        return _encoded(read_image(ref))
+        return encode_pixels(read_image(ref))
 
 
-def _encoded(pixels: Pixels) -> Picture:
+def encode_pixels(pixels: Pixels) -> Picture:
+    """Pixels as a JPEG.
+
+    >>> import numpy as np
+    >>> encode_pixels(np.zeros((4, 4, 3), np.uint8)).kind
+    'image/jpeg'
+    """
     done, data = cv2.imencode(".jpg", cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])
     if not done:
         raise BadInput(f"picture: found {pixels.shape[1]} × {pixels.shape[0]} pixels, expected a size that JPEG holds")
@@ -138,6 +144,7 @@ class Pictures:
         self._lock = threading.Lock()
         self._wanted: dict[str, tuple[int, int]] = {}  # of each video: frames worth preparing
         self._last: dict[str, int] = {}
+        self._awaited: Counter[tuple[str, int]] = Counter()  # somebody waits for these, wherever others are
         # One thread for films, as a second one would decode the same film again from a key frame.
         self._film = ThreadPoolExecutor(1, "film")
         self._files = ThreadPoolExecutor(_FILE_THREADS, "pictures")
@@ -154,6 +161,10 @@ class Pictures:
         """End the threads; what they were preparing is dropped."""
         for pool in (self._film, self._files):
             pool.shutdown(wait=True, cancel_futures=True)
+
+    def refs(self, video: str) -> Sequence[ImageRef]:
+        """Where the pictures of a video are, by frame number."""
+        return self._frames.get(video, ())
 
     def get(self, video: str, index: int) -> Picture:
         """A picture, from memory where it is there; frames around it are prepared while it is looked at."""
@@ -176,11 +187,19 @@ class Pictures:
         return picture
 
     def _wait(self, video: str, index: int) -> Picture:
-        while True:
-            try:
-                return self._ask(video, index).result()
-            except _NotWantedError:
-                continue  # it was asked for as a neighbour and given up just now
+        key = video, index
+        with self._lock:
+            self._awaited[key] += 1
+        try:
+            while True:
+                try:
+                    return self._ask(video, index).result()
+                except _NotWantedError:
+                    continue  # it was asked for as a neighbour and given up just now
+        finally:
+            with self._lock:
+                self._awaited[key] -= 1
+                self._awaited += Counter()  # drops what nobody waits for
 
     def _ask(self, video: str, index: int) -> Future[Picture]:
         """The picture from memory, or from the thread that will make it."""
@@ -199,7 +218,7 @@ class Pictures:
     def _make(self, key: tuple[str, int]) -> Picture:
         try:
             first, last = self._wanted[key[0]]
-            if not first <= key[1] <= last:
+            if not first <= key[1] <= last and not self._awaited[key]:  # another tab may be elsewhere
                 raise _NotWantedError
             ref = self._frames[key[0]][key[1]]
             if self._inside is not None:

@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from surgeval.errors import BadInput
 from surgeval.records import Frame, ImageRef
-from surgeval.studio.store import Database, Request, apply
+from surgeval.studio.schema import Schema
+from surgeval.studio.store import Database, Request, apply, reading
+from surgeval.vocab import LabelSpace
 
-__all__ = ["TOOLS", "Proposal", "add_proposals", "propose"]
+__all__ = ["TOOLS", "Proposal", "Stretch", "add_proposals", "propose", "read_proposals"]
 
 TOOLS = "tools"
-_AT_ONCE = 2000  # instances in one operation
+_AT_ONCE = 5000  # instances in one operation
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,16 @@ class Proposal:
     values: dict[str, str]
     box: tuple[float, float, float, float]  # x, y, width, height
     score: float
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Where proposals go: frames of a video, and whether what the same source proposed there before gives way."""
+
+    video: str
+    first: int
+    last: int
+    replace: bool = False
 
 
 def propose(
@@ -53,43 +66,116 @@ def propose(
     for frame, found in detect_frames(network, shown, selecting=choice, on_skip=lambda _frame, _error: None):
         advance(1)
         for box, score, kind in zip(found.boxes.tolist(), found.scores.tolist(), found.classes.tolist(), strict=True):
-            instrument, verb, target = parts[kind].tolist()
-            values = {"action": space.verbs[verb], "target": space.targets[target]} if verb >= 0 else {}
             x1, y1, x2, y2 = box
-            yield Proposal(frame.index, space.instruments[instrument], values, (x1, y1, x2 - x1, y2 - y1), score)
+            name, values = _said(space, *parts[kind].tolist())
+            yield Proposal(frame.index, name, values, (x1, y1, x2 - x1, y2 - y1), score)
 
 
-def add_proposals(database: Database, video: str, found: Iterable[Proposal], *, source: str, author: str) -> int:
-    """Put proposals into a project, beside what is there; how many. Each thousand or two is one edit.
+def read_proposals(
+    path: str | Path,
+    video: str,
+    frames: Sequence[tuple[int, str]],
+    *,
+    size: tuple[int, int],
+    space: LabelSpace,
+    least: float = 0.0,
+) -> tuple[tuple[Proposal, ...], tuple[int, str]]:
+    r"""The boxes of a prediction file on a video, given by its frames (number and name), in the order of frames.
+
+    Rows of other videos and unknown frames are left out; the second of the pair says how many, and of the first one
+    why. A file of which nothing fits is refused.
 
     >>> import tempfile
-    >>> from surgeval.studio.store import reading
+    >>> from surgeval.vocab import load_labels
+    >>> row = "V1,7,scissors,cut,prostate,0.9,10,12,6,8\n"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "found.csv"
+    ...     _ = path.write_text("video,frame,instrument,verb,target,score,x,y,w,h\n" + row + row.replace("7", "8", 1))
+    ...     found, (left, why) = read_proposals(path, "V1", [(0, "7")], size=(64, 48), space=load_labels("prostatd"))
+    >>> found[0].name, found[0].values, left
+    ('scissors', {'action': 'cut', 'target': 'prostate'}, 1)
+    """
+    from surgeval.datasets import MemoryDataset, Problem
+    from surgeval.datasets.predictions import read_detections
+
+    number_of = {name: number for number, name in frames}
+    told: list[Problem] = []
+    known = MemoryDataset(space, (Frame(video, name, number, None, None, *size) for number, name in frames))
+    table = read_detections(path, known, assume_score=1.0, on_problem=told.append).table
+    wrong = [problem for problem in told if problem.level == "error"]
+    if not len(table) and wrong:
+        raise BadInput(str(wrong[0]))
+    found = []
+    for row in table.sort("frame").iter_rows(named=True):
+        if row["score"] < least or row["instrument"] < 0:
+            continue
+        name, values = _said(space, row["instrument"], row["verb"], row["target"])
+        box = (row["x"], row["y"], row["w"], row["h"])
+        found.append(Proposal(number_of[row["frame"]], name, values, box, row["score"]))
+    found.sort(key=lambda one: one.frame)
+    return tuple(found), (len(wrong), str(wrong[0]) if wrong else "")
+
+
+def add_proposals(
+    database: Database,
+    stretch: Stretch,
+    found: Iterable[Proposal],
+    *,
+    source: str,
+    author: str,
+    on_stored: Callable[[], None] = lambda: None,
+) -> int:
+    """Put proposals, in the order of frames, into a project; how many. Each few thousand are one edit.
+
+    Names are spelt as the project's schema does. `on_stored` hears of every edit.
+
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     database = Database(f"{folder}/studio.sqlite")
     ...     _ = apply(database, Request("v", "amy", "video.add", {"id": "V1", "width": 64, "height": 48}))
     ...     _ = apply(database, Request("f", "amy", "frames.add", {"video": "V1", "first": 0, "names": ["a"]}))
-    ...     seen = Proposal(0, "scissors", {"action": "cut", "target": "fascias"}, (5.0, 6.0, 20.0, 10.0), 0.8)
-    ...     count = add_proposals(database, "V1", [seen], source="tdnet-p", author="amy")
+    ...     seen = Proposal(0, "driver", {"action": "suture", "target": "fascia"}, (5.0, 6.0, 20.0, 10.0), 0.8)
+    ...     count = add_proposals(database, Stretch("V1", 0, 0), [seen], source="tdnet-p", author="amy")
     ...     with database.reading() as connection:
-    ...         count, reading.instances(connection, "V1", 0)[0].proposal
+    ...         one, = reading.instances(connection, "V1", 0)
     ...     database.close()
-    (1, True)
+    >>> count, one.proposal, one.name, dict(one.values)
+    (1, True, 'needle driver', {'action': 'suture', 'target': 'fascias'})
     """
-    run, count = uuid.uuid4().hex[:12], 0
+    with database.reading() as connection:
+        schema = reading.schema(connection)
+    run, count, first = uuid.uuid4().hex[:12], 0, stretch.first
     waiting: list[dict[str, Any]] = []
 
-    def store() -> None:
-        apply(database, Request(f"propose.{run}.{count}", author, "instances.add", {"instances": list(waiting)}))
+    def store(last: int) -> None:
+        if not waiting and not stretch.replace:
+            return
+        payload = {"video": stretch.video, "first": first, "last": last, "source": source,
+                   "replace": stretch.replace, "instances": list(waiting)}  # fmt: skip
+        apply(database, Request(f"propose.{run}.{first}", author, "proposals.add", payload))
+        on_stored()
         waiting.clear()
 
     for one in found:
-        waiting.append({
-            "id": f"p.{run}.{count}", "video": video, "frame": one.frame, "group": TOOLS, "name": one.name,
-            "box": list(one.box), "values": one.values, "source": source, "score": one.score, "proposal": True,
-        })  # fmt: skip
+        if len(waiting) >= _AT_ONCE and one.frame > waiting[-1]["frame"]:
+            end = waiting[-1]["frame"]
+            store(end)
+            first = end + 1
+        waiting.append(_payload(one, f"p.{run}.{count}", stretch.video, source, schema))
         count += 1
-        if len(waiting) == _AT_ONCE:
-            store()
-    if waiting:
-        store()
+    store(stretch.last)
     return count
+
+
+def _payload(one: Proposal, id: str, video: str, source: str, schema: Schema) -> dict[str, Any]:
+    name = schema.spelled(TOOLS, one.name)
+    values = {key: schema.value_spelled(TOOLS, name, key, value) for key, value in one.values.items()}
+    return {
+        "id": id, "video": video, "frame": one.frame, "group": TOOLS, "name": name, "box": list(one.box),
+        "values": values, "source": source, "score": one.score, "proposal": True,
+    }  # fmt: skip
+
+
+def _said(space: LabelSpace, instrument: int, verb: int, target: int) -> tuple[str, dict[str, str]]:
+    values = {"action": space.verbs[verb]} if verb >= 0 else {}
+    return space.instruments[instrument], values | ({"target": space.targets[target]} if target >= 0 else {})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 from pathlib import Path
 
@@ -175,3 +176,19 @@ def test_neighbours_of_a_frame_that_was_left_are_given_up(film: list[ImageRef], 
         until(lambda: not pictures._asked)
         again = grey(pictures.get("op", 5))  # given up, and asked for again
     assert again == pytest.approx(float(read_image(film[5]).mean()), abs=1)
+
+
+def test_people_at_far_places_of_a_film_do_not_hold_each_other_up(
+    film: list[ImageRef], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = module.encode_frame
+
+    def slow(ref: ImageRef) -> Picture:
+        time.sleep(0.002)
+        return real(ref)
+
+    monkeypatch.setattr(module, "encode_frame", slow)
+    with Pictures({"V": film}, ahead=2, behind=1, budget=1) as pictures, ThreadPoolExecutor(4) as people:
+        last = len(film) - 1
+        asked = [people.submit(pictures.get, "V", place) for _ in range(10) for place in (0, last, last // 2, 1)]
+        assert all(one.result(timeout=20).data for one in asked)

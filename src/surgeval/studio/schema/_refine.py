@@ -12,10 +12,13 @@ from typing import Any
 
 from surgeval.errors import DataError
 from surgeval.studio.schema._builtin import DATA
-from surgeval.studio.schema._jsonc import read_jsonc
+from surgeval.studio.schema._jsonc import parse_jsonc, read_jsonc
 from surgeval.studio.schema._standing import Labelled
 
-__all__ = ["Counts", "Rule", "builtin_refinement", "read_refinement", "refine", "refined", "rules_from"]
+__all__ = [
+    "Counts", "Rule", "RuleCounts", "builtin_refinement", "parse_refinement", "read_refinement", "refine", "refined",
+    "rule_counts", "rules_from",
+]  # fmt: skip
 
 _KEYS = {"group", "name", "where", "attribute", "from", "to"}
 _MAX_RULES = 10_000
@@ -61,6 +64,26 @@ class Counts:
     values: tuple[tuple[str, str], ...]
     before: int
     after: int
+
+
+@dataclass(frozen=True, slots=True)
+class RuleCounts:
+    """What a rule does: how many have one of its old values, and how many the new one, before and after."""
+
+    rule: Rule
+    merged: int
+    before: int
+    after: int
+
+
+def parse_refinement(text: str, name: str = "mapping") -> tuple[Rule, ...]:
+    """The rules of a mapping text (JSON or JSONC).
+
+    >>> parse_refinement('{"rules": 3}', "mine.json")
+    Traceback (most recent call last):
+    surgeval.errors.DataError: mine.json: rules: found no list, expected a list of at most 10000 rules
+    """
+    return rules_from(parse_jsonc(text, name), name)
 
 
 def read_refinement(path: Path | str) -> tuple[Rule, ...]:
@@ -139,3 +162,22 @@ def refined(rules: Iterable[Rule], stored: Iterable[Labelled]) -> tuple[Counts, 
     keys = sorted(before.keys() | after.keys())
     rows = (Counts(*key, before.get(key, 0), after.get(key, 0)) for key in keys)
     return tuple(row for row in rows if row.before != row.after)
+
+
+def rule_counts(rules: Iterable[Rule], stored: Iterable[Labelled]) -> tuple[RuleCounts, ...]:
+    """How many each rule merges, in the order of the rules.
+
+    >>> stored = [Labelled("tools", "Endobag", {"action": action}, 3) for action in ("store", "bag")]
+    >>> [(row.merged, row.before, row.after) for row in rule_counts(builtin_refinement(), stored)][1]
+    (3, 3, 6)
+    """
+    known = tuple(stored)
+    found = []
+    for rule in rules:
+        under = [one for one in known if (one.group, one.name) == (rule.group, rule.name)
+                 and all(one.values.get(key) == value for key, value in rule.where)]  # fmt: skip
+        merged = sum(one.count for one in under if one.values.get(rule.attribute) in rule.sources)
+        before = sum(one.count for one in under if one.values.get(rule.attribute) == rule.to)
+        kept = 0 if rule.to in rule.sources else before
+        found.append(RuleCounts(rule, merged, before, kept + merged))
+    return tuple(found)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import urlencode
 
-from surgeval.studio.schema import IMAGE, Schema
+from surgeval.studio.schema import IMAGE, Member, Schema
 from surgeval.studio.store import (
     Annotation,
     FrameState,
@@ -79,7 +80,8 @@ def history_row(one: News, undone: bool) -> dict[str, Any]:
 def schema_row(schema: Schema, space: LabelSpace | None) -> dict[str, Any]:
     """What may be chosen, the guidelines beside it, and which triplets are classes of the label space."""
     told = {f"{member.group}.{member.name}": member.guideline for member in schema.members if member.guideline}
-    row: dict[str, Any] = {"name": schema.name, "panel": schema.panel(), "guidelines": told}
+    shown = {f"{member.group}.{member.name}": _picture(member) for member in schema.members if member.picture}
+    row: dict[str, Any] = {"name": schema.name, "panel": schema.panel(), "guidelines": told, "pictures": shown}
     if space is not None:
         row["classes"] = [[space.instruments[i], space.verbs[v], space.targets[t]] for i, v, t in space.triplets]
     return row
@@ -92,6 +94,11 @@ def presence_row(track: Track, runs: list[list[int]]) -> dict[str, Any]:
     {'group': 'tools', 'name': 'hook', 'number': 1, 'runs': [[3, 4], [7, 7]]}
     """
     return {**_track(track), "runs": runs}
+
+
+def _picture(member: Member) -> str:
+    """The address of a guideline's picture; the file's name is in it so that a browser asks again for another one."""
+    return f"guideline?{urlencode({'group': member.group, 'name': member.name, 'file': member.picture})}"
 
 
 def _track(track: Track) -> dict[str, Any]:

@@ -20,8 +20,11 @@ from surgeval.studio.server._editing import EDITING
 from surgeval.studio.server._exchange import GIVING, TAKING
 from surgeval.studio.server._filters import FILTERS
 from surgeval.studio.server._news import NEWS, watch
+from surgeval.studio.server._numbering import NUMBERING_ASKED
+from surgeval.studio.server._proposing import PROPOSING_ASKED, PROPOSING_READ
 from surgeval.studio.server._questions import JUDGING, QUESTIONS
 from surgeval.studio.server._reading import READING
+from surgeval.studio.server._schema import SCHEMA_ASKED, SCHEMA_READ
 from surgeval.studio.server._served import Served, View, answering
 from surgeval.studio.server._study import STUDY
 
@@ -44,17 +47,21 @@ def build_app(project: Served, static: Path | None = None) -> Starlette:
     """
     page = [] if static is None else [Mount("/", StaticFiles(directory=static, html=True))]
     blind = [*_routes(project, BLIND, BLIND_EDITING), *page]
-    asked = READING | NEWS | FILTERS | STUDY | QUESTIONS | GIVING
-    sent = EDITING | JUDGING | TAKING
+    asked = READING | NEWS | FILTERS | STUDY | QUESTIONS | GIVING | SCHEMA_READ | PROPOSING_READ
+    sent = EDITING | JUDGING | TAKING | SCHEMA_ASKED | NUMBERING_ASKED | PROPOSING_ASKED
     routes: list[BaseRoute] = [*_routes(project, asked, sent)]
     routes += [Mount("/blind/{study}/{annotator}", routes=blind), *page]
 
     @asynccontextmanager
     async def life(_app: Starlette) -> AsyncIterator[None]:
+        project.loop = asyncio.get_running_loop()
         watching = asyncio.create_task(watch(project))
         yield
         watching.cancel()
+        await run_in_threadpool(project.jobs.close)
         await run_in_threadpool(project.pictures.close)
+        if project.questions is not None:
+            await run_in_threadpool(project.questions.close)
         await run_in_threadpool(project.database.close)
 
     return Starlette(routes=routes, lifespan=life, exception_handlers={HTTPException: _plain, Exception: _plain})

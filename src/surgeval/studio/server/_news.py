@@ -38,7 +38,7 @@ async def watch(project: Served) -> None:
             continue  # they are told once the database is back
         for one in news:
             project.tell({"version": one.version, "author": one.author, "session": one.session, "kind": one.kind,
-                          "video": one.video})  # fmt: skip
+                          "video": one.video, "changed": one.changed})  # fmt: skip
             told = one.version
 
 
@@ -62,7 +62,7 @@ async def event_stream(project: Served, asked: Asked, passes: Callable[[dict[str
                 except TimeoutError:
                     yield ": still here\n\n"
                     continue
-                if event["version"] > now["version"] and passes(event):
+                if event.get("version", 0) > now["version"] and passes(event):
                     yield f"data: {json.dumps(event)}\n\n"
         finally:
             project.listeners.discard(queue)

@@ -82,12 +82,13 @@ def serve(
     port: int | None = 0,
     token: str | None = None,
     names: Sequence[str] = (),
+    detectors: Sequence[str | Path] = (),
 ) -> Iterator[Running]:
     """Serve a folder of films or images, or a set of questions, while the block lasts.
 
     The project's file lies in the folder; `database` is the address of a PostgreSQL server instead. Port 0 takes a free
     one, None the folder's own where it is free: a page left open finds the server again when it is back. Beyond
-    loopback a token is needed.
+    loopback a token is needed. `detectors` (files or folders) are offered in the page for proposals.
 
     >>> import tempfile
     >>> from PIL import Image
@@ -106,8 +107,10 @@ def serve(
         films = find_films(place, none=questions is not None)
         store = Database(database if database is not None else place / FILE)
         pictures = Pictures(register(store, films), inside=place)
-        project = Served(place.absolute().name, place.absolute(), store, pictures, author,
-                         shared=not is_loopback(host), token=token, questions=questions)  # fmt: skip
+        project = Served(
+            place.absolute().name, place.absolute(), store, pictures, author, shared=not is_loopback(host), token=token,
+            questions=questions, detectors=tuple(str(Path(one).absolute()) for one in detectors),
+        )  # fmt: skip
         app = Guard(build_app(project, STATIC if STATIC.is_dir() else None), rules)
         server = uvicorn.Server(uvicorn.Config(
             app, log_level="warning", access_log=False, server_header=False, date_header=False, lifespan="on",
@@ -119,6 +122,7 @@ def serve(
             _wait(server, thread)
             yield Running(f"http://{_shown(host)}:{number}/", project)
         finally:
+            project.hang_up()
             server.should_exit = True
             thread.join(timeout=10)
     finally:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import math
 import zlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -15,20 +17,23 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request as Asked
 from starlette.responses import JSONResponse, Response
 
-from surgeval.errors import BadInput, DataError, SurgevalError
+from surgeval.errors import BadInput, DataError, SurgevalError, visible
 from surgeval.files import BrokenJson, parse_json
+from surgeval.studio.jobs import Jobs
+from surgeval.studio.lanes import Lanes
 from surgeval.studio.pictures import Picture, Pictures
-from surgeval.studio.store import Conflict, Database, NoRoom, NotStored, VideoState, reading
+from surgeval.studio.store import Conflict, Database, NoRoom, NotStored, Request, VideoState, reading
 
 __all__ = [
-    "Served", "View", "answering", "author_of", "frame_range", "json_object", "picture_answer", "video_of",
-    "whole_number",
+    "Served", "View", "answering", "author_of", "edit_of", "frame_range", "json_object", "number_of", "picture_answer",
+    "range_of", "text_of", "video_of", "whole_number",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
     from surgeval.studio.question_desk import QuestionDesk
 
 Found = TypeVar("Found")
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _MOST_JSON = 8 << 20  # bytes: as empty lists they become twenty times as many
 
 
@@ -43,9 +48,13 @@ class Served:
     author: str
     shared: bool = False  # several people: each says who he or she is
     token: str | None = None  # of a server that others can reach
+    detectors: tuple[str, ...] = ()  # that whoever started the server offers, beside the embedded ones
+    jobs: Jobs = field(default_factory=Jobs)
+    lanes: Lanes = field(default_factory=Lanes)
     questions: QuestionDesk | None = None  # where the folder is a set of questions
     listeners: set[asyncio.Queue[dict[str, Any]]] = field(default_factory=set)
     edited: asyncio.Event = field(default_factory=asyncio.Event)  # there is news for them
+    loop: asyncio.AbstractEventLoop | None = None  # in which the server runs
 
     async def read(self, look: Callable[[Connection], Found]) -> Found:
         """Read in a thread of its own: the server goes on meanwhile."""
@@ -55,6 +64,13 @@ class Served:
                 return look(connection)
 
         return await run_in_threadpool(work)
+
+    def hang_up(self) -> None:
+        """Let the pages go that listen: a server that ends would wait for them. From any thread."""
+        for queue in list(self.listeners):
+            self.listeners.discard(queue)
+            if self.loop is not None and not queue.full():
+                self.loop.call_soon_threadsafe(queue.put_nowait, {})
 
     def tell(self, event: dict[str, Any]) -> None:
         """Tell every open page of an edit; one that does not listen any more is left behind."""
@@ -84,6 +100,10 @@ def answering(project: Served, view: View) -> Callable[[Asked], Awaitable[Respon
             return JSONResponse({"error": str(error)}, 404)
         except SurgevalError as error:
             return JSONResponse({"error": str(error)}, 400)
+        except OSError as error:  # of files that a request writes: what it asked for is not done
+            status = 507 if error.errno in _NO_ROOM else 500
+            what = visible(f"{error.filename or 'file'}: found {error.strerror or error}, expected to write it")
+            return JSONResponse({"error": what}, status)
 
     return answer
 
@@ -107,6 +127,44 @@ async def json_object(asked: Asked) -> dict[str, Any]:
 def author_of(project: Served, given: str | None) -> str:
     """Who asks: on a shared server each says so, on one's own machine it is whoever started it."""
     return given or project.author if project.shared else project.author
+
+
+def text_of(given: Mapping[str, Any], name: str, most: int, *, default: str | None = None) -> str:
+    """A text of a request's body."""
+    value = given.get(name, default)
+    if not isinstance(value, str) or len(value) > most or not (value or default == ""):
+        found = "nothing" if value is None else repr(value)[:60]
+        raise BadInput(f"{name}: found {visible(found)}, expected text of at most {most} characters")
+    return value
+
+
+def number_of(given: Mapping[str, Any], name: str, default: float, least: float, most: float) -> float:
+    """A number of a request's body."""
+    value = given.get(name, default)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise BadInput(f"{name}: found {visible(repr(value)[:40])}, expected a number")
+    if not least <= value <= most:
+        raise BadInput(f"{name}: found {value:g}, expected {least:g} to {most:g}")
+    return float(value)
+
+
+def range_of(given: Mapping[str, Any], frames: int) -> tuple[int, int] | None:
+    """The frames `first` to `last` of a request's body; None where it names none: the whole video."""
+    if given.get("first") is None and given.get("last") is None:
+        return None
+    first, last = (number_of(given, name, -1, 0, max(frames - 1, 0)) for name in ("first", "last"))
+    if first > last:
+        raise BadInput(f"last: found {last:.0f}, expected a frame not before the first, {first:.0f}")
+    return int(first), int(last)
+
+
+def edit_of(project: Served, given: Mapping[str, Any], kind: str, payload: Mapping[str, Any]) -> Request:
+    """The edit that a request asks for in its own words: who, in which tab, having seen which version."""
+    base = given.get("base")
+    if base is not None and (isinstance(base, bool) or not isinstance(base, int)):
+        raise BadInput(f"base: found {str(base)[:40]!r}, expected a version")
+    author, session = text_of(given, "author", 100, default=""), text_of(given, "session", 100, default="")
+    return Request(text_of(given, "id", 80), author_of(project, author), kind, payload, base, session)
 
 
 def video_of(connection: Connection, wanted: str) -> VideoState:

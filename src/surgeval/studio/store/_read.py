@@ -11,7 +11,14 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, case, exists, func,
 
 from surgeval.records import Box
 from surgeval.studio.schema import IMAGE, Labelled, Schema
-from surgeval.studio.store._columns import columns, frame_columns, outlines, runs, upstream_numbers
+from surgeval.studio.store._columns import (
+    changed_tracks,
+    columns,
+    frame_columns,
+    outlines,
+    runs,
+    upstream_numbers,
+)
 from surgeval.studio.store._commit import logged
 from surgeval.studio.store._cover import alive_spans
 from surgeval.studio.store._labels import Labels
@@ -42,9 +49,10 @@ from surgeval.studio.store._tables import (
 from surgeval.studio.store._work import WORDS, chunks, schema_in_force, words_key
 
 __all__ = [
-    "changed_since", "columns", "count_labels", "find_frames", "find_instances", "flags", "frame_columns", "frames",
-    "instances", "instances_where", "latest", "news", "operations", "outlines", "reviews", "runs", "schema", "setting",
-    "spans", "tally", "tracks", "upstream_numbers", "version", "videos", "words",
+    "changed_since", "changed_tracks", "columns", "count_labels", "find_frames", "find_instances", "flags",
+    "frame_columns", "frames", "instances", "instances_where", "latest", "news", "operation", "operations", "outlines",
+    "reviews", "runs", "schema", "setting", "spans", "tally", "tracks", "upstream_numbers", "version", "videos",
+    "words",
 ]  # fmt: skip
 
 _SHORT = 10_000  # characters of a payload that is worth a look: a longer one is a list of instances
@@ -262,14 +270,30 @@ def operations(connection: Connection, after: int = 0, limit: int | None = None)
         yield logged(row)
 
 
+def operation(connection: Connection, id: str) -> LoggedOperation | None:
+    """The operation that a client named so, where there is one."""
+    row = connection.execute(select(OPERATIONS).where(OPERATIONS.c.id == id)).first()
+    return None if row is None else logged(row)
+
+
 def news(connection: Connection, after: int, most: int) -> tuple[News, ...]:
     """Who did what after a version, without the particulars; of many operations the newest."""
     log = OPERATIONS.c
     short = case((func.length(log.payload) < _SHORT, log.payload), else_="{}").label("payload")
-    query = select(log.seq, log.author, log.session, log.time, log.kind, log.target, short)
+    query = select(log.seq, log.author, log.session, log.time, log.kind, log.target, log.outcome, short)
     rows = connection.execute(query.where(log.seq > after).order_by(log.seq.desc()).limit(most))
     found = [
-        News(r.seq, r.author, r.session, r.time, r.kind, r.target, json.loads(r.payload).get("video")) for r in rows
+        News(
+            r.seq,
+            r.author,
+            r.session,
+            r.time,
+            r.kind,
+            r.target,
+            json.loads(r.payload).get("video"),
+            json.loads(r.outcome)[0],
+        )
+        for r in rows
     ]
     return tuple(reversed(found))
 

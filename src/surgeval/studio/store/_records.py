@@ -206,3 +206,4 @@ class News:
     kind: str
     target: int | None = None  # of an undo or redo
     video: str | None = None  # where the operation is about one
+    changed: int = 0

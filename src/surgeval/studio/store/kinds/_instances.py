@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from sqlalchemy import case, select
@@ -33,7 +33,7 @@ def add(work: Work, fields: Fields) -> Effect:
     return Effect(insert_instances(work, fields, fields.objects("instances")))
 
 
-def insert_instances(work: Work, fields: Fields, given: Sequence[Fields]) -> int:
+def insert_instances(work: Work, fields: Fields, given: Iterable[Fields]) -> int:
     """Put new instances into their frames; how many."""
     rows = [_row(work, one) for one in given]
     _new_ids(work, fields, [row["id"] for row in rows])

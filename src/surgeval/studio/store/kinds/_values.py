@@ -20,7 +20,10 @@ from surgeval.studio.store._work import Work, chunks
 from surgeval.studio.store.kinds._identity import check_collisions, freeze
 from surgeval.studio.store.kinds._instances import fill_from_spans
 
-__all__ = ["admitted", "classify", "refine_labels", "replace", "said_change", "set_image_values", "set_values"]
+__all__ = [
+    "admitted", "classify", "refine_labels", "replace", "replace_several", "said_change", "set_image_values",
+    "set_values",
+]  # fmt: skip
 
 
 def admitted(work: Work, group: str, name: str, values: Mapping[str, str | None]) -> dict[str, str | None]:
@@ -87,7 +90,7 @@ def classify(work: Work, fields: Fields) -> Effect:
 def replace(work: Work, fields: Fields) -> Effect:
     """One value, or one class (without `attribute`), replaced wherever it occurs, in spans too."""
     fields.only("group", "name", "attribute", "old", "new")
-    group, old, new = fields.text("group"), fields.text("old"), fields.text("new", longest=2000)
+    group, old, new = fields.text("group"), fields.text("old", longest=2000), fields.text("new", longest=2000)
     if not fields.data.get("attribute"):
         return _replace_class(work, fields, group, old, new)
     name, attribute = fields.text("name"), fields.text("attribute")
@@ -101,6 +104,12 @@ def replace(work: Work, fields: Fields) -> Effect:
     _replace_in_spans(work, f"{group}.{name}", attribute, old, new)
     changed = _rewrite(work, group, name, replaced, lambda values: _swapped(values, attribute, old, new))
     return Effect(changed)
+
+
+def replace_several(work: Work, fields: Fields) -> Effect:
+    """Several values or classes replaced at once: what a switch of schema left unknown gets its new names."""
+    fields.only("rows")
+    return Effect(sum(replace(work, row).changed for row in fields.objects("rows")))
 
 
 def refine_labels(work: Work, fields: Fields) -> Effect:

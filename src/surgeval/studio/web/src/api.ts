@@ -3,6 +3,7 @@
 import type { ExportTold, ExportWanted, ImportTold, ImportWanted, Offer } from './lib/exchange'
 import type { Filter } from './lib/filters'
 import type { AgreementTable, Queue, QuestionItem, Role } from './lib/questions'
+import type { CountedRule, Job, Mismatches, Proposer, TriedNumbers, TriedSchema } from './lib/answers'
 import { Refused } from './lib/queue'
 import type {
   AnnotationBlock, Changes, Flag, Found, FrameBlock, Match, Operation, Outcome, Presence, Problems, Project, Span, StudioEvent,
@@ -78,6 +79,18 @@ export const api = {
   questionPicture: (item: string, number: number) => `questions/picture?${query({ item, number })}`,
   judge: (body: Record<string, unknown>) => post<{ id: string }>('api/questions/judge', body),
   agreement: (author: string) => ask<AgreementTable>(`api/questions/agreement?${query({ author })}`),
+
+  schemas: () => ask<{ current: string; builtin: string[] }>('api/schemas'),
+  trySchema: (schema: { builtin: string } | { name: string; source: string }) => post<TriedSchema>('api/schema/try', schema),
+  mismatches: () => ask<Mismatches>('api/schema/mismatches'),
+  tryMerging: (mapping: { name: string; source: string } | null) =>
+    post<{ rules: CountedRule[] }>('api/merging/try', mapping ?? {}),
+  tryNumbers: (rule: Record<string, unknown>) => post<TriedNumbers>('api/numbering/try', rule),
+  number: (rule: Record<string, unknown>) => post<Outcome>('api/numbering', rule),
+  proposers: () => ask<{ choices: Proposer[]; torch: boolean }>('api/proposing/choices'),
+  proposing: () => ask<{ job: Job | null }>('api/proposing'),
+  beginProposing: (job: Record<string, unknown>) => post<{ job: Job }>('api/proposing/begin', job),
+  endProposing: (job: string) => post<{ job: Job | null }>('api/proposing/end', { job }),
 }
 
 /** Where an annotator answers without seeing labels. */

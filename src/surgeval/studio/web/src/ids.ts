@@ -29,7 +29,7 @@ export const ids = {
   tab: (name: string) => `tab-${name}`, spanItem: (id: string) => `span-${id}`, spanCut: 'span-cut',
   spanJoin: 'span-join', spanDelete: 'span-delete', edgeFirst: 'edge-first', edgeLast: 'edge-last',
   trackItem: (key: string) => `track-${key}`,
-  problem: (place: number) => `problem-${place}`, findProblems: 'find-problems',
+  problem: (place: number) => `problem-${place}`, problemRule: 'problem-rule', findProblems: 'find-problems',
   flagItem: (frame: number) => `flag-${frame}`, flagClear: (frame: number) => `flag-clear-${frame}`,
   exportFlags: 'export-flags', flagBadge: 'flag-badge',
 
@@ -95,4 +95,21 @@ export const ids = {
   otherTarget: 'other-target', decideConfirm: 'decide-confirm',
 
   blind: 'blind', blindProgress: 'blind-progress', blindNext: 'blind-next', blindLeave: 'blind-leave',
+  schemaDialog: 'schema-dialog', schemaBuiltin: (name: string) => `schema-${name}`, schemaImport: 'schema-import',
+  schemaSummary: 'schema-summary', schemaError: 'schema-error', schemaUse: 'schema-use',
+  mismatches: 'mismatches', mismatch: (place: number) => `mismatch-${place}`,
+  mismatchTo: (place: number) => `mismatch-to-${place}`, mismatchApply: (place: number) => `mismatch-apply-${place}`,
+  mismatchAll: 'mismatch-all', guidelinePicture: 'guideline-picture',
+  imageStranger: (attribute: string) => `image-stranger-${attribute}`,
+
+  mergeDialog: 'merging', mergeBuiltin: 'merge-builtin', mergeImport: 'merge-import', mergeFile: 'merge-file',
+  mergeRule: (place: number) => `merge-rule-${place}`, mergeError: 'merge-error', mergeApply: 'merge-apply',
+
+  numberDialog: 'numbering', numberRule: 'number-rule', numberSetting: (name: string) => `number-${name}`,
+  numberLevel: (place: number) => `number-level-${place}`, numberRange: (name: string) => `number-range-${name}`,
+  numberPreview: 'number-preview', numberApply: 'number-apply', numberTrack: (key: string) => `number-track-${key}`,
+
+  proposeDialog: 'proposing', proposeWho: 'propose-who', proposePath: 'propose-path', proposeLeast: 'propose-least',
+  proposeReplace: 'propose-replace', proposeRange: (name: string) => `propose-range-${name}`,
+  proposeBegin: 'propose-begin', proposeEnd: 'propose-end', proposeState: 'propose-state', jobLine: 'job-line',
 } as const

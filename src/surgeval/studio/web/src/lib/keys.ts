@@ -11,7 +11,8 @@ const ACTIONS = {
   leftFar: 'Shift+ArrowLeft', rightFar: 'Shift+ArrowRight', upFar: 'Shift+ArrowUp', downFar: 'Shift+ArrowDown',
   chooseClass: 'C', nextAttribute: 'W', previousAttribute: 'Q', clearValue: 'Backspace', frameValues: 'G',
   accept: 'Y', reject: 'N', acceptAll: 'Shift+Y', rejectAll: 'Shift+N',
-  trackMenu: 'T', flag: 'F', reviewed: 'R', nextUnreviewed: 'Shift+R', replace: 'Ctrl+H',
+  trackMenu: 'T', flag: 'F', reviewed: 'R', nextUnreviewed: 'Shift+R', replace: 'Ctrl+H', numbering: 'Shift+T',
+  proposing: 'Shift+P',
   undo: 'Ctrl+Z', redo: 'Ctrl+Shift+Z',
   fit: 'Backquote', zoomIn: 'Equal', zoomOut: 'Minus', labels: 'L', boxes: 'H', help: 'Shift+Slash', settings: 'Comma',
   search: 'Ctrl+F',
@@ -28,9 +29,9 @@ export const GROUPS: Record<string, Action[]> = {
     'previousSpan', 'nextSpan'],
   objects: ['mode', 'shape', 'nextObject', 'previousObject', 'selectAll', 'cancel', 'remove', 'duplicate',
     'copyPrevious', 'pasteRange', 'interpolate', 'left', 'right', 'up', 'down', 'leftFar', 'rightFar', 'upFar',
-    'downFar', 'trackMenu'],
+    'downFar', 'trackMenu', 'numbering'],
   labels: ['chooseClass', 'nextAttribute', 'previousAttribute', 'clearValue', 'frameValues', 'accept', 'reject',
-    'acceptAll', 'rejectAll', 'flag', 'reviewed', 'nextUnreviewed', 'replace'],
+    'acceptAll', 'rejectAll', 'flag', 'reviewed', 'nextUnreviewed', 'replace', 'proposing'],
   view: ['fit', 'zoomIn', 'zoomOut', 'labels', 'boxes', 'help', 'settings', 'undo', 'redo'],
 }
 

@@ -20,6 +20,8 @@ export interface Schema {
   name: string
   panel: Panel
   guidelines: Record<string, string>
+  /** Addresses of the pictures beside them. */
+  pictures?: Record<string, string>
   /** Triplets that are classes of the label space; absent where the schema has none. */
   classes?: [string, string, string][]
 }
@@ -148,6 +150,8 @@ export interface StudioEvent {
   session: string
   kind?: string
   video: string | null
+  /** Rows that it changed. */
+  changed?: number
 }
 
 export interface Operation {

@@ -26,13 +26,13 @@ export function addShape(of: ClassName, shape: { box?: Box; polygons?: Point[][]
   const box = rounded(polygons.length ? boundsOf(polygons) : (shape.box as Box))
   const one: Annotation = {
     id: studio.queue.newId(), frame: studio.shown, group: of.group, name: of.name, box, polygons, values: {},
-    track: freeNumber(of), track_by: 'hand', source: 'hand', score: null, proposal: false, review: '', version: 0,
+    track: freeNumber(of), track_by: 'rule', source: 'hand', score: null, proposal: false, review: '', version: 0,
   }
   show([one])
   selection.only(one)
   const { id, frame, group, name, track } = one
   const geometry = polygons.length ? { polygons } : { box }
-  void studio.edit('instances.add', { instances: [{ id, video: video.id, frame, group, name, track, ...geometry }] })
+  void studio.edit('instances.add', { instances: [{ id, video: video.id, frame, group, name, track, track_by: 'rule', ...geometry }] })
 }
 
 /** The lowest number of the class that is free in this frame. */

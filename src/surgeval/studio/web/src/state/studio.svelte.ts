@@ -210,8 +210,7 @@ class Studio {
     try {
       const outcome = await answer
       this.blocks?.acknowledge(outcome.version)
-      this.manyChanged ||= outcome.changed > MANY
-      if (kind !== 'setting.set') await this.caughtUp(kind)
+      if (kind !== 'setting.set') await this.stored(kind, outcome.changed)
       return outcome
     } catch (error) {
       if (!(error instanceof Refused)) throw error
@@ -224,6 +223,12 @@ class Studio {
       this.refreshSoon('')
       return null
     }
+  }
+
+  /** Something was stored: show it. */
+  stored(kind: string, changed: number): Promise<void> {
+    this.manyChanged ||= changed > MANY
+    return this.caughtUp(kind)
   }
 
   preview(kind: string, payload: Record<string, unknown>): Promise<Outcome> {
@@ -276,7 +281,7 @@ class Studio {
   private heard(event: StudioEvent): void {
     if (event.session === this.session || event.version <= (this.blocks?.version ?? 0)) return
     if (event.video && this.video && event.video !== this.video.id) return
-    void this.caughtUp(event.kind ?? '')
+    void this.stored(event.kind ?? '', event.changed ?? 0)
   }
 
   private connected(well: boolean): void {

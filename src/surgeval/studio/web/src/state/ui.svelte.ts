@@ -6,7 +6,8 @@ import { classes, type ClassName } from '../lib/schema'
 import { studio } from './studio.svelte'
 
 export type Dialog =
-  | 'settings' | 'help' | 'track' | 'flag' | 'replace' | 'review' | 'study' | 'questions' | 'export' | 'import' | null
+  | 'settings' | 'help' | 'track' | 'flag' | 'replace' | 'review' | 'study' | 'questions' | 'export' | 'import'
+  | 'schema' | 'merging' | 'numbering' | 'proposing' | null
 export type Tab = 'objects' | 'spans' | 'tracks' | 'problems' | 'flags' | 'disagreements'
 
 class Ui {
@@ -30,6 +31,8 @@ class Ui {
   pinned = $state(false)
   /** Whether digits label the whole frame even where something is selected. */
   imageSlot = $state(false)
+  /** Whether the picture beside a guideline fills the panel. */
+  largeGuideline = $state(false)
   /** The corners of a polygon being drawn; Escape empties it. */
   corners = $state.raw<[number, number][]>([])
 

@@ -1,10 +1,12 @@
 import { exchange } from './en/exchange'
+import { dialogs } from './en/dialogs'
 import { hands } from './en/hands'
 import { display } from './en/display'
 import { questions } from './en/questions'
 import { study } from './en/study'
 
 export const en = {
+  ...dialogs,
   ...hands,
   ...study,
   title: 'surgeval studio',
@@ -49,8 +51,6 @@ export const en = {
   searchShort: 'Find a frame',
   noResults: 'Nothing found',
   projectMenu: 'Project',
-  importSchema: 'Import schema…',
-  schemaImported: 'Schema {name} is in force.',
 
   canvas: 'Picture with annotations',
   objects: 'Objects',

@@ -1,4 +1,5 @@
 import type { Catalogue } from './en'
+import { dialogs } from './zh/dialogs'
 import { hands } from './zh/hands'
 import { display } from './zh/display'
 import { questions } from './zh/questions'
@@ -7,6 +8,7 @@ import { study } from './zh/study'
 import { exchange } from './zh/exchange'
 
 export const zh: Catalogue = {
+  ...dialogs,
   ...hands,
   ...study,
   title: 'surgeval 标注工作室',
@@ -51,8 +53,6 @@ export const zh: Catalogue = {
   searchShort: '查找帧',
   noResults: '未找到',
   projectMenu: '项目',
-  importSchema: '导入标签方案…',
-  schemaImported: '标签方案 {name} 已生效。',
 
   canvas: '带标注的图像',
   objects: '对象',

@@ -1,0 +1,96 @@
+"""Who can propose: the embedded detectors, those the server was started with, and what lies in the project's folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Literal, TypeAlias
+
+from surgeval.errors import BadInput, visible
+from surgeval.files import leads_out
+from surgeval.models import EMBEDDED_DETECTORS
+
+__all__ = ["Kind", "Proposer", "path_in_project", "proposers"]
+
+Kind: TypeAlias = Literal["embedded", "started", "project", "predictions"]
+_WEIGHTS = (".safetensors", ".onnx")
+_TABLES = (".csv", ".parquet", ".json")
+_RTDETR = "surgeval.json"  # beside the weights in a folder of RT-DETR
+_DEPTH = 3
+_MOST_ENTRIES = 100_000  # that are looked at
+_MOST_LISTED = 100  # of a kind
+
+
+@dataclass(frozen=True)
+class Proposer:
+    """Something that proposes: `name` is what a person sees and a request says."""
+
+    kind: Kind
+    name: str
+
+
+def proposers(folder: Path | None, started: Sequence[str] = ()) -> tuple[Proposer, ...]:
+    """All that can be chosen from.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     (Path(place) / "runs").mkdir()
+    ...     for name in ("runs/mine.onnx", "found.csv", "notes.txt"):
+    ...         (Path(place) / name).touch()
+    ...     [(one.kind, one.name) for one in proposers(Path(place), ["/models/best"])]
+    [('embedded', 'tdnet-p'), ('started', '/models/best'), ('project', 'runs/mine.onnx'), ('predictions', 'found.csv')]
+    """
+    known = [Proposer("embedded", name) for name in EMBEDDED_DETECTORS]
+    known += [Proposer("started", name) for name in started]
+    if folder is None:
+        return tuple(known)
+    files = sorted(_files(folder))
+    packed = {path.parent for path in files if path.name == _RTDETR}
+    weights = [str(place) for place in sorted(packed) if str(place) != "."]
+    weights += [str(path) for path in files if path.suffix.lower() in _WEIGHTS and path.parent not in packed]
+    tables = [str(path) for path in files if path.suffix.lower() in _TABLES and path.parent not in packed]
+    known += [Proposer("project", name) for name in weights[:_MOST_LISTED]]
+    known += [Proposer("predictions", name) for name in tables[:_MOST_LISTED]]
+    return tuple(known)
+
+
+def path_in_project(folder: Path | None, name: str) -> Path:
+    """The file or folder of that name inside a project's folder; a way out of it is refused.
+
+    >>> path_in_project(Path("videos"), "../weights.onnx")
+    Traceback (most recent call last):
+    surgeval.errors.BadInput: path: found '../weights.onnx', expected a file or folder inside the project's folder
+    """
+    given = PurePosixPath(name.replace("\\", "/"))
+    wrong = BadInput(f"path: found {visible(repr(name[:120]))}, expected a file or folder inside the project's folder")
+    if folder is None or not name or "\0" in name or given.is_absolute() or ".." in given.parts or ":" in name:
+        raise wrong
+    path = folder.joinpath(*given.parts)
+    if path == folder or leads_out(path, folder) or not os.path.exists(path):  # noqa: PTH110 (`Path.exists` may raise)
+        raise wrong
+    return path
+
+
+def _files(folder: Path) -> Iterator[PurePosixPath]:
+    """Files that may propose, as names below the folder; a folder of a hundred thousand images is not walked on."""
+    waiting, seen = [PurePosixPath()], 0
+    while waiting:
+        place = waiting.pop(0)
+        try:
+            entries = os.scandir(folder / place)
+        except OSError:
+            continue  # gone, or not ours to look into
+        with entries:
+            for entry in entries:
+                seen += 1
+                if seen > _MOST_ENTRIES:
+                    return
+                if entry.name.startswith(".") or visible(entry.name) != entry.name:
+                    continue
+                below = place / entry.name
+                if entry.is_dir(follow_symlinks=False) and len(below.parts) < _DEPTH:
+                    waiting.append(below)
+                elif below.suffix.lower() in (*_WEIGHTS, *_TABLES) and entry.is_file(follow_symlinks=False):
+                    yield below

@@ -1,0 +1,133 @@
+"""What may be labelled: trying another schema, what it would leave unknown, merging labels, pictures of guidelines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Connection
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request as Asked
+from starlette.responses import JSONResponse, Response
+
+from surgeval.errors import BadInput, DataError
+from surgeval.studio.exchange import packaged_space
+from surgeval.studio.guidelines import guideline_picture
+from surgeval.studio.schema import (
+    Mismatch,
+    Rule,
+    RuleCounts,
+    Schema,
+    builtin_refinement,
+    builtin_schema,
+    builtin_schema_names,
+    mismatches,
+    parse_refinement,
+    parse_schema,
+    rule_counts,
+)
+from surgeval.studio.server._answers import schema_row
+from surgeval.studio.server._served import Served, View, json_object, picture_answer, text_of
+from surgeval.studio.store import reading
+
+__all__ = ["SCHEMA_ASKED", "SCHEMA_READ"]
+
+_MOST_TEXT = 1 << 20  # characters of a schema or mapping
+_MOST_ROWS = 500  # mismatches that are listed
+_MOST_CHOICES = 300
+
+
+async def _schemas(project: Served, _asked: Asked) -> Response:
+    """The schema in force and those that can be chosen."""
+    schema = await project.read(reading.schema)
+    return JSONResponse({"current": schema.name, "builtin": list(builtin_schema_names())})
+
+
+async def _try_schema(project: Served, asked: Asked) -> Response:
+    """A schema that somebody thinks of switching to: what it has, and what it would leave unknown."""
+    given = await json_object(asked)
+    schema = await run_in_threadpool(_schema_of, given)
+
+    def look(connection: Connection) -> dict[str, Any]:
+        return {
+            **schema_row(schema, packaged_space(schema)), "source": schema.source,
+            "current": schema == reading.schema(connection), **_mismatch_rows(connection, schema),
+        }  # fmt: skip
+
+    return JSONResponse(await project.read(look))
+
+
+async def _mismatches(project: Served, _asked: Asked) -> Response:
+    """What is stored and the schema in force lacks."""
+    return JSONResponse(await project.read(lambda c: _mismatch_rows(c, reading.schema(c))))
+
+
+async def _try_merging(project: Served, asked: Asked) -> Response:
+    """What rules would merge: each with its counts before and after."""
+    given = await json_object(asked)
+    rules = await run_in_threadpool(_rules_of, given)
+    counted = await project.read(lambda c: rule_counts(rules, reading.count_labels(c)))
+    return JSONResponse({"rules": [_rule_row(one) for one in counted]})
+
+
+async def _guideline(project: Served, asked: Asked) -> Response:
+    """The picture beside a class's guideline, as the schema in force names it."""
+    schema = await project.read(reading.schema)
+    member = schema.member(asked.query_params.get("group", ""), asked.query_params.get("name", ""))
+    if member is None or not member.picture:
+        raise DataError("guideline", found="no picture for that class", expected="a class that has one")
+    picture = await run_in_threadpool(guideline_picture, project.folder, member.picture)
+    return picture_answer(asked, picture)
+
+
+def _schema_of(given: Mapping[str, Any]) -> Schema:
+    if "builtin" in given:
+        return builtin_schema(text_of(given, "builtin", 80))
+    name, text = text_of(given, "name", 200), text_of(given, "source", _MOST_TEXT)
+    try:
+        return parse_schema(text, name)
+    except DataError as error:
+        raise BadInput(str(error)) from None
+
+
+def _rules_of(given: Mapping[str, Any]) -> tuple[Rule, ...]:
+    if "source" not in given:
+        return builtin_refinement()
+    name, text = text_of(given, "name", 200), text_of(given, "source", _MOST_TEXT)
+    try:
+        rules = parse_refinement(text, name)
+    except DataError as error:
+        raise BadInput(str(error)) from None
+    if not rules:
+        raise BadInput(f"{name}: rules: found none, expected at least one")
+    return rules
+
+
+def _mismatch_rows(connection: Connection, schema: Schema) -> dict[str, Any]:
+    found = mismatches(schema, reading.count_labels(connection))
+    return {"mismatches": [_mismatch_row(schema, one) for one in found[:_MOST_ROWS]], "total": len(found)}
+
+
+def _mismatch_row(schema: Schema, one: Mismatch) -> dict[str, Any]:
+    if one.attribute:
+        member = schema.member(one.group, one.name)
+        known = member.attribute(one.attribute) if member is not None else None
+        choices = list(known.values) if known is not None else []
+    else:
+        choices = [member.name for member in schema.members if member.group == one.group]
+    return {
+        "group": one.group, "name": one.name, "attribute": one.attribute, "value": one.value, "count": one.count,
+        "proposal": one.proposal, "choices": choices[:_MOST_CHOICES],
+    }  # fmt: skip
+
+
+def _rule_row(one: RuleCounts) -> dict[str, Any]:
+    return {**one.rule.to_json(), "merged": one.merged, "before": one.before, "after": one.after}
+
+
+SCHEMA_READ: dict[str, View] = {
+    "/api/schemas": _schemas,
+    "/api/schema/mismatches": _mismatches,
+    "/guideline": _guideline,
+}
+SCHEMA_ASKED: dict[str, View] = {"/api/schema/try": _try_schema, "/api/merging/try": _try_merging}

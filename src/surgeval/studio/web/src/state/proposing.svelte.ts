@@ -1,0 +1,49 @@
+/** The server's job of looking for proposals: it goes on while this page is closed, so it is asked for. */
+
+import { api } from '../api'
+import type { Job } from '../lib/answers'
+import { t } from '../text/i18n.svelte'
+import { messages } from './messages.svelte'
+
+const PAUSE = 400 // milliseconds
+
+class Proposing {
+  job = $state.raw<Job | null>(null)
+  running = $derived(this.job?.standing === 'running')
+  share = $derived(this.job?.total ? this.job.done / this.job.total : 0)
+  private timer = 0
+
+  /** Ask how far it is, and go on asking until it has ended. */
+  async look(): Promise<void> {
+    window.clearTimeout(this.timer)
+    const before = this.job
+    const found = await api.proposing().catch(() => ({ job: before }))
+    this.job = found.job
+    if (this.running) this.timer = window.setTimeout(() => void this.look(), PAUSE)
+    else if (before?.standing === 'running' && this.job) this.tell(this.job)
+  }
+
+  async begin(asked: Record<string, unknown>): Promise<void> {
+    this.job = (await api.beginProposing(asked)).job
+    await this.look()
+  }
+
+  async end(): Promise<void> {
+    if (this.job) await api.endProposing(this.job.id).catch(() => null)
+    await this.look()
+  }
+
+  text(job: Job): string {
+    const parts = { name: job.what.source, found: job.told.found ?? 0, done: job.done, total: job.total }
+    if (job.standing === 'running') return job.done ? t('proposeRunning', parts) : t('proposeStarting', parts)
+    if (job.standing === 'stopped') return t('proposeStopped', parts)
+    return job.standing === 'done' ? t('proposeDone', parts) : job.error
+  }
+
+  private tell(job: Job): void {
+    if (job.standing === 'failed') messages.error(this.text(job))
+    else messages.info(this.text(job))
+  }
+}
+
+export const proposing = new Proposing()
