@@ -85,8 +85,10 @@ def ran(source: str, names: dict[str, Any]) -> list[str]:
 
     lines = [line for line in source.splitlines() if not line.startswith("%")]
     body = ast.parse("\n".join(lines)).body
-    shown = ast.Expression(body.pop().value) if isinstance(body[-1], ast.Expr) else None  # type: ignore[attr-defined]
+    last = body[-1].value if isinstance(body[-1], ast.Expr) else None
+    if last is not None:
+        body.pop()
     with contextlib.redirect_stdout(io.StringIO()) as printed, contextlib.redirect_stderr(printed):
         exec(compile(ast.Module(body, []), "cell", "exec"), names)
-        value = None if shown is None else eval(compile(shown, "cell", "eval"), names)
+        value = eval(compile(ast.Expression(last), "cell", "eval"), names) if last is not None else None
     return [printed.getvalue(), *([] if value is None else [pretty(value)])]

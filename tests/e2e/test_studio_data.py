@@ -61,7 +61,7 @@ def test_labels_are_imported_after_a_look(quick: Quick, project: Path, tmp_path:
 def test_a_project_and_its_export_are_trained_on_and_scored(
     quick: Quick, project: Path, tmp_path: Path, exported: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(rehearse.__kwdefaults__, "seconds", 0.5)  # that a rehearsal learns is shown elsewhere
+    monkeypatch.setitem(rehearse.__kwdefaults__ or {}, "seconds", 0.5)  # that a rehearsal learns is shown elsewhere
     with Project(project) as opened:
         opened.edit("amy").delete(["half", "unsaid", "tissue", "none"])
     data = project

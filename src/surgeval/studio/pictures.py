@@ -143,8 +143,8 @@ class Pictures:
         self._asked: dict[tuple[str, int], Future[Picture]] = {}
         self._lock = threading.Lock()
         self._wanted: dict[str, tuple[int, int]] = {}  # of each video: frames worth preparing
+        self._waited: Counter[tuple[str, int]] = Counter()  # frames that somebody waits for
         self._last: dict[str, int] = {}
-        self._awaited: Counter[tuple[str, int]] = Counter()  # somebody waits for these, wherever others are
         # One thread for films, as a second one would decode the same film again from a key frame.
         self._film = ThreadPoolExecutor(1, "film")
         self._files = ThreadPoolExecutor(_FILE_THREADS, "pictures")
@@ -189,7 +189,7 @@ class Pictures:
     def _wait(self, video: str, index: int) -> Picture:
         key = video, index
         with self._lock:
-            self._awaited[key] += 1
+            self._waited[key] += 1
         try:
             while True:
                 try:
@@ -198,8 +198,7 @@ class Pictures:
                     continue  # it was asked for as a neighbour and given up just now
         finally:
             with self._lock:
-                self._awaited[key] -= 1
-                self._awaited += Counter()  # drops what nobody waits for
+                self._waited -= Counter({key: 1})  # drops what nobody waits for
 
     def _ask(self, video: str, index: int) -> Future[Picture]:
         """The picture from memory, or from the thread that will make it."""
@@ -218,7 +217,9 @@ class Pictures:
     def _make(self, key: tuple[str, int]) -> Picture:
         try:
             first, last = self._wanted[key[0]]
-            if not first <= key[1] <= last and not self._awaited[key]:  # another tab may be elsewhere
+            with self._lock:
+                awaited = key in self._waited  # by somebody who looks elsewhere in the same video
+            if not awaited and not first <= key[1] <= last:
                 raise _NotWantedError
             ref = self._frames[key[0]][key[1]]
             if self._inside is not None:

@@ -43,7 +43,7 @@ def surgeval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     (place := tmp_path / "distribution").mkdir()
     register_format(place)
     monkeypatch.syspath_prepend(place)
-    monkeypatch.setitem(rehearse.__kwdefaults__, "seconds", 0.5)  # that a rehearsal learns is shown elsewhere
+    monkeypatch.setitem(rehearse.__kwdefaults__ or {}, "seconds", 0.5)  # that a rehearsal learns is shown elsewhere
 
     def call(*words: object) -> tuple[int, str]:
         capsys.readouterr()

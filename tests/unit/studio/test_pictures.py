@@ -178,17 +178,9 @@ def test_neighbours_of_a_frame_that_was_left_are_given_up(film: list[ImageRef], 
     assert again == pytest.approx(float(read_image(film[5]).mean()), abs=1)
 
 
-def test_people_at_far_places_of_a_film_do_not_hold_each_other_up(
-    film: list[ImageRef], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real = module.encode_frame
-
-    def slow(ref: ImageRef) -> Picture:
-        time.sleep(0.002)
-        return real(ref)
-
-    monkeypatch.setattr(module, "encode_frame", slow)
-    with Pictures({"V": film}, ahead=2, behind=1, budget=1) as pictures, ThreadPoolExecutor(4) as people:
-        last = len(film) - 1
-        asked = [people.submit(pictures.get, "V", place) for _ in range(10) for place in (0, last, last // 2, 1)]
-        assert all(one.result(timeout=20).data for one in asked)
+def test_two_people_far_apart_in_one_film_both_get_their_frames(film: list[ImageRef]) -> None:
+    with Pictures({"op": film}, ahead=2, behind=1) as pictures, ThreadPoolExecutor(8) as people:
+        wanted = [frame for k in range(25) for frame in (k, 59 - k)]
+        seen = list(people.map(lambda frame: grey(pictures.get("op", frame)), wanted, timeout=60))
+        assert not pictures._waited
+    assert seen == [pytest.approx(float(read_image(film[frame]).mean()), abs=1) for frame in wanted]
