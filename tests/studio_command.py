@@ -104,7 +104,7 @@ class Client:
         except (HTTPException, OSError) as error:
             self.close()
             raise ConnectionError(str(error)) from error
-        if answer.getheader("content-type", "").startswith("application/json"):
+        if content and answer.getheader("content-type", "").startswith("application/json"):
             return answer.status, json.loads(content)
         return answer.status, content
 

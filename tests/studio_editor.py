@@ -9,6 +9,7 @@ from typing import Any
 
 from surgeval.records import Box
 from surgeval.studio.schema import Rule, Schema
+from surgeval.studio.segments import Segment
 from surgeval.studio.store import Annotation, Outcome, Polygon, Request, Track
 
 __all__ = ["Editor"]
@@ -231,15 +232,63 @@ class Editor:
         payload = {"video": video, "first": first, "last": last, "mark": mark, "round": round_number}
         return self._do("frames.mark", payload)
 
+    def begin_round(self, reviewers: Sequence[str], title: str = "") -> Outcome:
+        """Another review round, whose number `Outcome.created` has."""
+        return self._do("round.begin", {"title": title, "reviewers": list(reviewers)})
+
+    # The agreement study.
+
+    def add_study(
+        self,
+        id: str,
+        annotators: Sequence[str],
+        segments: Iterable[Segment],
+        *,
+        seed: int = 0,
+        title: str | None = None,
+        group: str | None = None,
+    ) -> Outcome:
+        """A study on segments (see `draw_segments`) of the instances of a group: the instruments, if not said."""
+        drawn = [{"video": one.video, "first": one.first, "last": one.last} for one in segments]
+        payload = {"id": id, "title": title or id, "annotators": list(annotators), "segments": drawn, "seed": seed}
+        return self._do("study.add", payload | ({} if group is None else {"group": group}))
+
+    def remove_study(self, study: str) -> Outcome:
+        """Take a study away; its answers stay stored."""
+        return self._do("study.remove", {"study": study})
+
+    def answer(
+        self, study: str, ids: Sequence[str], values: Values | None = None, *, name: str | None = None
+    ) -> Outcome:
+        """The author's answer on instances: values, and their class where one is named."""
+        payload: dict[str, Any] = {"study": study, "ids": list(ids), "values": dict(values or {})}
+        return self._do("study.answer", payload | ({} if name is None else {"name": name}))
+
+    def decide(
+        self,
+        study: str,
+        instance: str,
+        choice: str,
+        *,
+        annotator: str | None = None,
+        name: str | None = None,
+        values: Values | None = None,
+        note: str = "",
+    ) -> Outcome:
+        """What holds where people differ: `keep` the label, an `annotator`'s answer, or `other` class and values."""
+        payload: dict[str, Any] = {"study": study, "instance": instance, "choice": choice, "note": note}
+        more = {"annotator": annotator, "name": name, "values": None if values is None else dict(values)}
+        return self._do("study.decide", payload | {key: one for key, one in more.items() if one is not None})
+
     # Back and forth.
 
-    def undo(self, operation: int | None = None) -> Outcome:
-        """Take back the author's last edit, or a named operation."""
-        return self._do("undo", {"operation": operation})
+    def undo(self, operation: int | None = None, *, study: str | None = None) -> Outcome:
+        """Take back the author's last edit, a named operation, or the last answer in a study."""
+        return self._do("undo", {"operation": operation, "study": study})
 
-    def redo(self, operation: int | None = None) -> Outcome:
+    def redo(self, operation: int | None = None, *, study: str | None = None) -> Outcome:
         """Do again what was taken back last."""
-        return self._do("redo", {"operation": operation})
+        return self._do("redo", {"operation": operation, "study": study})
 
     def _do(self, kind: str, payload: Mapping[str, Any]) -> Outcome:
         id = self.id or uuid.uuid4().hex

@@ -24,14 +24,18 @@ from surgeval.studio.schema import (
 from surgeval.studio.store import (
     FILE,
     Annotation,
+    Answer,
     Database,
+    Decision,
     Flag,
     FrameState,
     LoggedOperation,
     Outcome,
     Request,
     Review,
+    Round,
     Span,
+    Study,
     TrackSummary,
     VideoState,
     apply,
@@ -39,6 +43,7 @@ from surgeval.studio.store import (
     preview,
     reading,
     replay,
+    study_reading,
 )
 from surgeval.vocab import LabelSpace
 
@@ -155,6 +160,26 @@ class Project:
         """Who said what of which frame in a review."""
         with self._reading() as connection:
             return reading.reviews(connection, video, round_number)
+
+    def rounds(self) -> tuple[Round, ...]:
+        """The rounds of review."""
+        with self._reading() as connection:
+            return study_reading.rounds(connection)
+
+    def studies(self) -> tuple[Study, ...]:
+        """The agreement studies."""
+        with self._reading() as connection:
+            return study_reading.studies(connection)
+
+    def answers(self, study: str, annotator: str | None = None) -> tuple[Answer, ...]:
+        """What the annotators of a study said."""
+        with self._reading() as connection:
+            return study_reading.answers(connection, study, annotator)
+
+    def decisions(self, study: str) -> tuple[Decision, ...]:
+        """Who decided what where annotators and labels differ."""
+        with self._reading() as connection:
+            return study_reading.decisions(connection, study)
 
     def setting(self, key: str, owner: str = "") -> Any:
         """A setting's value; None where it was never set."""

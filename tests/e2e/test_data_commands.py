@@ -77,8 +77,8 @@ def test_the_same_seed_gives_identical_files_and_another_does_not(
     assert not any(filecmp.cmp(small_phantom / p, tmp_path / "other" / p, shallow=False) for p in images)
 
 
-def test_a_fresh_phantom_checks_clean(installed: Surgeval, small_phantom: Path) -> None:
-    done = installed("data", "check", small_phantom)
+def test_a_fresh_phantom_checks_clean(surgeval: Surgeval, small_phantom: Path) -> None:
+    done = surgeval("data", "check", small_phantom)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "no problems" in done.stdout
 

@@ -81,6 +81,16 @@ def test_nothing_sure_enough_to_track_or_draw_is_told(quick: Quick, detector: Pa
     assert re.search(r"the film shows no box: the best score is 0\.\d\d, and boxes are drawn from 0\.98", out)
 
 
+def test_an_export_says_what_it_does_without_a_terminal_too(quick: Quick, monkeypatch: pytest.MonkeyPatch) -> None:
+    def written(_model: str, out: Path, *, aux: bool) -> Path:
+        out.write_bytes(b"0" * (2_500_000 if aux else 1))
+        return out
+
+    monkeypatch.setattr("surgeval.detector.inference.export_onnx", written)
+    assert quick("models", "export", "tdnet-p", "--out", "x.onnx") == (0, "x.onnx: 2.5 MB\n", "writing ONNX\n")
+    assert quick("models", "export", "tdnet-p", "--out", "x.onnx", "--json")[2] == ""
+
+
 def test_help_says_who_decides(quick: Quick) -> None:
     text = " ".join(quick("detect", "--help")[1].split())
     assert "evidence for a person to judge" in text

@@ -94,10 +94,10 @@ def test_a_ranking_is_written_with_its_reasons(surgeval: Surgeval, three: list[s
         assert (tmp_path / "R" / part).is_file(), part
 
 
-def test_two_models_in_one_bucket_can_be_ranked(installed: Surgeval, tmp_path: Path) -> None:
+def test_two_models_in_one_bucket_can_be_ranked(surgeval: Surgeval, tmp_path: Path) -> None:
     for name, skill in (("a", 9), ("b", 2)):
         (tmp_path / f"{name}.csv").write_text(_table(skill).replace(",verbs,1,", ",verbs,0,"))
-    done = installed("rank", "a.csv", "b.csv", "--stability", 5, "--out", "R", "--json")
+    done = surgeval("rank", "a.csv", "b.csv", "--stability", 5, "--out", "R", "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["final_order"] == [["a"], ["b"]]

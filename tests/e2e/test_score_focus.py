@@ -172,10 +172,10 @@ def test_a_panel_s_options_are_checked(quick: Quick, open_questions: list[str], 
     assert not (tmp_path / "run" / "tables").exists()
 
 
-def test_strict_files_are_refused_by_name(installed: Surgeval, tmp_path: Path) -> None:
+def test_strict_files_are_refused_by_name(surgeval: Surgeval, tmp_path: Path) -> None:
     options = _write(tmp_path, {"requests": _ask("a"), "references": _truth("a"), "responses": _said("a", "orphan")})
     command = ("score", "focus", *options, "--out", "run")
-    lenient, strict = installed(*command), installed(*command, "--strict")
+    lenient, strict = surgeval(*command), surgeval(*command, "--strict")
     assert lenient.returncode == 0
     assert "1 problems in the files" in lenient.stdout
     assert strict.returncode == 2

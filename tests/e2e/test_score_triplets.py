@@ -46,7 +46,7 @@ def _numbers(text: str) -> dict[tuple[str, str, str], float]:
     return {(row["scope"], row["component"], row["metric"]): row["estimate"] for row in json.loads(text)["numbers"]}
 
 
-def test_known_numbers_come_out_of_the_command_line(installed: Surgeval, tiny: Path) -> None:
+def test_known_numbers_come_out_of_the_command_line(installed: Surgeval, surgeval: Surgeval, tiny: Path) -> None:
     done = installed("score", "triplets", "--data", tiny, "--pred", "half.csv", "--json")
     assert done.returncode == 0, done.stderr
     numbers = _numbers(done.stdout)
@@ -58,7 +58,7 @@ def test_known_numbers_come_out_of_the_command_line(installed: Surgeval, tiny: P
     assert numbers["cost-aware", "ivt", "F1"] == pytest.approx((2 / 3 + 1) / 2)
     said = json.loads(done.stdout)["notes"]
     assert any("1 of 4 labelled frames have no predictions" in note for note in said)
-    legacy = installed("score", "triplets", "--data", tiny, "--pred", "half.csv", "--convention", "ivtd", "--json")
+    legacy = surgeval("score", "triplets", "--data", tiny, "--pred", "half.csv", "--convention", "ivtd", "--json")
     assert _numbers(legacy.stdout)["global", "ivt", "mAP50"] == pytest.approx((0.75 + 0.995) / 2)
 
 

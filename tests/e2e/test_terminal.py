@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 import typer
-from tests.e2e.conftest import Quick, Surgeval
+from tests.e2e.conftest import Quick
 
 from surgeval.cli._demo_chapters import told_or_left_out
 from surgeval.cli._main import app
@@ -100,13 +100,11 @@ def test_a_terminal_shows_what_is_done_long_before_the_model_is_loaded(small_pha
 
 
 def test_without_a_terminal_frames_are_counted_on_standard_error_and_the_time_is_told(
-    installed: Surgeval, quick: Quick, small_phantom: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    quick: Quick, small_phantom: Path, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
     few = ("--task", "instruments", "--every", "5", "--curves", "2", "--sanity", "0", "--no-occlusion")
     asked = ("run", "surgxbench", "--data", small_phantom, "--model", "phantom-clip", *few, "--gallery", "0")
-    done = installed(*asked, "--out", "run", "--resamples", "20")
-    first, second, *_, last = done.stderr.splitlines()
+    first, second, *_, last = quick(*asked, "--out", "run", "--resamples", "20")[2].splitlines()
     assert (first, second) == ("loading phantom-clip", "frames 0/4, checks 0/2")
     assert last.startswith("time: ") and all(word in last for word in ("loading", "frames", "checks", "page"))
     assert set(json.loads((tmp_path / "run/timing.json").read_text())) >= {"frames", "checks", "page"}
@@ -160,3 +158,12 @@ def test_an_output_that_is_not_utf8_is_no_reason_to_stop(tmp_path: Path) -> None
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, env=place, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     assert b"?instrument, verb, target?" in done.stdout
+
+
+def test_too_little_memory_is_one_sentence(quick: Quick, monkeypatch: pytest.MonkeyPatch) -> None:
+    def needs_more(*_: object, **__: object) -> None:
+        raise MemoryError("Unable to allocate 745. GiB")
+
+    monkeypatch.setattr("surgeval.cli._main.app", needs_more)
+    said = "surgeval: memory: found too little (Unable to allocate 745. GiB), expected room for this command"
+    assert quick("data", "list") == (2, "", f"{said}\n")

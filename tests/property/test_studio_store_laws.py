@@ -19,6 +19,7 @@ from tests.studio_project import Project
 from surgeval.errors import BadInput
 from surgeval.records import Box
 from surgeval.studio.schema import builtin_refinement, builtin_schema, parse_schema
+from surgeval.studio.segments import Segment
 from surgeval.studio.store import Annotation, Conflict, Outcome, Track
 from surgeval.studio.store._tables import BEFORE, STATE
 
@@ -70,6 +71,7 @@ class Edits(RuleBasedStateMachine):
         self.project.edit("amy").add_span("s1", "v", scissors, {"action": "cut", "target": "prostate"}, 2, 9)
         self.project.edit("ben").add_span("s2", "v", scissors, {"action": "dissect"}, 5, 11)
         self.project.edit("amy").add_span("s3", "v", [], {"action": "cut"}, 0, 6)
+        editor.add_study("study", ["amy", "ben"], [Segment("v", 0, 4), Segment("v", 6, 11)])
 
     def new_id(self) -> str:
         self.count += 1
@@ -84,10 +86,10 @@ class Edits(RuleBasedStateMachine):
         spans = sorted(span.id for span in self.project.spans("v"))
         return data.draw(st.sampled_from(spans or ["s1"]))
 
-    def attempt(self, data: st.DataObject, edit: Callable[[Editor], Outcome]) -> None:
+    def attempt(self, data: st.DataObject, edit: Callable[[Editor], Outcome], study: str | None = None) -> None:
         author = data.draw(AUTHORS)
         version = self.project.version
-        base = data.draw(st.sampled_from([None, version, max(6, version - 1), max(6, version - 4)]))
+        base = data.draw(st.sampled_from([None, version, max(7, version - 1), max(7, version - 4)]))
         before = self.project.state()
         tried = result(edit, self.project.preview(author, base=base))
         assert self.project.state() == before  # a preview stores nothing
@@ -100,9 +102,9 @@ class Edits(RuleBasedStateMachine):
         assert (tried.changed, tried.skipped, tried.absent) == (done.changed, done.skipped, done.absent)
         if data.draw(st.integers(0, 3)) == 0:  # taken back at once, everything is as it was; and done again
             after = self.project.state()
-            self.project.edit(author).undo()
+            self.project.edit(author).undo(study=study)
             assert visible(self.project.state()) == visible(before)
-            self.project.edit(author).redo()
+            self.project.edit(author).redo(study=study)
             assert visible(self.project.state()) == visible(after)
 
     @rule(data=st.data(), frame=FRAME, name=NAMES, track=st.none() | NUMBER, box=BOX, values=VALUES, p=st.booleans())
@@ -258,6 +260,27 @@ class Edits(RuleBasedStateMachine):
             "mark": lambda editor: editor.mark_frames("v", *frames),
         }
         self.attempt(data, edits[kind])
+
+    @rule(data=st.data(), name=st.none() | NAMES, values=VALUES)
+    def answer(self, data: st.DataObject, name: str | None, values: Any) -> None:
+        ids = self.some_ids(data)
+        self.attempt(data, lambda editor: editor.answer("study", ids, values, name=name), study="study")
+
+    @rule(
+        data=st.data(), choice=st.sampled_from(["keep", "annotator", "other"]), who=AUTHORS, name=NAMES, values=VALUES
+    )
+    def decide_study(self, data: st.DataObject, choice: str, who: str, name: str, values: Any) -> None:
+        id = self.some_ids(data)[0]
+        other: dict[str, Any] = {"name": name, "values": values}
+        more = other if choice == "other" else {"annotator": who} if choice == "annotator" else {}
+        self.attempt(data, lambda editor: editor.decide("study", id, choice, **more))
+
+    @rule(data=st.data(), frames=RANGE, mark=st.sampled_from(["seen", ""]))
+    def review(self, data: st.DataObject, frames: tuple[int, int], mark: str) -> None:
+        number = data.draw(st.sampled_from([one.number for one in self.project.rounds()]))
+        self.attempt(data, lambda editor: editor.mark_frames("v", *frames, mark, number))
+        if mark:
+            self.attempt(data, lambda editor: editor.begin_round(["amy", "ben"]))
 
     @rule(data=st.data(), schema=st.sampled_from([OTHER_SCHEMA, WITH_IMAGE]))
     def switch_schema(self, data: st.DataObject, schema: Any) -> None:

@@ -12,6 +12,7 @@ from surgeval.console import console, print_json, print_table, progress, require
 from surgeval.console.options import FormatOption, JsonOption
 from surgeval.console.panels import READING, RUNNING, grouped
 from surgeval.errors import BadInput, visible
+from surgeval.progress import phases
 
 if TYPE_CHECKING:
     from surgeval.detector.inference import Detected, Source, Tracking
@@ -213,8 +214,8 @@ def export(
     require_models("export")
     if out.is_dir():
         raise BadInput(f"--out {out}: found a folder, expected the name of a file")
-    with progress("files", show=not json) as bar:
-        bar.phase("writing ONNX")
+    with phases(show=not json, eager=True) as shown:  # tracing a network takes a minute
+        shown.phase("writing ONNX")
         from surgeval.detector.inference import export_onnx
 
         path = export_onnx(model, out, aux=aux)

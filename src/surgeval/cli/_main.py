@@ -14,6 +14,7 @@ from surgeval.cli import (
     INTERRUPTED,
     _compare,
     _data,
+    _data_import,
     _data_phantom,
     _demo,
     _detect,
@@ -50,6 +51,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(_data.app, name="data")
+_data_import.register(_data.app)
 _data_phantom.register(_data.app)
 _frames.register(_data.app)
 for _part in (
@@ -132,6 +134,9 @@ def _exit_code(argv: Sequence[str]) -> int:
         return _complain(f"{message} Try '{_command(argv)} --help'.", 2) if message else 2
     except OSError as error:
         return _complain(_os_sentence(error), 2)
+    except MemoryError as error:
+        said = str(error).partition("\n")[0]
+        return _complain(f"memory: found too little{f' ({said})' if said else ''}, expected room for this command", 2)
     if result == 130:  # Typer's answer to Ctrl-C, without a word
         return _complain(INTERRUPTED, 130)
     return result if isinstance(result, int) else 0

@@ -59,9 +59,8 @@ def report(
     Example: [bold]surgeval report runs/tdnet-training[/bold]
     """
     from surgeval.datasets import is_dataset
-    from surgeval.protocols.registry import is_run, runs_in
+    from surgeval.protocols.registry import is_run
     from surgeval.protocols.training import is_training, write_training_page
-    from surgeval.report import write_index
 
     for path in paths:
         if not path.exists():
@@ -81,16 +80,26 @@ def report(
         raise BadInput(f"{paths[1]}: found a second dataset, expected one dataset or several run folders")
     if runs:
         page = _of_runs(runs, out)
-    elif format is None and paths[0].is_dir() and runs_in(paths[0]) and not is_dataset(paths[0]):
-        page = _of_folder(paths[0], out, "index.html", "reading the runs and writing their pages", write_index)
+    elif format is None and paths[0].is_dir() and _holds_runs(paths[0]) and not is_dataset(paths[0]):
+        page = _of_folder(paths[0], out, "index.html", "reading the runs and writing their pages", _index)
     else:
-        inside = sorted(paths[0].iterdir()) if format is None and paths[0].is_dir() else []
-        names = [path.name for path in inside if is_training(path)]
-        if names and not is_dataset(paths[0]):
-            raise BadInput(f"{paths[0]}: found trainings ({', '.join(names[:5])}), expected one of them, or runs")
         return _of_dataset(paths[0], _needed(out), format, labels, json)
     _tell(page, json)
     return 0
+
+
+def _holds_runs(folder: Path) -> bool:
+    from surgeval.protocols.registry import is_run, runs_in
+    from surgeval.protocols.training import is_training
+
+    return bool(runs_in(folder)) or any(is_training(path) and not is_run(path) for path in folder.iterdir())
+
+
+def _index(folder: Path, out: Path | None) -> Path:
+    from surgeval.protocols.training import trainings_section
+    from surgeval.report import write_index
+
+    return write_index(folder, out, beside=trainings_section(folder, out))
 
 
 def _of_dataset(path: Path, out: Path, format: str | None, labels: str | None, json: bool) -> int:

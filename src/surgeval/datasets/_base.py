@@ -63,7 +63,11 @@ def raise_errors(problem: Problem) -> None:
 
 
 class Dataset(Protocol):
-    """Videos with lazily read labelled frames, and questions. `frames` never holds more than it yields."""
+    """Videos with lazily read labelled frames, and questions. `frames` never holds more than it yields.
+
+    A dataset may also have `left_out() -> tuple[str, ...]`, sentences on what it holds and does not give, which
+    conversions say with their losses; and `content() -> str`, which identifies it where its files do not (a database).
+    """
 
     format: ClassVar[str]
     root: Path
@@ -82,8 +86,17 @@ class Dataset(Protocol):
         ...
 
 
+def left_out(source: Dataset) -> tuple[str, ...]:
+    """What a dataset says that it does not give; the view of another dataset says what that one says."""
+    told = getattr(source, "left_out", None)
+    return tuple(told()) if told else ()
+
+
 class Format(Protocol):
-    """One source format: how it is recognised, opened and (where it can be) written."""
+    """One source format: how it is recognised, opened and (where it can be) written.
+
+    One with `marked = True` knows its folders by a file of its own, whatever else lies in them: it comes before others.
+    """
 
     name: str
     title: str  # one line for `surgeval data list`

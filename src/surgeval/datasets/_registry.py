@@ -1,6 +1,7 @@
 """The known formats, and `open_dataset`, which finds out which one a path holds.
 
-A package adds a format by an entry point of the group `surgeval.datasets` that names a `Format`.
+A package adds a format by an entry point of the group `surgeval.datasets` that names a `Format`; so do the parts of
+surgeval above this one (the studio's projects).
 """
 
 from __future__ import annotations
@@ -139,6 +140,7 @@ def _found(path: Path, format: str | None) -> Format:
             raise BadInput(f"format {format!r}: expected one of {', '.join(known)}")
         return known[format]
     fitting = [name for name, one in known.items() if one.detect(path)]
+    fitting = [name for name in fitting if getattr(known[name], "marked", False)] or fitting
     if "video" in fitting and len(fitting) > 1:
         fitting.remove("video")  # a folder of labels may well hold the films too
     if len(fitting) == 1:

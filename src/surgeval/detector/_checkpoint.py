@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -59,9 +60,8 @@ def save_detector(
     >>> loaded.classes.main, loaded.image_size, loaded.model.size
     ('i', 320, 'p')
     """
-    wanted = empty_tdnet(size, classes, aux=len(model.heads) > 1).state_dict()
     tensors = model.state_dict()
-    if {name: value.shape for name, value in tensors.items()} != {name: value.shape for name, value in wanted.items()}:
+    if {name: value.shape for name, value in tensors.items()} != _shapes(size, classes, len(model.heads) > 1):
         raise BadInput(f"{path}: found a network that is fused, or not of size {size} for {classes.space.name}, "
                        "expected the one to be stored")  # fmt: skip
     if not _fits(image_size):
@@ -79,6 +79,12 @@ def save_detector(
             "extra": dict(extra or {}),
         },
     )
+
+
+@lru_cache(maxsize=8)
+def _shapes(size: str, classes: Classes, aux: bool) -> Mapping[str, torch.Size]:
+    """The tensors of such a network; kept, because a training stores its network after every epoch."""
+    return {name: value.shape for name, value in empty_tdnet(size, classes, aux=aux).state_dict().items()}
 
 
 def load_detector(path: Path) -> Loaded:

@@ -37,7 +37,8 @@ def slanted(labels: Sequence[str], *, length: int = 36) -> tuple[dict[str, Any],
 
 def value_axis(title: str, *, log: bool = False, **more: Any) -> dict[str, Any]:
     """A plotly axis of numbers."""
-    axis = {"fixedrange": True, "automargin": True, "zeroline": False, "title": {"text": literal(title)}}
+    axis = {"fixedrange": True, "automargin": True, "zeroline": False, "title": {"text": literal(title)},
+            "exponentformat": "power"}  # plotly's own choice writes 0.00001 as 10μ  # fmt: skip
     return axis | ({"type": "log", "dtick": 1} if log else {"rangemode": "tozero"}) | more
 
 

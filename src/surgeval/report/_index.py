@@ -50,9 +50,11 @@ def evidence_section(folders: Sequence[Path]) -> Section | None:
 
 def write_index(
     folder: str | Path, out: str | Path | None = None, *, title: str | None = None,
-    links: Mapping[str, Path] | None = None, lead: str = "",
+    links: Mapping[str, Path] | None = None, lead: str = "", beside: Section | None = None,
 ) -> Path:  # fmt: skip
-    """`index.html` over all runs in a folder; a run without a page of its own gets one. `links` are further pages.
+    """`index.html` over all runs in a folder; a run without a page of its own gets one.
+
+    `links` are further pages, `beside` a section on what else is there.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -62,7 +64,7 @@ def write_index(
     """
     folder = Path(folder)
     runs = runs_in(folder)
-    if not runs:
+    if not runs and beside is None:
         raise BadInput(f"{folder}: found no run in it, expected folders with a run.json")
     kinds: list[tuple[Path, Descriptor]] = []
     unread: list[str] = []
@@ -74,7 +76,7 @@ def write_index(
         except SurgevalError as error:  # a run that cannot be read must not hide the others
             unread.append(str(error))
     name = title or folder.resolve().name or "Runs"
-    return _index(kinds, Path(out or folder), "index.html", name, links or {}, lead, unread)
+    return _index(kinds, Path(out or folder), "index.html", name, links or {}, lead, unread, beside)
 
 
 def _index(
@@ -91,8 +93,8 @@ def _index(
         sections += [_section(kind, folders, out)] if folders else []
     sections += [beside] if beside is not None else []
     sections += [Section("Runs that could not be read", "\n\n".join(unread))] if unread else []
-    many = f"{len(runs)} run{'s' if len(runs) > 1 else ''}"
-    said = lead or f"{many} with their headline numbers; each name opens its page."
+    many = f"{len(runs)} run{'s' if len(runs) != 1 else ''} with their headline numbers; e" if runs else "E"
+    said = lead or f"{many}ach name opens its page."
     return write_page(out / file, title, sections, kind="runs", lead=said)
 
 

@@ -2,13 +2,14 @@
 
 The unit is an instance. An annotator sees its box and not its labels; an instance left without an answer is a category
 of its own, so that skipping the hard ones does not look like agreement. As in ProstaTD's Table 3 every annotator has a
-column; beside the whole triplet each of its parts has a row.
+column; beside the whole triplet each of its parts has a row. Annotators are also compared with each other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TypeAlias
 
 import numpy as np
@@ -16,68 +17,14 @@ import polars as pl
 
 from surgeval.errors import BadInput
 from surgeval.stats import Agreement, cohen_kappa
+from surgeval.studio.segments import Segment
 
-__all__ = ["COMPONENTS", "UNANSWERED", "AgreementStudy", "Labelled", "Segment", "draw_segments", "measure_agreement"]
+__all__ = ["COMPONENTS", "UNANSWERED", "UNLABELLED", "AgreementStudy", "Labelled", "Labels", "measure_agreement"]
 
 COMPONENTS = ("instrument", "verb", "target", "triplet")
 UNANSWERED = "(no answer)"
-_TRIES = 200
+UNLABELLED = "(no label)"
 Labels: TypeAlias = tuple[str | None, str | None, str | None]  # instrument, verb, target; None is a value like others
-
-
-@dataclass(frozen=True)
-class Segment:
-    """A stretch of a video: its frames from `first` to `last`, both included."""
-
-    video: str
-    first: int
-    last: int
-
-    def holds(self, video: str, frame: int) -> bool:
-        """Whether a frame lies in it."""
-        return video == self.video and self.first <= frame <= self.last
-
-
-def draw_segments(
-    frames: Mapping[str, int], *, count: int = 5, length: int = 200, seed: int = 0
-) -> tuple[Segment, ...]:
-    """Stretches that do not overlap, drawn at random from videos with so many frames each, in the order of drawing.
-
-    >>> drawn = draw_segments({"A": 1000, "B": 450}, seed=3)
-    >>> len(drawn), {one.last - one.first + 1 for one in drawn}
-    (5, {200})
-    """
-    room = sum(size // length for size in frames.values()) if length > 0 else 0
-    if count < 1 or room < count:
-        raise BadInput(
-            f"segments: found room for {room} of {length} frames in {sum(frames.values())}, expected room for {count}"
-        )
-    rng = np.random.default_rng(seed)
-    for _ in range(_TRIES):
-        drawn = _drawn(frames, count, length, rng)
-        if len(drawn) == count:
-            return drawn
-    # So little is free that segments drawn one by one leave gaps too short for the last: lay them side by side.
-    every = [Segment(video, start, start + length - 1)
-             for video, size in frames.items() for start in range(0, size - length + 1, length)]  # fmt: skip
-    return tuple(every[k] for k in rng.permutation(len(every))[:count])
-
-
-def _drawn(frames: Mapping[str, int], count: int, length: int, rng: np.random.Generator) -> tuple[Segment, ...]:
-    """One after the other from what is free, every possible place alike; fewer where the gaps become too short."""
-    free = [(video, 0, size) for video, size in frames.items()]
-    drawn: list[Segment] = []
-    while len(drawn) < count:
-        places = np.array([max(end - start - length + 1, 0) for _, start, end in free])
-        if not places.sum():
-            break
-        number = int(rng.integers(places.sum()))
-        gap = int(np.searchsorted(np.cumsum(places), number, side="right"))
-        video, start, end = free.pop(gap)
-        first = start + number - int(places[:gap].sum())
-        drawn.append(Segment(video, first, first + length - 1))
-        free += [(video, start, first), (video, first + length, end)]
-    return tuple(drawn)
 
 
 @dataclass(frozen=True)
@@ -92,11 +39,12 @@ class Labelled:
 
 @dataclass(frozen=True)
 class AgreementStudy:
-    """Kappas by component and annotator, and every instance on which an annotator differs."""
+    """Kappas by component and annotator, those of every two annotators, and where an annotator differs."""
 
     kappas: Mapping[str, Mapping[str, Agreement]]  # component → annotator
     disagreements: pl.DataFrame  # annotator, video, frame, instance, component, consolidated, annotated
     instances: Mapping[str, int]  # annotator → instances shown
+    between: Mapping[tuple[str, str], Mapping[str, Agreement]]  # two annotators → component
 
     def table(self) -> pl.DataFrame:
         """The layout of ProstaTD's Table 3: a column per annotator and their mean, a row per component."""
@@ -114,10 +62,12 @@ def measure_agreement(
     answers: Mapping[str, Mapping[str, Labels]],
     shown: Mapping[str, Sequence[Segment]],
 ) -> AgreementStudy:
-    """How far annotators agree with the consolidated labels on the segments that each was shown.
+    """How far annotators agree with the consolidated labels on the segments that each was shown, and with each other.
 
     `answers` has the labels by annotator and instance; an instance that was shown and is missing there is unanswered.
+    Intervals are over videos, or over segments where there is one video: neighbouring frames are no independent units.
 
+    >>> from surgeval.studio.segments import Segment
     >>> truth = [Labelled(str(k), "A", k, ("hook", "dissect" if k % 2 else "cut", "liver")) for k in range(40)]
     >>> said = {one.instance: one.labels for one in truth} | {"3": ("hook", "cut", "liver")}
     >>> study = measure_agreement(truth, {"Ada": said}, {"Ada": [Segment("A", 0, 39)]})
@@ -130,29 +80,57 @@ def measure_agreement(
         raise BadInput(f"annotator {missing[0]!r}: found answers, expected also the segments that were shown")
     kappas: dict[str, dict[str, Agreement]] = {component: {} for component in COMPONENTS}
     rows: list[tuple[str, str, int, str, str, str, str]] = []
-    instances = {}
-    for annotator, segments in shown.items():
-        seen = [one for one in consolidated if any(segment.holds(one.video, one.frame) for segment in segments)]
-        if not seen:
+    seen = {annotator: _seen(consolidated, segments) for annotator, segments in shown.items()}
+    for annotator, units in seen.items():
+        if not units:
             raise BadInput(f"annotator {annotator!r}: found no labelled instance in the segments, expected some")
-        given = answers.get(annotator, {})
-        instances[annotator] = len(seen)
-        videos = [one.video for one in seen]
-        clusters = videos if len(set(videos)) > 1 else None
-        for number, component in enumerate(COMPONENTS):
-            true = [_said(one.labels, number) for one in seen]
-            said = [_said(given[one.instance], number) if one.instance in given else UNANSWERED for one in seen]
-            kappas[component][annotator] = cohen_kappa(true, said, clusters=clusters)
-            if component != "triplet":  # its parts say where it differs
-                rows += [(annotator, one.video, one.frame, one.instance, component, a, b)
-                         for one, a, b in zip(seen, true, said, strict=True) if a != b]  # fmt: skip
+        true, said = [one.labels for one in units], _answers(units, answers.get(annotator, {}))
+        for component, found in _compared(units, true, said, shown[annotator]).items():
+            kappas[component][annotator] = found
+        for number, component in enumerate(COMPONENTS[:-1]):  # the parts say where a triplet differs
+            rows += [(annotator, one.video, one.frame, one.instance, component, a, b)
+                     for one, a, b in zip(units, _parts(true, number), _parts(said, number), strict=True)
+                     if a != b]  # fmt: skip
+    between = {}
+    for one, other in combinations(shown, 2):
+        both = _seen(seen[one], shown[other])
+        if both:
+            first, second = (_answers(both, answers.get(name, {})) for name in (one, other))
+            between[one, other] = _compared(both, first, second, shown[one])
     names = ("annotator", "video", "frame", "instance", "component", "consolidated", "annotated")
     types = {name: pl.Int64 if name == "frame" else pl.String for name in names}
     listed = pl.DataFrame(rows, schema=types, orient="row").sort("annotator", "video", "frame", "instance")
-    return AgreementStudy(kappas, listed, instances)
+    return AgreementStudy(kappas, listed, {name: len(units) for name, units in seen.items()}, between)
+
+
+def _seen(units: Sequence[Labelled], segments: Sequence[Segment]) -> list[Labelled]:
+    return [one for one in units if any(segment.holds(one.video, one.frame) for segment in segments)]
+
+
+def _answers(units: Sequence[Labelled], given: Mapping[str, Labels]) -> list[Labels]:
+    return [given.get(one.instance, (UNANSWERED, UNANSWERED, UNANSWERED)) for one in units]
+
+
+def _compared(
+    units: Sequence[Labelled], one: Sequence[Labels], other: Sequence[Labels], segments: Sequence[Segment]
+) -> dict[str, Agreement]:
+    videos = [unit.video for unit in units]
+    stretches = [next(k for k, s in enumerate(segments) if s.holds(unit.video, unit.frame)) for unit in units]
+    groups: list[str] | list[int] = videos if len(set(videos)) > 1 else stretches
+    clusters = groups if len(set(groups)) > 1 else None
+    return {
+        component: cohen_kappa(_parts(one, number), _parts(other, number), clusters=clusters)
+        for number, component in enumerate(COMPONENTS)
+    }
+
+
+def _parts(labels: Sequence[Labels], component: int) -> list[str]:
+    """Labels as categories; no verb or target is an answer like any other."""
+    return [_said(one, component) for one in labels]
 
 
 def _said(labels: Labels, component: int) -> str:
-    """A label as a category; no verb or target is an answer like any other."""
+    if component == len(labels) and labels[0] == labels[1] == labels[2] == UNANSWERED:
+        return UNANSWERED
     words = ["null" if part is None else part for part in labels]
     return ", ".join(words) if component == len(labels) else words[component]

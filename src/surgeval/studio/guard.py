@@ -2,12 +2,14 @@
 
 A page of a stranger in the same browser can send requests to 127.0.0.1, and can give itself a name that leads there
 (DNS rebinding). So the host that a request names must be one that the studio serves, a request that a page sent must
-come from the studio's own page, and beyond loopback a token must come along. Bodies are limited while they arrive, and
-every answer carries rules that keep foreign scripts out.
+come from the studio's own page, and beyond loopback a token must come along. An annotator of a blind study can be given
+a token that opens his or her own place and nothing else. Bodies are limited while they arrive, and every answer carries
+rules that keep foreign scripts out.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import re
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
@@ -15,11 +17,13 @@ from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
 from typing import Any, TypeAlias
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, quote
+
+from starlette.exceptions import HTTPException
 
 from surgeval.errors import BadInput
 
-__all__ = ["COOKIE", "Guard", "Rules", "is_loopback"]
+__all__ = ["COOKIE", "Guard", "Rules", "blind_place", "is_loopback", "place_token"]
 
 COOKIE = "surgeval_studio"
 _TOKEN = re.compile(r"[A-Za-z0-9_.~-]{16,200}")
@@ -56,6 +60,24 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def blind_place(study: str, annotator: str) -> str:
+    """Where an annotator of a blind study is served.
+
+    >>> blind_place("s1", "Ada")
+    '/blind/s1/Ada'
+    """
+    return f"/blind/{study}/{annotator}"
+
+
+def place_token(token: str, place: str) -> str:
+    """A token that opens one place of a server and nothing else.
+
+    >>> len(place_token("a-token-of-this-ward", blind_place("s1", "Ada")))
+    40
+    """
+    return hmac.new(token.encode(), place.encode(), "sha256").hexdigest()[:40]
+
+
 @dataclass(frozen=True)
 class Rules:
     """Where the studio is served, and what it asks for."""
@@ -63,6 +85,7 @@ class Rules:
     hosts: frozenset[str]  # as the Host header names them: name:port
     token: str | None = None
     most_bytes: int = 32 << 20  # of a request's body
+    most_seconds: float = 60.0  # until all of it is here
 
     @classmethod
     def of(
@@ -112,19 +135,18 @@ class Guard:
             await _answer(send, *refused)
             return
         if (told := self._introduction(scope)) is not None:
-            await _answer(send, 303, "", [(b"location", b"/"), (b"set-cookie", told)])
+            place = quote(scope["path"]).encode("latin-1")
+            await _answer(send, 303, "", [(b"location", place), (b"set-cookie", told)])
             return
-        body = _Limited(receive, self._rules.most_bytes)
+        body = _Limited(receive, self._rules)
         if body.too_long(headers):
             await _answer(send, 413, f"expected at most {self._rules.most_bytes} bytes")
             return
         answer = _Ruled(send)
         try:
             await self._app(scope, body, answer)
-        except _TooLongError:
-            if answer.begun:
-                raise
-            await _answer(send, 413, f"expected at most {self._rules.most_bytes} bytes")
+        except HTTPException as error:  # an application with answers of its own for errors has given one
+            await _answer(send, error.status_code, error.detail)
 
     def _refused(self, scope: Scope, headers: dict[bytes, list[bytes]]) -> tuple[int, str] | None:
         """Status and reason, where a request breaks a rule."""
@@ -150,16 +172,41 @@ class Guard:
     def _known(self, scope: Scope, headers: dict[bytes, list[bytes]], token: str) -> bool:
         given = [value[7:] for value in headers.get(b"authorization", []) if value[:7].lower() == b"bearer "]
         given += [value.encode("latin-1") for value in _cookies(headers)]
-        if scope["type"] == "http" and scope["method"] == "GET" and scope["path"] == "/":
+        if _is_entrance(scope):
             given += [value.encode("utf-8", "replace") for value in _asked(scope)]
-        return any(hmac.compare_digest(value, token.encode()) for value in given)
+        return any(_same(value, one) for value in given for one in _opening(token, scope["path"]))
 
     def _introduction(self, scope: Scope) -> bytes | None:
         """The cookie for a browser that came with the token in its address, which then is left out of it."""
-        if self._rules.token is None or scope["path"] != "/" or scope["method"] != "GET" or not _asked(scope):
+        if self._rules.token is None or not _is_entrance(scope) or not _asked(scope):
             return None
         secure = "; Secure" if scope.get("scheme") == "https" else ""
-        return f"{COOKIE}={self._rules.token}; HttpOnly; SameSite=Strict; Path=/{secure}".encode("latin-1")
+        whole, *limited = _opening(self._rules.token, scope["path"])
+        own = [one for one in limited for value in _asked(scope) if _same(value.encode("utf-8", "replace"), one)]
+        value, place = (own[0], quote(_place(scope["path"]) or "/")) if own else (whole, "/")
+        return f"{COOKIE}={value}; HttpOnly; SameSite=Strict; Path={place}{secure}".encode("latin-1")
+
+
+def _place(path: str) -> str | None:
+    """The place of an annotator that a path leads into."""
+    parts = path.split("/")
+    return blind_place(parts[2], parts[3]) if len(parts) > 4 and parts[:2] == ["", "blind"] else None
+
+
+def _opening(token: str, path: str) -> list[str]:
+    """The tokens that open a path: the server's, and that of the place it lies in."""
+    place = _place(path)
+    return [token] if place is None else [token, place_token(token, place)]
+
+
+def _is_entrance(scope: Scope) -> bool:
+    """Whether a page begins here: only there a token may be part of the address."""
+    path = scope.get("path", "")
+    return scope["type"] == "http" and scope["method"] == "GET" and path in ("/", f"{_place(path)}/")
+
+
+def _same(given: bytes, token: str) -> bool:
+    return hmac.compare_digest(given, token.encode())
 
 
 def _headers(scope: Scope) -> dict[bytes, list[bytes]]:
@@ -185,26 +232,31 @@ def _asked(scope: Scope) -> list[str]:
     return parse_qs(scope.get("query_string", b"").decode("latin-1"), max_num_fields=20).get("token", [])
 
 
-class _TooLongError(Exception):
-    """A body that goes on past its limit."""
-
-
 class _Limited:
-    """The body of a request, counted while it arrives: its stated length may be a lie or absent."""
+    """The body of a request, counted and timed while it arrives: its stated length may be a lie or absent."""
 
-    def __init__(self, receive: Receive, most: int) -> None:
-        self._receive, self._most, self._seen = receive, most, 0
+    def __init__(self, receive: Receive, rules: Rules) -> None:
+        self._receive, self._rules, self._seen = receive, rules, 0
+        self._end, self._whole = asyncio.get_running_loop().time() + rules.most_seconds, False
 
     def too_long(self, headers: dict[bytes, list[bytes]]) -> bool:
         """Whether the request itself says that it is too long."""
         stated = headers.get(b"content-length", [b"0"])[0]
-        return not stated.isdigit() or len(stated) > 18 or int(stated) > self._most
+        return not stated.isdigit() or len(stated) > 18 or int(stated) > self._rules.most_bytes
 
     async def __call__(self) -> Message:
-        message = await self._receive()
+        if self._whole:  # now it is waited for that the other side goes away, which may take hours
+            return await self._receive()
+        try:
+            async with asyncio.timeout_at(self._end):
+                message = await self._receive()
+        except TimeoutError:
+            expected = f"expected the whole request within {self._rules.most_seconds:g} seconds"
+            raise HTTPException(408, expected, {"connection": "close"}) from None
+        self._whole = not message.get("more_body", False)
         self._seen += len(message.get("body", b""))
-        if self._seen > self._most:
-            raise _TooLongError
+        if self._seen > self._rules.most_bytes:
+            raise HTTPException(413, f"expected at most {self._rules.most_bytes} bytes", {"connection": "close"})
         return message
 
 

@@ -26,6 +26,7 @@ GUIDELINES = "guidelines"  # the folder of a project that holds the pictures of 
 _PLAIN = re.compile(r"[A-Za-z0-9_.@-]{1,80}")
 _AT_ONCE = 50_000  # frames in one operation
 _AUTHOR = "studio"
+_BESIDE_LABELS = "img_dir"  # as CholecInstanceSeg and labelme's users call it
 _MOST_PIXELS = 1 << 24  # of a film: twice 4K
 _GONE = Path("gone")  # read as a file that is not there, which is what it is
 
@@ -114,17 +115,27 @@ def _films(folder: Path) -> Iterator[Film]:
 
 
 def _images(folder: Path) -> Iterator[Film]:
-    try:
-        groups = open_images(folder).files()
-    except BadInput:
-        return  # no images: there may be films
-    for name, files in groups.items():
+    for name, files in _image_files(folder).items():
         if files[0].parent == folder / GUIDELINES:
             continue
         taken: dict[str, ImageRef] = {}
         for file in files:
             taken[file.name if file.stem in taken else file.stem] = ImageRef(file)
         yield Film(name, tuple(taken.items()))
+
+
+def _image_files(folder: Path) -> dict[str, tuple[Path, ...]]:
+    """The images of every video; beside a folder of labels they lie in one called img_dir, inside the video's own."""
+    found: dict[str, tuple[Path, ...]] = {}
+    for place in (folder, *(inner for inner in folders(folder) if (inner / _BESIDE_LABELS).is_dir())):
+        try:
+            groups = open_images(place).files()
+        except BadInput:
+            continue  # no images: there may be films
+        for name, files in groups.items():
+            if place == folder or name == _BESIDE_LABELS:
+                found[place.absolute().name if name == _BESIDE_LABELS else name] = files
+    return found
 
 
 def register(database: Database, films: tuple[Film, ...]) -> dict[str, tuple[ImageRef, ...]]:

@@ -75,11 +75,18 @@ def _as_stored(path: Path) -> Picture | None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             with Image.open(BytesIO(data), formats=tuple(_SHOWN)) as image:
-                plain = image.mode in _MODES and image.getexif().get(_ORIENTATION, 1) == 1
-                plain = plain and image.width * image.height <= _MOST_SHOWN
+                small = image.width * image.height <= _MOST_SHOWN
+                plain = small and image.mode in _MODES and not _may_turn(image, data)
                 return Picture(data, _SHOWN[image.format or ""]) if plain else None
     except (OSError, UnidentifiedImageError, ValueError, SyntaxError, KeyError, Image.DecompressionBombError):
         return None  # `read_image` says what is wrong with it
+
+
+def _may_turn(image: Image.Image, data: bytes) -> bool:
+    """Whether a browser might turn the picture; a PNG would be decoded only to be asked for its EXIF."""
+    if image.format == "PNG" and "exif" not in image.info:
+        return b"eXIf" in data
+    return bool(image.getexif().get(_ORIENTATION, 1) != 1)
 
 
 def _converted(ref: ImageRef) -> Picture:

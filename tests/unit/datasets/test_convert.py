@@ -78,7 +78,7 @@ def test_what_a_format_cannot_hold_is_said(tmp_path: Path, phantom: Path) -> Non
     ):
         assert any(f"voc: {words}" in loss for loss in losses), losses
     report = convert(open_dataset(phantom), tmp_path / "coco", "coco")
-    assert "coco: 4 instances without a triplet id were left out" in report.losses
+    assert "coco: 4 instances without a whole triplet were left out" in report.losses
     assert (report.instances_read, report.instances_written) == (8, 4)
     report = convert(open_dataset(phantom), tmp_path / "yolo", "yolo8")
     assert report.instances_written == 8
@@ -139,7 +139,7 @@ def test_a_triplet_that_is_no_class_is_a_stated_loss(make: Make, tmp_path: Path,
     assert source.space.find(suction.instrument, suction.verb, suction.target) < 0
     frame = replace(base, instances=(*base.instances, replace(base.instances[0], triplet=suction)))
     report = convert(MemoryDataset(source.space, [frame]), tmp_path / "out", format)
-    words = "1 instances without a triplet id" if format in ("yolo5", "coco") else "no classes of the label space"
+    words = "triplet is no class" if format in ("yolo5", "coco") else "no classes of the label space"
     assert any(words in loss for loss in report.losses), report.losses
     told: list[object] = []
     assert len(next(iter(open_dataset(tmp_path / "out").frames("VID01", told.append))).instances) == 2

@@ -16,7 +16,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surgeval.errors import BadInput
-from surgeval.figures import Bars, Figure, Heatmap, Histogram, Series, Span, Timeline, bin_labels, save_figure
+from surgeval.figures import (
+    Bars,
+    Curve,
+    Figure,
+    Heatmap,
+    Histogram,
+    Lines,
+    Series,
+    Span,
+    Timeline,
+    bin_labels,
+    save_figure,
+)
 from surgeval.figures._labels import shorten
 from surgeval.figures._palette import colour, hatches
 
@@ -159,3 +171,10 @@ def test_any_name_can_be_saved(tmp_path_factory: pytest.TempPathFactory, name: s
     figure = Bars(name, (name,), (Series(name, (1,)), Series(name, (2,))), name, axis=name)
     svg, _ = save_figure(figure, tmp_path_factory.mktemp("figure") / "any")
     assert ElementTree.fromstring(svg.read_text("utf-8")).tag == "{http://www.w3.org/2000/svg}svg"
+
+
+def test_small_numbers_on_an_axis_are_powers_of_ten() -> None:
+    """Plotly's own choice is a letter of the SI: a rate of 0.00001 would stand there as 10μ."""
+    lines = Lines("Rate", "epoch", "rate", (Curve("rate", (1, 2), (1e-5, 3e-5)),))
+    layout = lines.to_plotly()["layout"]
+    assert (layout["yaxis"]["exponentformat"], layout["xaxis"]["exponentformat"]) == ("power", "power")

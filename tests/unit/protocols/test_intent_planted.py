@@ -25,7 +25,7 @@ def asked(once: Once, long: bool) -> dict[str, IntentScores]:
     def make(out: Path) -> None:
         threads = torch.get_num_threads()
         torch.set_num_threads(1)
-        videos, seconds = (300, 60) if long else (18, 20)
+        videos, seconds = (300, 60) if long else (18, 16)
         write_phantom(out / "data", seed=5020, videos=videos, seconds=seconds, split="test", processes=1)
         for model in (LOOKS, PLEASES, REJECTS, READS):
             more: tuple[Intervention, ...] = ("gaze", "wrong-gaze") if long and model in (LOOKS, PLEASES) else ()

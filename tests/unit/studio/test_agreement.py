@@ -13,10 +13,9 @@ from surgeval.studio.agreement import (
     COMPONENTS,
     UNANSWERED,
     Labelled,
-    Segment,
-    draw_segments,
     measure_agreement,
 )
+from surgeval.studio.segments import Segment, draw_segments
 
 VERBS = ("cut", "dissect", "grasp", "retract")
 ALL = [Segment("A", 0, 10_000)]

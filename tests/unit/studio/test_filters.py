@@ -15,10 +15,10 @@ from surgeval.studio.store import Request, apply
 
 WHOLE = {"action": "cut", "target": "prostate"}
 ROWS: list[dict[str, Any]] = [
-    {"frame": 1, "name": "scissors", "values": WHOLE, "track": 1, "review": "seen"},
-    {"frame": 3, "name": "scissors", "values": {"action": "cut"}, "track": 1, "review": "seen"},
-    {"frame": 5, "name": "forceps", "values": {**WHOLE, "action": "fly"}, "track": 1, "review": "seen"},
-    {"frame": 7, "name": "grasper", "values": {"action": "retract", "target": "prostate"}, "review": "seen"},
+    {"frame": 1, "name": "scissors", "values": WHOLE, "track": 1},
+    {"frame": 3, "name": "scissors", "values": {"action": "cut"}, "track": 1},
+    {"frame": 5, "name": "forceps", "values": {**WHOLE, "action": "fly"}, "track": 1},
+    {"frame": 7, "name": "grasper", "values": {"action": "retract", "target": "prostate"}},
     {"frame": 8, "name": "scissors", "values": WHOLE, "track": 2, "proposal": True, "score": 0.5},
 ]
 
@@ -30,12 +30,10 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     for k in range(10):
         Image.new("RGB", (64, 48)).save(place / "V1" / f"{k}.png")
     with serve(place, author="amy") as running:
-        rows = [{"id": f"i{row['frame']}", "video": "V1", "group": "tools", "box": [1, 1, 9, 9],
-                 **{key: value for key, value in row.items() if key != "review"}} for row in ROWS]  # fmt: skip
+        rows = [{"id": f"i{row['frame']}", "video": "V1", "group": "tools", "box": [1, 1, 9, 9], **row} for row in ROWS]
         database = running.project.database
         apply(database, Request("add", "amy", "instances.add", {"instances": rows}))
-        seen = [f"i{row['frame']}" for row in ROWS if row.get("review")]
-        apply(database, Request("seen", "amy", "instances.mark", {"ids": seen, "mark": "seen"}))
+        apply(database, Request("seen", "amy", "frames.mark", {"video": "V1", "first": 0, "last": 7}))
         yield running.address
 
 
@@ -57,6 +55,8 @@ def ask(address: str, query: str) -> tuple[int, Any]:
         ("filter=NoTrack", 7),
         ("filter=Proposals", 8),
         ("filter=Unreviewed", 8),
+        ("filter=Unreviewed&round=2", 1),
+        ("filter=Unreviewed&class=tools.forceps", None),
         ("class=tools.scissors", 1),
         ("class=tools.scissors&after=1", 3),
         ("class=tools.scissors&after=3", 8),

@@ -9,7 +9,18 @@ from typing import Any
 import pytest
 
 from surgeval.errors import BadInput
-from surgeval.studio.guard import COOKIE, Guard, Message, Receive, Rules, Scope, Send, is_loopback
+from surgeval.studio.guard import (
+    COOKIE,
+    Guard,
+    Message,
+    Receive,
+    Rules,
+    Scope,
+    Send,
+    blind_place,
+    is_loopback,
+    place_token,
+)
 
 TOKEN = "a-long-enough-token-of-this-ward"
 LOCAL = Rules.of("127.0.0.1", 8000)
@@ -171,6 +182,28 @@ def test_a_body_past_its_limit_is_stopped_whatever_it_says_of_itself() -> None:
     assert ask(small, OWN, method="POST", body=[b"12345", b"67890"])[0] == 200
 
 
+def test_a_body_that_does_not_come_to_its_end_is_given_up() -> None:
+    waits = Rules(LOCAL.hosts, most_seconds=0.05)
+    scope = {"type": "http", "method": "POST", "path": "/api", "query_string": b"", "scheme": "http",
+             "headers": [(b"host", b"127.0.0.1:8000"), (b"origin", b"http://127.0.0.1:8000")]}  # fmt: skip
+    sent: list[Message] = []
+    parts = [{"type": "http.request", "body": b"{", "more_body": True}]
+
+    async def receive() -> Message:
+        if parts:
+            return parts.pop()
+        await asyncio.sleep(60)
+        raise AssertionError("it was waited for")
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    with ThreadPoolExecutor(1) as aside:
+        aside.submit(lambda: asyncio.run(Guard(Inner(), waits)(scope, receive, send))).result()
+    assert sent[0]["status"] == 408
+    assert b"within 0.05 seconds" in sent[1]["body"]
+
+
 def test_every_answer_keeps_foreign_scripts_out() -> None:
     for rules, headers in ((LOCAL, OWN), (LOCAL, {"host": "evil.example"}), (SHARED, {"host": "ward.example:8000"})):
         _, sent, _ = ask(rules, headers)
@@ -197,3 +230,35 @@ def test_addresses_names_and_tokens_are_checked() -> None:
     assert not any(name.startswith("0.0.0.0") for name in SHARED.hosts)
     assert is_loopback("::1")
     assert not is_loopback("::")
+
+
+ADA = blind_place("s1", "Ada Ö")
+ADAS = place_token(TOKEN, ADA)
+
+
+@pytest.mark.parametrize("path", [f"{ADA}/", f"{ADA}/api/project", f"{ADA}/frames/V1/0"])
+def test_the_token_of_a_place_opens_it(path: str) -> None:
+    assert ask(SHARED, {"host": "ward.example:8000", "cookie": f"{COOKIE}={ADAS}"}, path=path)[0] == 200
+    assert ask(SHARED, {"host": "ward.example:8000", "cookie": f"{COOKIE}={TOKEN}"}, path=path)[0] == 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/api/project", "/blind", "/blind/s1/Ada Ö", "/blind/s1/Ben/api/project", "/blind/s2/Ada Ö/api/project",
+     "/x/blind/s1/Ada Ö/", "//blind/s1/Ada Ö/", "/api/project/../../blind/s1/Ada Ö/"],
+)  # fmt: skip
+def test_the_token_of_a_place_opens_nothing_else(path: str) -> None:
+    for headers in ({"cookie": f"{COOKIE}={ADAS}"}, {"authorization": f"Bearer {ADAS}"}):
+        assert ask(SHARED, {"host": "ward.example:8000", **headers}, path=path)[0] == 401
+    assert ask(SHARED, {"host": "ward.example:8000"}, path=path, query=f"token={ADAS}")[0] == 401
+
+
+def test_a_link_to_a_place_becomes_a_cookie_of_that_place() -> None:
+    status, sent, inner = ask(SHARED, {"host": "ward.example:8000"}, path=f"{ADA}/", query=f"token={ADAS}")
+    assert (status, inner.reached, header(sent, "location")) == (303, 0, "/blind/s1/Ada%20%C3%96/")
+    cookie = header(sent, "set-cookie") or ""
+    assert f"{COOKIE}={ADAS}" in cookie
+    assert "Path=/blind/s1/Ada%20%C3%96" in cookie
+    assert TOKEN not in cookie
+    assert ask(SHARED, {"host": "ward.example:8000"}, path=f"{ADA}/api/project", query=f"token={ADAS}")[0] == 401
+    assert ask(SHARED, {"host": "ward.example:8000"}, path=f"{ADA}/", query="token=guessed-guessed-guess")[0] == 401

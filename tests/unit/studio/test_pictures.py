@@ -89,6 +89,24 @@ def test_a_file_that_a_browser_would_turn_or_cannot_show_is_encoded_with_its_pix
         assert pixels[-20:].mean() < 15
 
 
+def test_a_png_is_not_decoded_to_be_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Image.new("RGB", (64, 48)).save(tmp_path / "a.png")
+    monkeypatch.setattr("PIL.PngImagePlugin.PngImageFile.load", lambda _self: pytest.fail("it was decoded"))
+    assert encode_frame(ImageRef(tmp_path / "a.png")).kind == "image/png"
+
+
+def test_a_png_that_browsers_turn_is_encoded(tmp_path: Path) -> None:
+    turned = Image.Exif()
+    turned[0x0112] = 6
+    Image.new("RGB", (64, 48)).save(tmp_path / "a.png", exif=turned)
+    assert decoded(encode_frame(ImageRef(tmp_path / "a.png"))).shape == (48, 64, 3)
+    data = (tmp_path / "a.png").read_bytes()
+    first, last = data.index(b"eXIf") - 4, data.index(b"IDAT") - 4
+    late = data[:first] + data[last:-12] + data[first:last] + data[-12:]  # behind the pixels, where it is seen too
+    (tmp_path / "a.png").write_bytes(late)
+    assert encode_frame(ImageRef(tmp_path / "a.png")).kind == "image/jpeg"
+
+
 def test_a_broken_file_is_named_and_its_neighbours_are_shown(tmp_path: Path) -> None:
     refs = files(tmp_path, 3)
     refs[1].path.write_bytes(b"no picture")

@@ -167,6 +167,24 @@ def test_spans_tracks_presence_and_flags(running: Running) -> None:
     assert page.get("/api/search?text=29") == [{"video": "V1", "frame": 29, "name": "29"}]
 
 
+def test_a_class_of_which_all_were_deleted_has_no_lane(running: Running) -> None:
+    page = Page(running, "lane")
+    box = {
+        "id": "only",
+        "video": "V1",
+        "frame": 2,
+        "group": "tools",
+        "name": "grasper",
+        "box": [1, 1, 9, 9],
+        "track": 1,
+    }
+    assert page.do("instances.add", {"instances": [box]})[0] == 200
+    assert page.do("instances.delete", {"ids": ["only"]})[0] == 200
+    for path in ("presence", "tracks"):
+        assert "grasper" not in {lane["name"] for lane in page.get(f"/api/videos/V1/{path}")}
+    page.get("/api/videos/V1/problems")
+
+
 def heard(host: str, until: str) -> Iterator[dict[str, Any]]:
     """The events of a page that listens, until one of the named kind."""
     connection = HTTPConnection(host, timeout=20)

@@ -83,8 +83,7 @@ def _annotation(out: Output, frame: Frame, instance: Instance) -> dict[str, Any]
     triplet, space = instance.triplet, out.space
     number = space.find(triplet.instrument, triplet.verb, triplet.target) if space.triplets else triplet.instrument
     if number == UNKNOWN:
-        out.lost("{n} instances without a triplet id were left out" if space.triplets
-                 else "{n} instances without instrument were left out")  # fmt: skip
+        out.lost_triplet(triplet)
         return None
     if instance.box is None:
         out.lost("{n} instances without box were left out")

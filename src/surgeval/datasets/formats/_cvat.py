@@ -63,7 +63,7 @@ class Cvat:
         if known:
             return known
         if acting:
-            return space_seen(self.root.stem, [row for row in seen if row[1] and row[2]], tools)
+            return space_seen(self.root.stem, seen, tools)
         return space_of_names(self.root.stem or "cvat", sorted(tools)[:10_000])
 
     def _document(self, file: Path) -> Document:

@@ -16,6 +16,7 @@ from surgeval.datasets._base import Level, OnProblem, Problem, raise_errors
 from surgeval.datasets.formats import _labelme_write
 from surgeval.datasets.formats._labelme_fields import (
     COMPONENTS,
+    PHASE,
     WORDS,
     file_extras,
     given_attributes,
@@ -94,7 +95,7 @@ class Labelme:
             if known:
                 return known
         if acting:
-            return space_seen(self.root.name, [row for row in seen if row[1] and row[2]], tools)
+            return space_seen(self.root.name, seen, tools)
         return space_of_names(self.root.name or "labelme", sorted(tools))
 
     def videos(self, on_problem: OnProblem = raise_errors) -> tuple[Video, ...]:
@@ -152,9 +153,13 @@ class Labelme:
         shown_size = (letterbox.width, letterbox.height) if letterbox else size
         folders = [group.labels.name, group.images.name] if group.labels != group.images else []
         words = {"file": {**record, "shapes": []}, "others": others, "folders": folders}
+        extras = file_extras(record)
+        phase = self.space.find_name("phase", said) if isinstance(said := extras.get(PHASE), str) else UNKNOWN
+        if phase != UNKNOWN:
+            del extras[PHASE]
         return Frame(group.video, group.name(stem), number_of(stem, ordinal), None, ImageRef(image), *shown_size,
-                     instances, labelled=record.get("noAnnotation") is not True,
-                     attributes={**file_extras(record), WORDS: words})  # fmt: skip
+                     instances, record.get("noAnnotation") is not True, phase if phase != UNKNOWN else None,
+                     attributes={**extras, WORDS: words})  # fmt: skip
 
     def _image(self, group: Group, stem: str, stated: Any, place: Place) -> Path:
         """The image: the one of the same name, else where `imagePath` points (inside the dataset)."""

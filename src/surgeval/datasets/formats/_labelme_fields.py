@@ -19,6 +19,7 @@ from surgeval.vocab import LabelSpace
 
 WORDS = "labelme"  # the attribute that holds a file's own words
 COMPONENTS = (("Action", "verb"), ("Target", "target"))
+PHASE = "phase"  # the field of a file that names the phase
 TRACK = "Track"  # how a track id is written among the attributes
 _TRACKS = ("Track", "track", "track_id", "TrackID", "trackId")
 _CONFIDENCE = re.compile(r"\s*confidence:\s*([0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]{1,3})?)[ \t]*(?:\r?\n|$)", re.IGNORECASE)
@@ -132,8 +133,12 @@ def with_extras(fields: Mapping[str, Any], old: Mapping[str, Any], new: Mapping[
     return result | {key: value for key, value in new.items() if key not in old or old[key] != value}
 
 
-def with_labels(shape: Mapping[str, Any], triplet: Triplet, space: LabelSpace) -> dict[str, Any]:
-    """The shape with the label, action and target of a triplet; what says the same already keeps its spelling."""
+def with_labels(shape: Mapping[str, Any], triplet: Triplet, space: LabelSpace, *, new: bool) -> dict[str, Any]:
+    """The shape with the label, action and target of a triplet; what says the same already keeps its spelling.
+
+    A file that was read may say "none" by saying nothing, and is left so; a `new` shape says `null`, which others would
+    not know from a shape that nobody has labelled yet.
+    """
     result = dict(shape)
     label = shape.get("label")
     if not isinstance(label, str) or space.find_name("instrument", label) != triplet.instrument:
@@ -142,7 +147,8 @@ def with_labels(shape: Mapping[str, Any], triplet: Triplet, space: LabelSpace) -
     for (key, component), number in zip(COMPONENTS, (triplet.verb, triplet.target), strict=True):
         value = attributes.get(key)
         known = space.find_name(component, value) if isinstance(value, str) and value else UNKNOWN
-        if known == number or (value in (None, "", "null") and number in (UNKNOWN, null_of(space, component))):
+        none = (UNKNOWN,) if new else (UNKNOWN, null_of(space, component))
+        if known == number or (value in (None, "", "null") and number in none):
             continue
         names = space.verbs if component == "verb" else space.targets
         if number == UNKNOWN:

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from surgeval.datasets.formats._labelme_fields import (
+    PHASE,
     WORDS,
     file_extras,
     group_of,
@@ -32,7 +33,7 @@ from surgeval.files import path_inside
 from surgeval.records import UNKNOWN, Frame, Instance
 
 KEEPS = frozenset({"box", "verb", "target", "polygon", "split", "unlabelled", "track", "score", "attribute",
-                   FRAME_ATTRIBUTE})  # fmt: skip
+                   "phase", FRAME_ATTRIBUTE})  # fmt: skip
 VERSION = "5.6.1"
 _SHAPE: dict[str, Any] = {"label": "", "points": [], "group_id": None, "description": "", "shape_type": "rectangle",
                           "flags": {}, "attributes": {}, "mask": None}  # fmt: skip
@@ -89,6 +90,8 @@ def _document(out: Output, frame: Frame, words: Mapping[str, Any], picture: str)
     if (document.get("noAnnotation") is True) == frame.labelled:
         document["noAnnotation"] = not frame.labelled
     extras = out.writable(frame.attributes, *reserved_fields(frame.attributes))
+    if frame.phase is not None:
+        extras[PHASE] = out.space.phases[frame.phase]
     return with_extras(document, file_extras(document), extras)
 
 
@@ -103,7 +106,8 @@ def _is_place(stated: object, picture: str, there: bool) -> bool:
 
 def _ordered(out: Output, frame: Frame, words: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The shapes in the order of the frame's own file, those it never had behind them."""
-    shapes = [shape for instance in frame.instances for shape in _shapes(out, instance)]
+    taken = {group_of(instance.attributes) for instance in frame.instances}
+    shapes = [shape for instance in frame.instances for shape in _shapes(out, instance, taken)]
     others = [(at, dict(shape)) for at, shape in own_shapes(words.get("others"))]
     if others and out.pixels:
         for _ in others:
@@ -130,7 +134,7 @@ def transform_info(letterbox: Letterbox) -> dict[str, float]:
     }  # fmt: skip
 
 
-def _shapes(out: Output, instance: Instance) -> list[tuple[int | None, dict[str, Any]]]:
+def _shapes(out: Output, instance: Instance, taken: set[int | str | None]) -> list[tuple[int | None, dict[str, Any]]]:
     """The shapes of an instance, each with its position in the file it came from."""
     parts = parts_of(instance)
     if instance.triplet.instrument == UNKNOWN or (instance.box is None and not parts):
@@ -143,7 +147,7 @@ def _shapes(out: Output, instance: Instance) -> list[tuple[int | None, dict[str,
     own: list[tuple[int | None, Mapping[str, Any]]] = [*own_shapes(instance.attributes.get(WORDS))]
     if len(own) != count:
         own = [(None, _SHAPE)] * count
-    if count > 1 and group is None:
+    while count > 1 and (group is None or group in taken - {group_of(instance.attributes)}):
         out.counts["joined"] += 1
         group = f"part-{out.counts['joined']}"  # parts of one instance are joined by their group
     originals = instance.attributes.get("original_parts")
@@ -157,7 +161,7 @@ def _shapes(out: Output, instance: Instance) -> list[tuple[int | None, dict[str,
             shape["originalPoints"] = [list(point) for point in kept[number]]
         if group_of(shape) != group:
             shape["group_id"] = group
-        shape = with_labels(shape, instance.triplet, out.space)
+        shape = with_labels(shape, instance.triplet, out.space, new=at is None)
         if number == 0 or at is None:  # the further parts of an instance have words of their own
             shape = with_facts(shape, instance.track, instance.score, extras)
         result.append((at, shape))

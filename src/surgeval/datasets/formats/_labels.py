@@ -79,9 +79,13 @@ def space_of_names(name: str, instruments: Iterable[str], phases: Iterable[str] 
 
 
 def space_seen(name: str, triplets: Iterable[tuple[str, str, str]], instruments: Iterable[str]) -> LabelSpace:
-    """A space of the names and the combinations that occur in the files, in alphabetical order."""
-    rows = sorted(set(triplets))
-    parts = [tuple(sorted({row[k] for row in rows})) for k in range(3)]
+    """A space of the names and the combinations that occur in the files, in alphabetical order.
+
+    Rows that lack a part ('') give names and no combination.
+    """
+    named = set(triplets)
+    rows = sorted(row for row in named if all(row))
+    parts = [tuple(sorted({row[k] for row in named if row[k]})) for k in range(3)]
     tools = tuple(sorted({*parts[0], *instruments})) or ("instrument",)
     first, second, third = ({label: number for number, label in enumerate(part)} for part in (tools, *parts[1:]))
     ids = tuple((first[i], second[v], third[t]) for i, v, t in rows)

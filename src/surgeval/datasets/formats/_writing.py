@@ -180,6 +180,16 @@ class Output:
         """Count one thing that was lost; `{n}` in the sentence becomes the number."""
         self.losses[sentence] += 1
 
+    def lost_triplet(self, triplet: Triplet) -> None:
+        """Say why an instance has no class number: a part of its triplet is missing, or the whole is no class."""
+        ids = (triplet.instrument, triplet.verb, triplet.target)
+        if not self.space.triplets:
+            self.lost("{n} instances without instrument were left out")
+        elif UNKNOWN in ids:
+            self.lost("{n} instances without a whole triplet were left out")
+        else:
+            self.lost("{n} instances whose triplet is no class of the label space were left out")
+
     def look(self, triplet: Triplet) -> None:
         """Say that a triplet which is written part by part is no class of the label space: its readers refuse it."""
         ids = (triplet.instrument, triplet.verb, triplet.target)

@@ -247,7 +247,7 @@ class YoloFormat:
         elif not space.triplets:
             ids = f"{triplet.instrument}"
         elif number == UNKNOWN:
-            out.lost("{n} instances without a triplet id were left out")
+            out.lost_triplet(triplet)
             return None
         else:
             ids = f"{number}"

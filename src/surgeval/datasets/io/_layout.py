@@ -103,7 +103,11 @@ def unlike_copy(stem: str) -> str:
 
 
 def number_of(name: str, ordinal: int) -> int:
-    """A frame's number: the last digits of its name, else its position."""
+    """A frame's number: the last digits of its name, else its position.
+
+    >>> number_of("frame_000012", 3), number_of("first", 3)
+    (12, 3)
+    """
     match = _DIGITS.search(name)
     return int(match[1]) if match else ordinal
 

@@ -62,7 +62,11 @@ def _in_frame(canvas: npt.NDArray[np.uint8], left: int, top: int, width: int, he
 
 
 def outline_fields(parts: tuple[Polygon, ...], width: int, height: int) -> dict[str, Any]:
-    """The fields of an instance that hold an outline of one or several parts."""
+    """The fields of an instance that hold an outline of one or several parts.
+
+    >>> outline_fields((((1.0, 1.0), (3.0, 1.0), (3.0, 3.0)),), 6, 6)
+    {'polygon': ((1.0, 1.0), (3.0, 1.0), (3.0, 3.0))}
+    """
     if len(parts) == 1:
         return {"polygon": parts[0]}
     return {"mask": fill(parts, width, height), "attributes": {"polygons": parts}}

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from surgeval.datasets._base import Dataset, OnProblem, raise_errors
+from surgeval.datasets._base import Dataset, OnProblem, left_out, raise_errors
 from surgeval.datasets._memory import MemoryDataset
 from surgeval.datasets._registry import writers
 from surgeval.datasets.formats._labelme import Labelme
@@ -87,6 +87,9 @@ class _Squared:
 
     def questions(self, on_problem: OnProblem = raise_errors) -> Iterator[Question]:
         return self._source.questions(on_problem)
+
+    def left_out(self) -> tuple[str, ...]:
+        return left_out(self._source)
 
 
 def _fitting(frame: Frame, size: tuple[int, int]) -> npt.NDArray[np.uint8]:
@@ -268,6 +271,8 @@ def _write(
         output = Output(source, partial, writer, videos, tell, images, dry, pixels, progress=progress,
                         geometry=geometry)  # fmt: skip
         writer.write(output)
+        for sentence in left_out(source):
+            output.lost(sentence)
         if "questions" not in writer.keeps:
             for _ in source.questions(tell):
                 output.lost("{n} questions are not kept")

@@ -33,6 +33,9 @@ def dataset_fingerprint(dataset: Dataset) -> str:
     False
     """
     digest = hashlib.sha256(f"{dataset.format}\n{dataset.space!r}\n".encode())
+    if content := getattr(dataset, "content", None):  # a database, whose file tells nothing
+        digest.update(content().encode())
+        return digest.hexdigest()
     # `beside`: what a dataset takes from elsewhere, boxes of another folder or the mapping of a table.
     for root in (dataset.root, *getattr(dataset, "beside", ())):
         try:

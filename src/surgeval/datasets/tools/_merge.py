@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from surgeval.datasets._base import Dataset, OnProblem, raise_errors
+from surgeval.datasets._base import Dataset, OnProblem, left_out, raise_errors
 from surgeval.datasets.io._json import read_mapping
 from surgeval.datasets.io._values import Place, shown
 from surgeval.errors import BadInput
@@ -170,6 +170,10 @@ class Merged:
     def questions(self, on_problem: OnProblem = raise_errors) -> Iterator[Question]:
         """Those of the source."""
         return self._source.questions(on_problem)
+
+    def left_out(self) -> tuple[str, ...]:
+        """What the source does not give."""
+        return left_out(self._source)
 
 
 def merged(source: Dataset, rules: MergeMap, min_count: int = 0, on_problem: OnProblem = raise_errors) -> Merged:

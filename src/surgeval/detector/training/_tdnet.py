@@ -88,10 +88,10 @@ def train_tdnet(
     path = Path(out)
     files = [Path(weights)] if weights is not None else []
     record = begun("tdnet", settings, train, validation, classes, files)
+    training = _Training(train, validation, classes, settings, path)  # its device is tried before there is a folder
     result = conduct(
-        path, record, settings.identity(), progress,
-        lambda tell: _Training(train, validation, classes, settings, path, tell).run(weights), made=DETECTOR,
-    )  # fmt: skip
+        path, record, settings.identity(), progress, lambda tell: training.run(weights, tell), made=DETECTOR
+    )
     return Trained(path, result)
 
 
@@ -107,16 +107,17 @@ def _check(
 
 class _Training:
     def __init__(
-        self, train: TrainingSet, validation: TrainingSet | None, classes: Classes, settings: TrainSettings,
-        path: Path, tell: Tell,
-    ) -> None:  # fmt: skip
+        self, train: TrainingSet, validation: TrainingSet | None, classes: Classes, settings: TrainSettings, path: Path
+    ) -> None:
         self.train, self.validation, self.classes, self.settings = train, validation, classes, settings
-        self.path, self.tell = path, tell
+        self.path = path
+        self.tell: Tell = lambda _line: None
         self.compute = open_compute(settings.device, settings.precision)
         self.hands = Hands(settings.workers, settings.batch, self.compute)
         self.augment = Augment(mosaic=settings.mosaic, partners=settings.sampling)
 
-    def run(self, weights: str | Path | None) -> dict[str, Any]:
+    def run(self, weights: str | Path | None, tell: Tell) -> dict[str, Any]:
+        self.tell = tell
         with self.hands:
             return self._run(weights)
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from surgeval.protocols.training.curves import Training, is_training, load_training_folder
     from surgeval.protocols.training.folds import train_folds
     from surgeval.protocols.training.methods import Detected, Method, rtdetr, tdnet
+    from surgeval.protocols.training.overview import trainings_section
     from surgeval.protocols.training.published import published, published_notes
     from surgeval.protocols.training.result import TrainingScores, load_training
     from surgeval.protocols.training.scheme import Fold, Scheme, choose_folds
@@ -34,6 +35,7 @@ _HOMES = {
     "curves": "Training is_training load_training_folder",
     "folds": "train_folds",
     "methods": "Detected Method rtdetr tdnet",
+    "overview": "trainings_section",
     "published": "published published_notes",
     "result": "TrainingScores load_training",
     "scheme": "Fold Scheme choose_folds",
@@ -63,6 +65,7 @@ __all__ = [
     "run_ablation",
     "tdnet",
     "train_folds",
+    "trainings_section",
     "write_training_page",
 ]
 

@@ -4,10 +4,10 @@
 other admissible triplets; `mismatches` lists what a switch of schema would leave unknown; `Rule`s merge labels.
 """
 
-from surgeval.studio.schema._aliases import attribute_name
+from surgeval.studio.schema._aliases import attribute_name, folded, spelled
 from surgeval.studio.schema._builtin import builtin_schema, builtin_schema_names, space_schema
 from surgeval.studio.schema._jsonc import parse_jsonc
-from surgeval.studio.schema._model import IMAGE, MAX_TEXT, Attribute, Member, Schema
+from surgeval.studio.schema._model import IMAGE, MAX_TEXT, Attribute, Member, Schema, instrument_group
 from surgeval.studio.schema._parse import parse_schema, read_schema, schema_from
 from surgeval.studio.schema._refine import (
     Counts,
@@ -39,6 +39,8 @@ __all__ = [
     "builtin_refinement",
     "builtin_schema",
     "builtin_schema_names",
+    "folded",
+    "instrument_group",
     "mismatches",
     "parse_jsonc",
     "parse_refinement",
@@ -51,5 +53,6 @@ __all__ = [
     "rules_from",
     "schema_from",
     "space_schema",
+    "spelled",
     "standing",
 ]

@@ -15,9 +15,10 @@ from typing import Any
 from surgeval.errors import BadInput, visible
 from surgeval.studio.schema._aliases import attribute_name, spelled
 
-__all__ = ["IMAGE", "Attribute", "Member", "Schema"]
+__all__ = ["IMAGE", "Attribute", "Member", "Schema", "instrument_group"]
 
 IMAGE = "image"
+_INSTRUMENTS = "tools"
 MAX_TEXT = 2000  # characters of a free text
 
 
@@ -144,3 +145,13 @@ class Schema:
             shown = {attribute.name: list(attribute.values) for attribute in member.attributes}
             result.setdefault(member.group, {})[member.name] = shown
         return result
+
+
+def instrument_group(schema: Schema) -> str:
+    """The group whose members are the instruments: `tools`, or the first where a schema calls them otherwise.
+
+    >>> from surgeval.studio.schema import builtin_schema
+    >>> instrument_group(builtin_schema("cholect50"))
+    'tools'
+    """
+    return _INSTRUMENTS if _INSTRUMENTS in schema.groups else next(iter(schema.groups), _INSTRUMENTS)

@@ -15,7 +15,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from surgeval.studio.server._blind import BLIND, BLIND_EDITING
 from surgeval.studio.server._editing import EDITING
+from surgeval.studio.server._exchange import GIVING, TAKING
 from surgeval.studio.server._filters import FILTERS
 from surgeval.studio.server._news import NEWS, watch
 from surgeval.studio.server._numbering import NUMBERING_ASKED
@@ -23,7 +25,8 @@ from surgeval.studio.server._proposing import PROPOSING_ASKED, PROPOSING_READ
 from surgeval.studio.server._questions import JUDGING, QUESTIONS
 from surgeval.studio.server._reading import READING
 from surgeval.studio.server._schema import SCHEMA_ASKED, SCHEMA_READ
-from surgeval.studio.server._served import Served, answering
+from surgeval.studio.server._served import Served, View, answering
+from surgeval.studio.server._study import STUDY
 
 __all__ = ["build_app"]
 
@@ -35,19 +38,19 @@ def build_app(project: Served, static: Path | None = None) -> Starlette:
     >>> from surgeval.studio.pictures import Pictures
     >>> from surgeval.studio.store import Database
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     served = Served("op", Database(f"{folder}/studio.sqlite"), Pictures({}), "amy")
+    ...     served = Served("op", Path(folder), Database(f"{folder}/studio.sqlite"), Pictures({}), "amy")
     ...     paths = [route.path for route in build_app(served).routes]
     ...     served.pictures.close()
     ...     served.database.close()
     >>> "/api/operations" in paths
     True
     """
-    asked = READING | NEWS | FILTERS | QUESTIONS | SCHEMA_READ | PROPOSING_READ
-    sent = EDITING | JUDGING | SCHEMA_ASKED | NUMBERING_ASKED | PROPOSING_ASKED
-    routes: list[BaseRoute] = [Route(path, answering(project, view)) for path, view in asked.items()]
-    routes += [Route(path, answering(project, view), methods=["POST"]) for path, view in sent.items()]
-    if static is not None:
-        routes.append(Mount("/", StaticFiles(directory=static, html=True)))
+    page = [] if static is None else [Mount("/", StaticFiles(directory=static, html=True))]
+    blind = [*_routes(project, BLIND, BLIND_EDITING), *page]
+    asked = READING | NEWS | FILTERS | STUDY | QUESTIONS | GIVING | SCHEMA_READ | PROPOSING_READ
+    sent = EDITING | JUDGING | TAKING | SCHEMA_ASKED | NUMBERING_ASKED | PROPOSING_ASKED
+    routes: list[BaseRoute] = [*_routes(project, asked, sent)]
+    routes += [Mount("/blind/{study}/{annotator}", routes=blind), *page]
 
     @asynccontextmanager
     async def life(_app: Starlette) -> AsyncIterator[None]:
@@ -58,9 +61,15 @@ def build_app(project: Served, static: Path | None = None) -> Starlette:
         await run_in_threadpool(project.pictures.close)
         await run_in_threadpool(project.database.close)
 
-    return Starlette(routes=routes, lifespan=life, exception_handlers={HTTPException: _plain})
+    return Starlette(routes=routes, lifespan=life, exception_handlers={HTTPException: _plain, Exception: _plain})
+
+
+def _routes(project: Served, asked: dict[str, View], sent: dict[str, View]) -> list[Route]:
+    get = [Route(path, answering(project, view)) for path, view in asked.items()]
+    return get + [Route(path, answering(project, view), methods=["POST"]) for path, view in sent.items()]
 
 
 async def _plain(_asked: Asked, error: Exception) -> Response:
-    status = error.status_code if isinstance(error, HTTPException) else 500
-    return JSONResponse({"error": error.detail if isinstance(error, HTTPException) else "an error"}, status)
+    if not isinstance(error, HTTPException):
+        return JSONResponse({"error": "the studio failed at this; its log says more"}, 500)
+    return JSONResponse({"error": error.detail}, error.status_code, error.headers)

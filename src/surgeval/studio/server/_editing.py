@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request as Asked
 from starlette.responses import JSONResponse, Response
@@ -11,7 +13,7 @@ from surgeval.studio.server._answers import outcome_row
 from surgeval.studio.server._served import Served, View, author_of, json_object
 from surgeval.studio.store import Outcome, Request, apply, preview
 
-__all__ = ["EDITING"]
+__all__ = ["EDITING", "read_request"]
 
 
 async def _operate(project: Served, asked: Asked) -> Response:
@@ -27,6 +29,14 @@ async def _try(project: Served, asked: Asked) -> Response:
 
 
 async def _request(project: Served, asked: Asked) -> Request:
+    given = await read_request(asked)
+    if given.kind == "study.answer":
+        raise BadInput("study.answer: found a session that sees the labels, expected a blind one")
+    return replace(given, author=author_of(project, given.author))
+
+
+async def read_request(asked: Asked) -> Request:
+    """An operation as a page sends it."""
     given = await json_object(asked)
     known = {"id": str, "kind": str, "payload": dict, "session": str, "author": str, "base": int}
     for name, value in given.items():
@@ -35,7 +45,7 @@ async def _request(project: Served, asked: Asked) -> Request:
                 f"request: {name[:40]}: found {str(value)[:40]!r}, expected {', '.join(known)} of their kinds"
             )
     return Request(
-        given.get("id") or "", author_of(project, given.get("author")), given.get("kind") or "",
+        given.get("id") or "", given.get("author") or "", given.get("kind") or "",
         given.get("payload") or {}, given.get("base"), given.get("session") or "",
     )  # fmt: skip
 

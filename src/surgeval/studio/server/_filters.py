@@ -11,12 +11,13 @@ from starlette.responses import JSONResponse, Response
 
 from surgeval.errors import BadInput
 from surgeval.studio.schema import Labelled, Schema
-from surgeval.studio.server._served import Served, View, video_of, whole_number
+from surgeval.studio.server._served import Served, View, author_of, video_of, whole_number
 from surgeval.studio.store import reading
 
 __all__ = ["FILTERS"]
 
 _LAST_ID = "\U0010ffff"  # behind every id of a frame
+_UNREVIEWED = "Unreviewed"  # in frames that who asks has not marked in the round
 Test = Callable[[Schema, Labelled], bool]
 
 
@@ -33,7 +34,7 @@ _TESTS: Mapping[str, Test] = {
 
 
 _STATES: Mapping[str, Mapping[str, Any]] = {
-    "NoTrack": {"numbered": False}, "Proposals": {"proposal": True}, "Unreviewed": {"review": ""},
+    "NoTrack": {"numbered": False}, "Proposals": {"proposal": True},
 }  # fmt: skip
 
 
@@ -42,7 +43,8 @@ async def _next(project: Served, asked: Asked) -> Response:
     asks = asked.query_params
     wanted, after = asked.path_params["video"], whole_number(asked, "after")
     kind, cls = asks.get("filter", "All"), asks.get("class", "")
-    known = ("All", *_TESTS, *_STATES)
+    known = ("All", *_TESTS, *_STATES, _UNREVIEWED)
+    unseen = (author_of(project, asks.get("author")), whole_number(asked, "round", 1))
     if kind not in known:
         raise BadInput(f"filter: found {kind[:40]!r}, expected {', '.join(known)}")
 
@@ -55,7 +57,7 @@ async def _next(project: Served, asked: Asked) -> Response:
         def matches(one: Labelled) -> bool:
             return (not cls or f"{one.group}.{one.name}" == cls) and (test is None or test(schema, one))
 
-        state = _STATES.get(kind, {})
+        state = {"unseen": unseen} if kind == _UNREVIEWED else _STATES.get(kind, {})
         for start in (after, -1):
             behind = (video.id, start, _LAST_ID)
             found = reading.find_instances(connection, matches, video.id, after=behind, limit=1, **state)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -15,7 +15,7 @@ from starlette.responses import Response, StreamingResponse
 from surgeval.studio.server._served import Served, View
 from surgeval.studio.store import NotStored, reading
 
-__all__ = ["NEWS", "watch"]
+__all__ = ["NEWS", "event_stream", "watch"]
 
 _QUIET = 15.0  # seconds between signs of life on an idle event stream
 _WAITING = 200  # events a slow listener may be behind before it must ask again
@@ -43,6 +43,11 @@ async def watch(project: Served) -> None:
 
 
 async def _events(project: Served, asked: Asked) -> Response:
+    return await event_stream(project, asked, lambda _event: True)
+
+
+async def event_stream(project: Served, asked: Asked, passes: Callable[[dict[str, Any]], bool]) -> Response:
+    """Edits as they are made, those that pass."""
     queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue(_WAITING)
     project.listeners.add(queue)
     # What was edited after the page read the project and before it listened, it learns by this.
@@ -57,7 +62,7 @@ async def _events(project: Served, asked: Asked) -> Response:
                 except TimeoutError:
                     yield ": still here\n\n"
                     continue
-                if event["version"] > now["version"]:
+                if event["version"] > now["version"] and passes(event):
                     yield f"data: {json.dumps(event)}\n\n"
         finally:
             project.listeners.discard(queue)

@@ -14,6 +14,7 @@ from starlette.responses import JSONResponse, Response
 
 from surgeval.errors import BadInput, MissingExtra
 from surgeval.studio.detectors import Proposer, path_in_project, proposers
+from surgeval.studio.exchange import packaged_space
 from surgeval.studio.jobs import Job, JobState
 from surgeval.studio.proposing import Looking, propose_as_job
 from surgeval.studio.server._served import (
@@ -23,7 +24,6 @@ from surgeval.studio.server._served import (
     json_object,
     number_of,
     range_of,
-    space_of,
     text_of,
     video_of,
 )
@@ -90,7 +90,7 @@ def _looking(project: Served, who: Proposer, given: Mapping[str, Any]) -> Lookin
         video = video_of(connection, wanted)
         first, last = range_of(given, video.frames) or (0, max(video.frames - 1, 0))
         names = [frame.name for frame in reading.frames(connection, wanted)]
-        space = space_of(schema := reading.schema(connection))
+        space = packaged_space(schema := reading.schema(connection))
     refs = project.pictures.refs(wanted)
     frames = [(number, names[number], refs[number]) for number in range(first, min(last + 1, len(names), len(refs)))]
     if not frames:

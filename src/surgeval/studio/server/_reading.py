@@ -10,6 +10,7 @@ from starlette.requests import Request as Asked
 from starlette.responses import JSONResponse, Response
 
 from surgeval.errors import BadInput
+from surgeval.studio.exchange import packaged_space
 from surgeval.studio.problems import find_problems
 from surgeval.studio.server._answers import (
     annotation_row,
@@ -27,7 +28,6 @@ from surgeval.studio.server._served import (
     author_of,
     frame_range,
     picture_answer,
-    space_of,
     video_of,
     whole_number,
 )
@@ -35,7 +35,7 @@ from surgeval.studio.store import reading
 
 __all__ = ["READING"]
 
-_MOST_FRAMES = 20_000  # whose instances one request gets
+_MOST_FRAMES = 5_000  # whose instances one request gets
 _MOST_CHANGES = 10_000  # instances told one by one; after more than that a page reads its frames again
 _HISTORY = 100
 
@@ -46,7 +46,7 @@ async def _project(project: Served, asked: Asked) -> Response:
     def look(connection: Connection) -> dict[str, Any]:
         return {
             "name": project.name, "author": author, "shared": project.shared, "version": reading.version(connection),
-            "schema": schema_row(schema := reading.schema(connection), space_of(schema)),
+            "schema": schema_row(schema := reading.schema(connection), packaged_space(schema)),
             "videos": [video_row(video) for video in reading.videos(connection)],
             "settings": reading.setting(connection, "display", author) or {},
             "keys": reading.setting(connection, "keys", author) or {}, "languages": ["en", "zh"],
@@ -118,7 +118,7 @@ async def _problems(project: Served, asked: Asked) -> Response:
     def look(connection: Connection) -> dict[str, Any]:
         video, schema = video_of(connection, wanted), reading.schema(connection)
         told = reading.columns(connection, wanted, proposals=False)
-        found = find_problems(video, reading.frame_columns(connection, wanted), told, schema, space_of(schema))
+        found = find_problems(video, reading.frame_columns(connection, wanted), told, schema, packaged_space(schema))
         rows = [{"frame": p.frame, "last": p.last, "instance": p.instance, "rule": p.rule, "text": p.text}
                 for p in found.listed]  # fmt: skip
         return {"problems": rows, "counts": dict(found.counts)}

@@ -11,6 +11,7 @@ from starlette.requests import Request as Asked
 from starlette.responses import JSONResponse, Response
 
 from surgeval.errors import BadInput, DataError
+from surgeval.studio.exchange import packaged_space
 from surgeval.studio.guidelines import guideline_picture
 from surgeval.studio.schema import (
     Mismatch,
@@ -26,7 +27,7 @@ from surgeval.studio.schema import (
     rule_counts,
 )
 from surgeval.studio.server._answers import schema_row
-from surgeval.studio.server._served import Served, View, json_object, picture_answer, space_of, text_of
+from surgeval.studio.server._served import Served, View, json_object, picture_answer, text_of
 from surgeval.studio.store import reading
 
 __all__ = ["SCHEMA_ASKED", "SCHEMA_READ"]
@@ -49,7 +50,7 @@ async def _try_schema(project: Served, asked: Asked) -> Response:
 
     def look(connection: Connection) -> dict[str, Any]:
         return {
-            **schema_row(schema, space_of(schema)), "source": schema.source,
+            **schema_row(schema, packaged_space(schema)), "source": schema.source,
             "current": schema == reading.schema(connection), **_mismatch_rows(connection, schema),
         }  # fmt: skip
 
@@ -73,7 +74,7 @@ async def _guideline(project: Served, asked: Asked) -> Response:
     """The picture beside a class's guideline, as the schema in force names it."""
     schema = await project.read(reading.schema)
     member = schema.member(asked.query_params.get("group", ""), asked.query_params.get("name", ""))
-    if member is None or not member.picture or project.folder is None:
+    if member is None or not member.picture:
         raise DataError("guideline", found="no picture for that class", expected="a class that has one")
     picture = await run_in_threadpool(guideline_picture, project.folder, member.picture)
     return picture_answer(asked, picture)

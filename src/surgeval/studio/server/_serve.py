@@ -108,8 +108,8 @@ def serve(
         store = Database(database if database is not None else place / FILE)
         pictures = Pictures(register(store, films), inside=place)
         project = Served(
-            place.absolute().name, store, pictures, author, shared=not is_loopback(host), questions=questions,
-            folder=place.absolute(), detectors=tuple(str(Path(one).absolute()) for one in detectors),
+            place.absolute().name, place.absolute(), store, pictures, author, shared=not is_loopback(host), token=token,
+            questions=questions, detectors=tuple(str(Path(one).absolute()) for one in detectors),
         )  # fmt: skip
         app = Guard(build_app(project, STATIC if STATIC.is_dir() else None), rules)
         server = uvicorn.Server(uvicorn.Config(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from sqlalchemy import Connection
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import Request as Asked
 from starlette.responses import JSONResponse, Response
 
@@ -20,19 +21,18 @@ from surgeval.files import BrokenJson, parse_json
 from surgeval.studio.jobs import Jobs
 from surgeval.studio.lanes import Lanes
 from surgeval.studio.pictures import Picture, Pictures
-from surgeval.studio.schema import Schema
 from surgeval.studio.store import Conflict, Database, NoRoom, NotStored, Request, VideoState, reading
-from surgeval.vocab import LabelSpace, label_space_names, load_labels
 
 __all__ = [
     "Served", "View", "answering", "author_of", "edit_of", "frame_range", "json_object", "number_of", "picture_answer",
-    "range_of", "space_of", "text_of", "video_of", "whole_number",
+    "range_of", "text_of", "video_of", "whole_number",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
     from surgeval.studio.question_desk import QuestionDesk
 
 Found = TypeVar("Found")
+_MOST_JSON = 8 << 20  # bytes: as empty lists they become twenty times as many
 
 
 @dataclass
@@ -40,11 +40,12 @@ class Served:
     """What the server serves: a store, its pictures, and who sits before it."""
 
     name: str
+    folder: Path  # where the films are, and what is imported and exported
     database: Database
     pictures: Pictures
     author: str
     shared: bool = False  # several people: each says who he or she is
-    folder: Path | None = None  # of the project: pictures of guidelines, detectors, predictions
+    token: str | None = None  # of a server that others can reach
     detectors: tuple[str, ...] = ()  # that whoever started the server offers, beside the embedded ones
     jobs: Jobs = field(default_factory=Jobs)
     lanes: Lanes = field(default_factory=Lanes)
@@ -98,8 +99,10 @@ async def json_object(asked: Asked) -> dict[str, Any]:
     if asked.headers.get("content-type", "").split(";")[0].strip() != "application/json":
         raise BadInput("request: found another content type, expected application/json")
     body = await asked.body()
+    if len(body) > _MOST_JSON:
+        raise HTTPException(413, f"request: found {len(body)} bytes, expected at most {_MOST_JSON}")
     try:
-        given = parse_json(body.decode("utf-8"), finite=True)
+        given = await run_in_threadpool(lambda: parse_json(body.decode("utf-8"), finite=True, distinct=True))
     except (BrokenJson, UnicodeDecodeError) as error:
         raise BadInput(f"request: found no JSON ({error}), expected an object") from None
     if not isinstance(given, dict):
@@ -156,11 +159,6 @@ def video_of(connection: Connection, wanted: str) -> VideoState:
     if video is None:
         raise BadInput(f"video: found {wanted[:60]!r}, expected one of the project")
     return video
-
-
-def space_of(schema: Schema) -> LabelSpace | None:
-    """The label space that a schema is named after."""
-    return load_labels(schema.name) if schema.name in label_space_names() else None
 
 
 def frame_range(asked: Asked, most: int) -> tuple[int, int]:

@@ -5,6 +5,7 @@
 """
 
 from surgeval.studio.store import _read as reading
+from surgeval.studio.store import _read_study as study_reading
 from surgeval.studio.store._columns import NO_NUMBER, Columns, FrameColumns
 from surgeval.studio.store._commit import apply, preview
 from surgeval.studio.store._engine import FILE, Database
@@ -25,6 +26,7 @@ from surgeval.studio.store._records import (
     VideoState,
 )
 from surgeval.studio.store._replay import dump, replay
+from surgeval.studio.store._study_records import Answer, Decision, Round, Study
 from surgeval.studio.store._work import SCHEMA
 
 __all__ = [
@@ -32,9 +34,11 @@ __all__ = [
     "NO_NUMBER",
     "SCHEMA",
     "Annotation",
+    "Answer",
     "Columns",
     "Conflict",
     "Database",
+    "Decision",
     "Flag",
     "FrameColumns",
     "FrameState",
@@ -46,7 +50,9 @@ __all__ = [
     "Polygon",
     "Request",
     "Review",
+    "Round",
     "Span",
+    "Study",
     "Track",
     "TrackSummary",
     "VideoState",
@@ -55,4 +61,5 @@ __all__ = [
     "preview",
     "reading",
     "replay",
+    "study_reading",
 ]

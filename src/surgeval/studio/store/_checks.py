@@ -16,6 +16,8 @@ from surgeval.studio.store._records import Track
 __all__ = ["Fields"]
 
 _ID = re.compile(r"[A-Za-z0-9_.:#@-]{1,160}")
+_PERSON = re.compile(r"[^\s/\\.](?:[^/\\]{0,58}[^\s/\\])?")
+_MAX_PEOPLE = 50
 _LARGEST = 2**53
 _MAX_NAME = 200
 _MAX_ITEMS = 1_000_000  # in one list
@@ -60,6 +62,18 @@ class Fields:
         if not isinstance(value, list) or not 0 < len(value) <= _MAX_ITEMS:
             raise self.error(name, _shown(value), f"a list of 1 to {_MAX_ITEMS}")
         return value
+
+    def people(self, name: str) -> list[str]:
+        """Names of people, each once; they become parts of addresses."""
+        names = self.items(name)
+        for one in names:
+            if not isinstance(one, str) or not _PERSON.fullmatch(one) or visible(one) != one:
+                raise self.error(name, _shown(one), "names of 1 to 60 printable characters without / and \\")
+        if len(set(names)) != len(names) or len(names) > _MAX_PEOPLE:
+            raise self.error(
+                name, f"{len(names)} names, {len(set(names))} different ones", f"up to {_MAX_PEOPLE}, each once"
+            )
+        return names
 
     def objects(self, name: str) -> list[Fields]:
         """A list of objects."""

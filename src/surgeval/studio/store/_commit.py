@@ -117,8 +117,9 @@ def _apply(connection: Connection, request: Request, payload: str, now: float) -
 def _handle(work: Work, kind: str, payload: dict[str, Any]) -> tuple[Effect, int | None]:
     fields = Fields(kind, payload)
     if kind in (UNDO, REDO):
-        wanted = fields.only("operation").optional_whole("operation")
-        step = to_undo(work, wanted) if kind == UNDO else to_redo(work, wanted)
+        wanted = fields.only("operation", "study").optional_whole("operation")
+        study = None if fields.data.get("study") is None else fields.id("study")
+        step = to_undo(work, wanted, study) if kind == UNDO else to_redo(work, wanted, study)
         return restore(work, step, kind), step.target
     if kind not in KINDS:
         raise BadInput(f"operation: found {visible(kind[:60])}, expected one of {', '.join(KINDS)}, undo, redo")

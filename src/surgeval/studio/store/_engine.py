@@ -7,13 +7,15 @@ checked before it is used.
 from __future__ import annotations
 
 import logging
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
+from urllib.parse import quote
 
-from sqlalchemy import Connection, Engine, create_engine, event, exc, insert, inspect, make_url, select, text
+from sqlalchemy import Connection, Engine, create_engine, event, exc, insert, inspect, make_url, select, text, update
 
 from surgeval.errors import BadInput, DataError, MissingExtra
 from surgeval.files import make_folder
@@ -31,6 +33,8 @@ _NO_ROOM = ("full", "disk i/o error", "no space", "53100", "file too large")
 class Database:
     """Connections to one project's tables, which are made where they are absent unless `create` is false.
 
+    With `read_only` nothing is ever written, and somebody else may have the project open.
+
     >>> import tempfile
     >>> from surgeval.studio.store import reading
     >>> with tempfile.TemporaryDirectory() as folder, Database(f"{folder}/{FILE}") as database:
@@ -39,16 +43,16 @@ class Database:
     (0, ())
     """
 
-    def __init__(self, where: Path | str, *, create: bool = True) -> None:
+    def __init__(self, where: Path | str, *, create: bool = True, read_only: bool = False) -> None:
         text_form = str(where)
         if "://" in text_form:
             self.name, self.engine = _postgres(text_form)
-        elif create or Path(where).is_file():
-            self.name, self.engine = str(where), _sqlite(Path(where))
+        elif (create and not read_only) or Path(where).is_file():
+            self.name, self.engine = str(where), _sqlite(Path(where), read_only=read_only)
         else:
             raise BadInput(f"{where}: found no such file, expected a studio project")
         try:
-            self._prepare()
+            self._prepare(read_only=read_only)
         except BaseException:
             self.engine.dispose()
             raise
@@ -99,40 +103,56 @@ class Database:
         """End all connections."""
         self.engine.dispose()
 
-    def _prepare(self) -> None:
+    def _prepare(self, *, read_only: bool) -> None:
         with self.saying("it could not be opened"):
             known = set(METADATA.tables)
-            present = set(inspect(self.engine).get_table_names()) & known
-            if not present:
-                with self.engine.begin() as connection:
-                    if connection.dialect.name == "postgresql":  # two servers may start at once
-                        connection.execute(text("SELECT pg_advisory_xact_lock(7316429)"))
-                    METADATA.create_all(connection)
-                    if connection.execute(select(HEAD.c.layout)).first() is None:
-                        connection.execute(insert(HEAD).values(one=1, version=0, layout=LAYOUT))
+            with self.engine.connect().execution_options(reading=True) as connection:
+                present = set(inspect(connection).get_table_names()) & known
+            if not present and not read_only:
+                self._make_tables()
                 return
-        if present != known:
+        if HEAD.name not in present:
             raise DataError(self.name, found=f"{len(present)} of {len(known)} tables", expected="a studio project")
         with self.reading() as connection:
-            layout = connection.execute(select(HEAD.c.layout)).scalar()
-        if layout != LAYOUT:
-            raise DataError(self.name, field="layout", found=layout, expected=str(LAYOUT))
+            layout = int(connection.execute(select(HEAD.c.layout)).scalar() or 0)
+        if not 1 <= layout <= LAYOUT:
+            raise DataError(self.name, field="layout", found=layout, expected=f"1 to {LAYOUT}")
+        if layout < LAYOUT:  # later layouts have only added tables, of which readers of labels need none
+            if read_only:
+                return
+            with self.saying("it could not be brought up to date"):
+                self._make_tables()
+        elif present != known:
+            raise DataError(self.name, found=f"{len(present)} of {len(known)} tables", expected="a studio project")
+
+    def _make_tables(self) -> None:
+        with self.engine.begin() as connection:
+            if connection.dialect.name == "postgresql":  # two servers may start at once
+                connection.execute(text("SELECT pg_advisory_xact_lock(7316429)"))
+            METADATA.create_all(connection)
+            if connection.execute(select(HEAD.c.layout)).first() is None:
+                connection.execute(insert(HEAD).values(one=1, version=0, layout=LAYOUT))
+            else:
+                connection.execute(update(HEAD).values(layout=LAYOUT))
 
 
-def _sqlite(path: Path) -> Engine:
+def _sqlite(path: Path, *, read_only: bool) -> Engine:
     try:
-        make_folder(path.parent)
+        if not read_only:
+            make_folder(path.parent)
     except OSError as error:
         raise BadInput(f"{path.parent}: found {error.strerror}, expected a folder for the project") from None
     beside = [path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal"))]
     if any(one.is_symlink() for one in beside) or (path.exists() and not path.is_file()):
         raise DataError(path, found="no regular file", expected="a studio project or a place to make one")
-    engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": _PATIENCE}, **_POOL)
+    address = f"sqlite:///{_reading_address(path)}" if read_only else f"sqlite:///{path}"
+    engine = create_engine(address, connect_args={"timeout": _PATIENCE}, **_POOL)
 
     @event.listens_for(engine, "connect")
     def _settings(connection: sqlite3.Connection, _record: object) -> None:
         connection.isolation_level = None  # transactions are begun below, with the lock that they need
-        for pragma in ("trusted_schema = OFF", "journal_mode = WAL", "synchronous = FULL", "temp_store = MEMORY"):
+        safe = () if read_only else ("journal_mode = WAL", "synchronous = FULL")
+        for pragma in ("trusted_schema = OFF", *safe, "temp_store = MEMORY"):
             connection.execute(f"PRAGMA {pragma}")
 
     @event.listens_for(engine, "begin")
@@ -141,6 +161,13 @@ def _sqlite(path: Path) -> Engine:
         connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
 
     return engine
+
+
+def _reading_address(path: Path) -> str:
+    """The file as one that is only read; in a folder that nobody may write to, and no studio has open, as it lies."""
+    beside = [path.with_name(path.name + end) for end in ("-wal", "-shm")]
+    frozen = not os.access(path.parent, os.W_OK) and not any(one.exists() for one in beside)
+    return f"file:{quote(str(path.absolute()))}?mode=ro{'&immutable=1' if frozen else ''}&uri=true"
 
 
 def _postgres(url: str) -> tuple[str, Engine]:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, case, func, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Row, and_, case, exists, func, select, true, tuple_
 
 from surgeval.records import Box
 from surgeval.studio.schema import IMAGE, Labelled, Schema
@@ -46,12 +46,13 @@ from surgeval.studio.store._tables import (
     SPANS,
     VIDEOS,
 )
-from surgeval.studio.store._work import chunks, schema_in_force
+from surgeval.studio.store._work import WORDS, chunks, schema_in_force, words_key
 
 __all__ = [
     "changed_since", "changed_tracks", "columns", "count_labels", "find_frames", "find_instances", "flags",
-    "frame_columns", "frames", "instances", "news", "operation", "operations", "outlines", "reviews", "runs", "schema",
-    "setting", "spans", "tracks", "upstream_numbers", "version", "videos",
+    "frame_columns", "frames", "instances", "instances_where", "latest", "news", "operation", "operations", "outlines",
+    "reviews", "runs", "schema", "setting", "spans", "tally", "tracks", "upstream_numbers", "version", "videos",
+    "words",
 ]  # fmt: skip
 
 _SHORT = 10_000  # characters of a payload that is worth a look: a longer one is a list of instances
@@ -60,6 +61,13 @@ _SHORT = 10_000  # characters of a payload that is worth a look: a longer one is
 def version(connection: Connection) -> int:
     """The number of the last operation."""
     return int(connection.execute(select(HEAD.c.version)).scalar_one())
+
+
+def latest(connection: Connection) -> tuple[int, str, float]:
+    """Number, id and time of the last operation: what tells one state of one project from all others."""
+    query = select(OPERATIONS.c.seq, OPERATIONS.c.id, OPERATIONS.c.time).order_by(OPERATIONS.c.seq.desc()).limit(1)
+    row = connection.execute(query).first()
+    return (0, "", 0.0) if row is None else (row.seq, row.id, row.time)
 
 
 def videos(connection: Connection) -> tuple[VideoState, ...]:
@@ -87,7 +95,7 @@ def find_frames(connection: Connection, part: str, limit: int = 100) -> tuple[Fr
 def instances(connection: Connection, video: str, first: int, last: int | None = None) -> tuple[Annotation, ...]:
     """The instances of a frame, or of a range of frames."""
     inside = INSTANCES.c.frame == first if last is None else INSTANCES.c.frame.between(first, last)
-    return _annotations(connection, and_(INSTANCES.c.video == video, inside, INSTANCES.c.alive.is_(True)))
+    return instances_where(connection, and_(INSTANCES.c.video == video, inside, INSTANCES.c.alive.is_(True)))
 
 
 def changed_since(
@@ -96,7 +104,7 @@ def changed_since(
     """The instances that others changed after a version, and the ids of those that are gone."""
     newer = and_(INSTANCES.c.video == video, INSTANCES.c.version > since)
     gone = select(INSTANCES.c.id).where(newer, INSTANCES.c.alive.is_(False)).order_by(INSTANCES.c.id).limit(limit)
-    living = _annotations(connection, and_(newer, INSTANCES.c.alive.is_(True)), limit)
+    living = instances_where(connection, and_(newer, INSTANCES.c.alive.is_(True)), limit)
     return living, tuple(row.id for row in connection.execute(gone))
 
 
@@ -137,10 +145,12 @@ def tracks(connection: Connection, video: str) -> tuple[TrackSummary, ...]:
     return tuple(sorted(found, key=lambda one: (one.track.group, one.track.name, one.track.number or -1)))
 
 
-def count_labels(connection: Connection, video: str | None = None) -> tuple[Labelled, ...]:
+def count_labels(connection: Connection, video: str | None = None, *, proposals: bool = True) -> tuple[Labelled, ...]:
     """Every class with its values, and how often it occurs: of instances, and of the image where something is said."""
     key = (INSTANCES.c.grp, INSTANCES.c.name, INSTANCES.c.label)
     query = select(*key, func.count().label("n")).where(INSTANCES.c.alive.is_(True)).group_by(*key)
+    if not proposals:
+        query = query.where(INSTANCES.c.state != "proposal")
     said = select(FRAMES.c.label, func.count().label("n")).where(FRAMES.c.alive.is_(True)).group_by(FRAMES.c.label)
     if video is not None:
         query, said = query.where(INSTANCES.c.video == video), said.where(FRAMES.c.video == video)
@@ -161,13 +171,14 @@ def find_instances(
     proposal: bool | None = None,
     review: str | None = None,
     numbered: bool | None = None,
+    unseen: tuple[str, int] | None = None,
     after: tuple[str, int, str] = ("", -1, ""),
     limit: int = 1000,
 ) -> tuple[Annotation, ...]:
     """Instances whose class and values match, in the order of video, frame and id, from behind `after` on.
 
     `matches` is asked once per combination that occurs, not once per instance: filters and quality rules over a whole
-    project stay fast.
+    project stay fast. `unseen` names a reviewer and a round: only frames without that mark count.
     """
     key = (INSTANCES.c.grp, INSTANCES.c.name, INSTANCES.c.label)
     where: list[ColumnElement[bool]] = [INSTANCES.c.alive.is_(True)]
@@ -179,6 +190,10 @@ def find_instances(
         where.append(INSTANCES.c.review == review)
     if numbered is not None:
         where.append(INSTANCES.c.track.is_not(None) if numbered else INSTANCES.c.track.is_(None))
+    if unseen is not None:
+        here = and_(REVIEWS.c.video == INSTANCES.c.video, REVIEWS.c.frame == INSTANCES.c.frame)
+        mark = and_(REVIEWS.c.reviewer == unseen[0], REVIEWS.c.round == unseen[1], REVIEWS.c.alive.is_(True))
+        where.append(~exists().where(here, mark))
     counted = connection.execute(select(*key, func.count().label("n")).where(*where).group_by(*key)).all()
     labels = Labels(connection)
     labels.load(row.label for row in counted)
@@ -191,7 +206,7 @@ def find_instances(
     for (group, name), numbers in by_class.items():
         for part in chunks(sorted(numbers)):
             same = and_(INSTANCES.c.grp == group, INSTANCES.c.name == name, INSTANCES.c.label.in_(part))
-            found += _annotations(connection, and_(*where, same, place > after), limit)
+            found += instances_where(connection, and_(*where, same, place > after), limit)
     found.sort(key=lambda one: (one.video, one.frame, one.id))
     return tuple(found[:limit])
 
@@ -225,6 +240,27 @@ def setting(connection: Connection, key: str, owner: str = "") -> Any:
     query = select(SETTINGS.c.value).where(SETTINGS.c.owner == owner, SETTINGS.c.key == key, SETTINGS.c.alive.is_(True))
     text = connection.execute(query).scalar()
     return None if text is None else json.loads(text)
+
+
+def words(connection: Connection, video: str, first: int, last: int) -> dict[int, dict[str, Any]]:
+    """What the files that frames were imported from said of them beyond labels, by frame."""
+    inside = SETTINGS.c.key.between(words_key(video, first), words_key(video, last))
+    query = select(SETTINGS.c.key, SETTINGS.c.value).where(
+        SETTINGS.c.owner == WORDS, inside, SETTINGS.c.alive.is_(True)
+    )
+    return {int(row.key.rpartition(" ")[2]): json.loads(row.value) for row in connection.execute(query)}
+
+
+def tally(connection: Connection) -> dict[str, int]:
+    """How much there is of what only a project holds: proposals, spans, flagged frames, marks of reviewers."""
+    alive = {"proposals": (INSTANCES, INSTANCES.c.state == "proposal"), "spans": (SPANS, true()),
+             "marked instances": (INSTANCES, INSTANCES.c.review != ""), "marked frames": (REVIEWS, true())}  # fmt: skip
+    counts = {
+        name: int(connection.execute(select(func.count()).where(where, table.c.alive.is_(True))).scalar_one())
+        for name, (table, where) in alive.items()
+    }
+    flagged = select(FLAGS.c.video, FLAGS.c.frame).where(FLAGS.c.alive.is_(True)).distinct().subquery()
+    return {**counts, "flagged": int(connection.execute(select(func.count()).select_from(flagged)).scalar_one())}
 
 
 def operations(connection: Connection, after: int = 0, limit: int | None = None) -> Iterator[LoggedOperation]:
@@ -273,9 +309,10 @@ def _frames(connection: Connection, where: ColumnElement[bool], limit: int | Non
     return tuple(FrameState(r.video, r.frame, r.name, r.time, json.loads(r.text), r.version) for r in rows)
 
 
-def _annotations(
+def instances_where(
     connection: Connection, where: ColumnElement[bool], limit: int | None = None
 ) -> tuple[Annotation, ...]:
+    """The instances that a condition holds for, in the order of video, frame and id."""
     query = (
         select(INSTANCES, LABELS.c.text)
         .join(LABELS, LABELS.c.id == INSTANCES.c.label)

@@ -11,11 +11,11 @@ from __future__ import annotations
 from sqlalchemy import BigInteger, Boolean, Column, Double, Index, Integer, MetaData, Table, Text
 
 __all__ = [
-    "BEFORE", "FLAGS", "FRAMES", "HEAD", "INSTANCES", "LABELS", "LAYOUT", "METADATA", "OPERATIONS", "REVIEWS",
-    "SETTINGS", "SPANS", "STATE", "VIDEOS", "keys",
+    "ANSWERS", "BEFORE", "DECISIONS", "FLAGS", "FRAMES", "HEAD", "INSTANCES", "LABELS", "LAYOUT", "METADATA",
+    "OPERATIONS", "REVIEWS", "ROUNDS", "SETTINGS", "SPANS", "STATE", "STUDIES", "VIDEOS", "keys",
 ]  # fmt: skip
 
-LAYOUT = 1  # of these tables; another number in a file is refused
+LAYOUT = 2  # of these tables. An older file gets the tables that it lacks; a newer one is refused
 METADATA = MetaData()
 # Compared byte by byte everywhere: the order of a server's language is not the order of Python.
 _TEXT = Text().with_variant(Text(collation="C"), "postgresql")
@@ -109,9 +109,27 @@ REVIEWS = _state(
     "reviews", ("video", "frame", "reviewer", "round"),
     _text("video"), _whole("frame"), _text("reviewer"), _whole("round"), _text("mark"),
 )  # fmt: skip
+ROUNDS = _state(
+    "rounds", ("number",), _whole("number"), _text("title"), _text("reviewers"), _text("author"), _real("time"),
+)  # fmt: skip
+# The agreement study: what annotators say without seeing the labels is kept apart from the labels.
+STUDIES = _state(
+    "studies", ("id",),
+    _text("id"), _text("title"), _text("grp"), _text("annotators"), _text("segments"), _whole("seed"),
+    _text("author"), _real("time"),
+)  # fmt: skip
+ANSWERS = _state(
+    "answers", ("study", "annotator", "instance"),
+    _text("study"), _text("annotator"), _text("instance"), _text("name"), _text("vals"),
+)  # fmt: skip
+DECISIONS = _state(
+    "decisions", ("study", "instance", "number"),
+    _text("study"), _text("instance"), _whole("number"), _text("choice"), _text("annotator"), _text("name_before"),
+    _text("vals_before"), _text("name_after"), _text("vals_after"), _text("note"), _text("author"), _real("time"),
+)  # fmt: skip
 SETTINGS = _state("settings", ("owner", "key"), _text("owner"), _text("key"), _text("value"))
 
-STATE = (VIDEOS, FRAMES, INSTANCES, SPANS, FLAGS, REVIEWS, SETTINGS)
+STATE = (VIDEOS, FRAMES, INSTANCES, SPANS, FLAGS, REVIEWS, ROUNDS, STUDIES, ANSWERS, DECISIONS, SETTINGS)
 
 Index("instances_frame", INSTANCES.c.video, INSTANCES.c.frame)
 Index("instances_track", INSTANCES.c.video, INSTANCES.c.grp, INSTANCES.c.name, INSTANCES.c.track, INSTANCES.c.frame)

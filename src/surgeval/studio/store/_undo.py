@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Select, Table, and_, exists, func, or_, select, update
+from sqlalchemy import Row, Select, Table, and_, exists, func, or_, select, update
 
 from surgeval.errors import BadInput
 from surgeval.studio.store._cover import alive_spans, stale_row
@@ -24,7 +24,8 @@ from surgeval.studio.store.kinds import KINDS
 __all__ = ["REDO", "UNDO", "restore", "to_redo", "to_undo"]
 
 UNDO, REDO = "undo", "redo"
-_PLAIN = [name for name, kind in KINDS.items() if kind.undoable]
+_PLAIN = [name for name, kind in KINDS.items() if kind.undoable and not kind.blind]
+_BLIND = [name for name, kind in KINDS.items() if kind.blind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,37 +36,55 @@ class Step:
     rows: int
 
 
-def to_undo(work: Work, target: int | None) -> Step:
-    """The named operation, or the author's last one that is in force."""
+def to_undo(work: Work, target: int | None, study: str | None = None) -> Step:
+    """The named operation, or the author's last one that is in force: an edit, or an answer in the named study."""
     operations, last = OPERATIONS, _last_turn()
-    query = select(operations.c.seq).where(operations.c.kind.notin_((UNDO, REDO)), or_(last.is_(None), last == REDO))
-    if target is None:
-        query = query.where(operations.c.author == work.author, operations.c.kind.in_(_PLAIN))
-    else:
-        query = query.where(operations.c.seq == target)
-    found = work.connection.execute(query.order_by(operations.c.seq.desc()).limit(1)).scalar()
-    if found is None:
-        raise BadInput(f"undo: found nothing of {work.author} to take back, expected an edit")
-    return Step(int(found), _last_turn_of(work, int(found)) or int(found))
-
-
-def to_redo(work: Work, target: int | None) -> Step:
-    """The named operation, or the one that the author took back last, unless an edit was made since."""
-    turns = OPERATIONS.alias("turns")
-    mine = and_(OPERATIONS.c.author == work.author, OPERATIONS.c.kind.in_(_PLAIN))
-    since = work.connection.execute(select(func.coalesce(func.max(OPERATIONS.c.seq), 0)).where(mine)).scalar_one()
-    query = select(turns.c.target, turns.c.seq).where(
-        turns.c.kind == UNDO,
-        ~exists().where(OPERATIONS.c.target == turns.c.target, OPERATIONS.c.seq > turns.c.seq),
+    query = select(operations.c.seq, operations.c.payload).where(
+        operations.c.kind.notin_((UNDO, REDO)), or_(last.is_(None), last == REDO)
     )
     if target is None:
-        query = query.where(turns.c.author == work.author, turns.c.seq > since)
+        query = query.where(operations.c.author == work.author, operations.c.kind.in_(_kinds(study)))
+    else:
+        query = query.where(operations.c.seq == target)
+    found = _first(work, query.order_by(operations.c.seq.desc()), study)
+    if found is None:
+        raise BadInput(f"undo: found nothing of {work.author} to take back, expected an edit")
+    return Step(int(found.seq), _last_turn_of(work, int(found.seq)) or int(found.seq))
+
+
+def to_redo(work: Work, target: int | None, study: str | None = None) -> Step:
+    """The named operation, or the one that the author took back last, unless an edit was made since."""
+    turns = OPERATIONS.alias("turns")
+    mine = and_(OPERATIONS.c.author == work.author, OPERATIONS.c.kind.in_(_kinds(study)))
+    edits = select(OPERATIONS.c.seq, OPERATIONS.c.payload).where(mine).order_by(OPERATIONS.c.seq.desc())
+    since = _first(work, edits, study)
+    later = OPERATIONS.alias("later")
+    query = (
+        select(turns.c.target, turns.c.seq, OPERATIONS.c.payload)
+        .join(OPERATIONS, OPERATIONS.c.seq == turns.c.target)
+        .where(turns.c.kind == UNDO, ~exists().where(later.c.target == turns.c.target, later.c.seq > turns.c.seq))
+    )
+    if target is None:
+        after = turns.c.seq > (0 if since is None else since.seq)
+        query = query.where(turns.c.author == work.author, after, OPERATIONS.c.kind.in_(_kinds(study)))
     else:
         query = query.where(turns.c.target == target)
-    row = work.connection.execute(query.order_by(turns.c.seq.desc()).limit(1)).first()
+    row = _first(work, query.order_by(turns.c.seq.desc()), study)
     if row is None:
         raise BadInput(f"redo: found nothing of {work.author} to do again, expected an edit that was taken back")
     return Step(int(row.target), int(row.seq))
+
+
+def _kinds(study: str | None) -> list[str]:
+    return _PLAIN if study is None else _BLIND
+
+
+def _first(work: Work, query: Select[Any], study: str | None) -> Row[Any] | None:
+    """The first row, or the first whose payload names the study."""
+    rows = work.connection.execute(query if study is not None else query.limit(1))
+    found = next((row for row in rows if study is None or json.loads(row.payload).get("study") == study), None)
+    rows.close()
+    return found
 
 
 def restore(work: Work, step: Step, kind: str) -> Effect:

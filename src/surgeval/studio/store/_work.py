@@ -38,9 +38,10 @@ from surgeval.studio.store._errors import Conflict
 from surgeval.studio.store._labels import Labels
 from surgeval.studio.store._tables import BEFORE, OPERATIONS, SETTINGS, STATE, keys
 
-__all__ = ["SCHEMA", "Work", "chunks", "kept_by", "schema_in_force", "thing"]
+__all__ = ["SCHEMA", "WORDS", "Work", "chunks", "kept_by", "schema_in_force", "thing", "words_key"]
 
 SCHEMA = "schema"  # the setting that holds the schema in force
+WORDS = "\x1fframes"  # owner of what imported files said of frames beyond labels; no person can be called so
 _FEW, _DOCUMENT = 20, 5000  # rows that are sent one by one; rows of one JSON document
 _CHUNK = 400  # ids in one statement: SQLite takes 999 variables where it is old
 
@@ -91,7 +92,7 @@ class Work:
     def keep(self, table: Table, where: ColumnElement[bool]) -> None:
         """Refuse rows that others changed since `base`; keep the rest as they are, once per operation."""
         self._kept.add(table.name)
-        self._check(table, where)
+        self.check(table, where)
         before = BEFORE[table.name]
         kept = exists().where(before.c.seq == self.seq, *(before.c[key] == table.c[key] for key in keys(table)))
         columns = [column.name for column in table.columns]
@@ -150,7 +151,8 @@ class Work:
         }
         return {name: count for name, count in counts.items() if count}
 
-    def _check(self, table: Table, where: ColumnElement[bool]) -> None:
+    def check(self, table: Table, where: ColumnElement[bool]) -> None:
+        """Refuse rows that others changed since `base`."""
         if self.base >= self.seq - 1:
             return  # nobody has done anything since
         others = and_(table.c.version > self.base, table.c.version < self.seq)
@@ -174,6 +176,11 @@ def schema_in_force(connection: Connection) -> Schema:
     query = select(SETTINGS.c.value).where(SETTINGS.c.owner == "", SETTINGS.c.key == SCHEMA, SETTINGS.c.alive.is_(True))
     stored = connection.execute(query).scalar()
     return builtin_schema("prostatd") if stored is None else schema_of(stored)
+
+
+def words_key(video: str, frame: int) -> str:
+    """The key under which a frame's words are kept; keys of one video sort as its frames do."""
+    return f"{video} {min(frame, 10**15 - 1):015d}"
 
 
 def kept_by(table: Table, seq: int) -> ColumnElement[bool]:
@@ -213,6 +220,7 @@ def rows_given(
     return select(*found).subquery("given")
 
 
+_ONE = {"studies": "study"}
 _SCHEMAS: dict[str, Schema] = {}
 
 
@@ -233,7 +241,7 @@ def thing(table: Table, row: Row[Any]) -> str:
         return f"{where['name']} {where['id']} in frame {where['frame']} of {where['video']}"
     if table.name == "spans":
         return f"span {where['id']} over frames {where['first']} to {where['last']} of {where['video']}"
-    return f"{table.name.rstrip('s')} " + " ".join(str(where[key]) for key in keys(table))
+    return f"{_ONE.get(table.name, table.name.rstrip('s'))} " + " ".join(str(where[key]) for key in keys(table))
 
 
 def chunks(items: Sequence[Any]) -> Iterator[Sequence[Any]]:

@@ -78,8 +78,21 @@ def test_trainings_are_no_runs_to_compare_or_to_set_side_by_side(tmp_path: Path)
     assert "a: found a training, expected a run: detect with it and score that" in str(compared.exception)
     reported = CliRunner().invoke(app, ["report", *both])
     assert "a: found a training, expected it alone" in str(reported.exception)
-    above = CliRunner().invoke(app, ["report", str(tmp_path)])
-    assert f"{tmp_path}: found trainings (a, b), expected one of them, or runs" in str(above.exception)
+
+
+def test_a_folder_of_trainings_has_an_index_with_how_far_each_is(tmp_path: Path) -> None:
+    for name in ("a", "b", "broken"):
+        write_record(tmp_path / name)
+    write_curves(tmp_path / "b", 4)
+    (tmp_path / "broken" / "train.json").write_text("{")
+    (tmp_path / "elsewhere").symlink_to(tmp_path / "b")
+    done = CliRunner().invoke(app, ["report", str(tmp_path)])
+    assert done.exit_code == 0
+    page = (tmp_path / "index.html").read_text()
+    cells = re.findall(r"<td[^>]*>([^<]*)</td>", page)
+    assert cells[cells.index("a") + 3] == "0" and cells[cells.index("b") + 3] == "4 (teacher)"
+    assert 'href="./b/report.html"' in page and (tmp_path / "b" / "report.html").is_file()
+    assert "broken/train.json" in page and "elsewhere" not in page
 
 
 def test_a_training_that_stopped_getting_better_is_told(tmp_path: Path) -> None:

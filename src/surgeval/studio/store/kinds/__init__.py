@@ -12,7 +12,18 @@ from dataclasses import dataclass
 from surgeval.studio.store._checks import Fields
 from surgeval.studio.store._effect import Effect
 from surgeval.studio.store._work import Work
-from surgeval.studio.store.kinds import _fill, _identity, _instances, _project, _proposals, _review, _spans, _values
+from surgeval.studio.store.kinds import (
+    _fill,
+    _identity,
+    _import,
+    _instances,
+    _project,
+    _proposals,
+    _review,
+    _spans,
+    _study,
+    _values,
+)
 
 __all__ = ["KINDS", "Kind"]
 
@@ -24,6 +35,7 @@ class Kind:
     name: str
     apply: Callable[[Work, Fields], Effect]
     undoable: bool = True  # by a plain undo, which takes back the author's last edit
+    blind: bool = False  # an annotator's answer: taken back by an undo that names the study, never by a plain one
 
 
 KINDS = {
@@ -45,6 +57,7 @@ KINDS = {
         Kind("project.replace", _values.replace),
         Kind("project.map", _values.replace_several),
         Kind("project.refine", _values.refine_labels),
+        Kind("project.import", _import.take_in),
         Kind("span.add", _spans.add),
         Kind("span.edges", _spans.edges),
         Kind("span.values", _spans.values),
@@ -66,5 +79,10 @@ KINDS = {
         Kind("frames.flag", _review.flag),
         Kind("frames.clear", _review.clear_flags),
         Kind("frames.mark", _review.mark_frames),
+        Kind("round.begin", _review.begin_round),
+        Kind("study.add", _study.add, undoable=False),
+        Kind("study.remove", _study.remove),
+        Kind("study.answer", _study.answer, blind=True),
+        Kind("study.decide", _study.decide),
     )
 }

@@ -18,7 +18,7 @@ from surgeval.studio.store._select import by_id, check_frames, instance_rows
 from surgeval.studio.store._tables import INSTANCES
 from surgeval.studio.store._work import Work, chunks
 
-__all__ = ["add", "add_instances", "delete", "duplicate", "fill_from_spans", "move", "reshape"]
+__all__ = ["add", "delete", "duplicate", "fill_from_spans", "insert_instances", "move", "reshape"]
 
 _FIELDS = (
     "id", "video", "frame", "group", "name", "box", "polygons", "values", "track", "track_by", "source", "score",
@@ -30,12 +30,12 @@ _TRACK_BY = ("hand", "rule", "upstream")
 def add(work: Work, fields: Fields) -> Effect:
     """New instances. Values that the schema lacks are kept: files bring them, and the problem list shows them."""
     fields.only("instances")
-    return Effect(add_instances(work, fields, fields.objects("instances")))
+    return Effect(insert_instances(work, fields, fields.objects("instances")))
 
 
-def add_instances(work: Work, fields: Fields, shown: Iterable[Fields]) -> int:
-    """Instances as a payload lists them; how many."""
-    rows = [_row(work, one) for one in shown]
+def insert_instances(work: Work, fields: Fields, given: Iterable[Fields]) -> int:
+    """Put new instances into their frames; how many."""
+    rows = [_row(work, one) for one in given]
     _new_ids(work, fields, [row["id"] for row in rows])
     by_video: dict[str, set[int]] = {}
     for row in rows:

@@ -9,7 +9,7 @@ from surgeval.studio.store._effect import Effect
 from surgeval.studio.store._select import check_frames
 from surgeval.studio.store._tables import INSTANCES
 from surgeval.studio.store._work import Work
-from surgeval.studio.store.kinds._instances import add_instances
+from surgeval.studio.store.kinds._instances import insert_instances
 
 __all__ = ["add"]
 
@@ -34,5 +34,5 @@ def add(work: Work, fields: Fields) -> Effect:
                 raise one.error("frame", one.data.get("frame"), f"frames {first} to {last} of {video}")
             if one.text("source", "") != source or not one.flag("proposal", False):
                 raise one.error("source", one.data.get("source"), f"a proposal of {source}")
-        made = add_instances(work, fields, shown)
+        made = insert_instances(work, fields, shown)
     return Effect(made, gone)

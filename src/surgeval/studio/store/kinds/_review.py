@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, Table, and_, exists, literal, select
+from sqlalchemy import ColumnElement, Table, and_, exists, func, literal, select
 
 from surgeval.studio.store._checks import Fields
 from surgeval.studio.store._effect import Effect
+from surgeval.studio.store._labels import canonical
 from surgeval.studio.store._select import check_frames, instance_rows
-from surgeval.studio.store._tables import FLAGS, FRAMES, INSTANCES, REVIEWS
+from surgeval.studio.store._tables import FLAGS, FRAMES, INSTANCES, REVIEWS, ROUNDS
 from surgeval.studio.store._work import Work, chunks
 
-__all__ = ["accept", "clear_flags", "flag", "mark_frames", "mark_instances", "reject"]
+__all__ = ["accept", "begin_round", "clear_flags", "flag", "mark_frames", "mark_instances", "reject"]
 
 
 def accept(work: Work, fields: Fields) -> Effect:
@@ -44,11 +45,30 @@ def clear_flags(work: Work, fields: Fields) -> Effect:
     return Effect(work.touch(FLAGS, and_(*where), {"alive": False}))
 
 
+def begin_round(work: Work, fields: Fields) -> Effect:
+    """Another round of review, with the people who are to see every frame; its number is the next one."""
+    fields.only("title", "reviewers")
+    used = [work.connection.execute(select(func.max(column))).scalar() for column in (ROUNDS.c.number, REVIEWS.c.round)]
+    number = 1 + max(int(one or 0) for one in used)
+    row = {
+        "number": number,
+        "title": fields.text("title", "", empty=True),
+        "reviewers": canonical(fields.people("reviewers")),
+        "author": work.author,
+        "time": work.time,
+    }
+    return Effect(work.insert(ROUNDS, [row]), created=(str(number),))
+
+
 def mark_frames(work: Work, fields: Fields) -> Effect:
-    """The author's word on frames in a review round."""
+    """The author's word on frames in a review round; an empty mark takes it away."""
     fields.only("video", "first", "last", "round", "mark")
-    round_number, mark = fields.whole("round", 1), fields.text("mark", "seen")
+    round_number, mark = fields.whole("round", 1, least=1), fields.text("mark", "seen", empty=True)
     same = and_(REVIEWS.c.reviewer == work.author, REVIEWS.c.round == round_number)
+    if not mark:
+        video, (first, last) = fields.id("video"), fields.frames()
+        inside = and_(REVIEWS.c.video == video, REVIEWS.c.frame.between(first, last), REVIEWS.c.alive.is_(True))
+        return Effect(work.touch(REVIEWS, and_(inside, same), {"alive": False}))
     columns: dict[str, ColumnElement[Any]] = {"reviewer": literal(work.author), "round": literal(round_number)}
     return _mark(work, fields, REVIEWS, same, columns, {"mark": mark})
 

@@ -20,7 +20,10 @@ from surgeval.studio.store._work import Work, chunks
 from surgeval.studio.store.kinds._identity import check_collisions, freeze
 from surgeval.studio.store.kinds._instances import fill_from_spans
 
-__all__ = ["admitted", "classify", "refine_labels", "replace", "replace_several", "set_image_values", "set_values"]
+__all__ = [
+    "admitted", "classify", "refine_labels", "replace", "replace_several", "said_change", "set_image_values",
+    "set_values",
+]  # fmt: skip
 
 
 def admitted(work: Work, group: str, name: str, values: Mapping[str, str | None]) -> dict[str, str | None]:
@@ -43,7 +46,7 @@ def set_values(work: Work, fields: Fields) -> Effect:
     for group, name, own, label in kinds:
         if not allowed[group, name]:
             continue
-        change = _said(work, own, label, allowed[group, name])
+        change = said_change(work, own, label, allowed[group, name])
         ids = [row.id for row in rows if (row.grp, row.name, row.own, row.label) == (group, name, own, label)]
         changed += sum(work.touch(INSTANCES, INSTANCES.c.id.in_(part), change) for part in chunks(ids))
     return Effect(changed, skipped)
@@ -63,7 +66,7 @@ def set_image_values(work: Work, fields: Fields) -> Effect:
     changed = 0
     for own, label in sorted(tuple(kind) for kind in kinds):
         where = and_(inside, FRAMES.c.own == own, FRAMES.c.label == label)
-        changed += work.touch(FRAMES, where, _said(work, own, label, values))
+        changed += work.touch(FRAMES, where, said_change(work, own, label, values))
     return Effect(changed)
 
 
@@ -196,6 +199,7 @@ def _swapped(values: Mapping[str, str], attribute: str, old: str, new: str) -> V
     return {key: new if (key, value) == (attribute, old) else value for key, value in values.items()}
 
 
-def _said(work: Work, own: int, label: int, values: Mapping[str, str | None]) -> dict[str, int]:
+def said_change(work: Work, own: int, label: int, values: Mapping[str, str | None]) -> dict[str, int]:
+    """The columns of a row after more was said of it."""
     said = work.labels.own_number(work.labels.said(work.labels.own(own), values, work.seq))
     return {"own": said, "label": work.labels.number(overlaid(work.labels.values(label), values))}

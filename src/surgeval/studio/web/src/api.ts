@@ -1,5 +1,6 @@
 /** The server, typed. Every error carries the server's one sentence. */
 
+import type { ExportTold, ExportWanted, ImportTold, ImportWanted, Offer } from './lib/exchange'
 import type { Filter } from './lib/filters'
 import type { AgreementTable, Queue, QuestionItem, Role } from './lib/questions'
 import type { CountedRule, Job, Mismatches, Proposer, TriedNumbers, TriedSchema } from './lib/answers'
@@ -8,6 +9,7 @@ import type {
   AnnotationBlock, Changes, Flag, Found, FrameBlock, Match, Operation, Outcome, Presence, Problems, Project, Span, StudioEvent,
   TrackSummary,
 } from './lib/types'
+import type { Disagreement, DrawnSegment, Progress, Results, Reviews, Round, Study } from './lib/study'
 
 async function ask<T>(path: string, init?: RequestInit): Promise<T> {
   const answer = await fetch(path, { credentials: 'same-origin', ...init })
@@ -29,6 +31,8 @@ const query = (given: Record<string, string | number>): string =>
   new URLSearchParams(Object.entries(given).map(([name, value]) => [name, String(value)])).toString()
 const of = (video: string): string => `api/videos/${encodeURIComponent(video)}`
 
+const ofStudy = (study: string): string => `api/studies/${encodeURIComponent(study)}`
+
 export const api = {
   project: (author: string) => ask<Project>(author ? `api/project?author=${encodeURIComponent(author)}` : 'api/project'),
   frames: (video: string, first: number, last: number) =>
@@ -45,8 +49,29 @@ export const api = {
   operation: (operation: Operation) => post<Outcome>('api/operations', operation, true),
   preview: (operation: Operation) => post<Outcome>('api/preview', operation),
 
-  nextMatch: (video: string, { name, of: key }: Filter, after: number) =>
-    ask<Match>(`${of(video)}/next?${query({ filter: name, class: key, after })}`),
+  nextMatch: (video: string, { name, of: key }: Filter, after: number, by: { author: string; round: number }) =>
+    ask<Match>(`${of(video)}/next?${query({ filter: name, class: key, after, ...by })}`),
+
+  rounds: () => ask<Round[]>('api/rounds'),
+  reviews: (video: string, round: number) => ask<Reviews>(`${of(video)}/reviews?round=${round}`),
+  studies: () => ask<Study[]>('api/studies'),
+  segments: (count: number, length: number, seed: number) =>
+    ask<DrawnSegment[]>(`api/segments?count=${count}&length=${length}&seed=${seed}`),
+  results: (study: string, after: boolean) => ask<Results>(`${ofStudy(study)}/results?after=${Number(after)}`),
+  disagreements: (study: string, unanswered: boolean) =>
+    ask<{ count: number; rows: Disagreement[] }>(`${ofStudy(study)}/disagreements?unanswered=${Number(unanswered)}`),
+  progress: () => ask<Progress>('api/progress'),
+
+  exports: () => ask<{ formats: string[]; exports: string[] }>('api/exports'),
+  previewExport: (wanted: ExportWanted) => post<ExportTold>('api/export/preview', wanted),
+  export: (name: string, wanted: ExportWanted) => post<ExportTold & { path: string }>('api/export', { ...wanted, name }),
+  offers: () => ask<Offer[]>('api/imports'),
+  upload: (file: File) =>
+    ask<Offer>(`api/import/upload?name=${encodeURIComponent(file.name)}`, {
+      method: 'POST', headers: { 'content-type': 'application/octet-stream' }, body: file,
+    }),
+  previewImport: (wanted: ImportWanted) => post<ImportTold>('api/import/preview', wanted),
+  import: (wanted: ImportWanted & { session: string; author?: string }) => post<ImportTold>('api/import', wanted),
 
   questions: (author: string, role: Role, each: number) => ask<Queue>(`api/questions?${query({ author, role, each })}`),
   question: (author: string, role: Role, item: string) =>
@@ -66,6 +91,16 @@ export const api = {
   proposing: () => ask<{ job: Job | null }>('api/proposing'),
   beginProposing: (job: Record<string, unknown>) => post<{ job: Job }>('api/proposing/begin', job),
   endProposing: (job: string) => post<{ job: Job | null }>('api/proposing/end', { job }),
+}
+
+/** Where an annotator answers without seeing labels. */
+export function blindUrl(study: string, annotator: string, token = ''): string {
+  const asked = token ? `?token=${encodeURIComponent(token)}` : ''
+  return new URL(`blind/${encodeURIComponent(study)}/${encodeURIComponent(annotator)}/${asked}`, location.href).href
+}
+
+export function logUrl(study: string, as: 'csv' | 'json'): string {
+  return `${ofStudy(study)}/log?as=${as}`
 }
 
 export function pictureUrl(video: string, frame: number): string {

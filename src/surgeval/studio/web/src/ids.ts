@@ -51,6 +51,15 @@ export const ids = {
 
   helpDialog: 'help', helpClose: 'help-close', key: (action: string) => `key-${action}`, keysReset: 'keys-reset',
 
+  exportDialog: 'export', exportFormat: 'export-format', exportImages: 'export-images', exportProposals: 'export-proposals',
+  exportNoProblems: 'export-no-problems', exportMerge: 'export-merge', exportRules: 'export-rules',
+  exportRulesFile: 'export-rules-file', exportLosses: 'export-losses', exportMerged: 'export-merged',
+  exportCounts: 'export-counts', exportName: 'export-name', exportApply: 'export-apply', exportStatus: 'export-status',
+  exportDownload: (name: string) => `export-download-${name}`,
+  importDialog: 'import', importFrom: 'import-from', importUpload: 'import-upload', importFile: 'import-file',
+  importReplace: 'import-replace', importCounts: 'import-counts', importMissed: 'import-missed',
+  importLacking: 'import-lacking', importLosses: 'import-losses', importProblems: 'import-problems',
+  importApply: 'import-apply', importStatus: 'import-status',
   overridden: (id: string) => `overridden-${id}`, flagsClear: 'flags-clear', trackRange: 'track-range',
   unsent: 'unsent', unsentSend: 'unsent-send', unsentDiscard: 'unsent-discard',
   filterClass: 'filter-class', nextMatch: 'next-match', hiddenBadge: 'hidden-badge', theme: 'theme',
@@ -66,6 +75,26 @@ export const ids = {
   questionMine: 'question-mine', agreementOpen: 'agreement-open', agreementTable: 'agreement-table',
   agreementWaits: 'agreement-waits',
 
+  reviewChip: 'review-chip', reviewDialog: 'review', reviewClose: 'review-close', reviewRound: 'review-round',
+  reviewProgress: 'review-progress', reviewMark: 'review-mark', reviewNext: 'review-next', roundTitle: 'round-title',
+  roundPeople: 'round-people', roundBegin: 'round-begin',
+
+  studyDialog: 'study', studyClose: 'study-close', studyChoice: 'study-choice', studyNew: 'study-new',
+  studyRemove: 'study-remove', studyName: 'study-name', studyPeople: 'study-people', studyCount: 'study-count',
+  studyLength: 'study-length', studySeed: 'study-seed', studyDrawn: 'study-drawn', studyMake: 'study-make',
+  studyAnswered: (name: string) => `study-answered-${name}`, studyEnter: (name: string) => `study-enter-${name}`,
+  studyLink: (name: string) => `study-link-${name}`,
+  studyList: 'study-list', studyAfter: 'study-after', studyTable: 'study-table',
+  studyLog: (as: string) => `study-log-${as}`, kappas: 'kappas',
+  kappa: (component: string, who: string) => `kappa-${component}-${who}`, kappasBetween: 'kappas-between',
+  kappaBetween: (one: string, other: string, component: string) => `kappa-${one}-${other}-${component}`,
+
+  disagreements: 'disagreements', disagreement: (id: string) => `disagreement-${id}`, disagreeOpen: 'disagree-open',
+  disagreeUnanswered: 'disagree-unanswered', decideKeep: 'decide-keep', decideOther: 'decide-other',
+  decideAnswer: (who: string) => `decide-answer-${who}`, otherName: 'other-name', otherAction: 'other-action',
+  otherTarget: 'other-target', decideConfirm: 'decide-confirm',
+
+  blind: 'blind', blindProgress: 'blind-progress', blindNext: 'blind-next', blindLeave: 'blind-leave',
   schemaDialog: 'schema-dialog', schemaBuiltin: (name: string) => `schema-${name}`, schemaImport: 'schema-import',
   schemaSummary: 'schema-summary', schemaError: 'schema-error', schemaUse: 'schema-use',
   mismatches: 'mismatches', mismatch: (place: number) => `mismatch-${place}`,

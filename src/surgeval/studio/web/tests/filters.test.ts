@@ -19,18 +19,18 @@ describe('filters', () => {
     Outside: { values: { action: 'fly', target: 'fat' } },
     NoTrack: { track: null },
     Proposals: { proposal: true },
-    Unreviewed: { review: '' },
+    Unreviewed: {},
   }
   it.each(FILTERS)('find what %s is after, and nothing that is well', (name) => {
-    expect(passes({ name, of: '' }, schema, one(cases[name]))).toBe(true)
-    expect(passes({ name, of: '' }, schema, one({}))).toBe(name === 'All')
+    expect(passes({ name, of: '' }, schema, one(cases[name]), false)).toBe(true)
+    expect(passes({ name, of: '' }, schema, one({}), true)).toBe(name === 'All')
   })
   it('also look at the class', () => {
-    expect(passes({ name: 'All', of: 'tools.hook' }, schema, one({}))).toBe(true)
-    expect(passes({ name: 'All', of: 'tools.grasper' }, schema, one({}))).toBe(false)
-    expect(passes({ name: 'Missing', of: 'tools.grasper' }, schema, one({ values: {} }))).toBe(false)
+    expect(passes({ name: 'All', of: 'tools.hook' }, schema, one({}), true)).toBe(true)
+    expect(passes({ name: 'All', of: 'tools.grasper' }, schema, one({}), true)).toBe(false)
+    expect(passes({ name: 'Missing', of: 'tools.grasper' }, schema, one({ values: {} }), true)).toBe(false)
   })
   it('take a class that the schema lacks for outside', () => {
-    expect(passes({ name: 'Outside', of: '' }, schema, one({ name: 'laser' }))).toBe(true)
+    expect(passes({ name: 'Outside', of: '' }, schema, one({ name: 'laser' }), true)).toBe(true)
   })
 })

@@ -17,6 +17,7 @@ describe('chords', () => {
     [press('a', 'KeyQ'), 'A'],
     [press('Process', 'KeyD'), 'D'],
     [press('?', 'Slash', { shiftKey: true }), 'Shift+Slash'],
+    [press('?', 'Minus', { shiftKey: true }), 'Shift+Slash'],
   ])('%o', (event, chord) => expect(chordOf(event)).toBe(chord))
   it('are none for a modifier alone', () => expect(chordOf(press('Shift', 'ShiftLeft', { shiftKey: true }))).toBeNull())
   it('read as people write them', () => {

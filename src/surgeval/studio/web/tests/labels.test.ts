@@ -40,6 +40,17 @@ describe('labels', () => {
     const [label] = placeLabels([{ ...wish('a', [100, 100, 80, 60]), tip: [110, 90] }], stage)
     expect(label?.hides).toBe(0)
   })
+  it('are led to their box where they had to go some way', () => {
+    const crowd = Array.from({ length: 14 }, (_, n) => wish(`c${n}`, [300 + n, 300 + n, 60, 40]))
+    const placed = placeLabels(crowd, stage)
+    const led = placed.filter((one) => one.leader)
+    expect(led.length).toBeGreaterThan(0)
+    for (const { leader, x, y, width, height } of led) {
+      const [[lx, ly]] = leader as [[number, number], [number, number]]
+      expect(lx >= x && lx <= x + width && ly >= y && ly <= y + height).toBe(true)
+    }
+    expect(placeLabels([wish('alone', [300, 300, 60, 40])], stage)[0]?.leader).toBeNull()
+  })
   it('do not depend on the order of the boxes', () => {
     const wishes = [wish('a', [100, 100, 50, 50]), wish('b', [110, 110, 50, 50]), wish('c', [90, 130, 50, 50])]
     expect(placeLabels([...wishes].reverse(), stage)).toEqual(placeLabels(wishes, stage))

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { listsOf, touchesFrames, touchesProject } from '../src/lib/needs'
+import { LISTS, listsOf, touchesFrames, touchesProject } from '../src/lib/needs'
 
 it.each([
   ['instances.move', []],
@@ -8,9 +8,12 @@ it.each([
   ['span.edges', ['spans']],
   ['track.swap', ['presence', 'spans']],
   ['frames.flag', ['flags']],
-  ['frames.mark', []],
-  ['undo', ['spans', 'presence', 'flags']],
-  ['something.new', ['spans', 'presence', 'flags']],
+  ['frames.mark', ['reviews']],
+  ['round.begin', ['reviews']],
+  ['study.answer', ['studies']],
+  ['study.decide', ['presence', 'studies']],
+  ['undo', LISTS],
+  ['something.new', LISTS],
 ] as const)('%s', (kind, lists) => expect(listsOf(kind)).toEqual(lists))
 
 it('reads the schema again where it may have changed', () => {

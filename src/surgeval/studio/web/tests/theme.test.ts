@@ -14,8 +14,8 @@ const themes = { dark, light: { ...dark, ...variables(":root[data-theme='light']
 const GROUNDS = ['ground', 'panel', 'raised', 'inset', 'draft', 'chosen', 'hover']
 const PAIRS: [string, string][] = [
   ...GROUNDS.flatMap((ground): [string, string][] => [['text', ground], ['muted', ground]]),
-  ...['accent', 'warn', 'bad'].flatMap((ink): [string, string][] => [[ink, 'panel'], [ink, 'raised'], [ink, 'draft'], [ink, 'inset']]),
-  ['faint', 'raised'], ['faint', 'panel'], ['ink', 'accent'], ['text', 'main'], ['text', 'alarm'], ['text', 'refused'],
+  ...['accent', 'warn', 'bad', 'good'].flatMap((ink): [string, string][] => [[ink, 'panel'], [ink, 'raised'], [ink, 'draft'], [ink, 'inset']]),
+  ['faint', 'raised'], ['faint', 'panel'], ['ink', 'accent'], ['text', 'main'], ['text', 'alarm'], ['text', 'refused'], ['text', 'waiting'],
   ['text', 'lane'], ['muted', 'lane'], ['on-stage', 'stage'],
 ]
 

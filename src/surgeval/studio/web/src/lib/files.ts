@@ -1,8 +1,8 @@
 /** Files to and from the person's disk. */
 
-export function download(name: string, text: string): void {
+export function download(name: string, text: string, type = 'application/json'): void {
   const link = document.createElement('a')
-  link.href = URL.createObjectURL(new Blob([text], { type: 'application/json' }))
+  link.href = URL.createObjectURL(new Blob([text], { type }))
   link.download = name
   link.click()
   setTimeout(() => URL.revokeObjectURL(link.href), 1000)

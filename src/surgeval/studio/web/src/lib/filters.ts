@@ -14,12 +14,13 @@ export interface Filter {
 
 export const NO_FILTER: Filter = { name: 'All', of: '' }
 
-export function passes({ name, of }: Filter, schema: Schema, one: Annotation): boolean {
+/** Whether an instance is looked for; `seen`: whether its frame was marked in this round by who asks. */
+export function passes({ name, of }: Filter, schema: Schema, one: Annotation, seen: boolean): boolean {
   if (of && classKey(one) !== of) return false
   if (name === 'Missing') return missing(schema, one, one.values).length > 0
   if (name === 'Outside') return inadmissible(schema, one, one.values).length > 0
   if (name === 'NoTrack') return one.track === null
   if (name === 'Proposals') return one.proposal
-  if (name === 'Unreviewed') return one.review === ''
+  if (name === 'Unreviewed') return !seen
   return true
 }

@@ -11,7 +11,8 @@ const ACTIONS = {
   leftFar: 'Shift+ArrowLeft', rightFar: 'Shift+ArrowRight', upFar: 'Shift+ArrowUp', downFar: 'Shift+ArrowDown',
   chooseClass: 'C', nextAttribute: 'W', previousAttribute: 'Q', clearValue: 'Backspace', frameValues: 'G',
   accept: 'Y', reject: 'N', acceptAll: 'Shift+Y', rejectAll: 'Shift+N',
-  trackMenu: 'T', flag: 'F', reviewed: 'R', replace: 'Ctrl+H', numbering: 'Shift+T', proposing: 'Shift+P',
+  trackMenu: 'T', flag: 'F', reviewed: 'R', nextUnreviewed: 'Shift+R', replace: 'Ctrl+H', numbering: 'Shift+T',
+  proposing: 'Shift+P',
   undo: 'Ctrl+Z', redo: 'Ctrl+Shift+Z',
   fit: 'Backquote', zoomIn: 'Equal', zoomOut: 'Minus', labels: 'L', boxes: 'H', help: 'Shift+Slash', settings: 'Comma',
   search: 'Ctrl+F',
@@ -30,7 +31,7 @@ export const GROUPS: Record<string, Action[]> = {
     'copyPrevious', 'pasteRange', 'interpolate', 'left', 'right', 'up', 'down', 'leftFar', 'rightFar', 'upFar',
     'downFar', 'trackMenu', 'numbering'],
   labels: ['chooseClass', 'nextAttribute', 'previousAttribute', 'clearValue', 'frameValues', 'accept', 'reject',
-    'acceptAll', 'rejectAll', 'flag', 'reviewed', 'replace', 'proposing'],
+    'acceptAll', 'rejectAll', 'flag', 'reviewed', 'nextUnreviewed', 'replace', 'proposing'],
   view: ['fit', 'zoomIn', 'zoomOut', 'labels', 'boxes', 'help', 'settings', 'undo', 'redo'],
 }
 
@@ -48,6 +49,7 @@ const ALONE = new Set(['Control', 'Shift', 'Alt', 'Meta', 'AltGraph', 'Dead'])
 /** The chord of a key press, by the place of the key, so that Shift and other layouts do not change it. */
 export function chordOf(press: KeyPress): string | null {
   if (ALONE.has(press.key)) return null
+  if (press.key === '?') return 'Shift+Slash' // wherever the layout has it
   const letter = /^[a-z]$/i.test(press.key) ? press.key.toUpperCase() : null
   const name = letter ?? press.code.replace(/^Key/, '').replace(/^(Digit|Numpad)(?=\d$)/, '')
   if (!name) return null

@@ -20,6 +20,8 @@ export interface PlacedLabel {
   height: number
   /** 0 where it hides nothing; up to 1 where it covers a tip, another label or another box. */
   hides: number
+  /** From the label to its box, where it had to go some way. */
+  leader: [Point, Point] | null
 }
 
 const TIP = 14
@@ -46,11 +48,13 @@ export function placeLabels(wishes: LabelWish[], stage: Size): PlacedLabel[] {
       const onLabels = sum(taken, at) / area
       const onTips = sum(tips, at) / area
       const onBoxes = sum(others, at) / area
-      const cost = (onLabels ? 100 + onLabels : 0) + onTips * 6 + onBoxes * 2 + rank * 0.15
+      const far = gap(at, wish.box) / wish.height
+      const cost = (onLabels ? 100 + onLabels : 0) + onTips * 6 + onBoxes + Math.min(rank, 12) * 0.1 + far * 0.35
       if (!best || cost < best.cost) best = { cost, at, hides: Math.min(1, Math.max(onLabels, onBoxes, most(tips, at))) }
     })
     const { at, hides } = best as unknown as { at: Box; hides: number }
-    placed.push({ id: wish.id, x: at[0], y: at[1], width: at[2], height: at[3], hides })
+    const leader = gap(at, wish.box) > wish.height / 2 ? leaderOf(at, wish.box) : null
+    placed.push({ id: wish.id, x: at[0], y: at[1], width: at[2], height: at[3], hides, leader })
   }
   return placed
 }
@@ -95,6 +99,24 @@ function within([x, y, w, h]: Box, stage: Size): Box {
 /** The largest part of one of the boxes that is covered: a tip that is hidden is hidden, however long the label. */
 function most(boxes: Box[], at: Box): number {
   return boxes.reduce((largest, box) => Math.max(largest, overlap(box, at) / (box[2] * box[3])), 0)
+}
+
+/** How far two boxes are apart; 0 where they touch. */
+function gap([ax, ay, aw, ah]: Box, [bx, by, bw, bh]: Box): number {
+  return Math.hypot(Math.max(bx - ax - aw, ax - bx - bw, 0), Math.max(by - ay - ah, ay - by - bh, 0))
+}
+
+/** The shortest line between a label and its box. */
+function leaderOf(label: Box, box: Box): [Point, Point] {
+  const nearest = (size: number, start: number, otherSize: number, other: number): [number, number] => {
+    if (start + size < other) return [start + size, other]
+    if (other + otherSize < start) return [start, other + otherSize]
+    const middle = (Math.max(start, other) + Math.min(start + size, other + otherSize)) / 2
+    return [middle, middle]
+  }
+  const [x1, x2] = nearest(label[2], label[0], box[2], box[0])
+  const [y1, y2] = nearest(label[3], label[1], box[3], box[1])
+  return [[x1, y1], [x2, y2]]
 }
 
 function sum(boxes: Box[], at: Box): number {

@@ -7,8 +7,12 @@ export const PALETTE: readonly string[] = [
   '#56b4e9', '#ffda8b', '#09ffe2', '#e8e513', '#ef4279', '#dc6010', '#4383fc', '#a5b9d1', '#bee557', '#7b83b0',
 ]
 
+/** Of a thing whose class nobody has said yet. */
+const NOT_SAID = '#c9c9c9'
+
 /** The colour of a class: the person's own, or by its place in the schema, so that it never changes by itself. */
 export function colourOf(key: string, order: readonly string[], own: Record<string, string>): string {
+  if (key.endsWith('.')) return NOT_SAID
   const chosen = own[key]
   if (chosen) return chosen
   const place = order.indexOf(key)

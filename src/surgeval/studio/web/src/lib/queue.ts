@@ -64,10 +64,10 @@ export class OperationQueue {
     return this.again(this.make(kind, payload))
   }
 
-  /** An edit that another tab made and could not send: under its own id, so that it is applied once. */
+  /** An edit that another tab made and could not send: as it was, so that it is applied once and built on that tab's own. */
   again(operation: Operation): Promise<Outcome> {
     return new Promise((done, failed) => {
-      this.entries.push({ operation: { ...operation, session: this.session }, done, failed })
+      this.entries.push({ operation, done, failed })
       this.report(null)
       void this.run()
     })

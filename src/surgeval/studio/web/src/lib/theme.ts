@@ -3,7 +3,7 @@
 export const THEMES = ['dark', 'light'] as const
 export type Theme = (typeof THEMES)[number]
 
-const TONES = ['lane', 'faint', 'muted', 'chosen', 'panel', 'text', 'needle', 'edge', 'bad', 'accent'] as const
+const TONES = ['lane', 'faint', 'muted', 'chosen', 'panel', 'text', 'needle', 'edge', 'bad', 'good', 'warn', 'accent'] as const
 export type Tones = Record<(typeof TONES)[number], string>
 
 /** The theme's colours, with the page set to it. */

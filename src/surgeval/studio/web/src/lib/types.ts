@@ -1,5 +1,7 @@
 /** What the server sends: plain JSON, mirrored here field by field. */
 
+import type { Blind } from './study'
+
 export type Point = [number, number]
 export type Box = [number, number, number, number]
 export type Values = Record<string, string>
@@ -37,6 +39,8 @@ export interface Project {
   languages: string[]
   /** How many questions there are to review. */
   questions: number
+  /** Present in the session of an annotator who sees boxes and no labels. */
+  blind?: Blind
 }
 
 export interface FrameBlock {
@@ -61,6 +65,8 @@ export interface Annotation {
   proposal: boolean
   review: string
   version: number
+  /** The class by which its identity goes, where that is not the one it is said to have. */
+  lane?: string
 }
 
 export interface AnnotationBlock {
@@ -177,5 +183,5 @@ export function trackKey(track: Track): string {
 }
 
 export function trackOf(one: Annotation): Track {
-  return { group: one.group, name: one.name, number: one.track }
+  return { group: one.group, name: one.lane ?? one.name, number: one.track }
 }

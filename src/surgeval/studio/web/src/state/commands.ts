@@ -2,16 +2,17 @@
 
 import { tick } from 'svelte'
 import { digitIndex, chordOf, type Action } from '../lib/keys'
-import { t } from '../text/i18n.svelte'
 import { copyPrevious, decide, decideRange, duplicate, moveBy, redo, remove, undo } from './edits'
 import { interpolate, pasteRange } from './identity'
-import { CLASS_SLOT, labelling } from './labelling.svelte'
-import { messages } from './messages.svelte'
+import { CLASS_SLOT } from './answers'
+import { labelling } from './labelling.svelte'
 import { playback } from './playback.svelte'
+import { review } from './review.svelte'
 import { selection } from './selection.svelte'
 import { settings } from './settings.svelte'
 import { cutSpan, deleteSpan, draft, hold, joinSpan, nudge, stepSpan } from './spans.svelte'
 import { studio } from './studio.svelte'
+import { studies } from './study.svelte'
 import { ui, type Dialog } from './ui.svelte'
 
 function step(by: number): void {
@@ -39,12 +40,6 @@ function cancel(): void {
 
 function toggleDialog(name: Exclude<Dialog, null>): void {
   ui.dialog = ui.dialog === name ? null : name
-}
-
-async function markReviewed(): Promise<void> {
-  const frame = studio.shown
-  const outcome = await studio.edit('frames.mark', { video: studio.video?.id, first: frame, last: frame, mark: 'seen' })
-  if (outcome) messages.info(t('reviewed', { frame }))
 }
 
 export const commands: Record<Action, () => void> = {
@@ -103,7 +98,8 @@ export const commands: Record<Action, () => void> = {
   proposing: () => toggleDialog('proposing'),
   trackMenu: () => toggleDialog('track'),
   flag: () => toggleDialog('flag'),
-  reviewed: () => void markReviewed(),
+  reviewed: () => review.mark(),
+  nextUnreviewed: () => void (studio.blind ? studies.nextUnanswered() : review.next()),
   undo,
   redo,
   fit: () => ui.fit(),
@@ -120,6 +116,14 @@ export const commands: Record<Action, () => void> = {
 const REPEATS = new Set<Action>([
   'previous', 'next', 'previousTen', 'nextTen', 'edgeBack', 'edgeForward', 'left', 'right', 'up', 'down', 'leftFar',
   'rightFar', 'upFar', 'downFar', 'undo', 'redo', 'zoomIn', 'zoomOut', 'nextObject', 'previousObject',
+])
+
+/** What an annotator of a blind study can do: look around, and answer. */
+const BLIND = new Set<Action>([
+  'previous', 'next', 'previousTen', 'nextTen', 'firstFrame', 'lastFrame', 'play', 'slower', 'faster', 'spanStart',
+  'spanEnd', 'spanConfirm', 'nextObject', 'previousObject', 'selectAll', 'cancel', 'chooseClass', 'nextAttribute',
+  'previousAttribute', 'clearValue', 'nextUnreviewed', 'undo', 'redo', 'fit', 'zoomIn', 'zoomOut', 'labels', 'boxes',
+  'help', 'settings', 'search',
 ])
 
 /** Keys that go to another frame, or have nothing to do with one. */
@@ -148,6 +152,7 @@ export function onKeyDown(event: KeyboardEvent): void {
   const action = settings.byChord.get(chord)
   if (ui.dialog && action !== 'cancel' && action !== ui.dialog) return
   if (digit === null && !action) return
+  if (action && studio.blind && !BLIND.has(action)) return
   event.preventDefault()
   if (event.repeat && !(action && REPEATS.has(action))) return
   if (mustWait(action)) later(event)

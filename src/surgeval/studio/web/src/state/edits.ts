@@ -4,6 +4,7 @@ import { boundsOf, keptInside, moved, movedPolygons, rounded } from '../lib/geom
 import type { ClassName } from '../lib/schema'
 import { trackKey, trackOf, type Annotation, type Box, type Point, type Values } from '../lib/types'
 import { t } from '../text/i18n.svelte'
+import { answer } from './answers'
 import { messages } from './messages.svelte'
 import { selection } from './selection.svelte'
 import { settings } from './settings.svelte'
@@ -105,7 +106,8 @@ export async function copyPrevious(): Promise<void> {
 export function setValues(annotations: Annotation[], values: Record<string, string | null>): void {
   if (!annotations.length) return
   show(annotations.map((one) => ({ ...one, values: withValues(one.values, values) })))
-  void studio.edit('instances.values', { ids: annotations.map((one) => one.id), values })
+  if (studio.blind) answer(annotations, { values })
+  else void studio.edit('instances.values', { ids: annotations.map((one) => one.id), values })
 }
 
 export function classify(annotations: Annotation[], of: ClassName): void {
@@ -114,7 +116,8 @@ export function classify(annotations: Annotation[], of: ClassName): void {
   const after = others.map((one) => ({ ...one, ...of }))
   show(after)
   selection.only(...annotations.map((one) => ({ ...one, ...of })))
-  void studio.edit('instances.classify', { ids: others.map((one) => one.id), ...of })
+  if (studio.blind) answer(others, { name: of.name })
+  else void studio.edit('instances.classify', { ids: others.map((one) => one.id), ...of })
 }
 
 export function setImageValues(values: Record<string, string | null>): void {

@@ -2,6 +2,7 @@
 
 import { choices, classKey, classes, imageChoices, type Choice, type ClassName } from '../lib/schema'
 import { trackKey, trackOf, type Track } from '../lib/types'
+import { CLASS_SLOT } from './answers'
 import { classify, setImageValues, setValues } from './edits'
 import { playback } from './playback.svelte'
 import { selection } from './selection.svelte'
@@ -9,12 +10,12 @@ import { draft, hold } from './spans.svelte'
 import { studio } from './studio.svelte'
 import { ui } from './ui.svelte'
 
-export const CLASS_SLOT = 'class'
-
 class Labelling {
   /** Selected classes: of the things in sight, and of selected identities that are not in this frame. */
   selectedClasses = $derived.by<ClassName[]>(() => {
-    const all = [...selection.annotations, ...selection.trackList]
+    const said = studio.blind && draft.active ? draft.values[CLASS_SLOT] : null
+    if (studio.blind && said) return [{ group: studio.blind.group, name: said }]
+    const all = studio.blind ? selection.annotations : [...selection.annotations, ...selection.trackList]
     return [...new Map(all.map(({ group, name }) => [classKey({ group, name }), { group, name }])).values()]
   })
 
@@ -56,7 +57,8 @@ class Labelling {
 
   chooseClass(of: ClassName): void {
     ui.newClass = of
-    if (selection.annotations.length) classify(selection.annotations, of)
+    if (studio.blind && draft.active) draft.choose(CLASS_SLOT, of.name)
+    else if (selection.annotations.length) classify(selection.annotations, of)
     ui.slot = ''
   }
 
@@ -98,6 +100,7 @@ class Labelling {
     ui.slot = ''
     ui.pinned = false
     for (const [attribute, value] of Object.entries(draft.values)) {
+      if (attribute === CLASS_SLOT) continue
       const choice = this.current.find((one) => one.attribute === attribute)
       const fits = choice && (value === null || !choice.values.length || choice.values.includes(value))
       if (!fits) draft.forget(attribute)

@@ -4,6 +4,7 @@ import { edgeMoved, frameWithin, merged, neighbour, passedOn, rangeOf, type Edge
 import { Refused } from '../lib/queue'
 import type { Outcome, Span, Track } from '../lib/types'
 import { t } from '../text/i18n.svelte'
+import { answerOver } from './answers'
 import { messages } from './messages.svelte'
 import { selection } from './selection.svelte'
 import { studio } from './studio.svelte'
@@ -59,7 +60,7 @@ class Draft {
     const turn = ++this.asked
     this.timer = window.setTimeout(async () => {
       try {
-        const outcome = await studio.preview('span.add', this.payload())
+        const outcome = await studio.preview(...(await this.request()))
         if (turn === this.asked) this.preview = outcome
       } catch (error) {
         if (turn === this.asked && error instanceof Refused) this.previewError = error.message
@@ -72,12 +73,18 @@ class Draft {
     if (this.start !== null && this.end === null) this.end = studio.frame
     else if (this.end !== null && this.start === null) this.start = studio.frame
     if (!this.ready) return this.ask()
-    const payload = this.payload()
+    const request = await this.request()
     this.cancel()
-    const outcome = await studio.edit('span.add', payload)
+    const outcome = await studio.edit(...request)
     if (!outcome) return
     const { changed, skipped, absent } = outcome
     messages.info(t('spanStored', { changed, skipped, absent }))
+  }
+
+  /** The edit that is meant: a span, or in a blind study an answer for every instance in it. */
+  private async request(): Promise<[string, Record<string, unknown>]> {
+    if (!studio.blind || !this.range) return ['span.add', this.payload()]
+    return ['study.answer', await answerOver(this.tracks, this.range, $state.snapshot(this.values))]
   }
 
   private payload(): Record<string, unknown> {
@@ -125,11 +132,16 @@ class Hold {
     if (!held || key !== held.key) return
     this.current = null
     const tracks = held.tracks.map(({ group, name, number }) => ({ group, name, number }))
+    const values = { [held.attribute]: held.value }
     const ranges = merged(held.passed)
-    const outcomes = await Promise.all(ranges.map((range) => studio.edit('span.add', {
-      id: studio.queue.newId(), video: studio.video?.id, ...range, values: { [held.attribute]: held.value },
-      ...(tracks.length ? { tracks } : {}), source: 'playing',
-    })))
+    const store = async (range: Range): Promise<Outcome | null> =>
+      studio.blind
+        ? studio.edit('study.answer', await answerOver(held.tracks, range, values))
+        : studio.edit('span.add', {
+            id: studio.queue.newId(), video: studio.video?.id, ...range, values, ...(tracks.length ? { tracks } : {}),
+            source: 'playing',
+          })
+    const outcomes = await Promise.all(ranges.map(store))
     if (outcomes.some(Boolean)) messages.info(t('holdStored', { value: held.value, frames: ranges.map(({ first, last }) => `${first}–${last}`).join(', ') }))
   }
 }

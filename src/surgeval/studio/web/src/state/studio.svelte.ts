@@ -1,8 +1,9 @@
 /** The project at hand: its video, what is cached of it, and the one way edits leave this tab. */
 
 import { api, listen } from '../api'
-import { listsOf, touchesFrames, touchesProject, type List } from '../lib/needs'
+import { LISTS, listsOf, touchesFrames, touchesProject, type List } from '../lib/needs'
 import { Outbox, type Left } from '../lib/outbox'
+import type { Blind } from '../lib/study'
 import { OperationQueue, Refused, sessionName } from '../lib/queue'
 import { frameAtTime, parseFrame, parseSeconds } from '../lib/spans'
 import type {
@@ -51,6 +52,7 @@ class Studio {
   private frameValuesStale = false
   private manyChanged = false
   private stale = new Set<List>()
+  private readonly loaders = new Map<List, () => Promise<void>>()
   /** Settled when the frame asked for last is on the screen. */
   arriving: Promise<void> = Promise.resolve()
 
@@ -77,11 +79,12 @@ class Studio {
     settings.start(this.project.settings, this.project.keys, (key, value) => {
       void this.edit('setting.set', { owner: this.project?.author ?? '', key, value })
     })
-    this.outbox = new Outbox(localStorage, this.project.name, this.session)
+    this.outbox = new Outbox(localStorage, this.sitting, this.session)
     this.unsent = this.outbox.left(await openTabs(this.session))
     const before = this.remembered()
     const video = this.project.videos.find((one) => one.id === before?.video) ?? this.project.videos[0]
-    if (video) await this.open(video, before?.video === video.id ? before.frame : 0)
+    const begin = this.blind?.segments.find((one) => one.video === video?.id)?.first ?? 0
+    if (video) await this.open(video, before?.video === video.id ? before.frame : begin)
     listen((event) => this.heard(event), (well) => this.connected(well))
   }
 
@@ -100,6 +103,22 @@ class Studio {
     this.problemCounts = {}
     void this.refresh()
     await this.go(Math.min(frame, Math.max(0, video.frames - 1)))
+  }
+
+  /** What an annotator of a blind study is asked for; null where labels are seen. */
+  get blind(): Blind | null {
+    return this.project?.blind ?? null
+  }
+
+  /** The project, or an annotator's part in a study of it: what this browser remembers of the two never meets. */
+  private get sitting(): string {
+    const name = this.project?.name ?? ''
+    return this.blind ? `${name} (${this.blind.study}, ${this.project?.author ?? ''})` : name
+  }
+
+  /** Lists that other parts keep: each says how its own is loaded. */
+  whenStale(list: List, load: () => Promise<void>): void {
+    this.loaders.set(list, load)
   }
 
   annotations(frame: number): Annotation[] {
@@ -217,7 +236,7 @@ class Studio {
   }
 
   /** The lists beside the picture, or some of them. */
-  async refresh(lists: Set<List> = new Set(['spans', 'presence', 'flags'])): Promise<void> {
+  async refresh(lists: Set<List> = new Set(LISTS)): Promise<void> {
     const video = this.video
     if (!video) return
     const load = async <T>(list: List, asked: (id: string) => Promise<T>, show: (found: T) => void): Promise<void> => {
@@ -227,6 +246,7 @@ class Studio {
       else if (found && this.video === video) show(found)
     }
     await Promise.all([
+      ...[...this.loaders].filter(([list]) => lists.has(list)).map(([, loader]) => loader()),
       load('spans', api.spans, (found) => (this.spans = found)),
       load('flags', api.flags, (found) => (this.flags = found)),
       load('presence', api.tracks, (found) => (this.tracks = found)),
@@ -330,7 +350,7 @@ class Studio {
   }
 
   private placeKey(): string {
-    return `surgeval studio place: ${this.project?.name ?? ''}`
+    return `surgeval studio place: ${this.sitting}`
   }
 }
 

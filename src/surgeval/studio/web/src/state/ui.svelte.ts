@@ -5,9 +5,10 @@ import { fit, zoomAt, type View } from '../lib/geometry'
 import { classes, type ClassName } from '../lib/schema'
 import { studio } from './studio.svelte'
 
-export type Dialog = 'settings' | 'help' | 'track' | 'flag' | 'replace' | 'questions'
+export type Dialog =
+  | 'settings' | 'help' | 'track' | 'flag' | 'replace' | 'review' | 'study' | 'questions' | 'export' | 'import'
   | 'schema' | 'merging' | 'numbering' | 'proposing' | null
-export type Tab = 'objects' | 'spans' | 'tracks' | 'problems' | 'flags'
+export type Tab = 'objects' | 'spans' | 'tracks' | 'problems' | 'flags' | 'disagreements'
 
 class Ui {
   mode = $state<'edit' | 'draw'>('edit')

@@ -1,11 +1,14 @@
+import { exchange } from './en/exchange'
 import { dialogs } from './en/dialogs'
 import { hands } from './en/hands'
 import { display } from './en/display'
 import { questions } from './en/questions'
+import { study } from './en/study'
 
 export const en = {
   ...dialogs,
   ...hands,
+  ...study,
   title: 'surgeval studio',
   loading: 'Loading…',
   cannotLoad: 'The project could not be read: {text}',
@@ -128,7 +131,6 @@ export const en = {
   note: 'Note',
   exportFlags: 'Export list',
   flagged: 'Frame {frame} is flagged: {reason}.',
-  reviewed: 'Frame {frame} is marked as seen.',
 
   threshold: 'Score at least',
   acceptSelected: 'Accept',
@@ -148,7 +150,7 @@ export const en = {
   pasteRange: 'Paste into marked range',
   needRange: 'Mark a range first ({start} and {end}).',
   needTrack: 'Select one thing with a number first.',
-  identityDone: '{changed} changed.',
+  identityDone: '{changed} instances changed.',
 
   replaceTitle: 'Replace in the whole project',
   replaceWhat: 'What',
@@ -244,6 +246,7 @@ export const en = {
   key_help: 'This list',
   key_settings: 'Display settings',
   key_search: 'Find a frame',
+  ...exchange,
   ...display,
   ...questions,
 }

@@ -3,10 +3,14 @@ import { dialogs } from './zh/dialogs'
 import { hands } from './zh/hands'
 import { display } from './zh/display'
 import { questions } from './zh/questions'
+import { study } from './zh/study'
+
+import { exchange } from './zh/exchange'
 
 export const zh: Catalogue = {
   ...dialogs,
   ...hands,
+  ...study,
   title: 'surgeval 标注工作室',
   loading: '正在加载…',
   cannotLoad: '无法读取项目：{text}',
@@ -129,7 +133,6 @@ export const zh: Catalogue = {
   note: '备注',
   exportFlags: '导出列表',
   flagged: '第 {frame} 帧已标记：{reason}。',
-  reviewed: '第 {frame} 帧已标为已审核。',
 
   threshold: '最低分数',
   acceptSelected: '接受',
@@ -245,6 +248,7 @@ export const zh: Catalogue = {
   key_help: '此列表',
   key_settings: '显示设置',
   key_search: '查找帧',
+  ...exchange,
   ...display,
   ...questions,
 }

@@ -5,7 +5,7 @@ export const display = {
   theme: 'Theme',
   theme_dark: 'Dark',
   theme_light: 'Light',
-  fade: 'Fading of covering labels',
+  fade: 'Fading over others',
   showBoxes: 'Boxes and outlines',
   showLabels: 'Labels',
   showClass: 'Show {name}',

@@ -1,0 +1,88 @@
+"""`surgeval data import`: labels of another tool into a project of the studio."""
+
+from __future__ import annotations
+
+import getpass
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from surgeval.console import console, print_json, progress
+from surgeval.console.options import FormatOption, JsonOption
+from surgeval.errors import visible
+from surgeval.results import counted
+
+if TYPE_CHECKING:
+    from surgeval.studio.exchange import ImportReport
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to `surgeval data`."""
+    app.command("import")(import_labels)
+
+
+def import_labels(
+    source: Annotated[Path, typer.Argument(help="A dataset folder or file: the labels.", show_default=False)],
+    into: Annotated[Path, typer.Option(help="The folder of a studio project: the films or images.")],
+    format: FormatOption = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Frames that the source labels lose what they have in the project.")
+    ] = False,
+    author: Annotated[str | None, typer.Option(help="Your name. Default: the one you logged in with.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would change; store nothing.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Put labels of another tool into a project of the studio, as an edit that can be undone there.
+
+    Frames are met by video and name; what is not met is said. For the way out a project is a dataset like any other:
+    [bold]surgeval data convert PROJECT --to coco --out DIR[/bold].
+
+    Example: [bold]surgeval data import labelme/ --into videos/ --dry-run[/bold]
+    """
+    from surgeval.studio.exchange import import_dataset, preview_import
+    from surgeval.studio.media import find_films, register
+    from surgeval.studio.store import FILE, Database
+
+    films = find_films(into)
+    database = Database(into / FILE)
+    try:
+        register(database, films)
+        with progress("frames") as bar:
+            bar.phase("reading labels")
+            if dry_run:
+                report = preview_import(database, source, format=format, replace=replace, advance=bar.advance)
+            else:
+                report = import_dataset(database, source, author=author or getpass.getuser(), format=format,
+                                        replace=replace, advance=bar.advance)  # fmt: skip
+    finally:
+        database.close()
+    if json:
+        print_json(asdict(report))
+        return
+    for line in _lines(report, dry_run):
+        console().print(line, markup=False, soft_wrap=True)
+
+
+def _lines(report: ImportReport, dry_run: bool) -> list[str]:
+    missed = report.frames - report.matched
+    will = "would be" if dry_run else "were"
+    added = f"{counted(report.instances, 'instance')} {will} added ({counted(report.proposals, 'proposal')})"
+    lines = [f"{report.format}: {counted(report.matched, 'frame')} of {report.frames} met; {added}, "
+             f"{report.present} are there already, {report.removed} {will} removed; "
+             f"{counted(report.images, 'frame')} with values of the image, "
+             f"{counted(report.flags, 'flag')}"]  # fmt: skip
+    if missed:
+        lines.append(f"not met: {counted(missed, 'frame')} ({', '.join(map(visible, report.unmatched[:5]))} …)")
+    if report.scaled:
+        lines.append(f"{counted(report.scaled, 'frame')} of another size: shapes are scaled")
+    for one in report.lacking:
+        what = f"{one.group}.{one.name}" + (f".{one.attribute} {one.value}" if one.attribute else "")
+        lines.append(f"not in the schema: {visible(what)} ({one.count})")
+    if report.problems:
+        lines += [f"{counted(report.problems, 'record')} that cannot be read:", *map(visible, report.examples[:5])]
+    lines += [f"not taken: {loss}" for loss in report.losses]
+    if report.versions:
+        lines.append(f"stored as {counted(len(report.versions), 'edit')}, which the studio can undo")
+    return lines

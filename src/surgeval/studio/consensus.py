@@ -1,0 +1,137 @@
+"""A study of the project: its kappas, the instances on which people differ, and the log of what was decided.
+
+Kappas are against the labels as they were before the study's own decisions changed any of them: labels that were
+corrected after an annotator's answer would agree with that annotator by construction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Connection
+
+from surgeval.studio.agreement import COMPONENTS, UNANSWERED, UNLABELLED, AgreementStudy, Labelled, Labels
+from surgeval.studio.agreement import measure_agreement as _measure
+from surgeval.studio.store import Annotation, Decision, Study, study_reading
+
+__all__ = ["Disagreement", "decision_log", "find_disagreements", "measure_study"]
+
+_ATTRIBUTES = ("action", "target")
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """An instance on which annotators differ from the label (and so, maybe, from each other)."""
+
+    instance: str
+    video: str
+    frame: int
+    label: Labels
+    answers: Mapping[str, Labels | None]  # by annotator; None: no answer
+    components: tuple[str, ...]  # on which an answer differs
+    decision: Decision | None  # the last one
+
+
+def measure_study(connection: Connection, of: Study, *, after: bool = False) -> AgreementStudy:
+    """The kappas of a study, against the labels before its decisions or, `after` them, as they are now.
+
+    >>> import tempfile
+    >>> from surgeval.studio.store import Database, Request, apply
+    >>> verbs = [{"action": "cut" if n % 2 else "dissect", "target": "fascias"} for n in range(8)]
+    >>> boxes = [{"id": f"i{n}", "video": "V", "frame": n, "group": "tools", "name": "scissors", "box": [1, 1, 9, 9],
+    ...           "values": verbs[n]} for n in range(8)]
+    >>> edits = [
+    ...     ("amy", "video.add", {"id": "V", "width": 64, "height": 48}),
+    ...     ("amy", "frames.add", {"video": "V", "first": 0, "names": [f"{n}.png" for n in range(8)]}),
+    ...     ("amy", "instances.add", {"instances": boxes}),
+    ...     ("amy", "study.add",
+    ...      {"id": "s", "annotators": ["ada"], "segments": [{"video": "V", "first": 0, "last": 7}]}),
+    ... ]
+    >>> edits += [("ada", "study.answer", {"study": "s", "ids": [f"i{n}"], "name": "scissors", "values": verbs[n or 1]})
+    ...           for n in range(8)]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     database = Database(f"{folder}/studio.sqlite")
+    ...     for number, (author, kind, payload) in enumerate(edits):
+    ...         _ = apply(database, Request(f"edit-{number}", author, kind, payload))
+    ...     with database.reading() as connection:
+    ...         found = measure_study(connection, study_reading.study(connection, "s"))
+    ...     database.close()
+    >>> found.table()["ada"][1], found.disagreements["instance"].to_list()
+    (0.75, ['i0'])
+    """
+    labels = _labelled(connection, of, {} if after else _first_decisions(connection, of))
+    segments = dict.fromkeys(of.annotators, of.segments)
+    return _measure(labels, _answers(connection, of), segments)
+
+
+def find_disagreements(connection: Connection, of: Study, *, unanswered: bool = False) -> tuple[Disagreement, ...]:
+    """The instances on which an answer differs from the label before any decision; also where one is missing."""
+    answers = _answers(connection, of)
+    last = {one.instance: one for one in study_reading.decisions(connection, of.id)}
+    found = []
+    for one in _labelled(connection, of, _first_decisions(connection, of)):
+        given = {annotator: answers[annotator].get(one.instance) for annotator in of.annotators}
+        differ = tuple(
+            component
+            for number, component in enumerate(COMPONENTS[:-1])
+            if any(said is not None and said[number] not in (UNANSWERED, one.labels[number]) for said in given.values())
+        )
+        if differ or (unanswered and any(said is None or UNANSWERED in said for said in given.values())):
+            found.append(
+                Disagreement(one.instance, one.video, one.frame, one.labels, given, differ, last.get(one.instance))
+            )
+    return tuple(found)
+
+
+def decision_log(connection: Connection, of: Study) -> list[dict[str, Any]]:
+    """Every decision as a flat row: who decided what, when, and what the label was and became."""
+    return [
+        {
+            "study": of.id, "video": one.video, "frame": one.frame, "instance": one.instance, "number": one.number,
+            "choice": one.choice, "annotator": one.annotator,
+            **_columns("before", _triplet(one.name_before, one.values_before, UNLABELLED)),
+            **_columns("after", _triplet(one.name_after, one.values_after, UNLABELLED)),
+            "decided_by": one.author, "time": datetime.fromtimestamp(one.time, UTC).isoformat(timespec="seconds"),
+            "note": one.note,
+        }
+        for one in study_reading.decisions(connection, of.id)
+    ]  # fmt: skip
+
+
+def _columns(when: str, labels: Labels) -> dict[str, str | None]:
+    return {f"{component}_{when}": part for component, part in zip(COMPONENTS, labels, strict=False)}
+
+
+def _first_decisions(connection: Connection, of: Study) -> dict[str, Decision]:
+    found: dict[str, Decision] = {}
+    for one in study_reading.decisions(connection, of.id):
+        found.setdefault(one.instance, one)
+    return found
+
+
+def _labelled(connection: Connection, of: Study, decided: Mapping[str, Decision]) -> list[Labelled]:
+    return [
+        Labelled(one.id, one.video, one.frame, _label(one, decided.get(one.id)))
+        for one in study_reading.shown(connection, of)
+    ]
+
+
+def _label(one: Annotation, decision: Decision | None) -> Labels:
+    if decision is not None:
+        return _triplet(decision.name_before, decision.values_before, UNLABELLED)
+    return _triplet(one.name, one.values, UNLABELLED)
+
+
+def _answers(connection: Connection, of: Study) -> dict[str, dict[str, Labels]]:
+    found: dict[str, dict[str, Labels]] = {annotator: {} for annotator in of.annotators}
+    for one in study_reading.answers(connection, of.id):
+        found[one.annotator][one.instance] = _triplet(one.name, one.values, UNANSWERED)
+    return found
+
+
+def _triplet(name: str, values: Mapping[str, str], absent: str) -> Labels:
+    verb, target = (values.get(attribute, absent) for attribute in _ATTRIBUTES)
+    return name or absent, verb, target

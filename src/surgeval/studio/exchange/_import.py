@@ -1,0 +1,291 @@
+"""Labels of another dataset into a project: what that would do, said beforehand, and then done.
+
+Frames are met by video and name; what is not met is counted and named. An import is one operation, which one undo takes
+back; very many instances are several, each as whole.
+"""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection
+
+from surgeval.datasets import Dataset, Problem, open_dataset
+from surgeval.errors import BadInput
+from surgeval.records import Frame
+from surgeval.studio.exchange._dataset import main_group
+from surgeval.studio.exchange._match import Matcher, Place
+from surgeval.studio.exchange._taken import Taker
+from surgeval.studio.schema import IMAGE, Labelled, Mismatch, Schema, mismatches
+from surgeval.studio.store import Database, Request, apply, reading
+from surgeval.vocab import LabelSpace
+
+__all__ = ["ImportReport", "import_dataset", "preview_import"]
+
+# Formats that can hold a triplet which is no class: their readers are given a space in which every triplet is one.
+_OPEN = ("labelme", "cvat", "yolo", "cholect50")
+_MOST_CLASSES = 10_000
+_NAMED = 20  # examples of what was not met or could not be read
+_AT_ONCE = 50_000  # instances of one operation
+_WEIGHT = 64 << 20  # characters of one operation, about
+
+
+@dataclass(frozen=True)
+class ImportReport:
+    """What an import does or did."""
+
+    format: str
+    frames: int  # in the source
+    matched: int
+    unmatched: tuple[str, ...]  # the first of them
+    instances: int  # new ones, proposals among them
+    proposals: int
+    present: int  # already in the project as they are
+    removed: int  # where frames are replaced
+    images: int  # frames of which something is said as a whole
+    flags: int
+    scaled: int  # frames of another size there than here
+    lacking: tuple[Mismatch, ...]  # classes and values that the schema lacks
+    problems: int  # records that could not be read
+    examples: tuple[str, ...]  # the first of these
+    losses: tuple[str, ...]
+    versions: tuple[int, ...] = ()  # of the operations
+
+
+def preview_import(database: Database, source: Path | Dataset, *, format: str | None = None, replace: bool = False,
+                   advance: Callable[[int], None] = lambda _count: None) -> ImportReport:  # fmt: skip
+    """What `import_dataset` would do; nothing is stored.
+
+    >>> import tempfile
+    >>> from surgeval.datasets import MemoryDataset
+    >>> from surgeval.records import Box, Instance, Triplet
+    >>> from surgeval.vocab import load_labels
+    >>> space = load_labels("prostatd")
+    >>> there = Frame("V1", "a", 0, None, None, 64, 48, (Instance(Triplet(*space.triplets[0]), Box(5, 6, 20, 10)),))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     database = Database(f"{folder}/studio.sqlite")
+    ...     _ = apply(database, Request("v", "amy", "video.add", {"id": "V1", "width": 64, "height": 48}))
+    ...     _ = apply(database, Request("f", "amy", "frames.add", {"video": "V1", "first": 0, "names": ["a"]}))
+    ...     report = preview_import(database, MemoryDataset(space, [there]))
+    ...     database.close()
+    >>> report.matched, report.instances, report.versions
+    (1, 1, ())
+    """
+    work = _Import(database, source, format, replace, advance)
+    for _ in work.batches():
+        pass
+    return work.report(())
+
+
+def import_dataset(database: Database, source: Path | Dataset, *, author: str, session: str = "",
+                   format: str | None = None, replace: bool = False,
+                   advance: Callable[[int], None] = lambda _count: None) -> ImportReport:  # fmt: skip
+    """Put the labels of a dataset into a project; with `replace` they take the place of what its frames have.
+
+    An instance that is in the project exactly so already is not put there twice.
+
+    >>> import tempfile
+    >>> from surgeval.datasets import MemoryDataset
+    >>> from surgeval.records import Box, Instance, Triplet
+    >>> from surgeval.vocab import load_labels
+    >>> space = load_labels("prostatd")
+    >>> there = Frame("V1", "a", 0, None, None, 64, 48, (Instance(Triplet(*space.triplets[0]), Box(5, 6, 20, 10)),))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     database = Database(f"{folder}/studio.sqlite")
+    ...     _ = apply(database, Request("v", "amy", "video.add", {"id": "V1", "width": 64, "height": 48}))
+    ...     _ = apply(database, Request("f", "amy", "frames.add", {"video": "V1", "first": 0, "names": ["a"]}))
+    ...     twice = [import_dataset(database, MemoryDataset(space, [there]), author="amy") for _ in range(2)]
+    ...     database.close()
+    >>> [(report.instances, report.present, report.versions) for report in twice]
+    [(1, 0, (3,)), (0, 1, ())]
+    """
+    work = _Import(database, source, format, replace, advance)
+    run, versions = uuid.uuid4().hex[:16], []
+    for number, batch in enumerate(work.batches(f"i.{run}")):
+        request = Request(f"import.{run}.{number}", author, "project.import", batch.payload(), None, session)
+        versions.append(apply(database, request).version)
+    return work.report(tuple(versions))
+
+
+@dataclass
+class _Batch:
+    """What goes into one operation."""
+
+    instances: list[dict[str, Any]] = field(default_factory=list)
+    images: list[dict[str, Any]] = field(default_factory=list)
+    flags: list[dict[str, Any]] = field(default_factory=list)
+    words: list[dict[str, Any]] = field(default_factory=list)
+    replaced: dict[str, list[int]] = field(default_factory=dict)
+    weight: int = 0
+
+    @property
+    def full(self) -> bool:
+        return max(len(self.instances), len(self.images), len(self.words)) >= _AT_ONCE or self.weight > _WEIGHT
+
+    def payload(self) -> dict[str, Any]:
+        replaced = [{"video": video, "frames": frames} for video, frames in self.replaced.items()]
+        every = {"instances": self.instances, "images": self.images, "flags": self.flags, "words": self.words,
+                 "replace": replaced}  # fmt: skip
+        return {name: rows for name, rows in every.items() if rows}
+
+
+class _Import:
+    """One pass over a source."""
+
+    def __init__(
+        self, database: Database, source: Path | Dataset, format: str | None, replace: bool,
+        advance: Callable[[int], None],
+    ) -> None:  # fmt: skip
+        self._database, self._replace, self._advance = database, replace, advance
+        with database.reading() as connection:
+            self._schema: Schema = reading.schema(connection)
+            self._flagged = {(flag.video, flag.frame, flag.reason) for flag in reading.flags(connection)}
+        self._dataset = _opened(source, format)
+        self._taker = Taker(self._schema, self._dataset.space, main_group(self._schema))
+        self.counts: Counter[str] = Counter()
+        self._labels: Counter[tuple[str, str, tuple[tuple[str, str], ...]]] = Counter()
+        self._unmatched: list[str] = []
+        self._examples: list[str] = []
+
+    def batches(self, ids: str = "i") -> Iterator[_Batch]:
+        """What is to be stored, in parts that fit one operation each."""
+        batch, number = _Batch(), itertools.count()
+        with self._database.reading() as connection:
+            videos = self._dataset.videos(self._tell)
+            matcher = Matcher(connection, [video.name for video in videos])
+            for video in videos:
+                for frame in self._frames(video.name, matcher):
+                    self._advance(1)
+                    self.counts["frames"] += 1
+                    place = matcher.find(frame)
+                    if place is None:
+                        self._miss(frame)
+                        continue
+                    self.counts["matched"] += 1
+                    self._take(batch, frame, place, connection, ids, number)
+                    if batch.full:
+                        yield batch
+                        batch = _Batch()
+        if batch.payload():
+            yield batch
+
+    def _frames(self, video: str, matcher: Matcher) -> Iterator[Frame]:
+        """The frames of a video; those of a padded export in the geometry that the project has."""
+        frames = self._dataset.frames(video, self._tell)
+        first = next(frames, None)
+        if first is None:
+            return iter(())
+        restored = getattr(self._dataset, "restored", None)
+        place = matcher.find(first)
+        if restored is not None and place is not None and _padded(first, place):
+            return iter(restored().frames(video, self._tell))
+        return itertools.chain([first], frames)
+
+    def _take(
+        self, batch: _Batch, frame: Frame, place: Place, connection: Connection, ids: str, number: Iterator[int]
+    ) -> None:
+        at = {"video": place.video.id, "frame": place.frame}
+        held = reading.instances(connection, place.video.id, place.frame)
+        if self._replace and frame.labelled and held:
+            batch.replaced.setdefault(place.video.id, []).append(place.frame)
+            self.counts["removed"] += len(held)
+            held = ()
+        known = Counter(
+            _key(one.group, one.name, (one.box.x, one.box.y, one.box.w, one.box.h), one.polygons, one.values)
+            for one in held
+        )
+        if (frame.width, frame.height) != (place.video.width, place.video.height):
+            self.counts["scaled"] += 1
+        for instance in frame.instances:
+            row = self._taker.instance(instance, frame, place)
+            if row is None:
+                continue
+            key = _key(row["group"], row["name"], row.get("box"), row.get("polygons", ()), row["values"])
+            if known[key]:
+                known[key] -= 1
+                self.counts["present"] += 1
+                continue
+            batch.instances.append({**row, "id": f"{ids}.{next(number)}"})
+            batch.weight += len(str(row))
+            self.counts["instances"] += 1
+            self.counts["proposals"] += row.get("proposal", False)
+            self._labels[row["group"], row["name"], tuple(sorted(row["values"].items()))] += 1
+        values, flags, words = self._taker.frame(frame)
+        (now,) = reading.frames(connection, place.video.id, place.frame, place.frame)
+        if any(now.values.get(key) != value for key, value in values.items()):
+            batch.images.append({**at, "values": values})
+            self.counts["images"] += 1
+            self._labels[IMAGE, IMAGE, tuple(sorted(values.items()))] += 1
+        new = {reason: note for reason, note in flags.items() if (*at.values(), reason) not in self._flagged}
+        batch.flags += [{**at, "reason": reason, "note": note} for reason, note in new.items()]
+        self.counts["flags"] += len(new)
+        if words and words != reading.words(connection, place.video.id, place.frame, place.frame).get(place.frame):
+            batch.words.append({**at, "words": words})
+            batch.weight += len(str(words))
+
+    def _miss(self, frame: Frame) -> None:
+        if len(self._unmatched) < _NAMED:
+            self._unmatched.append(f"{frame.video} {frame.name}")
+
+    def _tell(self, problem: Problem) -> None:
+        if problem.level == "error":
+            self.counts["problems"] += 1
+            if len(self._examples) < _NAMED:
+                self._examples.append(str(problem))
+
+    def report(self, versions: tuple[int, ...]) -> ImportReport:
+        """What was met."""
+        counts = self.counts
+        labelled = [Labelled(group, name, dict(values), count)
+                    for (group, name, values), count in self._labels.items()]  # fmt: skip
+        losses = tuple(text.replace("{n}", str(count)) for text, count in sorted(self._taker.losses.items()))
+        return ImportReport(
+            self._dataset.format, counts["frames"], counts["matched"], tuple(self._unmatched), counts["instances"],
+            counts["proposals"], counts["present"], counts["removed"], counts["images"], counts["flags"],
+            counts["scaled"], mismatches(self._schema, labelled), counts["problems"], tuple(self._examples), losses,
+            versions,
+        )  # fmt: skip
+
+
+def _opened(source: Path | Dataset, format: str | None) -> Dataset:
+    if not isinstance(source, Path):
+        return source
+    dataset = open_dataset(source, format)
+    if dataset.format == "studio" and format is None:
+        raise BadInput(f"{source}: found a project of the studio, expected labels of another tool")
+    if dataset.format not in _OPEN or not dataset.space.triplets:
+        return dataset
+    return open_dataset(source, format, labels=_every_triplet(dataset.space))
+
+
+def _every_triplet(space: LabelSpace) -> LabelSpace:
+    """The space in which every combination is a class; ids stay, those that are none so far come behind."""
+    parts = (space.instruments, space.verbs, space.targets)
+    if len(parts[0]) * len(parts[1]) * len(parts[2]) > _MOST_CLASSES:
+        return space
+    every = itertools.product(*(range(len(part)) for part in parts))
+    triplets = tuple(dict.fromkeys([*space.triplets, *((i, v, t) for i, v, t in every)]))
+    return LabelSpace(space.name, *parts, triplets, space.phases)
+
+
+def _padded(frame: Frame, place: Place) -> bool:
+    """Whether a labelme file says that it shows a frame of the project's size, padded and resized."""
+    words = frame.attributes.get("labelme")
+    file = words.get("file") if isinstance(words, dict) else None
+    info = file.get("transformInfo") if isinstance(file, dict) else None
+    own = (place.video.width, place.video.height)
+    return (isinstance(info, dict) and own != (frame.width, frame.height)
+            and own == (info.get("originalWidth"), info.get("originalHeight")))  # fmt: skip
+
+
+def _key(group: str, name: str, box: Any, polygons: Any, values: Any) -> tuple[Any, ...]:
+    """What makes two instances of a frame the same; coordinates to a thousandth of a pixel."""
+    outline = tuple(tuple((round(x, 3), round(y, 3)) for x, y in part) for part in polygons)
+    corners = () if outline else tuple(round(number, 3) for number in box)
+    return group, name, outline, corners, tuple(sorted(values.items()))

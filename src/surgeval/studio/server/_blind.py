@@ -1,0 +1,304 @@
+"""What an annotator of a blind study gets: boxes, and his or her own answers; nothing of the labels or of others.
+
+A blind session is a place: the page under /blind/STUDY/ANNOTATOR/ asks there for everything, and there is nothing
+else there than what this module gives. Classes, values, scores and sources stay away; instances and tracks go by other
+names, since an id or a number of the project may tell a class.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlalchemy import Connection
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request as Asked
+from starlette.responses import JSONResponse, Response
+
+from surgeval.errors import BadInput
+from surgeval.studio.exchange import packaged_space
+from surgeval.studio.schema import Schema
+from surgeval.studio.server._answers import frame_rows, outcome_row, presence_row, schema_row, track_row, video_row
+from surgeval.studio.server._editing import read_request
+from surgeval.studio.server._news import event_stream
+from surgeval.studio.server._reading import READING
+from surgeval.studio.server._served import Served, View, frame_range, video_of, whole_number
+from surgeval.studio.server._study import segment_row
+from surgeval.studio.store import (
+    Annotation,
+    Answer,
+    Conflict,
+    Outcome,
+    Request,
+    Study,
+    Track,
+    TrackSummary,
+    apply,
+    preview,
+    reading,
+    study_reading,
+)
+
+__all__ = ["BLIND", "BLIND_EDITING"]
+
+_MOST_FRAMES = 20_000
+_SETTINGS = ("display", "keys")
+_KINDS = ("study.answer", "undo", "redo", "setting.set")
+
+
+@dataclass(frozen=True)
+class _Session:
+    """An annotator at work on a study."""
+
+    study: Study
+    annotator: str
+
+    @classmethod
+    def of(cls, connection: Connection, asked: Asked) -> _Session:
+        """The session that an address names."""
+        study = study_reading.study(connection, asked.path_params["study"])
+        annotator = asked.path_params["annotator"]
+        if annotator not in study.annotators:
+            raise BadInput(f"annotator: found {annotator[:60]!r}, expected one whom the study names")
+        return cls(study, annotator)
+
+    def veiled(self, name: str) -> str:
+        """Another name for an instance or a track, always the same within the study."""
+        return hashlib.sha256(f"{self.study.id}\0{name}".encode()).hexdigest()[:20]
+
+    def answers(self, connection: Connection) -> dict[str, Answer]:
+        """The annotator's own answers, by instance."""
+        return {one.instance: one for one in study_reading.answers(connection, self.study.id, self.annotator)}
+
+    def numbers(self, connection: Connection, video: str) -> dict[tuple[str, int], int]:
+        """Tracks of a video as they are shown: by their first frame, whatever their class."""
+        first: dict[tuple[str, int], int] = {}
+        for name, number, frame in study_reading.shown_tracks(connection, self.study, video):
+            first.setdefault((name, number), frame)
+        ordered = sorted(first, key=lambda track: (first[track], self.veiled(f"{track[0]}\0{track[1]}")))
+        return {track: place + 1 for place, track in enumerate(ordered)}
+
+
+async def _project(project: Served, asked: Asked) -> Response:
+    def look(connection: Connection) -> dict[str, Any]:
+        session = _Session.of(connection, asked)
+        study, schema = session.study, reading.schema(connection)
+        inside = {segment.video for segment in study.segments}
+        told = schema_row(schema, packaged_space(schema))
+        told["panel"] = {study.group: told["panel"].get(study.group, {})}  # nothing else is asked for
+        return {
+            "name": project.name, "author": session.annotator, "shared": False, "version": reading.version(connection),
+            "schema": told,
+            "videos": [video_row(video) for video in reading.videos(connection) if video.id in inside],
+            "settings": reading.setting(connection, "display", session.annotator) or {},
+            "keys": reading.setting(connection, "keys", session.annotator) or {}, "languages": ["en", "zh"],
+            "questions": 0, "blind": {"study": study.id, "title": study.title, "group": study.group,
+                      "segments": [segment_row(segment) for segment in study.segments]},
+        }  # fmt: skip
+
+    return JSONResponse(await project.read(look))
+
+
+async def _frames(project: Served, asked: Asked) -> Response:
+    first, last = frame_range(asked, most=200_000)
+
+    def look(connection: Connection) -> dict[str, Any]:
+        _Session.of(connection, asked)
+        frames = reading.frames(connection, asked.path_params["video"], first, last)
+        return frame_rows(first, [replace(frame, values={}) for frame in frames])
+
+    return JSONResponse(await project.read(look))
+
+
+async def _annotations(project: Served, asked: Asked) -> Response:
+    first, last = frame_range(asked, most=_MOST_FRAMES)
+    video = asked.path_params["video"]
+
+    def look(connection: Connection) -> dict[str, Any]:
+        session = _Session.of(connection, asked)
+        found = study_reading.shown(connection, session.study, video, first, last)
+        return {"version": reading.version(connection), "annotations": _rows(connection, session, video, found)}
+
+    return JSONResponse(await project.read(look))
+
+
+async def _changes(project: Served, asked: Asked) -> Response:
+    since, video = whole_number(asked, "since"), asked.path_params["video"]
+
+    def look(connection: Connection) -> dict[str, Any]:
+        session = _Session.of(connection, asked)
+        answered = study_reading.touched_answers(connection, session.study.id, session.annotator, since)
+        found = [one for one in study_reading.shown(connection, session.study, video)
+                 if one.version > since or one.id in answered]  # fmt: skip
+        gone = reading.changed_since(connection, video, since)[1]
+        return {
+            "version": reading.version(connection), "annotations": _rows(connection, session, video, found),
+            "gone": [session.veiled(id) for id in gone], "spans_changed": False,
+        }  # fmt: skip
+
+    return JSONResponse(await project.read(look))
+
+
+async def _nothing(project: Served, asked: Asked) -> Response:
+    """Spans and flags: made by those who see the labels, so none is shown."""
+    await project.read(lambda connection: _Session.of(connection, asked))
+    return JSONResponse([])
+
+
+async def _tracks(project: Served, asked: Asked) -> Response:
+    def look(connection: Connection) -> list[dict[str, Any]]:
+        return [
+            track_row(TrackSummary(track, sum(b - a + 1 for a, b in runs), runs[0][0], runs[-1][1]))
+            for track, runs in _runs(connection, asked)
+        ]
+
+    return JSONResponse(await project.read(look))
+
+
+async def _presence(project: Served, asked: Asked) -> Response:
+    return JSONResponse(await project.read(lambda c: [presence_row(*one) for one in _runs(c, asked)]))
+
+
+async def _progress(project: Served, asked: Asked) -> Response:
+    def look(connection: Connection) -> dict[str, Any]:
+        session = _Session.of(connection, asked)
+        answers, schema = session.answers(connection), reading.schema(connection)
+        shown = study_reading.shown_ids(connection, session.study)
+        left = [(id, video, frame) for id, video, frame in shown if not _complete(schema, session, answers.get(id))]
+        return {"instances": len(shown), "open": [[video, frame, session.veiled(id)] for id, video, frame in left]}
+
+    return JSONResponse(await project.read(look))
+
+
+async def _search(project: Served, asked: Asked) -> Response:
+    await project.read(lambda connection: _Session.of(connection, asked))
+    return await READING["/api/search"](project, asked)
+
+
+async def _picture(project: Served, asked: Asked) -> Response:
+    await project.read(lambda connection: _Session.of(connection, asked))
+    return await READING["/frames/{video}/{index:int}"](project, asked)
+
+
+async def _events(project: Served, asked: Asked) -> Response:
+    session = await project.read(lambda connection: _Session.of(connection, asked))
+    return await event_stream(project, asked, lambda event: event["author"] == session.annotator)
+
+
+async def _operate(project: Served, asked: Asked) -> Response:
+    request, names = await _request(project, asked)
+    outcome: Outcome = await run_in_threadpool(_veiling, names, lambda: apply(project.database, request))
+    project.edited.set()
+    return JSONResponse(outcome_row(outcome))
+
+
+async def _try(project: Served, asked: Asked) -> Response:
+    request, names = await _request(project, asked)
+    return JSONResponse(
+        outcome_row(await run_in_threadpool(_veiling, names, lambda: preview(project.database, request)))
+    )
+
+
+async def _request(project: Served, asked: Asked) -> tuple[Request, dict[str, str]]:
+    """The operation that is meant, in the annotator's name, and the shown names of the instances that it is about."""
+    given = await read_request(asked)
+
+    def look(connection: Connection) -> tuple[Request, dict[str, str]]:
+        session = _Session.of(connection, asked)
+        if given.kind not in _KINDS:
+            raise BadInput(f"blind session: found {given.kind[:40]!r}, expected one of {', '.join(_KINDS)}")
+        payload, names = _payload(connection, session, given)
+        return replace(given, author=session.annotator, payload=payload), names
+
+    return await project.read(look)
+
+
+def _payload(connection: Connection, session: _Session, given: Request) -> tuple[dict[str, Any], dict[str, str]]:
+    study = {"study": session.study.id}
+    if given.kind in ("undo", "redo"):
+        return study, {}
+    if given.kind == "setting.set":
+        key = given.payload.get("key")
+        if key not in _SETTINGS:
+            raise BadInput(f"setting.set: key: found {str(key)[:40]!r}, expected {' or '.join(_SETTINGS)}")
+        return {"owner": session.annotator, "key": key, "value": given.payload.get("value")}, {}
+    known = {session.veiled(id): id for id, _, _ in study_reading.shown_ids(connection, session.study)}
+    wanted = given.payload.get("ids")
+    if not isinstance(wanted, list) or any(not isinstance(one, str) or one not in known for one in wanted):
+        raise BadInput("study.answer: ids: found something else, expected ids of instances that the study shows")
+    more = {key: value for key, value in given.payload.items() if key in ("name", "values")}
+    return {**study, "ids": [known[one] for one in wanted], **more}, {known[one]: one for one in wanted}
+
+
+def _veiling(names: Mapping[str, str], work: Any) -> Outcome:
+    """Do the work; what it is refused with names instances as they are shown."""
+    try:
+        done: Outcome = work()
+    except Conflict as error:
+        raise Conflict("answer", error.author, error.kind, error.version, error.advice) from None
+    except BadInput as error:
+        text = str(error)
+        for id, shown in names.items():
+            text = text.replace(id, shown)
+        raise BadInput(text) from None
+    return done
+
+
+def _rows(connection: Connection, session: _Session, video: str, found: Iterable[Annotation]) -> list[dict[str, Any]]:
+    answers, numbers = session.answers(connection), session.numbers(connection, video)
+    return [
+        {
+            "id": session.veiled(one.id), "frame": one.frame, "group": session.study.group,
+            "name": answers[one.id].name if one.id in answers else "", "lane": "",
+            "box": [one.box.x, one.box.y, one.box.w, one.box.h],
+            "polygons": [list(map(list, polygon)) for polygon in one.polygons],
+            "values": dict(answers[one.id].values) if one.id in answers else {},
+            "track": None if one.track is None else numbers[one.name, one.track], "track_by": None, "source": "",
+            "score": None, "proposal": False, "review": "",
+            "version": answers[one.id].version if one.id in answers else 0,
+        }
+        for one in found
+    ]  # fmt: skip
+
+
+def _runs(connection: Connection, asked: Asked) -> list[tuple[Track, list[list[int]]]]:
+    """The tracks as they are shown, each as runs of frames."""
+    session = _Session.of(connection, asked)
+    video = video_of(connection, asked.path_params["video"]).id
+    numbers = session.numbers(connection, video)
+    found: dict[int, list[list[int]]] = {number: [] for number in numbers.values()}
+    for name, number, frame in study_reading.shown_tracks(connection, session.study, video):
+        runs = found[numbers[name, number]]
+        if runs and frame <= runs[-1][1] + 1:
+            runs[-1][1] = frame
+        else:
+            runs.append([frame, frame])
+    return [(Track(session.study.group, "", number), runs) for number, runs in found.items()]
+
+
+def _complete(schema: Schema, session: _Session, answer: Answer | None) -> bool:
+    """Whether class, verb and target are said, as far as the class has them."""
+    if answer is None or not answer.name:
+        return False
+    member = schema.member(session.study.group, answer.name)
+    asked = [name for name in ("action", "target") if member is not None and member.attribute(name) is not None]
+    return all(name in answer.values for name in asked)
+
+
+BLIND: dict[str, View] = {
+    "/api/project": _project,
+    "/api/progress": _progress,
+    "/api/search": _search,
+    "/api/events": _events,
+    "/api/videos/{video}/frames": _frames,
+    "/api/videos/{video}/annotations": _annotations,
+    "/api/videos/{video}/changes": _changes,
+    "/api/videos/{video}/spans": _nothing,
+    "/api/videos/{video}/flags": _nothing,
+    "/api/videos/{video}/tracks": _tracks,
+    "/api/videos/{video}/presence": _presence,
+    "/frames/{video}/{index:int}": _picture,
+}
+BLIND_EDITING: dict[str, View] = {"/api/operations": _operate, "/api/preview": _try}

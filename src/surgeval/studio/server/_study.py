@@ -1,0 +1,196 @@
+"""Review rounds and agreement studies, for those who run them: who has seen what, kappas, disagreements, the log."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from typing import Any
+
+from sqlalchemy import Connection
+from starlette.requests import Request as Asked
+from starlette.responses import JSONResponse, Response
+
+from surgeval.errors import BadInput
+from surgeval.stats import Agreement
+from surgeval.studio.agreement import COMPONENTS, AgreementStudy
+from surgeval.studio.consensus import Disagreement, decision_log, find_disagreements, measure_study
+from surgeval.studio.guard import blind_place, place_token
+from surgeval.studio.schema import instrument_group
+from surgeval.studio.segments import Segment, draw_segments
+from surgeval.studio.server._served import Served, View, video_of, whole_number
+from surgeval.studio.store import Study, reading, study_reading
+
+__all__ = ["STUDY", "segment_row"]
+
+_MOST = 5000  # disagreements in one answer
+_LONGEST = 1_000_000  # frames of a segment
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # cells that a spreadsheet would calculate
+
+
+async def _rounds(project: Served, _asked: Asked) -> Response:
+    rows = await project.read(study_reading.rounds)
+    return JSONResponse([
+        {"number": one.number, "title": one.title, "reviewers": list(one.reviewers), "author": one.author,
+         "time": one.time} for one in rows
+    ])  # fmt: skip
+
+
+async def _reviews(project: Served, asked: Asked) -> Response:
+    number, video = whole_number(asked, "round", 1), asked.path_params["video"]
+
+    def look(connection: Connection) -> dict[str, Any]:
+        video_of(connection, video)
+        runs, people = study_reading.review_runs(connection, video, number)
+        named = next((one.reviewers for one in study_reading.rounds(connection) if one.number == number), ())
+        everyone = list(dict.fromkeys([*named, *people]))
+        return {"round": number, "reviewers": everyone, "runs": [[first, last, list(by)] for first, last, by in runs]}
+
+    return JSONResponse(await project.read(look))
+
+
+async def _segments(project: Served, asked: Asked) -> Response:
+    count, length = whole_number(asked, "count", 5), whole_number(asked, "length", 200)
+    seed = whole_number(asked, "seed")
+    if not 1 <= count <= 1000 or not 1 <= length <= _LONGEST:
+        raise BadInput(f"segments: found {count} of {length} frames, expected 1 to 1000 of 1 to {_LONGEST} frames")
+
+    def look(connection: Connection) -> list[dict[str, Any]]:
+        frames = {video.id: video.frames for video in reading.videos(connection)}
+        drawn = draw_segments(frames, count=count, length=length, seed=seed)
+        group = instrument_group(reading.schema(connection))
+        counts = study_reading.count_shown(connection, drawn, group)
+        return [{**segment_row(one), "instances": many} for one, many in zip(drawn, counts, strict=True)]
+
+    return JSONResponse(await project.read(look))
+
+
+async def _studies(project: Served, _asked: Asked) -> Response:
+    def look(connection: Connection) -> list[dict[str, Any]]:
+        return [
+            {**_study_row(connection, one), "tokens": _tokens(project, one)}
+            for one in study_reading.studies(connection)
+        ]
+
+    return JSONResponse(await project.read(look))
+
+
+async def _results(project: Served, asked: Asked) -> Response:
+    after = whole_number(asked, "after") > 0
+
+    def look(connection: Connection) -> dict[str, Any]:
+        of = study_reading.study(connection, asked.path_params["study"])
+        return {**_study_row(connection, of), **_result_rows(measure_study(connection, of, after=after))}
+
+    return JSONResponse(await project.read(look))
+
+
+async def _disagreements(project: Served, asked: Asked) -> Response:
+    unanswered = whole_number(asked, "unanswered") > 0
+
+    def look(connection: Connection) -> dict[str, Any]:
+        of = study_reading.study(connection, asked.path_params["study"])
+        found = find_disagreements(connection, of, unanswered=unanswered)
+        return {"count": len(found), "rows": [_disagreement_row(one) for one in found[:_MOST]]}
+
+    return JSONResponse(await project.read(look))
+
+
+async def _log(project: Served, asked: Asked) -> Response:
+    def look(connection: Connection) -> list[dict[str, Any]]:
+        return decision_log(connection, study_reading.study(connection, asked.path_params["study"]))
+
+    rows = await project.read(look)
+    kind = asked.query_params.get("as", "json")
+    if kind == "json":
+        return _file("decisions.json", json.dumps(rows, ensure_ascii=False, indent=1), "application/json")
+    if kind != "csv":
+        raise BadInput(f"as: found {kind[:40]!r}, expected csv or json")
+    return _file("decisions.csv", _csv(rows), "text/csv")
+
+
+def segment_row(one: Segment) -> dict[str, Any]:
+    """A segment."""
+    return {"video": one.video, "first": one.first, "last": one.last}
+
+
+def _study_row(connection: Connection, of: Study) -> dict[str, Any]:
+    answered = study_reading.answered(connection, of.id)
+    return {
+        "id": of.id, "title": of.title, "group": of.group, "annotators": list(of.annotators), "seed": of.seed,
+        "segments": [segment_row(one) for one in of.segments], "author": of.author, "time": of.time,
+        "instances": len(study_reading.shown_ids(connection, of)),
+        "answered": {name: answered.get(name, 0) for name in of.annotators},
+        "decided": len({one.instance for one in study_reading.decisions(connection, of.id)}),
+    }  # fmt: skip
+
+
+def _tokens(project: Served, of: Study) -> dict[str, str]:
+    """What opens the place of each annotator and nothing else, on a server that asks for a token."""
+    if project.token is None:
+        return {}
+    return {name: place_token(project.token, blind_place(of.id, name)) for name in of.annotators}
+
+
+def _result_rows(found: AgreementStudy) -> dict[str, Any]:
+    means = {row["component"]: row["mean"] for row in found.table().to_dicts()}
+    table = [
+        {"component": name, "cells": {who: _kappa(one) for who, one in found.kappas[name].items()}, "mean": means[name]}
+        for name in COMPONENTS
+    ]
+    between = [
+        {"annotators": list(pair), "cells": {name: _kappa(one) for name, one in cells.items()}}
+        for pair, cells in found.between.items()
+    ]
+    return {"table": table, "between": between}
+
+
+def _kappa(one: Agreement) -> dict[str, Any]:
+    """A kappa with its interval; null where it is undefined, with the reason."""
+    low, high = one.interval.low, one.interval.high
+    numbers = {"value": one.value, "low": low, "high": high}
+    return {name: None if math.isnan(x) else x for name, x in numbers.items()} | {"reason": one.reason}
+
+
+def _disagreement_row(one: Disagreement) -> dict[str, Any]:
+    decision = one.decision
+    return {
+        "instance": one.instance, "video": one.video, "frame": one.frame, "label": list(one.label),
+        "answers": {name: None if said is None else list(said) for name, said in one.answers.items()},
+        "components": list(one.components),
+        "decision": None if decision is None else {
+            "choice": decision.choice, "annotator": decision.annotator, "author": decision.author,
+            "time": decision.time, "note": decision.note, "name": decision.name_after,
+            "values": dict(decision.values_after),
+        },
+    }  # fmt: skip
+
+
+def _csv(rows: list[dict[str, Any]]) -> str:
+    text = io.StringIO()
+    if rows:
+        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({key: _cell(value) for key, value in row.items()} for row in rows)
+    return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    """Text that a spreadsheet would take for a formula gets a quote before it."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+def _file(name: str, text: str, kind: str) -> Response:
+    return Response(text, media_type=kind, headers={"content-disposition": f'attachment; filename="{name}"'})
+
+
+STUDY: dict[str, View] = {
+    "/api/rounds": _rounds,
+    "/api/videos/{video}/reviews": _reviews,
+    "/api/segments": _segments,
+    "/api/studies": _studies,
+    "/api/studies/{study}/results": _results,
+    "/api/studies/{study}/disagreements": _disagreements,
+    "/api/studies/{study}/log": _log,
+}

@@ -1,0 +1,152 @@
+"""Reading reviews and agreement studies: rounds, who has seen what, what is shown, answered and decided."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, and_, false, func, or_, select
+
+from surgeval.errors import BadInput, visible
+from surgeval.studio.segments import Segment
+from surgeval.studio.store._read import instances_where
+from surgeval.studio.store._records import Annotation
+from surgeval.studio.store._study_records import Answer, Decision, Round, Study
+from surgeval.studio.store._tables import ANSWERS, DECISIONS, INSTANCES, REVIEWS, ROUNDS, STUDIES
+
+__all__ = [
+    "answered", "answers", "count_shown", "decisions", "review_runs", "rounds", "shown", "shown_ids", "shown_tracks",
+    "studies", "study", "touched_answers",
+]  # fmt: skip
+
+
+def rounds(connection: Connection) -> tuple[Round, ...]:
+    """The rounds that were begun or in which a frame was marked; the first is always there."""
+    rows = connection.execute(select(ROUNDS).where(ROUNDS.c.alive.is_(True)))
+    found = {row.number: Round(row.number, row.title, tuple(json.loads(row.reviewers)), row.author, row.time)
+             for row in rows}  # fmt: skip
+    marked = connection.execute(select(REVIEWS.c.round).where(REVIEWS.c.alive.is_(True)).distinct())
+    for number in [1, *(row.round for row in marked)]:
+        found.setdefault(number, Round(number))
+    return tuple(found[number] for number in sorted(found))
+
+
+def review_runs(
+    connection: Connection, video: str, round_number: int
+) -> tuple[tuple[tuple[int, int, tuple[str, ...]], ...], tuple[str, ...]]:
+    """Runs of frames (first, last, by whom seen), and everyone who has marked a frame of the project in the round."""
+    alive = and_(REVIEWS.c.round == round_number, REVIEWS.c.alive.is_(True))
+    everyone = connection.execute(select(REVIEWS.c.reviewer).where(alive).distinct().order_by(REVIEWS.c.reviewer))
+    query = select(REVIEWS.c.frame, REVIEWS.c.reviewer).where(alive, REVIEWS.c.video == video)
+    seen: dict[int, list[str]] = {}
+    for row in connection.execute(query.order_by(REVIEWS.c.frame, REVIEWS.c.reviewer)):
+        seen.setdefault(row.frame, []).append(row.reviewer)
+    runs: list[tuple[int, int, tuple[str, ...]]] = []
+    for frame, people in seen.items():
+        if runs and runs[-1][1] == frame - 1 and runs[-1][2] == tuple(people):
+            runs[-1] = (runs[-1][0], frame, runs[-1][2])
+        else:
+            runs.append((frame, frame, tuple(people)))
+    return tuple(runs), tuple(row.reviewer for row in everyone)
+
+
+def studies(connection: Connection) -> tuple[Study, ...]:
+    """The studies, the earliest first."""
+    rows = connection.execute(select(STUDIES).where(STUDIES.c.alive.is_(True)).order_by(STUDIES.c.time, STUDIES.c.id))
+    return tuple(_study(row) for row in rows)
+
+
+def study(connection: Connection, id: str) -> Study:
+    """The study of that id."""
+    row = connection.execute(select(STUDIES).where(STUDIES.c.id == id, STUDIES.c.alive.is_(True))).first()
+    if row is None:
+        raise BadInput(f"study: found no study {visible(id[:60])}, expected one of the project")
+    return _study(row)
+
+
+def shown(
+    connection: Connection, of: Study, video: str | None = None, first: int = 0, last: int = 2**53, since: int = -1
+) -> tuple[Annotation, ...]:
+    """The instances that a study shows, with their labels, in the order of video, frame and id."""
+    where = and_(_shown(of, video, first, last), INSTANCES.c.version > since)
+    return instances_where(connection, where)
+
+
+def shown_ids(connection: Connection, of: Study) -> tuple[tuple[str, str, int], ...]:
+    """Id, video and frame of the instances that a study shows, in the same order."""
+    query = select(INSTANCES.c.id, INSTANCES.c.video, INSTANCES.c.frame).where(_shown(of))
+    rows = connection.execute(query.order_by(INSTANCES.c.video, INSTANCES.c.frame, INSTANCES.c.id))
+    return tuple((row.id, row.video, row.frame) for row in rows)
+
+
+def count_shown(connection: Connection, segments: Sequence[Segment], group: str) -> list[int]:
+    """How many instances of a group each segment would show."""
+    query = select(func.count()).select_from(INSTANCES)
+    return [connection.execute(query.where(_there(group), _within(one))).scalar_one() for one in segments]
+
+
+def shown_tracks(connection: Connection, of: Study, video: str) -> tuple[tuple[str, int, int], ...]:
+    """Class, number and frame of every instance with a number that a study shows of a video."""
+    query = select(INSTANCES.c.name, INSTANCES.c.track, INSTANCES.c.frame).where(
+        _shown(of, video), INSTANCES.c.track.is_not(None)
+    )
+    return tuple((row.name, row.track, row.frame) for row in connection.execute(query.order_by(INSTANCES.c.frame)))
+
+
+def answers(connection: Connection, study: str, annotator: str | None = None) -> tuple[Answer, ...]:
+    """What annotators said, or one of them."""
+    query = select(ANSWERS).where(ANSWERS.c.study == study, ANSWERS.c.alive.is_(True))
+    if annotator is not None:
+        query = query.where(ANSWERS.c.annotator == annotator)
+    rows = connection.execute(query.order_by(ANSWERS.c.annotator, ANSWERS.c.instance))
+    return tuple(Answer(row.annotator, row.instance, row.name, json.loads(row.vals), row.version) for row in rows)
+
+
+def touched_answers(connection: Connection, study: str, annotator: str, since: int) -> tuple[str, ...]:
+    """The instances on which an annotator's answer changed after a version, also those taken back."""
+    mine = and_(ANSWERS.c.study == study, ANSWERS.c.annotator == annotator, ANSWERS.c.version > since)
+    return tuple(row.instance for row in connection.execute(select(ANSWERS.c.instance).where(mine)))
+
+
+def answered(connection: Connection, study: str) -> dict[str, int]:
+    """How many instances each annotator has said something of."""
+    query = select(ANSWERS.c.annotator, func.count()).where(ANSWERS.c.study == study, ANSWERS.c.alive.is_(True))
+    return {row[0]: row[1] for row in connection.execute(query.group_by(ANSWERS.c.annotator))}
+
+
+def decisions(connection: Connection, study: str) -> tuple[Decision, ...]:
+    """The log of decisions, the earliest first; several on one instance are numbered."""
+    query = (
+        select(DECISIONS, INSTANCES.c.video, INSTANCES.c.frame)
+        .join(INSTANCES, INSTANCES.c.id == DECISIONS.c.instance)
+        .where(DECISIONS.c.study == study, DECISIONS.c.alive.is_(True))
+        .order_by(DECISIONS.c.time, DECISIONS.c.instance, DECISIONS.c.number)
+    )
+    return tuple(
+        Decision(
+            row.instance, row.number, row.choice, row.annotator, row.name_before, json.loads(row.vals_before),
+            row.name_after, json.loads(row.vals_after), row.note, row.author, row.time, row.video, row.frame,
+        )
+        for row in connection.execute(query)
+    )  # fmt: skip
+
+
+def _shown(of: Study, video: str | None = None, first: int = 0, last: int = 2**53) -> ColumnElement[bool]:
+    inside = [_within(segment, first, last) for segment in of.segments if video in (None, segment.video)]
+    return and_(_there(of.group), or_(false(), *inside))
+
+
+def _there(group: str) -> ColumnElement[bool]:
+    return and_(INSTANCES.c.alive.is_(True), INSTANCES.c.state == "accepted", INSTANCES.c.grp == group)
+
+
+def _within(segment: Segment, first: int = 0, last: int = 2**53) -> ColumnElement[bool]:
+    frames = INSTANCES.c.frame.between(max(first, segment.first), min(last, segment.last))
+    return and_(INSTANCES.c.video == segment.video, frames)
+
+
+def _study(row: Row[Any]) -> Study:
+    segments = tuple(Segment(*one) for one in json.loads(row.segments))
+    annotators = tuple(json.loads(row.annotators))
+    return Study(row.id, row.title, row.grp, annotators, segments, row.seed, row.author, row.time)

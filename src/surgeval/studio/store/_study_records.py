@@ -1,0 +1,65 @@
+"""What comes out of reviews and of the agreement study; all frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from surgeval.studio.segments import Segment
+
+__all__ = ["Answer", "Decision", "Round", "Study"]
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A round of review and who is to see every frame in it."""
+
+    number: int
+    title: str = ""
+    reviewers: tuple[str, ...] = ()
+    author: str = ""
+    time: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """An agreement study: the segments that its annotators are shown, and the seed that they were drawn with."""
+
+    id: str
+    title: str
+    group: str
+    annotators: tuple[str, ...]
+    segments: tuple[Segment, ...]
+    seed: int
+    author: str
+    time: float
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an annotator said of an instance without seeing its label; an empty name: no class said."""
+
+    annotator: str
+    instance: str
+    name: str
+    values: Mapping[str, str]
+    version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Who decided what of an instance on which people differ, and when; the last of several holds."""
+
+    instance: str
+    number: int
+    choice: str  # keep, annotator or other
+    annotator: str
+    name_before: str
+    values_before: Mapping[str, str]
+    name_after: str
+    values_after: Mapping[str, str]
+    note: str
+    author: str
+    time: float
+    video: str = ""
+    frame: int = -1

@@ -1,0 +1,115 @@
+"""Labels from elsewhere as one operation: instances, what is said of whole frames, problem frames, files' own words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import and_, select, tuple_
+
+from surgeval.studio.store._checks import Fields
+from surgeval.studio.store._effect import Effect
+from surgeval.studio.store._select import check_frames
+from surgeval.studio.store._tables import FLAGS, FRAMES, INSTANCES, SETTINGS
+from surgeval.studio.store._work import WORDS, Work, chunks, words_key
+from surgeval.studio.store.kinds._instances import insert_instances
+from surgeval.studio.store.kinds._values import said_change
+
+__all__ = ["take_in"]
+
+_MAX_WORDS = 1_000_000  # characters of one frame
+
+
+def take_in(work: Work, fields: Fields) -> Effect:
+    """Take labels in; with `replace` the instances of the named frames go first. Values that the schema lacks stay."""
+    fields.only("instances", "images", "flags", "words", "replace")
+    lists = {name: fields.objects(name) if fields.data.get(name) else [] for name in fields.data}
+    if not any(lists.values()):
+        raise fields.error("instances", "nothing", "something to take in")
+    removed = sum(_remove(work, one) for one in lists.get("replace", []))
+    changed = _say(work, lists.get("images", [])) + _flag(work, lists.get("flags", []))
+    _keep_words(work, lists.get("words", []))
+    if lists.get("instances"):
+        changed += insert_instances(work, fields, lists["instances"])
+    return Effect(changed, skipped=removed)
+
+
+def _remove(work: Work, one: Fields) -> int:
+    """Take away every instance of some frames of a video."""
+    video, frames = one.only("video", "frames").id("video"), one.items("frames")
+    if not all(isinstance(frame, int) and not isinstance(frame, bool) and frame >= 0 for frame in frames):
+        raise one.error("frames", "another kind of value", "whole numbers")
+    return sum(
+        work.touch(
+            INSTANCES,
+            and_(INSTANCES.c.video == video, INSTANCES.c.frame.in_(part), INSTANCES.c.alive.is_(True)),
+            {"alive": False},
+        )
+        for part in chunks(frames)
+    )
+
+
+def _say(work: Work, images: Sequence[Fields]) -> int:
+    """Values of whole frames; a frame that says so already is left alone."""
+    wanted: dict[str, dict[int, dict[str, str | None]]] = {}
+    for one in images:
+        one.only("video", "frame", "values")
+        wanted.setdefault(one.id("video"), {})[one.whole("frame")] = one.values(required=True)
+    changed = 0
+    for video, by_frame in sorted(wanted.items()):
+        check_frames(work, "images", video, sorted(by_frame))
+        alike: dict[tuple[int, int], list[int]] = {}
+        for part in chunks(sorted(by_frame)):
+            inside = and_(FRAMES.c.video == video, FRAMES.c.frame.in_(part))
+            for row in work.rows(select(FRAMES.c.frame, FRAMES.c.own, FRAMES.c.label).where(inside)):
+                change = said_change(work, row.own, row.label, by_frame[row.frame])
+                if change["label"] != row.label:
+                    alike.setdefault((change["own"], change["label"]), []).append(row.frame)
+        for (own, label), frames in sorted(alike.items()):
+            for part in chunks(sorted(frames)):
+                where = and_(FRAMES.c.video == video, FRAMES.c.frame.in_(part))
+                changed += work.touch(FRAMES, where, {"own": own, "label": label})
+    return changed
+
+
+def _flag(work: Work, flags: Sequence[Fields]) -> int:
+    """Problem frames; one that is flagged for that reason already stays as it is."""
+    rows: dict[tuple[str, int, str], dict[str, Any]] = {}
+    for one in flags:
+        one.only("video", "frame", "reason", "note")
+        key = (one.id("video"), one.whole("frame"), one.text("reason"))
+        note = one.text("note", "", 500, empty=True)
+        rows[key] = {"video": key[0], "frame": key[1], "reason": key[2], "note": note, "author": work.author}
+    for video in sorted({key[0] for key in rows}):
+        check_frames(work, "flags", video, sorted({key[1] for key in rows if key[0] == video}))
+    place = tuple_(FLAGS.c.video, FLAGS.c.frame, FLAGS.c.reason)
+    changed, new = 0, dict(rows)
+    for part in chunks(sorted(rows)):
+        for known in work.rows(select(FLAGS).where(place.in_(part))):
+            key = (known.video, known.frame, known.reason)
+            row = new.pop(key)
+            if not known.alive:
+                said = {"note": row["note"], "author": row["author"], "alive": True}
+                changed += work.touch(FLAGS, place.in_([key]), said)
+    return changed + work.insert(FLAGS, list(new.values()))
+
+
+def _keep_words(work: Work, words: Sequence[Fields]) -> None:
+    """What files said of frames beyond labels, for writing back."""
+    rows: dict[str, dict[str, Any]] = {}
+    for one in words:
+        one.only("video", "frame", "words")
+        value = json.dumps(one.data.get("words"), ensure_ascii=False, sort_keys=True)
+        if not isinstance(one.data.get("words"), dict) or len(value) > _MAX_WORDS or "\\u0000" in value:
+            raise one.error("words", f"{len(value)} characters", f"an object of at most {_MAX_WORDS}")
+        key = words_key(one.id("video"), one.whole("frame"))
+        rows[key] = {"owner": WORDS, "key": key, "value": value}
+    known: set[str] = set()
+    for part in chunks(sorted(rows)):
+        query = select(SETTINGS.c.key).where(SETTINGS.c.owner == WORDS, SETTINGS.c.key.in_(part))
+        known |= {row.key for row in work.rows(query)}
+    for key in sorted(known):
+        work.touch(SETTINGS, and_(SETTINGS.c.owner == WORDS, SETTINGS.c.key == key),
+                   {"value": rows[key]["value"], "alive": True})  # fmt: skip
+    work.insert(SETTINGS, [row for key, row in sorted(rows.items()) if key not in known])

@@ -1,0 +1,68 @@
+/** Who has seen which frames, in which round. */
+
+import { api } from '../api'
+import { nextUnseen, seenBy, seenCount, type Reviews, type Round } from '../lib/study'
+import { t } from '../text/i18n.svelte'
+import { messages } from './messages.svelte'
+import { draft } from './spans.svelte'
+import { studio } from './studio.svelte'
+
+class Review {
+  rounds = $state.raw<Round[]>([])
+  reviews = $state.raw<Reviews | null>(null)
+  /** The round at hand: the one that was chosen, else the last. */
+  private chosen = $state(0)
+  /** The last mark on its way: what is next unseen is known once it is stored. */
+  private marking: Promise<void> = Promise.resolve()
+  round = $derived(this.rounds.find((one) => one.number === this.chosen) ?? this.rounds.at(-1) ?? null)
+  me = $derived(studio.project?.author ?? '')
+  /** Of this frame: by whom it was seen, of how many. */
+  seen = $derived(seenBy(this.reviews?.runs ?? [], studio.shown))
+  people = $derived([...new Set([...(this.reviews?.reviewers ?? []), this.me])])
+  mine = $derived(this.seen.includes(this.me))
+  /** Whose marks count when unreviewed things are looked for. */
+  asker = $derived({ author: this.me, round: this.round?.number ?? 1 })
+
+  constructor() {
+    studio.whenStale('reviews', () => this.load())
+  }
+
+  async load(): Promise<void> {
+    const video = studio.video
+    if (!video || studio.blind) return
+    this.rounds = await api.rounds().catch(() => this.rounds)
+    const reviews = await api.reviews(video.id, this.round?.number ?? 1).catch(() => null)
+    if (reviews && studio.video === video) this.reviews = reviews
+  }
+
+  choose(number: number): void {
+    this.chosen = number
+    void this.load()
+  }
+
+  async begin(title: string, reviewers: string[]): Promise<void> {
+    const outcome = await studio.edit('round.begin', { title, reviewers })
+    if (outcome) this.choose(Number(outcome.created[0]))
+  }
+
+  /** Mark the marked range, or this frame; a frame that is marked already loses its mark. */
+  mark(): void {
+    const range = draft.range ?? { first: studio.shown, last: studio.shown }
+    const mark = !draft.range && this.mine ? '' : 'seen'
+    const edit = studio.edit('frames.mark', { video: studio.video?.id, ...range, round: this.round?.number ?? 1, mark })
+    this.marking = edit.then(() => this.load())
+  }
+
+  async next(): Promise<void> {
+    await this.marking
+    const frame = nextUnseen(this.reviews?.runs ?? [], this.me, studio.frame, studio.video?.frames ?? 0)
+    if (frame === null) messages.info(t('allSeen'))
+    else void studio.go(frame)
+  }
+
+  count(person: string): number {
+    return seenCount(this.reviews?.runs ?? [], person)
+  }
+}
+
+export const review = new Review()

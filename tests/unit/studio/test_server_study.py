@@ -1,0 +1,353 @@
+"""Studies over real HTTP: kappas of two annotators with known disagreement, decisions, and a session that is blind."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+from tests.unit.studio import study_scene as scene
+from tests.unit.studio.test_server import Page
+
+from surgeval.studio.server import Running, serve
+from surgeval.studio.server._blind import BLIND, BLIND_EDITING
+from surgeval.studio.server._reading import READING
+from surgeval.studio.server._study import STUDY
+
+ADA, BEN = "/blind/s1/ada", "/blind/s1/ben"
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    folder = tmp_path_factory.mktemp("op")
+    (folder / "V1").mkdir()
+    for k in range(60):
+        Image.new("RGB", (64, 48), (4 * k, 0, 0)).save(folder / "V1" / f"{k}.png")
+    with serve(folder, author="amy") as found:
+        page = Page(found, "setup")
+        assert page.do("instances.add", scene.instances())[0] == 200
+        assert page.do("study.add", scene.study())[0] == 200
+        for annotator in ("ada", "ben"):
+            answer_all(Page(found, annotator), f"/blind/s1/{annotator}", annotator)
+        yield found
+
+
+def answer_all(page: Page, place: str, annotator: str) -> None:
+    """What the page does: boxes are read, and answered by the names under which they are shown."""
+    shown = {one["frame"]: one["id"] for one in boxes(page, place)}
+    for chosen in ("cut", "dissect"):
+        ids = [shown[frame] for k, frame in enumerate(scene.FRAMES) if scene.verb(annotator, k) == chosen]
+        payload = {"ids": ids, "name": "scissors", "values": {"action": chosen, "target": "fascias"}}
+        status, told = send(page, place, "study.answer", payload)
+        assert (status, told.get("changed")) == (200, len(ids)), told
+
+
+def boxes(page: Page, place: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = page.get(f"{place}/api/videos/V1/annotations?first=0&last=59")["annotations"]
+    return found
+
+
+def send(page: Page, place: str, kind: str, payload: dict[str, Any], path: str = "operations") -> tuple[int, Any]:
+    page.count += 1
+    body = {"id": f"{page.session}.{page.count}", "kind": kind, "payload": payload, "session": page.session}
+    return page.ask("POST", f"{place}/api/{path}", body)[:2]
+
+
+def test_kappas_are_those_of_the_known_disagreement(running: Running) -> None:
+    found = Page(running).get("/api/studies/s1/results")
+    assert (found["annotators"], found["instances"], found["answered"]) == (["ada", "ben"], 40, {"ada": 40, "ben": 30})
+    assert [row["component"] for row in found["table"]] == ["instrument", "verb", "target", "triplet"]
+    for row in found["table"]:
+        for annotator, expected in scene.EXPECTED.items():
+            cell = row["cells"][annotator]
+            assert cell["value"] == (None if expected[row["component"]] is None
+                                     else pytest.approx(expected[row["component"]])), row  # fmt: skip
+            assert cell["value"] is not None or "one category" in cell["reason"]
+    verb = found["table"][1]
+    assert verb["mean"] == pytest.approx(0.7)
+    assert verb["cells"]["ada"]["low"] <= 0.8 <= verb["cells"]["ada"]["high"]
+    (pair,) = found["between"]
+    assert pair["annotators"] == ["ada", "ben"]
+    assert {name: cell["value"] for name, cell in pair["cells"].items()} == {
+        name: pytest.approx(value) for name, value in scene.BETWEEN.items()
+    }
+
+
+def test_disagreements_name_frame_instance_and_what_everyone_says(running: Running) -> None:
+    page = Page(running)
+    found = page.get("/api/studies/s1/disagreements")
+    assert [row["frame"] for row in found["rows"]] == list(scene.ADA_WRONG)
+    first = found["rows"][0]
+    assert (first["instance"], first["video"], first["components"]) == ("scissors-2", "V1", ["verb"])
+    assert first["label"] == ["scissors", "dissect", "fascias"]
+    assert first["answers"] == {"ada": ["scissors", "cut", "fascias"], "ben": ["scissors", "dissect", "fascias"]}
+    assert page.get("/api/studies/s1/disagreements?unanswered=1")["count"] == 14
+
+
+def test_decisions_are_logged_change_labels_and_leave_the_kappas(running: Running) -> None:
+    page = Page(running, "chair")
+    before = page.get("/api/studies/s1/results")["table"]
+    decisions: list[dict[str, Any]] = [
+        {"instance": "scissors-2", "choice": "annotator", "annotator": "ada", "note": "=seen again"},
+        {"instance": "scissors-3", "choice": "keep"},
+        {"instance": "scissors-6", "choice": "other", "name": "forceps", "values": {"action": "retract"}},
+    ]
+    for one in decisions:
+        status, told = page.do("study.decide", {"study": "s1", **one})
+        assert status == 200, told
+    values = {one["id"]: (one["name"], one["values"]["action"])
+              for one in page.get("/api/videos/V1/annotations?first=0&last=59")["annotations"]}  # fmt: skip
+    assert values["scissors-2"] == ("scissors", "cut")
+    assert values["scissors-3"] == ("scissors", "cut")
+    assert values["scissors-6"] == ("forceps", "retract")
+    log = page.get("/api/studies/s1/log")
+    assert [(row["instance"], row["choice"], row["annotator"], row["decided_by"]) for row in log] == [
+        ("scissors-2", "annotator", "ada", "amy"), ("scissors-3", "keep", "", "amy"),
+        ("scissors-6", "other", "", "amy"),
+    ]  # fmt: skip
+    assert (log[0]["verb_before"], log[0]["verb_after"]) == ("dissect", "cut")
+    _, text, answer = page.ask("GET", "/api/studies/s1/log?as=csv")
+    assert "decisions.csv" in (answer.getheader("content-disposition") or "")
+    rows = list(csv.DictReader(io.StringIO(text.decode())))
+    assert (rows[0]["decided_by"], rows[0]["note"]) == ("amy", "'=seen again")  # no formula for a spreadsheet
+    assert page.get("/api/studies/s1/results")["table"] == before
+    after = page.get("/api/studies/s1/results?after=1")["table"]
+    assert after[1]["cells"]["ada"]["value"] != before[1]["cells"]["ada"]["value"]
+    listed = page.get("/api/studies/s1/disagreements")["rows"]
+    assert [row["decision"] and row["decision"]["author"] for row in listed] == ["amy", "amy", "amy", None]
+    for _ in decisions:
+        assert page.do("undo", {})[0] == 200
+    assert page.get("/api/studies/s1/log") == []
+    assert page.get("/api/studies/s1/results?after=1")["table"] == before
+
+
+def test_an_annotator_undoes_answers_and_nothing_else(running: Running) -> None:
+    page = Page(running, "ada-undo")
+    one = next(one for one in boxes(page, ADA) if one["frame"] == 50)
+    assert send(page, ADA, "study.answer", {"ids": [one["id"]], "values": {"action": "grasp"}})[0] == 400  # not his
+    assert send(page, ADA, "study.answer", {"ids": [one["id"]], "values": {"target": "bladder"}})[0] == 200
+    now = next(row for row in boxes(page, ADA) if row["frame"] == 50)
+    assert now["values"]["target"] == "bladder"
+    changed = page.get(f"{ADA}/api/videos/V1/changes?since={now['version'] - 1}")["annotations"]
+    assert [row["id"] for row in changed] == [one["id"]]
+    assert send(page, ADA, "undo", {"operation": 1})[0] == 200
+    assert next(row for row in boxes(page, ADA) if row["frame"] == 50)["values"] == one["values"]
+    assert len(page.get("/api/videos/V1/annotations?first=0&last=59")["annotations"]) == 40
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["instances.values", "instances.add", "instances.delete", "study.decide", "study.remove", "span.add", "frames.flag",
+     "track.set", "schema.set"],
+)  # fmt: skip
+def test_a_blind_session_can_only_answer(running: Running, kind: str) -> None:
+    for path in ("operations", "preview"):
+        status, told = send(Page(running, "sly"), ADA, kind, {"ids": ["scissors-1"]}, path)
+        assert status == 400
+        assert "blind session" in told["error"]
+
+
+def test_a_session_that_sees_labels_cannot_answer(running: Running) -> None:
+    status, told = Page(running).do("study.answer", {"study": "s1", "ids": ["scissors-1"], "name": "scissors"})
+    assert status == 400
+    assert "expected a blind one" in told["error"]
+
+
+def test_progress_counts_what_is_left(running: Running) -> None:
+    found = Page(running).get(f"{BEN}/api/progress")
+    assert found["instances"] == 40
+    assert [(video, frame) for video, frame, _ in found["open"]] == [("V1", k) for k in scene.BEN_SILENT]
+
+
+def test_segments_are_drawn_by_seed_and_rounds_count_who_saw_what(running: Running) -> None:
+    page = Page(running, "rounds")
+    drawn = page.get("/api/segments?count=3&length=10&seed=5")
+    assert drawn == page.get("/api/segments?count=3&length=10&seed=5")
+    assert {one["last"] - one["first"] + 1 for one in drawn} == {10}
+    status, told, _ = page.ask("GET", "/api/segments")
+    assert (status, "expected room for 5" in told["error"]) == (400, True)
+    number = int(page.do("round.begin", {"title": "second look", "reviewers": ["amy", "ben"]})[1]["created"][0])
+    assert page.get("/api/rounds")[-1]["reviewers"] == ["amy", "ben"]
+    page.do("frames.mark", {"video": "V1", "first": 3, "last": 9, "round": number})
+    page.do("frames.mark", {"video": "V1", "first": 5, "last": 5, "round": number, "mark": ""})
+    found = page.get(f"/api/videos/V1/reviews?round={number}")
+    assert found == {"round": number, "reviewers": ["amy", "ben"], "runs": [[3, 4, ["amy"]], [6, 9, ["amy"]]]}
+
+
+# Blindness. Everything that could tell a label has the word `secret` in it; the schema's own names are no secret.
+
+SECRET = {
+    "tools": {
+        "hook": {"actions": ["cut", "burn"], "targets": ["liver"], "note": "text"},
+        "grasper": {"note": "text"},
+    },
+    "image": {"remark": "text"},
+}
+
+
+@pytest.fixture(scope="module")
+def secretive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    folder = tmp_path_factory.mktemp("veiled")
+    (folder / "V1").mkdir()
+    for k in range(6):
+        Image.new("RGB", (64, 48)).save(folder / "V1" / f"{k}.png")
+    with serve(folder, author="amy") as found:
+        page = Page(found, "setup")
+        rows = [{"id": f"secret-{k}", "video": "V1", "frame": k, "group": "tools", "name": "hook", "box": [1, 2, 9, 9],
+                 "values": {"note": "secret note", "action": "secret action"}, "track": 1, "source": "secret model",
+                 "score": 0.7, "review": "secret review", "extra": {"x": "secret"}} for k in range(6)]  # fmt: skip
+        edits: list[tuple[str, dict[str, Any]]] = [
+            ("schema.set", {"name": "own", "source": json.dumps(SECRET)}),
+            ("instances.add", {"instances": rows}),
+            ("instances.add", {"instances": [{**rows[0], "id": "secret-proposal", "proposal": True, "track": 2}]}),
+            ("span.add", {"id": "secret-span", "video": "V1", "first": 0, "last": 3, "values": {"note": "secret span"},
+                          "tracks": [{"group": "tools", "name": "hook", "number": 1}]}),
+            ("image.values", {"video": "V1", "first": 0, "last": 5, "values": {"remark": "secret phase"}}),
+            ("frames.flag", {"video": "V1", "first": 1, "last": 1, "reason": "secret reason", "note": "secret"}),
+            ("study.add", {"id": "s1", "annotators": ["ada", "ben"],
+                           "segments": [{"video": "V1", "first": 0, "last": 4}]}),
+            ("study.decide", {"study": "s1", "instance": "secret-1", "choice": "keep", "note": "secret decision"}),
+        ]  # fmt: skip
+        for kind, payload in edits:
+            status, told = page.do(kind, payload)
+            assert status == 200, told
+        ben = Page(found, "ben")
+        mine = boxes(ben, BEN)[0]["id"]
+        payload = {"ids": [mine], "name": "hook", "values": {"note": "secret answer of ben"}}
+        assert send(ben, BEN, "study.answer", payload)[0] == 200
+        yield found
+
+
+@pytest.mark.parametrize("path", [path for path in BLIND if path != "/api/events"])
+def test_no_path_of_a_blind_session_tells_a_label(secretive: Running, path: str) -> None:
+    page = Page(secretive)
+    asked = path.replace("{video}", "V1").replace("{index:int}", "0")
+    for query in ("?first=0&last=5&since=0&text=0", "?first=0&last=5&text=secret&annotator=ben&author=ben"):
+        status, found, answer = page.ask("GET", ADA + asked + query)
+        assert status == 200, found
+        told = found if isinstance(found, bytes) else json.dumps(found).encode()
+        assert b"secret" not in told + str(answer.getheaders()).encode()
+
+
+def test_boxes_come_without_class_values_and_number_of_the_project(secretive: Running) -> None:
+    page = Page(secretive)
+    found = boxes(page, ADA)
+    assert [one["frame"] for one in found] == [0, 1, 2, 3, 4]  # neither the proposal nor what is outside the segment
+    assert {(one["name"], one["score"], one["source"], one["review"]) for one in found} == {("", None, "", "")}
+    assert all(one["values"] == {} for one in found)
+    assert found[0]["box"] == [1, 2, 9, 9]
+    assert {one["name"] for one in page.get(f"{ADA}/api/videos/V1/presence")} == {""}
+    assert boxes(page, BEN)[0]["values"] == {"note": "secret answer of ben"}  # his own
+
+
+@pytest.mark.parametrize("path", sorted(BLIND_EDITING))
+@pytest.mark.parametrize(
+    ("kind", "payload"),
+    [
+        ("study.answer", {"ids": ["secret-0"], "name": "hook"}),
+        ("study.answer", {"ids": ["MINE"], "values": {"note": "x"}}),
+        ("study.answer", {"ids": ["MINE"], "name": "nothing"}),
+        ("study.answer", {"ids": ["MINE"], "study": "s2", "annotator": "ben", "name": "hook", "values": {"note": "y"}}),
+        ("undo", {"operation": 2}),
+        ("redo", {}),
+        ("setting.set", {"owner": "ben", "key": "schema", "value": 1}),
+        ("setting.set", {"owner": "ben", "key": "display", "value": {}}),
+        ("instances.move", {"ids": ["secret-0"], "dx": 1, "dy": 1}),
+    ],
+)
+def test_no_answer_to_an_edit_tells_a_label(secretive: Running, path: str, kind: str, payload: dict[str, Any]) -> None:
+    page = Page(secretive, f"sly-{path[5:]}-{kind}-{len(json.dumps(payload))}")
+    mine = boxes(page, ADA)[0]["id"]
+    sent = json.loads(json.dumps(payload).replace("MINE", mine))
+    status, told = send(page, ADA, kind, sent, path.removeprefix("/api/"))
+    assert status in (200, 400), told
+    assert "secret" not in json.dumps(told)
+
+
+def test_an_instance_that_is_gone_does_not_tell_its_class(secretive: Running) -> None:
+    page, chair = Page(secretive, "late"), Page(secretive, "chair")
+    last = boxes(page, ADA)[-1]["id"]
+    chair.do("instances.delete", {"ids": ["secret-4"]})
+    status, told = send(page, ADA, "study.answer", {"ids": [last], "name": "hook"})
+    assert status == 400
+    assert "secret" not in told["error"]
+    chair.do("undo", {})
+
+
+def test_two_tabs_of_an_annotator_get_a_conflict_without_names(secretive: Running) -> None:
+    left, right = Page(secretive, "left"), Page(secretive, "right")
+    one = boxes(left, ADA)[2]["id"]
+    base = left.get(f"{ADA}/api/project")["version"]
+    assert send(left, ADA, "study.answer", {"ids": [one], "name": "hook"})[0] == 200
+    body = {"id": "right.1", "kind": "study.answer", "payload": {"ids": [one], "name": "grasper"}, "session": "right",
+            "base": base}  # fmt: skip
+    status, told, _ = right.ask("POST", f"{ADA}/api/operations", body)
+    assert (status, told["who"], "secret" in json.dumps(told)) == (409, "ada", False)
+
+
+def test_what_is_not_blind_is_not_there(secretive: Running) -> None:
+    page = Page(secretive)
+    others = (READING | STUDY).keys() - BLIND.keys()
+    assert {"/api/videos/{video}/problems", "/api/history", "/api/studies/{study}/log"} < others
+    for path in (one.replace("{video}", "V1").replace("{study}", "s1") for one in others):
+        status, found, _ = page.ask("GET", ADA + path)
+        assert status == 404, path
+        assert b"secret" not in (found if isinstance(found, bytes) else json.dumps(found).encode())
+    for place in ("/blind/s1/eve", "/blind/s2/ada", "/blind/s1/a%2Fb"):
+        assert page.ask("GET", f"{place}/api/project")[0] in (400, 404)
+
+
+def test_a_blind_session_hears_only_of_its_own_answers(secretive: Running) -> None:
+    page, chair = Page(secretive, "ear"), Page(secretive, "chair")
+    connection = HTTPConnection(page.host, timeout=20)
+    connection.request("GET", f"{ADA}/api/events", headers={"origin": f"http://{page.host}"})
+    answer = connection.getresponse()
+    assert json.loads(answer.readline()[5:])["author"] == ""  # the version at which it begins to listen
+    chair.do("frames.flag", {"video": "V1", "first": 2, "last": 2, "reason": "secret"})
+    send(page, ADA, "study.answer", {"ids": [boxes(page, ADA)[3]["id"]], "name": "hook"})
+    line = b""
+    while not line.startswith(b"data:"):
+        line = answer.readline()
+    assert json.loads(line[5:])["author"] == "ada"
+    connection.close()
+
+
+def test_the_page_of_a_blind_session_is_the_page(running: Running, tmp_path: Path) -> None:
+    status, found, _ = Page(running).ask("GET", f"{ADA}/")
+    root = Page(running).ask("GET", "/")[:2]
+    assert (status, found) == root
+
+
+def test_on_a_shared_server_an_annotators_link_opens_nothing_but_the_blind_session(tmp_path: Path) -> None:
+    (tmp_path / "V1").mkdir()
+    for k in range(60):
+        Image.new("RGB", (64, 48)).save(tmp_path / "V1" / f"{k}.png")
+    token = "a-token-that-nobody-guesses"
+    with serve(tmp_path, author="host", host="0.0.0.0", token=token) as shared:
+        page = Page(shared)
+        whole = {"authorization": f"Bearer {token}"}
+        for number, (kind, payload) in enumerate((("instances.add", scene.instances()), ("study.add", scene.study()))):
+            body = {"id": f"setup.{number}", "kind": kind, "payload": payload, "author": "chair"}
+            assert page.ask("POST", "/api/operations", body, **whole)[0] == 200
+        (made,) = page.ask("GET", "/api/studies", **whole)[1]
+        hers = {"authorization": f"Bearer {made['tokens']['ada']}"}
+        assert page.ask("GET", f"{ADA}/api/project", **hers)[1]["author"] == "ada"
+        for path in ("/api/project", "/api/studies", f"{BEN}/api/project", "/"):
+            assert page.ask("GET", path, **hers)[0] == 401
+        assert page.ask("GET", f"{ADA}/../../../api/studies", **hers)[0] == 404
+        one = page.ask("GET", f"{ADA}/api/videos/V1/annotations?first=0&last=9", **hers)[1]["annotations"][0]
+        body = {
+            "id": "hers",
+            "kind": "study.answer",
+            "payload": {"ids": [one["id"]], "name": "forceps"},
+            "author": "ben",
+        }
+        assert page.ask("POST", f"{ADA}/api/operations", body, **hers)[0] == 200
+        (made,) = page.ask("GET", "/api/studies", **whole)[1]
+        assert made["answered"] == {"ada": 1, "ben": 0}
