@@ -11,8 +11,9 @@ export SURGEVAL_REAL_DATA ?= $(if $(REAL),$(abspath $(REAL)))
 OUT ?= demo
 
 WEB := src/surgeval/studio/web
+TOUR := look labelled span identity keys
 
-.PHONY: demo studio quick test test-long lint bench docs clean help
+.PHONY: demo studio tour quick test test-long lint bench docs clean help
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
@@ -63,6 +64,12 @@ $(VENV)/.web: $(VENV)/.base $(wildcard $(addprefix $(WEB)/,*.json *.ts *.js *.ht
 
 studio: $(VENV)/.web $(VENV)/.kernels  ## the annotation studio on a phantom operation
 	@$(BIN)/surgeval studio --demo
+
+# The pictures of docs/studio.md, made by the browser test that walks the tour.
+tour: $(VENV)/.browser $(VENV)/.web $(VENV)/.kernels  ## the studio's five-minute tour, and its pictures into docs/images
+	@place=$$(mktemp -d); $(BIN)/python -c "import sys; from pathlib import Path; from surgeval.studio.demo import make_demo; make_demo(Path(sys.argv[1]))" $$place; \
+	SURGEVAL_TOUR=$$place/frames $(BIN)/pytest -q tests/browser/studio/test_studio_tour.py; \
+	for name in $(TOUR); do cp test-artifacts/tour-$$name.webp docs/images/studio-$$name.webp; done; rm -r $$place
 
 demo: $(VENV)/.kernels  ## the phantom through every protocol, offline
 	@$(BIN)/surgeval demo --out $(OUT)

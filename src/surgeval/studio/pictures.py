@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
@@ -143,6 +143,7 @@ class Pictures:
         self._asked: dict[tuple[str, int], Future[Picture]] = {}
         self._lock = threading.Lock()
         self._wanted: dict[str, tuple[int, int]] = {}  # of each video: frames worth preparing
+        self._waited: Counter[tuple[str, int]] = Counter()  # frames that somebody waits for
         self._last: dict[str, int] = {}
         # One thread for films, as a second one would decode the same film again from a key frame.
         self._film = ThreadPoolExecutor(1, "film")
@@ -186,11 +187,18 @@ class Pictures:
         return picture
 
     def _wait(self, video: str, index: int) -> Picture:
-        while True:
-            try:
-                return self._ask(video, index).result()
-            except _NotWantedError:
-                continue  # it was asked for as a neighbour and given up just now
+        key = video, index
+        with self._lock:
+            self._waited[key] += 1
+        try:
+            while True:
+                try:
+                    return self._ask(video, index).result()
+                except _NotWantedError:
+                    continue  # it was asked for as a neighbour and given up just now
+        finally:
+            with self._lock:
+                self._waited -= Counter({key: 1})  # drops what nobody waits for
 
     def _ask(self, video: str, index: int) -> Future[Picture]:
         """The picture from memory, or from the thread that will make it."""
@@ -209,7 +217,9 @@ class Pictures:
     def _make(self, key: tuple[str, int]) -> Picture:
         try:
             first, last = self._wanted[key[0]]
-            if not first <= key[1] <= last:
+            with self._lock:
+                awaited = key in self._waited  # by somebody who looks elsewhere in the same video
+            if not awaited and not first <= key[1] <= last:
                 raise _NotWantedError
             ref = self._frames[key[0]][key[1]]
             if self._inside is not None:

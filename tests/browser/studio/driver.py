@@ -27,6 +27,7 @@ class Studio:
     address: str
     complaints: list[str] = field(default_factory=list)
     posted: int = 0
+    video: str = "V1"
 
     def open(self) -> Studio:
         self.page.on("console", lambda m: self.complaints.append(m.text) if m.type in ("error", "warning") else None)
@@ -59,12 +60,12 @@ class Studio:
         assert answer.status == 200, said
 
     def instances(self, first: int = 0, last: int | None = None) -> list[dict[str, Any]]:
-        answer = self.get(f"/api/videos/V1/annotations?first={first}&last={last or first}")
+        answer = self.get(f"/api/videos/{self.video}/annotations?first={first}&last={last or first}")
         found: list[dict[str, Any]] = answer["annotations"]
         return found
 
     def spans(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self.get("/api/videos/V1/spans")
+        found: list[dict[str, Any]] = self.get(f"/api/videos/{self.video}/spans")
         return sorted(found, key=lambda span: (span["first"], span["last"]))
 
     def fill(self, *rows: dict[str, Any], kind: str = "instances.add", **payload: Any) -> None:

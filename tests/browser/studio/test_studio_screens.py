@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -35,7 +35,7 @@ def test_everything_is_in_sight_and_in_reach(browser: Browser, running: Running,
         assert place["y"] >= 0 and place["y"] + place["height"] <= height, name
     buttons = [one.bounding_box() for one in studio.page.locator("header button, header select").all()]
     sides = sorted((box["x"], box["x"] + box["width"]) for box in buttons if box)
-    assert all(left[1] <= right[0] + 0.5 for left, right in itertools.pairwise(sides))  # none on another
+    assert all(left[1] <= right[0] + 0.5 for left, right in pairwise(sides))  # none on another
     stage = _place(studio, "stage")
     assert stage["width"] * stage["height"] > 0.4 * width * height  # the picture has the room
     studio.shot(f"screen-{width}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 from pathlib import Path
 
@@ -175,3 +176,11 @@ def test_neighbours_of_a_frame_that_was_left_are_given_up(film: list[ImageRef], 
         until(lambda: not pictures._asked)
         again = grey(pictures.get("op", 5))  # given up, and asked for again
     assert again == pytest.approx(float(read_image(film[5]).mean()), abs=1)
+
+
+def test_two_people_far_apart_in_one_film_both_get_their_frames(film: list[ImageRef]) -> None:
+    with Pictures({"op": film}, ahead=2, behind=1) as pictures, ThreadPoolExecutor(8) as people:
+        wanted = [frame for k in range(25) for frame in (k, 59 - k)]
+        seen = list(people.map(lambda frame: grey(pictures.get("op", frame)), wanted, timeout=60))
+        assert not pictures._waited
+    assert seen == [pytest.approx(float(read_image(film[frame]).mean()), abs=1) for frame in wanted]

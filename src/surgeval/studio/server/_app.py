@@ -54,11 +54,14 @@ def build_app(project: Served, static: Path | None = None) -> Starlette:
 
     @asynccontextmanager
     async def life(_app: Starlette) -> AsyncIterator[None]:
+        project.loop = asyncio.get_running_loop()
         watching = asyncio.create_task(watch(project))
         yield
         watching.cancel()
         await run_in_threadpool(project.jobs.close)
         await run_in_threadpool(project.pictures.close)
+        if project.questions is not None:
+            await run_in_threadpool(project.questions.close)
         await run_in_threadpool(project.database.close)
 
     return Starlette(routes=routes, lifespan=life, exception_handlers={HTTPException: _plain, Exception: _plain})

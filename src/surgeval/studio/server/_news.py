@@ -62,7 +62,7 @@ async def event_stream(project: Served, asked: Asked, passes: Callable[[dict[str
                 except TimeoutError:
                     yield ": still here\n\n"
                     continue
-                if event["version"] > now["version"] and passes(event):
+                if event.get("version", 0) > now["version"] and passes(event):
                     yield f"data: {json.dumps(event)}\n\n"
         finally:
             project.listeners.discard(queue)

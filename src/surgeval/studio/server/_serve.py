@@ -122,6 +122,7 @@ def serve(
             _wait(server, thread)
             yield Running(f"http://{_shown(host)}:{number}/", project)
         finally:
+            project.hang_up()
             server.should_exit = True
             thread.join(timeout=10)
     finally:
