@@ -64,18 +64,12 @@ def preview_import(database: Database, source: Path | Dataset, *, format: str | 
 
     >>> import tempfile
     >>> from surgeval.datasets import MemoryDataset
-    >>> from surgeval.records import Box, Instance, Triplet
     >>> from surgeval.vocab import load_labels
-    >>> space = load_labels("prostatd")
-    >>> there = Frame("V1", "a", 0, None, None, 64, 48, (Instance(Triplet(*space.triplets[0]), Box(5, 6, 20, 10)),))
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     database = Database(f"{folder}/studio.sqlite")
-    ...     _ = apply(database, Request("v", "amy", "video.add", {"id": "V1", "width": 64, "height": 48}))
-    ...     _ = apply(database, Request("f", "amy", "frames.add", {"video": "V1", "first": 0, "names": ["a"]}))
-    ...     report = preview_import(database, MemoryDataset(space, [there]))
-    ...     database.close()
-    >>> report.matched, report.instances, report.versions
-    (1, 1, ())
+    >>> there = MemoryDataset(load_labels("prostatd"), [Frame("V1", "a", 0, None, None, 64, 48)])
+    >>> with tempfile.TemporaryDirectory() as folder, Database(f"{folder}/studio.sqlite") as database:
+    ...     report = preview_import(database, there)
+    >>> report.frames, report.matched, report.unmatched
+    (1, 0, ('V1 a',))
     """
     work = _Import(database, source, format, replace, advance)
     for _ in work.batches():
@@ -96,12 +90,10 @@ def import_dataset(database: Database, source: Path | Dataset, *, author: str, s
     >>> from surgeval.vocab import load_labels
     >>> space = load_labels("prostatd")
     >>> there = Frame("V1", "a", 0, None, None, 64, 48, (Instance(Triplet(*space.triplets[0]), Box(5, 6, 20, 10)),))
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     database = Database(f"{folder}/studio.sqlite")
+    >>> with tempfile.TemporaryDirectory() as folder, Database(f"{folder}/studio.sqlite") as database:
     ...     _ = apply(database, Request("v", "amy", "video.add", {"id": "V1", "width": 64, "height": 48}))
     ...     _ = apply(database, Request("f", "amy", "frames.add", {"video": "V1", "first": 0, "names": ["a"]}))
     ...     twice = [import_dataset(database, MemoryDataset(space, [there]), author="amy") for _ in range(2)]
-    ...     database.close()
     >>> [(report.instances, report.present, report.versions) for report in twice]
     [(1, 0, (3,)), (0, 1, ())]
     """

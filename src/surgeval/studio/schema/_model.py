@@ -15,7 +15,7 @@ from typing import Any
 from surgeval.errors import BadInput, visible
 from surgeval.studio.schema._aliases import attribute_name, spelled
 
-__all__ = ["IMAGE", "Attribute", "Member", "Schema", "instrument_group"]
+__all__ = ["IMAGE", "Attribute", "Member", "OfClass", "Schema", "instrument_group"]
 
 IMAGE = "image"
 _INSTRUMENTS = "tools"
@@ -44,11 +44,17 @@ class Attribute:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
-    """A class of a group: `scissors` of `tools`, or the image itself."""
+class OfClass:
+    """Whatever is about one class of a group begins with the two names."""
 
     group: str
     name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Member(OfClass):
+    """A class of a group: `scissors` of `tools`, or the image itself."""
+
     attributes: tuple[Attribute, ...]
     guideline: str = ""
     picture: str = ""  # a file's name in the project's folder of guidelines

@@ -13,6 +13,7 @@ from typing import Any
 from surgeval.errors import DataError
 from surgeval.studio.schema._builtin import DATA
 from surgeval.studio.schema._jsonc import parse_jsonc, read_jsonc
+from surgeval.studio.schema._model import OfClass
 from surgeval.studio.schema._standing import Labelled
 
 __all__ = [
@@ -25,11 +26,9 @@ _MAX_RULES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(OfClass):
     """In `group.name`, where the other values are these, `sources` of the attribute become `to`."""
 
-    group: str
-    name: str
     where: tuple[tuple[str, str], ...]
     attribute: str
     sources: tuple[str, ...]
@@ -56,11 +55,9 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(OfClass):
     """How often a class with these values occurs before and after a refinement."""
 
-    group: str
-    name: str
     values: tuple[tuple[str, str], ...]
     before: int
     after: int

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
 
-from surgeval.studio.schema._model import IMAGE, Schema
+from surgeval.studio.schema._model import IMAGE, OfClass, Schema
 from surgeval.vocab import LabelSpace
 
 __all__ = ["Labelled", "Mismatch", "Standing", "mismatches", "standing"]
@@ -27,21 +27,17 @@ class Standing(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled:
+class Labelled(OfClass):
     """Values that occur in a project, and how often."""
 
-    group: str
-    name: str
     values: Mapping[str, str]
     count: int
 
 
 @dataclass(frozen=True, slots=True)
-class Mismatch:
+class Mismatch(OfClass):
     """A stored class or value that a schema lacks, how often it occurs, and what could stand in its place."""
 
-    group: str
-    name: str
     attribute: str  # "" where the class itself is unknown
     value: str
     count: int

@@ -36,9 +36,8 @@ def apply(database: Database, request: Request) -> Outcome:
     """Make the edit; when this returns it is on disk.
 
     >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     database = Database(f"{folder}/studio.sqlite")
-    ...     request = Request("edit-1", "amy", "video.add", {"id": "VID01", "width": 854, "height": 480})
+    >>> request = Request("edit-1", "amy", "video.add", {"id": "VID01", "width": 854, "height": 480})
+    >>> with tempfile.TemporaryDirectory() as folder, Database(f"{folder}/studio.sqlite") as database:
     ...     [apply(database, request).repeated, apply(database, request).repeated]
     [False, True]
     """
@@ -51,11 +50,9 @@ def preview(database: Database, request: Request) -> Outcome:
     """What the edit would do; nothing is stored.
 
     >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     database = Database(f"{folder}/studio.sqlite")
-    ...     request = Request("edit-1", "amy", "video.add", {"id": "VID01", "width": 854, "height": 480})
-    ...     [preview(database, request).changed, apply(database, request).repeated]
-    [1, False]
+    >>> with tempfile.TemporaryDirectory() as folder, Database(f"{folder}/studio.sqlite") as database:
+    ...     preview(database, Request("edit-1", "amy", "video.add", {"id": "VID01", "width": 854, "height": 480}))
+    Outcome(version=0, kind='video.add', changed=1, skipped=0, absent=0, created=(), repeated=False)
     """
     payload = _checked(request)
     with database.trying() as connection:

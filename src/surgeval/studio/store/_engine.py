@@ -10,9 +10,9 @@ import logging
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, create_engine, event, exc, insert, inspect, make_url, select, text, update
@@ -30,7 +30,7 @@ _POOL: dict[str, Any] = {"pool_size": 8, "max_overflow": 32}  # as many as a web
 _NO_ROOM = ("full", "disk i/o error", "no space", "53100", "file too large")
 
 
-class Database:
+class Database(AbstractContextManager["Database"]):
     """Connections to one project's tables, which are made where they are absent unless `create` is false.
 
     With `read_only` nothing is ever written, and somebody else may have the project open.
@@ -56,9 +56,6 @@ class Database:
         except BaseException:
             self.engine.dispose()
             raise
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -26,8 +26,10 @@ __all__ = [
 def rounds(connection: Connection) -> tuple[Round, ...]:
     """The rounds that were begun or in which a frame was marked; the first is always there."""
     rows = connection.execute(select(ROUNDS).where(ROUNDS.c.alive.is_(True)))
-    found = {row.number: Round(row.number, row.title, tuple(json.loads(row.reviewers)), row.author, row.time)
-             for row in rows}  # fmt: skip
+    found = {
+        row.number: Round(row.number, row.title, tuple(json.loads(row.reviewers)), author=row.author, time=row.time)
+        for row in rows
+    }
     marked = connection.execute(select(REVIEWS.c.round).where(REVIEWS.c.alive.is_(True)).distinct())
     for number in [1, *(row.round for row in marked)]:
         found.setdefault(number, Round(number))
@@ -138,7 +140,8 @@ def decisions(connection: Connection, study: str) -> tuple[Decision, ...]:
     return tuple(
         Decision(
             row.instance, row.number, row.choice, row.annotator, row.name_before, json.loads(row.vals_before),
-            row.name_after, json.loads(row.vals_after), row.note, row.author, row.time, row.video, row.frame,
+            row.name_after, json.loads(row.vals_after), row.note, row.video, row.frame,
+            author=row.author, time=row.time,
         )
         for row in connection.execute(query)
     )  # fmt: skip
@@ -172,4 +175,4 @@ def _within(segment: Segment, first: int = 0, last: int = 2**53) -> ColumnElemen
 def _study(row: Row[Any]) -> Study:
     segments = tuple(Segment(*one) for one in json.loads(row.segments))
     annotators = tuple(json.loads(row.annotators))
-    return Study(row.id, row.title, row.grp, annotators, segments, row.seed, row.author, row.time)
+    return Study(row.id, row.title, row.grp, annotators, segments, row.seed, author=row.author, time=row.time)

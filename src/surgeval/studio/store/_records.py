@@ -17,6 +17,14 @@ __all__ = [
 Polygon = tuple[Point, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class AtFrame:
+    """Whatever is about one frame begins with where that is."""
+
+    video: str
+    frame: int
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Track:
     """An identity within one video: numbers count per class, so `scissors #1` and `forceps #1` are two tracks.
@@ -82,11 +90,9 @@ class VideoState:
 
 
 @dataclass(frozen=True, slots=True)
-class FrameState:
+class FrameState(AtFrame):
     """A frame and what is said of the whole image."""
 
-    video: str
-    frame: int
     name: str
     time: float | None
     values: Mapping[str, str]
@@ -112,11 +118,9 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Flag:
+class Flag(AtFrame):
     """A frame with a problem and its reason."""
 
-    video: str
-    frame: int
     reason: str
     note: str
     author: str
@@ -124,11 +128,9 @@ class Flag:
 
 
 @dataclass(frozen=True, slots=True)
-class Review:
+class Review(AtFrame):
     """What a reviewer said of a frame in a round."""
 
-    video: str
-    frame: int
     reviewer: str
     round: int
     mark: str

@@ -10,19 +10,25 @@ from surgeval.studio.segments import Segment
 __all__ = ["Answer", "Decision", "Round", "Study"]
 
 
-@dataclass(frozen=True, slots=True)
-class Round:
-    """A round of review and who is to see every frame in it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stamped:
+    """Who said it, and when."""
 
-    number: int
-    title: str = ""
-    reviewers: tuple[str, ...] = ()
     author: str = ""
     time: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class Study:
+class Round(Stamped):
+    """A round of review and who is to see every frame in it."""
+
+    number: int
+    title: str = ""
+    reviewers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Study(Stamped):
     """An agreement study: the segments that its annotators are shown, and the seed that they were drawn with."""
 
     id: str
@@ -31,8 +37,6 @@ class Study:
     annotators: tuple[str, ...]
     segments: tuple[Segment, ...]
     seed: int
-    author: str
-    time: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Stamped):
     """Who decided what of an instance on which people differ, and when; the last of several holds."""
 
     instance: str
@@ -59,7 +63,5 @@ class Decision:
     name_after: str
     values_after: Mapping[str, str]
     note: str
-    author: str
-    time: float
     video: str = ""
     frame: int = -1

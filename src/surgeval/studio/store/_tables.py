@@ -46,6 +46,15 @@ def _real(name: str, *, null: bool = False) -> Column[float]:
     return Column(name, Double, nullable=null)
 
 
+def _number(name: str) -> Column[int]:
+    """What tells the rows apart, given by us."""
+    return Column(name, BigInteger, primary_key=True, autoincrement=False)
+
+
+def _unique(name: str) -> Column[str]:
+    return Column(name, _TEXT, nullable=False, unique=True)
+
+
 HEAD = Table(
     "head",
     METADATA,
@@ -57,29 +66,23 @@ HEAD = Table(
 OPERATIONS = Table(
     "operations",
     METADATA,
-    Column("seq", BigInteger, primary_key=True, autoincrement=False),
-    Column("id", _TEXT, nullable=False, unique=True),
-    Column("author", _TEXT, nullable=False),
-    Column("session", _TEXT, nullable=False),
-    Column("time", Double, nullable=False),
-    Column("kind", _TEXT, nullable=False),
-    Column("payload", _TEXT, nullable=False),
-    Column("inverse", _TEXT, nullable=False),  # which tables' `_before` rows restore what was there
-    Column("base", BigInteger, nullable=False),
-    Column("target", BigInteger, nullable=True),  # the operation that an undo or redo is about
-    Column("outcome", _TEXT, nullable=False),
+    _number("seq"),
+    _unique("id"),
+    _text("author"),
+    _text("session"),
+    _real("time"),
+    _text("kind"),
+    _text("payload"),
+    _text("inverse"),  # which tables' `_before` rows restore what was there
+    _whole("base"),
+    _whole("target", null=True),  # the operation that an undo or redo is about
+    _text("outcome"),
 )
 Index("operations_author", OPERATIONS.c.author, OPERATIONS.c.seq)
 Index("operations_target", OPERATIONS.c.target)
 
 # Combinations of values occur by the thousand: each is stored once, and rows point to it.
-LABELS = Table(
-    "labels",
-    METADATA,
-    Column("id", BigInteger, primary_key=True, autoincrement=False),
-    Column("digest", _TEXT, nullable=False, unique=True),
-    Column("text", _TEXT, nullable=False),
-)
+LABELS = Table("labels", METADATA, _number("id"), _unique("digest"), _text("text"))
 
 VIDEOS = _state(
     "videos", ("id",),
@@ -151,7 +154,7 @@ def _before(table: Table) -> Table:
     return Table(
         f"{table.name}_before",
         METADATA,
-        Column("seq", BigInteger, primary_key=True, autoincrement=False),
+        _number("seq"),
         *copies,
     )
 

@@ -64,24 +64,14 @@ def set_range(work: Work, fields: Fields) -> Effect:
 def swap(work: Work, fields: Fields) -> Effect:
     """Two tracks of one class exchange their numbers from a frame on."""
     fields.only("video", "group", "name", "first_number", "second_number", "at")
-    video = fields.id("video")
-    check_video(work, fields.path, video)
-    one = Track(fields.text("group"), fields.text("name"), fields.whole("first_number"))
-    other = Track(one.group, one.name, fields.whole("second_number"))
-    if one == other:
-        raise fields.error("second_number", other.number, "another number than the first")
+    video, one, other = _two_tracks(work, fields, "first_number", "second_number")
     return _rename(work, fields, video, {one: other, other: one}, fields.whole("at"), END)
 
 
 def merge(work: Work, fields: Fields) -> Effect:
     """One track takes another in; refused where both exist in one frame."""
     fields.only("video", "group", "name", "keep", "other")
-    video = fields.id("video")
-    check_video(work, fields.path, video)
-    keep = Track(fields.text("group"), fields.text("name"), fields.whole("keep"))
-    other = Track(keep.group, keep.name, fields.whole("other"))
-    if keep == other:
-        raise fields.error("other", other.number, "another track")
+    video, keep, other = _two_tracks(work, fields, "keep", "other")
     return _rename(work, fields, video, {other: keep}, 0, END)
 
 
@@ -129,6 +119,16 @@ def check_collisions(work: Work, kind: str) -> None:
             f"{kind}: found {row.name} #{row.track} twice in frame {row.frame} of {row.video}, "
             "expected one instance of a track in a frame"
         )
+
+
+def _two_tracks(work: Work, fields: Fields, first: str, second: str) -> tuple[str, Track, Track]:
+    """The video, and two tracks of one class whose numbers are in these fields."""
+    video, group, name = fields.id("video"), fields.text("group"), fields.text("name")
+    check_video(work, fields.path, video)
+    one, other = Track(group, name, fields.whole(first)), Track(group, name, fields.whole(second))
+    if one == other:
+        raise fields.error(second, other.number, "another track")
+    return video, one, other
 
 
 def _places(work: Work, fields: Fields, ids: list[str]) -> tuple[list[tuple[str, str, str, str, int]], int]:
