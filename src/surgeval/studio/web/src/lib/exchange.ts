@@ -57,6 +57,11 @@ export function freeName(format: string, taken: string[]): string {
   }
 }
 
+/** What was found and nothing to say, or nothing and the sentence that says why. */
+export function settled<T>(asked: Promise<T>): Promise<[T | null, string]> {
+  return asked.then((found) => [found, ''], (error: Error) => [null, error.message])
+}
+
 /** Whether an import would change anything. */
 export function changes(told: ImportTold): boolean {
   return told.instances + told.removed + told.images + told.flags > 0
