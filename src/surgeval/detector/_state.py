@@ -11,6 +11,7 @@ import math
 import os
 import struct
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
@@ -98,7 +99,7 @@ class Stored:
     end: int
 
 
-class StateFile:
+class StateFile(AbstractContextManager["StateFile"]):
     """An open file whose header is read and whose tensors are not: `entries` and `metadata` can be judged first."""
 
     def __init__(self, path: Path, *, expected: str = _EXPECTED, limit: int = LIMIT) -> None:
@@ -121,9 +122,6 @@ class StateFile:
         except BaseException:
             self._file.close()
             raise
-
-    def __enter__(self) -> StateFile:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._file.close()

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 from urllib.parse import urlsplit
@@ -101,27 +101,11 @@ class Price:
     completion: float
 
 
-class Spent(Protocol):
-    """Whatever tells what it took: a vote, an answer, another `Usage`."""
-
-    @property
-    def requests(self) -> int:
-        """Requests made."""
-
-    @property
-    def prompt_tokens(self) -> int:
-        """Tokens sent."""
-
-    @property
-    def completion_tokens(self) -> int:
-        """Tokens received."""
-
-
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Requests and tokens of a model, as judge or as answerer.
 
-    >>> used = Usage.of([Usage(1, 1000, 10), Usage(2, 3000, 20)])
+    >>> used = Usage(1, 1000, 10) + Usage(2, 3000, 20)
     >>> used, used.cost(Price(prompt=2.0, completion=10.0))
     (Usage(requests=3, prompt_tokens=4000, completion_tokens=30), 0.0083)
     """
@@ -130,15 +114,12 @@ class Usage:
     prompt_tokens: int = 0
     completion_tokens: int = 0
 
-    @classmethod
-    def of(cls, spent: Iterable[Spent]) -> Usage:
-        """The sum over votes or answers."""
-        requests = prompt = completion = 0
-        for one in spent:
-            requests += one.requests
-            prompt += one.prompt_tokens
-            completion += one.completion_tokens
-        return cls(requests, prompt, completion)
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.requests + other.requests,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+        )
 
     def cost(self, price: Price | None) -> float | None:
         """What the tokens cost; None without a price, never a guess."""

@@ -78,11 +78,11 @@ class Asker:
         except ChatError as error:
             with self._lock:
                 self._failures += 1
-                self.spent = Usage.of([self.spent, Usage(error.requests)])
+                self.spent += Usage(error.requests)
             raise
         with self._lock:
             self._failures = 0
-            self.spent = Usage.of([self.spent, Usage(reply.requests, reply.prompt_tokens, reply.completion_tokens)])
+            self.spent += Usage(reply.requests, reply.prompt_tokens, reply.completion_tokens)
         return reply
 
     def close(self) -> None:

@@ -70,7 +70,7 @@ def test_a_multiple_choice_is_asked_stored_and_counted(wire: Wire, tmp_path: Pat
     assert content.endswith("B) clip\n1 pictures")
     with AnswerStore(tmp_path / "answers.sqlite") as store:
         stored = [store.find(name) for name in "abc"]
-        used = Usage.of(answer for answer in stored if answer is not None)
+        used = sum((Usage(one.requests, one.prompt_tokens, one.completion_tokens) for one in stored if one), Usage())
     assert used == Usage(3, 150, 0)
     assert used.cost(Price(prompt=2.0, completion=8.0)) == 0.0003
     assert used.cost(None) is None

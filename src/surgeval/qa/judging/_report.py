@@ -109,7 +109,7 @@ def vote_table(verdicts: Iterable[PanelVerdict]) -> pl.DataFrame:
 def _tally(name: str, votes: Sequence[Vote], price: Price | None) -> JudgeTally:
     states = Counter(vote.state for vote in votes)
     spent = [vote for vote in votes if not vote.cached]
-    used = Usage.of(spent)
+    used = sum((Usage(vote.requests, vote.prompt_tokens, vote.completion_tokens) for vote in spent), Usage())
     return JudgeTally(
         name, states["correct"], states["incorrect"], states["unparsed"], states["error"],
         cached=len(votes) - len(spent), requests=used.requests,
