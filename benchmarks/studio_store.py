@@ -22,8 +22,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import Connection
+
 from surgeval.records import Box
+from surgeval.studio.numbering import plan_numbers
+from surgeval.studio.problems import find_problems
 from surgeval.studio.store import FILE, Annotation, Database, Outcome, Request, apply, preview, reading
+from surgeval.vocab import load_labels
 
 SPAN = 5_000
 CLASSES = ("scissors", "forceps", "grasper", "aspirator")
@@ -102,7 +107,37 @@ def ours(folder: Path, frames: int) -> dict[str, float]:
         move = {"ids": ["i7.0"], "dx": 1.0, "dy": 0.0}
         times["move one box (acknowledged = on disk)"] = timed(lambda: edit(database, "instances.move", move), 30)
         times["count all labels"] = timed(count, 3)
+        times["lanes of all tracks"] = timed(lambda: looked(database, lambda c: list(reading.runs(c, "v"))), 3)
+        times["look for problems"] = timed(lambda: looked(database, problems), 3)
+        times["try the sector rule"] = timed(lambda: looked(database, numbers))
     return times
+
+
+def looked(database: Database, look: Callable[[Connection], object]) -> None:
+    with database.reading() as connection:
+        look(connection)
+
+
+def problems(connection: Connection) -> object:
+    (video,), schema = reading.videos(connection), reading.schema(connection)
+    told = reading.columns(connection, "v", proposals=False)
+    return find_problems(video, reading.frame_columns(connection, "v"), told, schema, load_labels("prostatd"))
+
+
+def numbers(connection: Connection) -> object:
+    return plan_numbers(connection, reading.videos(connection)[0])
+
+
+def lanes(base: sqlite3.Connection) -> dict[tuple[str, int], list[list[int]]]:
+    """Runs of frames of each track, row by row."""
+    runs: dict[tuple[str, int], list[list[int]]] = {}
+    for name, track, frame in base.execute("SELECT name, track, frame FROM instances ORDER BY name, track, frame"):
+        mine = runs.setdefault((name, track), [])
+        if mine and frame <= mine[-1][1] + 1:
+            mine[-1][1] = frame
+        else:
+            mine.append([frame, frame])
+    return runs
 
 
 def naive(path: Path, rows: list[Annotation], frames: int) -> dict[str, float]:
@@ -147,6 +182,7 @@ def naive(path: Path, rows: list[Annotation], frames: int) -> dict[str, float]:
             "read one frame": read,
             "apply a span over 5 000 frames": timed(lambda: span(True)),
             "the same in one transaction": timed(lambda: span(False)),
+            "lanes of all tracks": timed(lambda: lanes(base), 3),
         }
 
 

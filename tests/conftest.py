@@ -11,12 +11,11 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TypeAlias
 
-import matplotlib
 import pytest
 from hypothesis import HealthCheck, settings
 
 from surgeval.figures import Figure
-from surgeval.files import atomic_file
+from surgeval.files import write_atomically
 
 # Two test processes share two cores: a second thread in each (torch, OpenMP) only makes them wait for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -66,16 +65,15 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 
 def _sketch(figure: Figure, stem: Path) -> tuple[Path, Path]:
-    """Both files of a figure, drawn once and where the axes happen to lie: a third of the time of `save_figure`."""
-    svg, png = stem.with_name(f"{stem.name}.svg"), stem.with_name(f"{stem.name}.png")
-    drawing = figure.to_matplotlib()
-    drawing.set_layout_engine("none")
-    with matplotlib.rc_context({"svg.hashsalt": "sketch", "svg.fonttype": "none", "text.parse_math": False}):
-        with atomic_file(svg) as file:
-            drawing.savefig(file, format="svg", metadata={"Date": None})
-        with atomic_file(png) as file:
-            file.write(b"not drawn: a sketch")
-    return svg, png
+    """Both files of a figure that is put together and not rendered, which takes most of the time of a page.
+
+    They hold what the figure shows, so that a page which is made again can be compared.
+    """
+    figure.to_matplotlib()
+    written = stem.with_name(f"{stem.name}.svg"), stem.with_name(f"{stem.name}.png")
+    for path in written:
+        write_atomically(path, repr(figure).encode(errors="backslashreplace"))
+    return written
 
 
 def golden_folder(config: pytest.Config) -> Path:
@@ -104,6 +102,24 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def same_tissue() -> Iterator[None]:
+    """For tests that render the same few operations again and again: their tissue is painted once."""
+    from surgeval.phantom.scene._tissue import build_field
+
+    painted: dict[str, object] = {}
+
+    def kept(*scene: object) -> object:
+        key = repr(scene)
+        if key not in painted:
+            painted[key] = build_field(*scene)  # type: ignore[arg-type]
+        return painted[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("surgeval.phantom.scene._render.build_field", kept)
+        yield
 
 
 @pytest.fixture(scope="session")

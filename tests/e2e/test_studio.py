@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,9 @@ def folder(tmp_path: Path) -> Path:
 def test_ctrl_c_ends_the_studio_quietly(folder: Path, tmp_path: Path) -> None:
     with running(folder, "--author", "amy", log=tmp_path / "log") as studio:
         assert Client(studio.host).get("/api/project")["author"] == "amy"
+        listening = HTTPConnection(studio.host, timeout=20)  # as an open tab does
+        listening.request("GET", "/api/events")
+        assert listening.getresponse().status == 200
         said = studio.stop()
     assert studio.process.returncode == 0, said
     assert "Traceback" not in said

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.conftest import LONG
 
 from surgeval.datasets import MemoryDataset, Problem
 from surgeval.datasets.predictions import (
@@ -199,6 +200,7 @@ def test_any_json_is_told_or_read_and_never_crashes(document: Any) -> None:
         assert join_recognition(TRUTH, scores).scores.shape == (30, 89)
 
 
+@settings(max_examples=300 if LONG else 15)  # tables of strangers are read in a process of their own
 @given(
     names=st.lists(st.sampled_from(NAMES), unique=True, min_size=1, max_size=8),
     seed=st.integers(0, 2**32 - 1),

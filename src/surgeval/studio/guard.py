@@ -153,6 +153,8 @@ class Guard:
         host = headers.get(b"host", [])
         if len(host) != 1 or host[0].decode("latin-1").lower() not in self._rules.hosts:
             return 421, "this server is not the one that the request names"
+        if "\0" in scope["path"] or b"%00" in scope.get("query_string", b""):
+            return 400, "found a zero byte, expected text"
         secure = scope.get("scheme") in ("https", "wss")
         own = f"{'https' if secure else 'http'}://{host[0].decode('latin-1').lower()}".encode("latin-1")
         origin = headers.get(b"origin", [])

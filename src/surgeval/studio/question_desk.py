@@ -7,6 +7,7 @@ other way round. The pictures of a question are those that a model would be show
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -25,8 +26,8 @@ from surgeval.questions import (
     gaze_in_words,
     open_set,
 )
-from surgeval.records import IntentQuestion
-from surgeval.studio.pictures import Picture, encode_frame
+from surgeval.records import ImageRef, IntentQuestion
+from surgeval.studio.pictures import Picture, Pictures
 from surgeval.studio.store import NotStored
 
 __all__ = ["ITEMS", "QuestionDesk", "Role"]
@@ -34,6 +35,7 @@ __all__ = ["ITEMS", "QuestionDesk", "Role"]
 ITEMS = "items.jsonl"  # a folder that holds it is a set of questions
 Role: TypeAlias = Literal["review", "adjudicate"]
 _OF_A_FILM = Shown(frames=24)
+_RECENT = 500  # questions whose pictures are known
 _SPOKEN = 5  # fixations told in words
 _MAKING = ("record", "template")  # what the context says of how an item was made
 
@@ -50,12 +52,15 @@ class QuestionDesk:
     ...     desk = QuestionDesk(Path(folder))
     ...     seen = desk.item("Ada", "q")["content"]
     ...     _ = desk.judge("Ada", "q", seen, "correct")
+    ...     desk.close()
     ...     desk.queue("Ada")["items"]
     [{'id': 'q', 'verdict': 'correct'}]
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._lock = folder, threading.RLock()
+        self._refs: OrderedDict[str, tuple[ImageRef, ...]] = OrderedDict()  # of the questions looked at last
+        self._pictures = Pictures(self._refs)
         self._stamp: tuple[int, int] | None = None
         self._set = self._opened()
 
@@ -97,7 +102,13 @@ class QuestionDesk:
         shown = self._moments(item) if item is not None else ()
         if not 0 <= number < len(shown):
             raise BadInput(f"question {name[:60]!r}: found no picture {number}, expected one of its {len(shown)}")
-        return encode_frame(shown[number].ref)
+        refs = tuple(moment.ref for moment in shown)
+        key = f"{name} {hash(refs)}"
+        with self._lock:
+            self._refs[key] = refs
+            while len(self._refs) > _RECENT:
+                self._refs.popitem(last=False)
+        return self._pictures.get(key, number)
 
     def judge(
         self, reviewer: str, name: str, content: str, verdict: str, *, answer: int | None = None, comment: str = "",
@@ -126,6 +137,10 @@ class QuestionDesk:
             "left": 0, "rows": [row.to_json() for row in agreement(desk.questions)],
             "decisions": {status: statuses.count(status) for status in ("accepted", "rejected", "disputed", "pending")},
         }  # fmt: skip
+
+    def close(self) -> None:
+        """End the threads that prepare pictures."""
+        self._pictures.close()
 
     def _desk(self, reviewer: str, role: Role, each: int | None = None) -> Review:
         questions = self._current()

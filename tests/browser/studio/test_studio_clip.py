@@ -73,8 +73,8 @@ def test_the_clip_plays_and_seeks_to_the_very_frame(browser: Browser, real_data:
         assert studio.complaints == []
         context.close()
     assert len(grabbed) > 12
-    for frame, data in grabbed.items():
-        k, shown = int(frame), _part(data)
+    for name, data in grabbed.items():
+        k, shown = int(name), _part(data)
         near = {j: float(np.abs(shown - true[j]).mean()) for j in range(max(0, k - 4), min(len(true), k + 5))}
         assert near[k] < 3, k  # JPEG
         others = {j for j in near if np.abs(true[j] - true[k]).mean() > 1}  # neighbours that do not look the same

@@ -12,6 +12,7 @@ from PIL import Image
 from playwright.sync_api import expect
 from tests.browser.studio.driver import Studio
 
+from surgeval.studio import proposing
 from surgeval.studio.server import Running
 
 pytestmark = pytest.mark.browser
@@ -55,11 +56,18 @@ def test_position_and_free_text_come_with_a_schema(studio: Studio) -> None:
 def test_a_schema_of_phases_labels_whole_frames(studio: Studio) -> None:
     use_schema(studio, "phase.json")
     expect(studio.page.locator("[data-testid^=class-]")).to_have_count(0)
-    studio.page.get_by_test_id("value-phase-clipping").click()
-    studio.eventually(
-        lambda: studio.get("/api/videos/V1/frames?first=0&last=0")["values"] == {"0": {"phase": "clipping"}}
-    )
+    studio.keys("2")
+    said = {"0": {"phase": "clipping"}}
+    studio.eventually(lambda: studio.get("/api/videos/V1/frames?first=0&last=0")["values"] == said)
     studio.shot("schema-phase")
+    studio.page.get_by_test_id("import-schema").click()
+    studio.page.get_by_test_id("schema-prostatd").click()
+    expect(studio.page.get_by_test_id("schema-summary")).to_contain_text("image.phase: clipping")
+    studio.page.get_by_test_id("schema-use").click()
+    expect(studio.page.get_by_test_id("image-stranger-phase")).to_contain_text("clipping")  # kept and marked
+    studio.page.get_by_test_id("find-problems").click()
+    expect(studio.page.get_by_test_id("problem-0")).to_contain_text("image: phase clipping")
+    assert studio.get("/api/videos/V1/frames?first=0&last=0")["values"] == said
 
 
 def test_other_groups_are_drawn_and_labelled(studio: Studio) -> None:
@@ -116,7 +124,6 @@ def test_a_switch_says_what_it_lacks_and_the_problem_list_maps_it(studio: Studio
 
 
 def test_a_guideline_shows_its_picture_in_the_panel(studio: Studio, running: Running) -> None:
-    assert running.project.folder is not None
     folder = running.project.folder / "guidelines"
     folder.mkdir()
     Image.linear_gradient("L").resize((600, 300)).convert("RGB").save(folder / "hook.png")
@@ -199,7 +206,6 @@ def test_the_identity_rule_on_a_marked_range_only(studio: Studio) -> None:
 
 
 def test_proposals_of_a_prediction_file_on_a_range(tab: Callable[[], Studio], running: Running) -> None:
-    assert running.project.folder is not None
     head = "video,frame,instrument,verb,target,score,x,y,w,h\n"
     rows = "".join(f"V1,{k:04d},scissors,cut,prostate,0.{k % 9 + 1},60,50,40,30\n" for k in range(330))
     (running.project.folder / "found.csv").write_text(head + rows)
@@ -209,7 +215,7 @@ def test_proposals_of_a_prediction_file_on_a_range(tab: Callable[[], Studio], ru
     expect(studio.page.get_by_test_id("propose-range-marked")).to_have_attribute("aria-checked", "true")
     studio.page.get_by_test_id("propose-least").fill("0")
     studio.page.get_by_test_id("propose-begin").click()
-    expect(studio.page.get_by_test_id("propose-state")).to_have_attribute("data-standing", "done", timeout=30_000)
+    expect(studio.page.get_by_test_id("propose-state")).to_have_attribute("data-standing", "done", timeout=90_000)
     expect(studio.page.get_by_test_id("propose-state")).to_contain_text("4 boxes")
     studio.shot("proposing")
     studio.page.reload()  # the server remembers, not the page
@@ -219,3 +225,27 @@ def test_proposals_of_a_prediction_file_on_a_range(tab: Callable[[], Studio], ru
     expect(studio.page.get_by_test_id("propose-state")).to_have_attribute("data-standing", "done")
     studio.keys("Escape", "s", "y")
     studio.eventually(lambda: [one["proposal"] for one in studio.instances(0, 3)].count(False) == 1)
+
+
+def test_a_job_outlives_the_page_and_can_be_ended(
+    tab: Callable[[], Studio], running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = "import sys, time; sys.stdin.readline(); print('{\"done\": 33}', flush=True); time.sleep(60)"
+    monkeypatch.setattr(proposing, "_CHILD", ("-c", slow))
+    (running.project.folder / "found.csv").touch()
+    studio = tab()
+    studio.keys("Shift+P")
+    studio.page.get_by_test_id("propose-who").select_option("predictions:found.csv")
+    studio.page.get_by_test_id("propose-begin").click()
+    state = studio.page.get_by_test_id("propose-state")
+    expect(state).to_contain_text("33 of 330")
+    studio.page.reload()
+    studio.ready()
+    expect(studio.page.get_by_test_id("job-line")).to_have_attribute("style", "width: 10%;")
+    studio.keys("Shift+P")
+    expect(state).to_contain_text("33 of 330")
+    studio.shot("job")
+    studio.page.get_by_test_id("propose-end").click()
+    expect(state).to_have_attribute("data-standing", "stopped")
+    expect(studio.page.get_by_test_id("job-line")).to_have_count(0)
+    assert studio.instances(0, 329) == []

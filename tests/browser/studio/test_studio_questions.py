@@ -12,6 +12,7 @@ import pytest
 from PIL import Image, ImageDraw
 from playwright.sync_api import Browser
 from tests.browser.studio.driver import Studio
+from tests.browser.studio.legible import faults
 
 from surgeval.datasets import intent_record
 from surgeval.questions import Review, agreement, decide, open_set
@@ -156,3 +157,23 @@ def test_labelling_and_questions_of_one_folder(folder: Path, browser: Browser) -
         desk.keys("Escape")
         desk.ready()
         assert desk.frame == 0
+
+
+@pytest.mark.parametrize(("theme", "code"), [("dark", "zh"), ("light", "en")])
+def test_questions_read_well(folder: Path, browser: Browser, theme: str, code: str) -> None:
+    ada = Review(open_set(folder), "Ada")
+    for number in range(4):
+        ada.judge(f"q{number}", "unclear", comment="the picture is too dark to tell")
+    Review(open_set(folder), "Bo").judge("q0", "correct")
+    with at_desk(browser, folder, "Ada") as desk:
+        desk.page.get_by_test_id("theme").select_option(theme)
+        desk.page.get_by_test_id("language").select_option(code)
+        found = {"judged": faults(desk.page)}
+        desk.keys("w", "1", "2")
+        found["wrong"] = faults(desk.page)
+        desk.shot(f"question-{theme}-{code}")
+        desk.keys("Escape")
+        desk.page.get_by_test_id("agreement-open").click()
+        desk.page.get_by_test_id("agreement-table").wait_for()
+        found["agreement"] = faults(desk.page)
+        assert {place: poor for place, poor in found.items() if poor} == {}

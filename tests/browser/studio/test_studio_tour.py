@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
@@ -38,7 +39,7 @@ def toured(browser: Browser, video: Path, tmp_path: Path) -> Iterator[Studio]:
         if DEMO:
             studio.video = studio.get("/api/project")["videos"][0]["id"]
         else:
-            more = {"proposal": True, "score": 0.7, "source": "tdnet-p"}
+            more: dict[str, Any] = {"proposal": True, "score": 0.7, "source": "tdnet-p"}
             grasper = track(1, range(20, 50), name="grasper", box=(150, 90, 60, 50), **more)
             scissors = track(1, range(28, 30), name="scissors", box=(230, 40, 40, 40), **more)
             studio.fill(*track(1, range(60), **more), *grasper, *scissors)

@@ -15,11 +15,12 @@ import pytest
 from surgeval.errors import BadInput, DataError
 from surgeval.phantom import edition_hash, write_phantom
 
+pytestmark = pytest.mark.usefixtures("same_tissue")
 SMALL: dict[str, Any] = {"seed": 5, "videos": 3, "seconds": 2, "width": 128, "height": 96, "processes": 1}
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def whole(same_tissue: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_phantom(tmp_path_factory.mktemp("whole") / "D", **SMALL)
 
 

@@ -19,9 +19,11 @@ from surgeval.protocols.quality import compare_quality, load_quality, run_qualit
 from surgeval.protocols.quality.page import write_page_of
 from surgeval.report import write_run_pages
 
+pytestmark = pytest.mark.usefixtures("same_tissue")
+
 
 @pytest.fixture(scope="module")
-def phantom(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def phantom(same_tissue: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("q") / "D"
     return write_phantom(place, seed=3, videos=2, seconds=8, width=128, height=96, processes=1)
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import json
+import os
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from PIL import Image
+from starlette.responses import Response
 from tests.studio_command import Client
 
 from surgeval.studio.server import Running, serve
+from surgeval.studio.server._served import answering
 from surgeval.studio.store import NotStored
 
 TOKEN = "a-token-that-nobody-guesses"
@@ -77,7 +83,10 @@ def status(answer: bytes) -> int:
         "/api/videos/V1/annotations?first=0&last=1e9", "/api/videos/V1/frames?first=%D9%A1", "/studio.sqlite",
         "/static/../server/_app.py", "/index.html/../../server/_app.py", "/%2e%2e%2f%2e%2e%2fguard.py",
         "/guideline?name=../../secret.png", "/guideline?group=tools&name=scissors&file=../../secret.png",
-        "http://evil.example/api/project", "*",
+        "/blind/x/y/..%2f..%2f..%2fsecret.txt", "/blind/%2e%2e/%2e%2e/secret.txt", "/blind/x/y/frames/V1/0",
+        "/blind/x/amy/api/project", "/questions/picture?item=../../secret.png&number=0",
+        "/api/questions/item?item=../../secret.txt", "/api/studies/..%2f..%2fsecret/results",
+        "/api/exports/..%2f..%2fsecret.zip", "/api/videos/V1/next?after=-1", "http://evil.example/api/project", "*",
     ],
 )  # fmt: skip
 def test_no_path_leads_out_of_the_folder(host: str, path: str) -> None:
@@ -184,6 +193,20 @@ def test_somebody_without_the_token_cannot_keep_the_server_busy_with_a_body(tmp_
                 f"{head}content-length: 999\r\n\r\n{{".encode()
             )  # and nothing more: the answer comes all the same
             assert status(connection.recv(1000)) == 401
+
+
+@pytest.mark.parametrize(("number", "status"), [(errno.ENOSPC, 507), (errno.EDQUOT, 507), (errno.EACCES, 500)])
+def test_a_file_that_cannot_be_written_is_one_sentence(number: int, status: int) -> None:
+    async def write(_project: object, _asked: object) -> Response:
+        raise OSError(number, os.strerror(number), "exports/a.json")
+
+    view = answering(None, write)  # type: ignore[arg-type] # it asks the project nothing
+    with ThreadPoolExecutor(1) as aside:  # where no test of a browser has a loop running
+        answer: Response = aside.submit(asyncio.run, view(None)).result()  # type: ignore[arg-type]
+    assert answer.status_code == status
+    assert (
+        json.loads(bytes(answer.body))["error"] == f"exports/a.json: found {os.strerror(number)}, expected to write it"
+    )
 
 
 def test_a_password_of_the_database_is_not_told(tmp_path: Path) -> None:

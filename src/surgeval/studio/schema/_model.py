@@ -99,8 +99,8 @@ class Schema:
         return found is not None and found.admits(value)
 
     def inadmissible(self, group: str, name: str, values: Mapping[str, str]) -> tuple[str, ...]:
-        """The attributes whose value this schema lacks; a member it lacks is named as such."""
-        if self.member(group, name) is None:
+        """The attributes whose value this schema lacks; a member it lacks is named as such, but for the image."""
+        if self.member(group, name) is None and group != IMAGE:
             return (f"{group}.{name}",)
         return tuple(key for key, value in values.items() if not self.admits(group, name, key, value))
 

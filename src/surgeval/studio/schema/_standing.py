@@ -84,7 +84,7 @@ def mismatches(schema: Schema, stored: Iterable[Labelled]) -> tuple[Mismatch, ..
     """
     counts: dict[tuple[str, str, str, str], int] = {}
     for one in stored:
-        if schema.member(one.group, one.name) is None:
+        if schema.member(one.group, one.name) is None and one.group != IMAGE:
             key = (one.group, one.name, "", "")
             counts[key] = counts.get(key, 0) + one.count
             continue
@@ -99,8 +99,8 @@ def _proposal(schema: Schema, group: str, name: str, attribute: str, value: str)
     if not attribute:
         names = [member.name for member in schema.members if member.group == group]
         return _closest(name, schema.spelled(group, name), names)
-    member = schema.require(group, name)
-    known = member.attribute(attribute)
+    member = schema.member(group, name)
+    known = member.attribute(attribute) if member is not None else None
     if known is None or known.free:
         return ""
     return _closest(value, schema.value_spelled(group, name, attribute, value), known.values)

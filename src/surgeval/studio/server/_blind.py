@@ -129,9 +129,7 @@ async def _changes(project: Served, asked: Asked) -> Response:
 
     def look(connection: Connection) -> dict[str, Any]:
         session = _Session.of(connection, asked)
-        answered = study_reading.touched_answers(connection, session.study.id, session.annotator, since)
-        found = [one for one in study_reading.shown(connection, session.study, video)
-                 if one.version > since or one.id in answered]  # fmt: skip
+        found = study_reading.shown_since(connection, session.study, session.annotator, video, since)
         gone = reading.changed_since(connection, video, since)[1]
         return {
             "version": reading.version(connection), "annotations": _rows(connection, session, video, found),

@@ -107,7 +107,9 @@ async def _flags(project: Served, asked: Asked) -> Response:
 
 async def _presence(project: Served, asked: Asked) -> Response:
     video = asked.path_params["video"]
-    return JSONResponse(await project.read(lambda c: [presence_row(*one) for one in reading.runs(c, video)]))
+    return JSONResponse(
+        await project.read(lambda c: [presence_row(*one) for one in project.lanes.of(c, video).items()])
+    )
 
 
 async def _problems(project: Served, asked: Asked) -> Response:

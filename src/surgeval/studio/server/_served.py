@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import math
 import zlib
 from collections.abc import Awaitable, Callable, Mapping
@@ -19,6 +20,7 @@ from starlette.responses import JSONResponse, Response
 from surgeval.errors import BadInput, DataError, SurgevalError, visible
 from surgeval.files import BrokenJson, parse_json
 from surgeval.studio.jobs import Jobs
+from surgeval.studio.lanes import Lanes
 from surgeval.studio.pictures import Picture, Pictures
 from surgeval.studio.store import Conflict, Database, NoRoom, NotStored, Request, VideoState, reading
 
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from surgeval.studio.question_desk import QuestionDesk
 
 Found = TypeVar("Found")
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _MOST_JSON = 8 << 20  # bytes: as empty lists they become twenty times as many
 
 
@@ -47,9 +50,11 @@ class Served:
     token: str | None = None  # of a server that others can reach
     detectors: tuple[str, ...] = ()  # that whoever started the server offers, beside the embedded ones
     jobs: Jobs = field(default_factory=Jobs)
+    lanes: Lanes = field(default_factory=Lanes)
     questions: QuestionDesk | None = None  # where the folder is a set of questions
     listeners: set[asyncio.Queue[dict[str, Any]]] = field(default_factory=set)
     edited: asyncio.Event = field(default_factory=asyncio.Event)  # there is news for them
+    loop: asyncio.AbstractEventLoop | None = None  # in which the server runs
 
     async def read(self, look: Callable[[Connection], Found]) -> Found:
         """Read in a thread of its own: the server goes on meanwhile."""
@@ -59,6 +64,13 @@ class Served:
                 return look(connection)
 
         return await run_in_threadpool(work)
+
+    def hang_up(self) -> None:
+        """Let the pages go that listen: a server that ends would wait for them. From any thread."""
+        for queue in list(self.listeners):
+            self.listeners.discard(queue)
+            if self.loop is not None and not queue.full():
+                self.loop.call_soon_threadsafe(queue.put_nowait, {})
 
     def tell(self, event: dict[str, Any]) -> None:
         """Tell every open page of an edit; one that does not listen any more is left behind."""
@@ -88,6 +100,10 @@ def answering(project: Served, view: View) -> Callable[[Asked], Awaitable[Respon
             return JSONResponse({"error": str(error)}, 404)
         except SurgevalError as error:
             return JSONResponse({"error": str(error)}, 400)
+        except OSError as error:  # of files that a request writes: what it asked for is not done
+            status = 507 if error.errno in _NO_ROOM else 500
+            what = visible(f"{error.filename or 'file'}: found {error.strerror or error}, expected to write it")
+            return JSONResponse({"error": what}, status)
 
     return answer
 

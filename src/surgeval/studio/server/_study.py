@@ -120,7 +120,7 @@ def _study_row(connection: Connection, of: Study) -> dict[str, Any]:
     return {
         "id": of.id, "title": of.title, "group": of.group, "annotators": list(of.annotators), "seed": of.seed,
         "segments": [segment_row(one) for one in of.segments], "author": of.author, "time": of.time,
-        "instances": len(study_reading.shown_ids(connection, of)),
+        "instances": sum(study_reading.count_shown(connection, of.segments, of.group)),
         "answered": {name: answered.get(name, 0) for name in of.annotators},
         "decided": len({one.instance for one in study_reading.decisions(connection, of.id)}),
     }  # fmt: skip

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import ColumnElement, Connection, Select, or_, select
 
 from surgeval.arrays import Bools, Floats, Ints
 from surgeval.studio.store._labels import Labels
 from surgeval.studio.store._records import Annotation, Track
 from surgeval.studio.store._tables import BEFORE, FRAMES, INSTANCES
 
-__all__ = ["NO_NUMBER", "Columns", "FrameColumns", "columns", "frame_columns", "outlines", "runs", "upstream_numbers"]
+__all__ = [
+    "NO_NUMBER", "Columns", "FrameColumns", "changed_tracks", "columns", "frame_columns", "outlines", "runs",
+    "upstream_numbers",
+]  # fmt: skip
 
+Runs: TypeAlias = list[list[int]]
 NO_NUMBER = -1
 _AT_ONCE = 20_000  # rows that are Python objects at one time
 _BY = {None: 0, "rule": 1, "upstream": 2, "hand": 3}
@@ -156,29 +160,46 @@ def upstream_numbers(connection: Connection, video: str) -> dict[str, int]:
     return found
 
 
-def runs(connection: Connection, video: str) -> Iterator[tuple[Track, list[list[int]]]]:
-    """The tracks of a video, each as the stretches of frames in which it is there."""
+def runs(connection: Connection, video: str, only: Iterable[Track] | None = None) -> Iterator[tuple[Track, Runs]]:
+    """The tracks of a video, or some of them, each as the stretches of frames in which it is there."""
     table = INSTANCES.c
-    for group, name in _kinds(connection, video):
-        query = select(table.track, table.frame).where(
-            table.video == video, table.grp == group, table.name == name, table.alive.is_(True)
-        )
+    classes: dict[tuple[str, str], list[ColumnElement[bool]]] = {}
+    for track in only or ():
+        same = table.track.is_(None) if track.number is None else table.track == track.number
+        classes.setdefault((track.group, track.name), []).append(same)
+    if only is None:
+        classes = {kind: [] for kind in _kinds(connection, video)}
+    for (group, name), numbers in classes.items():
+        where = [table.video == video, table.grp == group, table.name == name, table.alive.is_(True)]
+        query = select(table.track, table.frame).where(*where, *([or_(*numbers)] if numbers else []))
         parts = [np.zeros((0, 2), np.int64)]
         for part in _parts(connection, query.order_by(table.track, table.frame)):
             rows = [(NO_NUMBER if track is None else track, frame) for track, frame in part]
             parts.append(np.array(rows, dtype=np.int64))
-        both = np.concatenate(parts)
-        if not len(both):
-            continue  # all of this class were taken away
-        both = both[np.lexsort((both[:, 1], both[:, 0]))]  # where NULL comes is the database's affair
-        number, frame = both.T
-        begins = np.flatnonzero(np.append(True, (np.diff(number) != 0) | (np.diff(frame) > 1))[: len(number)])
-        ends = np.append(begins[1:], len(number)) - 1
-        spans: dict[int, list[list[int]]] = {}
-        for of, first, last in zip(number[begins].tolist(), frame[begins].tolist(), frame[ends].tolist(), strict=False):
-            spans.setdefault(of, []).append([first, last])
-        for of, stretches in spans.items():
-            yield Track(group, name, None if of == NO_NUMBER else of), stretches
+        for number, stretches in _stretches(np.concatenate(parts)):
+            yield Track(group, name, None if number == NO_NUMBER else number), stretches
+
+
+def changed_tracks(connection: Connection, video: str, since: int) -> set[Track]:
+    """The tracks that have other instances than at a version: as they were named then, and as they are now."""
+    before, table = BEFORE["instances"].c, INSTANCES.c
+    then = select(before.grp, before.name, before.track).where(before.seq > since, before.video == video)
+    # Of all videos: to ask for this one would make SQLite walk all of it. A track of another one does no harm.
+    now = select(table.grp, table.name, table.track).where(table.id.in_(select(before.id).where(before.seq > since)))
+    found = [connection.execute(query.distinct()) for query in (then, now)]
+    return {Track(row.grp, row.name, row.track) for rows in found for row in rows}
+
+
+def _stretches(both: Ints) -> Iterator[tuple[int, Runs]]:
+    """Runs of frames of each number, from rows of number and frame."""
+    both = both[np.lexsort((both[:, 1], both[:, 0]))]  # where NULL comes is the database's affair
+    number, frame = both.T
+    begins = np.flatnonzero(np.append(True, (np.diff(number) != 0) | (np.diff(frame) > 1))[: len(number)])
+    ends = np.append(begins[1:], len(number))[: len(begins)] - 1
+    spans: dict[int, Runs] = {}
+    for of, first, last in zip(number[begins].tolist(), frame[begins].tolist(), frame[ends].tolist(), strict=True):
+        spans.setdefault(of, []).append([first, last])
+    yield from spans.items()
 
 
 def _kinds(connection: Connection, video: str) -> tuple[tuple[str, str], ...]:

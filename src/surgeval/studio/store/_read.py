@@ -11,7 +11,14 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, case, exists, func,
 
 from surgeval.records import Box
 from surgeval.studio.schema import IMAGE, Labelled, Schema
-from surgeval.studio.store._columns import columns, frame_columns, outlines, runs, upstream_numbers
+from surgeval.studio.store._columns import (
+    changed_tracks,
+    columns,
+    frame_columns,
+    outlines,
+    runs,
+    upstream_numbers,
+)
 from surgeval.studio.store._commit import logged
 from surgeval.studio.store._cover import alive_spans
 from surgeval.studio.store._labels import Labels
@@ -42,9 +49,10 @@ from surgeval.studio.store._tables import (
 from surgeval.studio.store._work import WORDS, chunks, schema_in_force, words_key
 
 __all__ = [
-    "changed_since", "columns", "count_labels", "find_frames", "find_instances", "flags", "frame_columns", "frames",
-    "instances", "instances_where", "latest", "news", "operation", "operations", "outlines", "reviews", "runs",
-    "schema", "setting", "spans", "tally", "tracks", "upstream_numbers", "version", "videos", "words",
+    "changed_since", "changed_tracks", "columns", "count_labels", "find_frames", "find_instances", "flags",
+    "frame_columns", "frames", "instances", "instances_where", "latest", "news", "operation", "operations", "outlines",
+    "reviews", "runs", "schema", "setting", "spans", "tally", "tracks", "upstream_numbers", "version", "videos",
+    "words",
 ]  # fmt: skip
 
 _SHORT = 10_000  # characters of a payload that is worth a look: a longer one is a list of instances

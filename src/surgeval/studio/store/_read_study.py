@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, false, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, and_, func, or_, select
 
 from surgeval.errors import BadInput, visible
 from surgeval.studio.segments import Segment
@@ -16,8 +18,8 @@ from surgeval.studio.store._study_records import Answer, Decision, Round, Study
 from surgeval.studio.store._tables import ANSWERS, DECISIONS, INSTANCES, REVIEWS, ROUNDS, STUDIES
 
 __all__ = [
-    "answered", "answers", "count_shown", "decisions", "review_runs", "rounds", "shown", "shown_ids", "shown_tracks",
-    "studies", "study", "touched_answers",
+    "answered", "answers", "count_shown", "decisions", "review_runs", "rounds", "shown", "shown_ids", "shown_since",
+    "shown_tracks", "studies", "study",
 ]  # fmt: skip
 
 
@@ -38,16 +40,18 @@ def review_runs(
     """Runs of frames (first, last, by whom seen), and everyone who has marked a frame of the project in the round."""
     alive = and_(REVIEWS.c.round == round_number, REVIEWS.c.alive.is_(True))
     everyone = connection.execute(select(REVIEWS.c.reviewer).where(alive).distinct().order_by(REVIEWS.c.reviewer))
-    query = select(REVIEWS.c.frame, REVIEWS.c.reviewer).where(alive, REVIEWS.c.video == video)
-    seen: dict[int, list[str]] = {}
-    for row in connection.execute(query.order_by(REVIEWS.c.frame, REVIEWS.c.reviewer)):
-        seen.setdefault(row.frame, []).append(row.reviewer)
-    runs: list[tuple[int, int, tuple[str, ...]]] = []
-    for frame, people in seen.items():
-        if runs and runs[-1][1] == frame - 1 and runs[-1][2] == tuple(people):
-            runs[-1] = (runs[-1][0], frame, runs[-1][2])
-        else:
-            runs.append((frame, frame, tuple(people)))
+    # Frames of a run and their places in the order of a reviewer's marks differ by the same number.
+    place = func.row_number().over(partition_by=REVIEWS.c.reviewer, order_by=REVIEWS.c.frame)
+    marks = select(REVIEWS.c.reviewer, REVIEWS.c.frame, (REVIEWS.c.frame - place).label("run"))
+    inner = marks.where(alive, REVIEWS.c.video == video).subquery()
+    first, last = func.min(inner.c.frame), func.max(inner.c.frame)
+    rows = connection.execute(select(inner.c.reviewer, first, last).group_by(inner.c.reviewer, inner.c.run)).all()
+    edges = sorted({edge for _, begin, end in rows for edge in (begin, end + 1)})
+    seen: dict[int, set[str]] = {edge: set() for edge in edges}
+    for person, begin, end in rows:
+        for edge in edges[bisect_left(edges, begin) : bisect_left(edges, end + 1)]:
+            seen[edge].add(person)
+    runs = [(begin, end - 1, tuple(sorted(seen[begin]))) for begin, end in pairwise(edges) if seen[begin]]
     return tuple(runs), tuple(row.reviewer for row in everyone)
 
 
@@ -66,18 +70,28 @@ def study(connection: Connection, id: str) -> Study:
 
 
 def shown(
-    connection: Connection, of: Study, video: str | None = None, first: int = 0, last: int = 2**53, since: int = -1
+    connection: Connection, of: Study, video: str | None = None, first: int = 0, last: int = 2**53
 ) -> tuple[Annotation, ...]:
     """The instances that a study shows, with their labels, in the order of video, frame and id."""
-    where = and_(_shown(of, video, first, last), INSTANCES.c.version > since)
-    return instances_where(connection, where)
+    return _shown(connection, of, video, lambda one: _within(one, first, last))
+
+
+def shown_since(connection: Connection, of: Study, annotator: str, video: str, since: int) -> tuple[Annotation, ...]:
+    """The shown instances of a video that changed after a version, or of which the annotator's answer did."""
+    mine = and_(ANSWERS.c.study == of.id, ANSWERS.c.annotator == annotator, ANSWERS.c.version > since)
+    newer = or_(INSTANCES.c.version > since, INSTANCES.c.id.in_(select(ANSWERS.c.instance).where(mine)))
+    return _shown(connection, of, video, lambda one: and_(_within(one), newer))
 
 
 def shown_ids(connection: Connection, of: Study) -> tuple[tuple[str, str, int], ...]:
     """Id, video and frame of the instances that a study shows, in the same order."""
-    query = select(INSTANCES.c.id, INSTANCES.c.video, INSTANCES.c.frame).where(_shown(of))
-    rows = connection.execute(query.order_by(INSTANCES.c.video, INSTANCES.c.frame, INSTANCES.c.id))
-    return tuple((row.id, row.video, row.frame) for row in rows)
+    query = select(INSTANCES.c.id, INSTANCES.c.video, INSTANCES.c.frame).where(_there(of.group))
+    ordered = query.order_by(INSTANCES.c.video, INSTANCES.c.frame, INSTANCES.c.id)
+    return tuple(
+        (row.id, row.video, row.frame)
+        for one in _in_order(of)
+        for row in connection.execute(ordered.where(_within(one)))
+    )
 
 
 def count_shown(connection: Connection, segments: Sequence[Segment], group: str) -> list[int]:
@@ -87,11 +101,15 @@ def count_shown(connection: Connection, segments: Sequence[Segment], group: str)
 
 
 def shown_tracks(connection: Connection, of: Study, video: str) -> tuple[tuple[str, int, int], ...]:
-    """Class, number and frame of every instance with a number that a study shows of a video."""
+    """Class, number and frame of every instance with a number that a study shows of a video, by frame."""
     query = select(INSTANCES.c.name, INSTANCES.c.track, INSTANCES.c.frame).where(
-        _shown(of, video), INSTANCES.c.track.is_not(None)
+        _there(of.group), INSTANCES.c.track.is_not(None)
     )
-    return tuple((row.name, row.track, row.frame) for row in connection.execute(query.order_by(INSTANCES.c.frame)))
+    return tuple(
+        (row.name, row.track, row.frame)
+        for one in _in_order(of, video)
+        for row in connection.execute(query.where(_within(one)).order_by(INSTANCES.c.frame))
+    )
 
 
 def answers(connection: Connection, study: str, annotator: str | None = None) -> tuple[Answer, ...]:
@@ -101,12 +119,6 @@ def answers(connection: Connection, study: str, annotator: str | None = None) ->
         query = query.where(ANSWERS.c.annotator == annotator)
     rows = connection.execute(query.order_by(ANSWERS.c.annotator, ANSWERS.c.instance))
     return tuple(Answer(row.annotator, row.instance, row.name, json.loads(row.vals), row.version) for row in rows)
-
-
-def touched_answers(connection: Connection, study: str, annotator: str, since: int) -> tuple[str, ...]:
-    """The instances on which an annotator's answer changed after a version, also those taken back."""
-    mine = and_(ANSWERS.c.study == study, ANSWERS.c.annotator == annotator, ANSWERS.c.version > since)
-    return tuple(row.instance for row in connection.execute(select(ANSWERS.c.instance).where(mine)))
 
 
 def answered(connection: Connection, study: str) -> dict[str, int]:
@@ -132,9 +144,20 @@ def decisions(connection: Connection, study: str) -> tuple[Decision, ...]:
     )  # fmt: skip
 
 
-def _shown(of: Study, video: str | None = None, first: int = 0, last: int = 2**53) -> ColumnElement[bool]:
-    inside = [_within(segment, first, last) for segment in of.segments if video in (None, segment.video)]
-    return and_(_there(of.group), or_(false(), *inside))
+def _shown(
+    connection: Connection, of: Study, video: str | None, where: Callable[[Segment], ColumnElement[bool]]
+) -> tuple[Annotation, ...]:
+    """Segment by segment: each is one stretch of an index, which all of them together are not."""
+    return tuple(
+        instance
+        for one in _in_order(of, video)
+        for instance in instances_where(connection, and_(_there(of.group), where(one)))
+    )
+
+
+def _in_order(of: Study, video: str | None = None) -> list[Segment]:
+    segments = [one for one in of.segments if video in (None, one.video)]
+    return sorted(segments, key=lambda one: (one.video, one.first))
 
 
 def _there(group: str) -> ColumnElement[bool]:

@@ -43,6 +43,8 @@ __all__ = ["SCHEMA", "WORDS", "Work", "chunks", "kept_by", "schema_in_force", "t
 SCHEMA = "schema"  # the setting that holds the schema in force
 WORDS = "\x1fframes"  # owner of what imported files said of frames beyond labels; no person can be called so
 _FEW, _DOCUMENT = 20, 5000  # rows that are sent one by one; rows of one JSON document
+# Of a row that was not there nothing need be kept but its place; an undo keeps the whole row, for a redo.
+_LIGHT: dict[str, str | None] = {"polygons": None, "extra": None, "value": ""}
 _CHUNK = 400  # ids in one statement: SQLite takes 999 variables where it is old
 
 
@@ -108,15 +110,11 @@ class Work:
         if not rows:
             return 0
         self._kept.add(table.name)
-        before = BEFORE[table.name]
         absent = {"seq": self.seq, "alive": False, "version": 0, "made_by": 0}
-        insert_rows(self.connection, before, [{**row, **absent} for row in rows])
-        names = [column.name for column in table.columns if column.name not in absent]
-        there = exists().where(*(table.c[key] == before.c[key] for key in keys(table)))
-        new = select(*(before.c[name] for name in names), literal(True), literal(self.seq), literal(self.seq)).where(
-            before.c.seq == self.seq, before.c.made_by == 0, ~there
-        )
-        self.connection.execute(insert(table).from_select([*names, "alive", "version", "made_by"], new))
+        light = {name: value for name, value in _LIGHT.items() if name in table.c}
+        insert_rows(self.connection, BEFORE[table.name], [{**row, **light, **absent} for row in rows])
+        present = {"alive": True, "version": self.seq, "made_by": self.seq}
+        insert_rows(self.connection, table, [{**row, **present} for row in rows])
         return len(rows)
 
     def insert_select(

@@ -134,7 +134,7 @@ def test_a_switch_lists_what_the_new_schema_lacks_and_proposes_a_value() -> None
         ("applier", "", ""): (3, "clip applier"),
         ("scissors", "action", "cutt"): (5, "cut"),
         ("scissors", "target", "vesicle"): (5, "seminal vesicle"),
-        ("image", "", ""): (2, ""),
+        ("image", "phase", "suturing"): (2, ""),
     }
 
 

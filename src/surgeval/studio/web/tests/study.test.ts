@@ -1,11 +1,34 @@
 import { expect, it } from 'vitest'
-import { kappaText, namesOf, nextOpen, nextUnseen, seenBy, seenCount, tableCsv, type Results, type SeenRun } from '../src/lib/study'
+import { kappaText, namesOf, nextOpen, nextUnseen, seenBy, seenCount, tableCsv, withMark, type Results, type SeenRun } from '../src/lib/study'
 
 const runs: SeenRun[] = [[0, 4, ['amy']], [5, 5, ['amy', 'ben']], [8, 9, ['ben']]]
 
 it('says who has seen a frame', () => {
   expect([0, 4, 5, 6, 9, 10].map((frame) => seenBy(runs, frame).length)).toEqual([1, 1, 2, 0, 1, 0])
   expect([seenCount(runs, 'amy'), seenCount(runs, 'ben'), seenCount(runs, 'eve')]).toEqual([6, 3, 0])
+})
+
+it('marks stretches as the server would', () => {
+  const frames = 30
+  let state = 7
+  const chance = (below: number): number => (state = (state * 48271) % 2147483647) % below
+  const marks = Array.from({ length: frames }, () => new Set<string>())
+  let known: SeenRun[] = []
+  for (let turn = 0; turn < 300; turn++) {
+    const [a, b] = [chance(frames), chance(frames)].sort((x, y) => x - y) as [number, number]
+    const person = ['amy', 'ben', 'eve'][chance(3)] as string
+    const seen = chance(3) > 0
+    known = withMark(known, person, a, b, seen)
+    for (let frame = a; frame <= b; frame++) {
+      if (seen) marks[frame]?.add(person)
+      else marks[frame]?.delete(person)
+    }
+    expect(marks.map((_, frame) => seenBy(known, frame))).toEqual(marks.map((people) => [...people].sort()))
+    known.slice(1).forEach(([first, , people], place) => {
+      const [, last, before] = known[place] as SeenRun
+      expect(first > last + 1 || people.join() !== before.join()).toBe(true)
+    })
+  }
 })
 
 it.each([

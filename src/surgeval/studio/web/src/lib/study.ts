@@ -107,6 +107,39 @@ export function seenBy(runs: SeenRun[], frame: number): string[] {
   return []
 }
 
+/** The runs after a person has marked a stretch of frames, or taken the marks away. */
+export function withMark(runs: SeenRun[], person: string, first: number, last: number, seen: boolean): SeenRun[] {
+  const pieces: SeenRun[] = []
+  let at = first
+  const fresh = (to: number): void => {
+    if (seen && at <= to) pieces.push([at, to, [person]])
+    at = to + 1
+  }
+  for (const [begin, end, people] of runs) {
+    if (end < first || begin > last) {
+      if (begin > last) fresh(last)
+      pieces.push([begin, end, people])
+      continue
+    }
+    fresh(begin - 1)
+    const others = people.filter((one) => one !== person)
+    const inside = seen ? [...others, person].sort() : others
+    const [from, to] = [Math.max(begin, first), Math.min(end, last)]
+    if (begin < from) pieces.push([begin, from - 1, people])
+    if (inside.length) pieces.push([from, to, inside])
+    if (to < end) pieces.push([to + 1, end, people])
+    at = Math.max(at, to + 1)
+  }
+  fresh(last)
+  const joined: SeenRun[] = []
+  for (const [begin, end, people] of pieces) {
+    const before = joined.at(-1)
+    if (before && before[1] === begin - 1 && before[2].join('\n') === people.join('\n')) before[1] = end
+    else joined.push([begin, end, people])
+  }
+  return joined
+}
+
 /** How many frames a person has seen. */
 export function seenCount(runs: SeenRun[], person: string): number {
   return runs.reduce((sum, [first, last, people]) => sum + (people.includes(person) ? last - first + 1 : 0), 0)

@@ -99,7 +99,7 @@ export const commands: Record<Action, () => void> = {
   trackMenu: () => toggleDialog('track'),
   flag: () => toggleDialog('flag'),
   reviewed: () => review.mark(),
-  nextUnreviewed: () => void (studio.blind ? studies.nextUnanswered() : review.next()),
+  nextUnreviewed: () => (studio.blind ? void studies.nextUnanswered() : review.next()),
   undo,
   redo,
   fit: () => ui.fit(),

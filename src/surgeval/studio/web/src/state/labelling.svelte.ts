@@ -19,8 +19,8 @@ class Labelling {
     return [...new Map(all.map(({ group, name }) => [classKey({ group, name }), { group, name }])).values()]
   })
 
-  /** Whether choices are about the whole frame. */
-  image = $derived(ui.imageSlot || (selection.empty && draft.active))
+  /** Whether choices are about the whole frame: always, where the schema has nothing to draw. */
+  image = $derived(ui.imageSlot || (selection.empty && (draft.active || !ui.drawClass)))
   instanceChoices = $derived<Choice[]>(studio.project ? choices(studio.project.schema, this.selectedClasses) : [])
   imageChoices = $derived<Choice[]>(studio.project ? imageChoices(studio.project.schema) : [])
   current = $derived(this.image ? this.imageChoices : this.instanceChoices)

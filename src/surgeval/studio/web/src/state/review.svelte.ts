@@ -1,7 +1,7 @@
 /** Who has seen which frames, in which round. */
 
 import { api } from '../api'
-import { nextUnseen, seenBy, seenCount, type Reviews, type Round } from '../lib/study'
+import { nextUnseen, seenBy, seenCount, withMark, type Reviews, type Round } from '../lib/study'
 import { t } from '../text/i18n.svelte'
 import { messages } from './messages.svelte'
 import { draft } from './spans.svelte'
@@ -12,8 +12,6 @@ class Review {
   reviews = $state.raw<Reviews | null>(null)
   /** The round at hand: the one that was chosen, else the last. */
   private chosen = $state(0)
-  /** The last mark on its way: what is next unseen is known once it is stored. */
-  private marking: Promise<void> = Promise.resolve()
   round = $derived(this.rounds.find((one) => one.number === this.chosen) ?? this.rounds.at(-1) ?? null)
   me = $derived(studio.project?.author ?? '')
   /** Of this frame: by whom it was seen, of how many. */
@@ -32,7 +30,8 @@ class Review {
     if (!video || studio.blind) return
     this.rounds = await api.rounds().catch(() => this.rounds)
     const reviews = await api.reviews(video.id, this.round?.number ?? 1).catch(() => null)
-    if (reviews && studio.video === video) this.reviews = reviews
+    // A mark that is still on its way is shown already and not in it; its answer brings the next look.
+    if (reviews && studio.video === video && !studio.queue.pending) this.reviews = reviews
   }
 
   choose(number: number): void {
@@ -49,12 +48,12 @@ class Review {
   mark(): void {
     const range = draft.range ?? { first: studio.shown, last: studio.shown }
     const mark = !draft.range && this.mine ? '' : 'seen'
-    const edit = studio.edit('frames.mark', { video: studio.video?.id, ...range, round: this.round?.number ?? 1, mark })
-    this.marking = edit.then(() => this.load())
+    const { first, last } = range
+    if (this.reviews) this.reviews = { ...this.reviews, runs: withMark(this.reviews.runs, this.me, first, last, mark !== '') }
+    void studio.edit('frames.mark', { video: studio.video?.id, first, last, round: this.round?.number ?? 1, mark })
   }
 
-  async next(): Promise<void> {
-    await this.marking
+  next(): void {
     const frame = nextUnseen(this.reviews?.runs ?? [], this.me, studio.frame, studio.video?.frames ?? 0)
     if (frame === null) messages.info(t('allSeen'))
     else void studio.go(frame)

@@ -7,6 +7,7 @@ import { t } from '../text/i18n.svelte'
 import { messages } from './messages.svelte'
 import { selection } from './selection.svelte'
 import { studio } from './studio.svelte'
+import { ui } from './ui.svelte'
 
 class Studies {
   list = $state.raw<Study[]>([])
@@ -30,31 +31,40 @@ class Studies {
       return
     }
     this.list = await api.studies().catch(() => this.list)
-    if (this.results || this.rows.length) await this.measure()
+    if (ui.tab === 'disagreements') await this.compare()
   }
 
   choose(id: string): void {
     this.id = id
-    this.results = null
-    this.rows = []
     void this.measure()
+    void this.compare()
   }
 
-  /** Kappas and disagreements of the chosen study. */
+  /** The kappas of the chosen study: asked for when they are looked at, as they take the server a moment. */
   async measure(): Promise<void> {
+    this.results = null
+    await this.ask(async (study) => {
+      const results = await api.results(study, this.after)
+      if (this.chosen?.id === study) this.results = results
+    })
+  }
+
+  /** The instances on which people differ. */
+  async compare(): Promise<void> {
+    await this.ask(async (study) => {
+      const found = await api.disagreements(study, this.unanswered)
+      if (this.chosen?.id === study) this.rows = found.rows
+    })
+  }
+
+  private async ask(look: (study: string) => Promise<void>): Promise<void> {
     const study = this.chosen
     if (!study) return
     this.trouble = study.instances ? '' : t('studyEmpty')
-    if (!study.instances) return
+    if (!study.instances) return void (this.rows = [])
     try {
-      const [results, found] = await Promise.all([
-        api.results(study.id, this.after), api.disagreements(study.id, this.unanswered),
-      ])
-      if (this.chosen?.id !== study.id) return
-      this.results = results
-      this.rows = found.rows
+      await look(study.id)
     } catch (error) {
-      this.results = null
       this.trouble = error instanceof Refused ? error.message : String(error)
     }
   }
@@ -70,9 +80,8 @@ class Studies {
   async remove(): Promise<void> {
     if (!this.chosen || !(await studio.edit('study.remove', { study: this.chosen.id }))) return
     messages.info(t('studyRemoved'))
-    this.results = null
-    this.rows = []
     await this.load()
+    this.choose('')
   }
 
   /** To the frame of a disagreement, with its instance selected. */
@@ -82,7 +91,7 @@ class Studies {
 
   async decide(row: Disagreement, what: Record<string, unknown>): Promise<boolean> {
     const outcome = await studio.edit('study.decide', { study: this.chosen?.id, instance: row.instance, ...what })
-    if (outcome) await this.measure()
+    if (outcome) await this.compare()
     return outcome !== null
   }
 

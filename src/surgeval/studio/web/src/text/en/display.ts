@@ -12,6 +12,7 @@ export const display = {
   hiddenBoxes: 'Boxes are hidden ({key} shows them)',
   hiddenLabels: 'Labels are hidden ({key} shows them)',
   hiddenClasses: 'Hidden: {names}',
+  joinHint: 'Begin with Shift to add a part to the selected outline.',
   filterOutside: 'Not in the schema',
   filterClass: 'Class shown',
   anyClass: 'Any class',

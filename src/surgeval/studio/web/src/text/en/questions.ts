@@ -7,7 +7,7 @@ export const questions = {
   q_adjudicate: 'Adjudicate',
   q_each: 'Which questions',
   q_eachAll: 'All questions',
-  q_eachLess: 'Judged by fewer than {count} others',
+  q_eachLess: 'Fewer than {count} other reviews',
   q_progress: '{done} of {all} judged',
   q_as: 'as {name}',
   q_none: 'There is nothing to judge here.',

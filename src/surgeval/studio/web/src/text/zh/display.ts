@@ -12,6 +12,7 @@ export const display = {
   hiddenBoxes: '框已隐藏（按 {key} 显示）',
   hiddenLabels: '标签已隐藏（按 {key} 显示）',
   hiddenClasses: '已隐藏：{names}',
+  joinHint: '按住 Shift 开始绘制，可为所选轮廓添加一个部分。',
   filterOutside: '不在标签方案中',
   filterClass: '显示的类别',
   anyClass: '任意类别',
