@@ -44,6 +44,7 @@ def killed_burst(place: Path, database: str | None, chance: random.Random) -> No
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)  # at full counts
 def test_every_acknowledged_edit_survives_a_kill_of_the_studio(tmp_path: Path, long: bool) -> None:
     chance = random.Random(7)
     for number in range(20 if long else 3):
@@ -51,6 +52,7 @@ def test_every_acknowledged_edit_survives_a_kill_of_the_studio(tmp_path: Path, l
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)  # at full counts
 def test_the_same_over_postgresql(tmp_path: Path, server: Postgres, long: bool) -> None:
     chance = random.Random(8)
     for number in range(20 if long else 3):
@@ -58,6 +60,7 @@ def test_the_same_over_postgresql(tmp_path: Path, server: Postgres, long: bool) 
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)  # at full counts
 def test_a_kill_of_postgresql_is_said_and_loses_nothing(tmp_path: Path, server: Postgres, long: bool) -> None:
     address = server.new()
     with running(make_folder(tmp_path / "op"), "--database", address, log=tmp_path / "log") as studio:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -43,8 +45,9 @@ def fill(folder: Path, frames: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)  # at full counts
 def test_memory_of_the_server_on_a_long_video(tmp_path: Path, long: bool) -> None:
-    frames, most = (100_000, 500) if long else (10_000, 350)
+    frames, most = (100_000, 500) if long else (5_000, 300)
     fill(tmp_path / "op", frames)
     with running(tmp_path / "op", log=tmp_path / "log") as studio:
         client = Client(studio.host)
@@ -53,7 +56,7 @@ def test_memory_of_the_server_on_a_long_video(tmp_path: Path, long: bool) -> Non
             if k % 200 == 0:
                 client.get(f"/api/videos/v/annotations?first={k}&last={k + 199}")
         track = {"group": "tools", "name": "scissors", "number": 1}
-        for number, (first, last) in enumerate([(0, 4_999), (2_000, 6_999), (0, frames - 1)]):
+        for number, (first, last) in enumerate([(0, 3_999), (2_000, 4_999), (0, frames - 1)]):
             span = {"id": f"s{number}", "video": "v", "tracks": [track], "values": {"action": "cut"}, "first": first,
                     "last": last}  # fmt: skip
             assert client.edit(f"span-{number}", "span.add", span)[0] == 200
@@ -64,3 +67,10 @@ def test_memory_of_the_server_on_a_long_video(tmp_path: Path, long: bool) -> Non
         for path in ("/api/project", "/api/history", "/api/search?text=99"):
             assert client.ask("GET", path)[0] == 200, path
         assert studio.memory < most, f"{studio.memory:.0f} MB"
+
+
+def test_what_few_ask_for_is_loaded_when_they_ask() -> None:
+    heavy = "numba", "scipy.optimize", "torch", "matplotlib"
+    code = f"import sys, surgeval.studio.server; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

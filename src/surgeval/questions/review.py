@@ -39,6 +39,7 @@ class Review:
     """One reviewer's desk. With `each`, an item that so many others have judged is not handed out any more.
 
     >>> import tempfile
+    >>> from pathlib import Path
     >>> item = IntentQuestion("q", "chest", "p", (), "spatial", "absolute", "Where do I look?", ("a", "b"), 0)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     desk = Review(QuestionSet(Path(folder), (item,), {}), "Ada")
@@ -116,6 +117,7 @@ class Review:
 class Adjudication(Review):
     """The adjudicator's desk: items on which reviewers disagree, except those this person has reviewed.
 
+    >>> from pathlib import Path
     >>> Adjudication(QuestionSet(Path("no/such/folder"), (), {}), "Eve").pending()
     []
     """
@@ -156,6 +158,7 @@ def decide(questions: QuestionSet, least: int = LEAST) -> dict[str, Decision]:
 
     An item that all call wrong is rejected, unless all name the same other answer: then it is accepted with that one.
 
+    >>> from pathlib import Path
     >>> decide(QuestionSet(Path("no/such/folder"), (), {}))
     {}
     """

@@ -12,7 +12,7 @@ from surgeval.errors import BadInput, visible
 from surgeval.files import leads_out
 from surgeval.models import EMBEDDED_DETECTORS
 
-__all__ = ["Kind", "Proposer", "path_in_project", "proposers"]
+__all__ = ["Kind", "Proposer", "offered", "path_in_project", "proposers"]
 
 Kind: TypeAlias = Literal["embedded", "started", "project", "predictions"]
 _WEIGHTS = (".safetensors", ".onnx")
@@ -31,7 +31,19 @@ class Proposer:
     name: str
 
 
-def proposers(folder: Path | None, started: Sequence[str] = ()) -> tuple[Proposer, ...]:
+def offered(started: Sequence[str] = ()) -> tuple[Proposer, ...]:
+    """The embedded detectors and those that the server was started with.
+
+    >>> [one.name for one in offered(["/models/best"])]
+    ['tdnet-p', '/models/best']
+    """
+    return (
+        *(Proposer("embedded", name) for name in EMBEDDED_DETECTORS),
+        *(Proposer("started", one) for one in started),
+    )
+
+
+def proposers(folder: Path, started: Sequence[str] = ()) -> tuple[Proposer, ...]:
     """All that can be chosen from.
 
     >>> import tempfile
@@ -42,10 +54,7 @@ def proposers(folder: Path | None, started: Sequence[str] = ()) -> tuple[Propose
     ...     [(one.kind, one.name) for one in proposers(Path(place), ["/models/best"])]
     [('embedded', 'tdnet-p'), ('started', '/models/best'), ('project', 'runs/mine.onnx'), ('predictions', 'found.csv')]
     """
-    known = [Proposer("embedded", name) for name in EMBEDDED_DETECTORS]
-    known += [Proposer("started", name) for name in started]
-    if folder is None:
-        return tuple(known)
+    known = list(offered(started))
     files = sorted(_files(folder))
     packed = {path.parent for path in files if path.name == _RTDETR}
     weights = [str(place) for place in sorted(packed) if str(place) != "."]
@@ -56,7 +65,7 @@ def proposers(folder: Path | None, started: Sequence[str] = ()) -> tuple[Propose
     return tuple(known)
 
 
-def path_in_project(folder: Path | None, name: str) -> Path:
+def path_in_project(folder: Path, name: str) -> Path:
     """The file or folder of that name inside a project's folder; a way out of it is refused.
 
     >>> path_in_project(Path("videos"), "../weights.onnx")
@@ -65,7 +74,7 @@ def path_in_project(folder: Path | None, name: str) -> Path:
     """
     given = PurePosixPath(name.replace("\\", "/"))
     wrong = BadInput(f"path: found {visible(repr(name[:120]))}, expected a file or folder inside the project's folder")
-    if folder is None or not name or "\0" in name or given.is_absolute() or ".." in given.parts or ":" in name:
+    if not name or "\0" in name or given.is_absolute() or ".." in given.parts or ":" in name:
         raise wrong
     path = folder.joinpath(*given.parts)
     if path == folder or leads_out(path, folder) or not os.path.exists(path):  # noqa: PTH110 (`Path.exists` may raise)

@@ -50,6 +50,12 @@ CUT = """() => {
     }
     if (node.scrollWidth > node.clientWidth + 1 && node.clientWidth && !scrolls && style.textOverflow !== 'ellipsis'
         && style.display !== 'inline' && !(node instanceof HTMLInputElement)) bad.push(`wide ${name}`)
+    if (node instanceof HTMLInputElement && node.placeholder) {
+      const ruler = document.createElement('canvas').getContext('2d')
+      ruler.font = `${style.fontWeight} ${style.fontSize} ${style.fontFamily}`
+      const room = node.clientWidth - 2 * parseFloat(style.paddingLeft)
+      if (ruler.measureText(node.placeholder).width > room) bad.push(`placeholder ${name} ${node.placeholder}`)
+    }
     const narrow = node.scrollWidth > node.clientWidth && style.textOverflow === 'ellipsis'
     if (narrow && node.closest('[data-testid=schema-panel]')) bad.push(`dots ${name}`)
     const at = node.getBoundingClientRect()

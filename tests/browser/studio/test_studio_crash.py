@@ -6,10 +6,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Route
 from tests.browser.studio.driver import Studio
-from tests.studio_command import running
+from tests.studio_command import running as command
 from tests.studio_project import Project
+
+from surgeval.studio.server import Running
 
 pytestmark = pytest.mark.browser
 
@@ -19,7 +21,7 @@ def test_a_tab_outlives_its_server_and_sends_what_waits(browser: Browser, video:
     shutil.copytree(video, folder / "V1", copy_function=shutil.copyfile)
     context = browser.new_context(viewport={"width": 1366, "height": 768})
     try:
-        with running(folder, "--author", "amy", log=tmp_path / "log") as server:
+        with command(folder, "--author", "amy", log=tmp_path / "log") as server:
             address = f"http://{server.host}/"
             studio = Studio(context.new_page(), address).open()
             made = studio.draw((60, 50), (120, 110))
@@ -32,7 +34,7 @@ def test_a_tab_outlives_its_server_and_sends_what_waits(browser: Browser, video:
             told = banner.inner_text()
             assert "No connection" in told
             assert any(character.isdigit() and character != "0" for character in told), told
-        with running(folder, "--author", "amy", "--port", str(server.port), log=tmp_path / "log"):
+        with command(folder, "--author", "amy", "--port", str(server.port), log=tmp_path / "log"):
             studio.eventually(lambda: banner.count() == 0)
             studio.eventually(lambda: studio.instances()[0]["box"][0] == pytest.approx(made["box"][0] + 5))
             assert studio.instances()[0]["values"] == {"action": "cut", "target": "prostate"}
@@ -51,3 +53,27 @@ def test_a_tab_outlives_its_server_and_sends_what_waits(browser: Browser, video:
             "instances.add",
         ]
         assert project.replay() == project.state()
+
+
+def test_a_tab_that_was_refused_the_news_asks_for_them_again(browser: Browser, running: Running) -> None:
+    context = browser.new_context(viewport={"width": 1366, "height": 768})
+    refused: list[str] = []
+
+    def once(route: Route) -> None:
+        if refused:
+            route.continue_()
+        else:
+            refused.append(route.request.url)
+            route.fulfill(status=503, json={"error": "found no database"})
+
+    try:
+        page = context.new_page()
+        page.route("**/api/events", once)
+        studio = Studio(page, running.address).open()
+        studio.eventually(lambda: page.get_by_test_id("banner").count() == 1)
+        box = {"id": "theirs", "video": "V1", "frame": 0, "group": "tools", "name": "scissors", "box": [50, 50, 40, 30]}
+        studio.post({"id": "other", "kind": "instances.add", "payload": {"instances": [box]}})
+        page.get_by_test_id("object-theirs").wait_for()
+        studio.eventually(lambda: page.get_by_test_id("banner").count() == 0)
+    finally:
+        context.close()

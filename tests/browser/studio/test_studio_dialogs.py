@@ -124,7 +124,6 @@ def test_a_switch_says_what_it_lacks_and_the_problem_list_maps_it(studio: Studio
 
 
 def test_a_guideline_shows_its_picture_in_the_panel(studio: Studio, running: Running) -> None:
-    assert running.project.folder is not None
     folder = running.project.folder / "guidelines"
     folder.mkdir()
     Image.linear_gradient("L").resize((600, 300)).convert("RGB").save(folder / "hook.png")
@@ -207,7 +206,6 @@ def test_the_identity_rule_on_a_marked_range_only(studio: Studio) -> None:
 
 
 def test_proposals_of_a_prediction_file_on_a_range(tab: Callable[[], Studio], running: Running) -> None:
-    assert running.project.folder is not None
     head = "video,frame,instrument,verb,target,score,x,y,w,h\n"
     rows = "".join(f"V1,{k:04d},scissors,cut,prostate,0.{k % 9 + 1},60,50,40,30\n" for k in range(330))
     (running.project.folder / "found.csv").write_text(head + rows)
@@ -234,7 +232,6 @@ def test_a_job_outlives_the_page_and_can_be_ended(
 ) -> None:
     slow = "import sys, time; sys.stdin.readline(); print('{\"done\": 33}', flush=True); time.sleep(60)"
     monkeypatch.setattr(proposing, "_CHILD", ("-c", slow))
-    assert running.project.folder is not None
     (running.project.folder / "found.csv").touch()
     studio = tab()
     studio.keys("Shift+P")

@@ -16,7 +16,6 @@ from tests.browser.studio.legible import CUT, faults
 from surgeval.studio.server import serve
 
 pytestmark = pytest.mark.browser
-LANGUAGES = ("en", "zh")
 DIALOGS = {"settings": "Comma", "help": "Shift+Slash", "track": "t", "flag": "f", "replace": "Control+h"}
 
 
@@ -224,32 +223,43 @@ def full_page(studio: Studio) -> None:
     studio.page.get_by_test_id("label-i0").wait_for()
 
 
-@pytest.mark.parametrize("theme", ["dark", "light"])
-def test_text_reads_well_and_none_is_cut_off_in_both_languages(studio: Studio, theme: str) -> None:
+@pytest.mark.parametrize(("theme", "code"), [("dark", "zh"), ("light", "en")])
+def test_text_reads_well_and_none_is_cut_off(studio: Studio, theme: str, code: str) -> None:
+    """Colours do not depend on the language, widths not on the theme: two of the four see everything."""
     full_page(studio)
     page = studio.page
     page.get_by_test_id("settings-open").click()
     page.get_by_test_id("theme").select_option(theme)
     page.get_by_test_id("settings-close").click()
+    page.get_by_test_id("language").select_option(code)
     found: dict[str, Any] = {}
-    for code in LANGUAGES:
-        page.get_by_test_id("language").select_option(code)
-        for tab in ("objects", "spans", "tracks", "problems", "flags"):
-            page.get_by_test_id(f"tab-{tab}").click()
-            if tab == "problems":
-                page.get_by_test_id("find-problems").click()
-                page.get_by_test_id("problem-0").wait_for()
-            found[f"{code} {tab}"] = faults(page)
-        page.get_by_test_id("tab-objects").click()
-        studio.shot(f"{theme}-{code}")
-        for name, key in DIALOGS.items():
-            studio.keys(key)
-            page.locator("[role=dialog]").wait_for()
-            found[f"{code} {name}"] = faults(page)
-            if name in ("settings", "help"):
-                studio.shot(f"{theme}-{code}-{name}")
-            studio.keys("Escape")
+    for tab in ("objects", "spans", "tracks", "problems", "flags"):
+        page.get_by_test_id(f"tab-{tab}").click()
+        if tab == "problems":
+            page.get_by_test_id("find-problems").click()
+            page.get_by_test_id("problem-0").wait_for()
+        found[tab] = faults(page)
+    page.get_by_test_id("tab-objects").click()
+    studio.shot(f"{theme}-{code}")
+    for name, key in DIALOGS.items():
+        studio.keys(key)
+        page.locator("[role=dialog]").wait_for()
+        found[name] = faults(page)
+        if name in ("settings", "help"):
+            studio.shot(f"{theme}-{code}-{name}")
+        studio.keys("Escape")
+    page.get_by_test_id("project-menu").click()
+    entries = page.get_by_role("menuitem").evaluate_all("all => all.map(one => one.dataset.testid)")
+    studio.keys("Escape")
+    for entry in entries:
+        page.get_by_test_id("project-menu").click()
+        page.get_by_test_id(entry).click()
+        page.locator("[role=dialog]").wait_for()
+        page.wait_for_timeout(100)  # for what the dialog asks the server
+        found[entry] = faults(page)
+        studio.keys("Escape")
     assert {place: poor for place, poor in found.items() if poor} == {}
+    studio.complaints.clear()  # the browser itself logs that a study of five segments does not fit into 330 frames
 
 
 def test_a_large_screen_gets_larger_letters(tab: Callable[[], Studio]) -> None:

@@ -51,12 +51,12 @@ def measured(path: Path) -> tuple[int, int, int]:
 @pytest.mark.parametrize(("write", "each"), [(coco, 150), (yolo, 300)])
 def test_reading_holds_one_frame_at_a_time(tmp_path: Path, write: object, each: int) -> None:
     assert callable(write)
-    few, many = write(tmp_path, 200), write(tmp_path, 1200)
+    few, many = write(tmp_path, 200), write(tmp_path, 800)
     measured(few)  # caches of the first time
-    small, large = (min(measured(path) for _ in range(3)) for path in (few, many))  # the least: caches come and go
-    assert (small[2], large[2]) == (200, 1200)
-    assert (large[0] - small[0]) / 1000 < each  # bytes kept per frame: names or places, not records
-    assert large[1] < small[1] + 200_000  # reading six times as many frames needs no more
+    small, large = (min(measured(path) for _ in range(2)) for path in (few, many))  # the least: caches come and go
+    assert (small[2], large[2]) == (200, 800)
+    assert (large[0] - small[0]) / 600 < each  # bytes kept per frame: names or places, not records
+    assert large[1] < small[1] + 200_000  # reading four times as many frames needs no more
 
 
 def test_a_check_keeps_no_more_problems_than_asked(tmp_path: Path) -> None:

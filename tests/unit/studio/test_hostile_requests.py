@@ -204,7 +204,9 @@ def test_a_file_that_cannot_be_written_is_one_sentence(number: int, status: int)
     with ThreadPoolExecutor(1) as aside:  # where no test of a browser has a loop running
         answer: Response = aside.submit(asyncio.run, view(None)).result()  # type: ignore[arg-type]
     assert answer.status_code == status
-    assert json.loads(answer.body)["error"] == f"exports/a.json: found {os.strerror(number)}, expected to write it"
+    assert (
+        json.loads(bytes(answer.body))["error"] == f"exports/a.json: found {os.strerror(number)}, expected to write it"
+    )
 
 
 def test_a_password_of_the_database_is_not_told(tmp_path: Path) -> None:

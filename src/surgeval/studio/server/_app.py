@@ -24,7 +24,7 @@ from surgeval.studio.server._numbering import NUMBERING_ASKED
 from surgeval.studio.server._proposing import PROPOSING_ASKED, PROPOSING_READ
 from surgeval.studio.server._questions import JUDGING, QUESTIONS
 from surgeval.studio.server._reading import READING
-from surgeval.studio.server._schema import SCHEMA_ASKED, SCHEMA_READ
+from surgeval.studio.server._schema import GUIDELINE, SCHEMA_ASKED, SCHEMA_READ
 from surgeval.studio.server._served import Served, View, answering
 from surgeval.studio.server._study import STUDY
 
@@ -46,7 +46,7 @@ def build_app(project: Served, static: Path | None = None) -> Starlette:
     True
     """
     page = [] if static is None else [Mount("/", StaticFiles(directory=static, html=True))]
-    blind = [*_routes(project, BLIND, BLIND_EDITING), *page]
+    blind = [*_routes(project, BLIND | GUIDELINE, BLIND_EDITING), *page]
     asked = READING | NEWS | FILTERS | STUDY | QUESTIONS | GIVING | SCHEMA_READ | PROPOSING_READ
     sent = EDITING | JUDGING | TAKING | SCHEMA_ASKED | NUMBERING_ASKED | PROPOSING_ASKED
     routes: list[BaseRoute] = [*_routes(project, asked, sent)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Any, TypeAlias, cast, get_args
 
 from sqlalchemy import Connection
 from starlette.concurrency import run_in_threadpool
@@ -12,8 +12,6 @@ from starlette.requests import Request as Asked
 from starlette.responses import JSONResponse, Response
 
 from surgeval.errors import BadInput
-from surgeval.studio.identity import LEVELS, Rule, SectorRule, Tracking, TrackStatistics
-from surgeval.studio.numbering import number_video, plan_numbers
 from surgeval.studio.server._answers import outcome_row
 from surgeval.studio.server._served import (
     Served,
@@ -27,14 +25,20 @@ from surgeval.studio.server._served import (
 )
 from surgeval.studio.store import Outcome, Request, Track, reading
 
+# The rules' kernels are a hundred megabytes and a second: they come when somebody asks for numbers.
+if TYPE_CHECKING:
+    from surgeval.studio.identity import Rule, SectorRule, Tracking, TrackStatistics
+
 __all__ = ["NUMBERING_ASKED"]
 
-Chosen: TypeAlias = tuple[Rule | SectorRule | Tracking, float]
+Chosen: TypeAlias = "tuple[Rule | SectorRule | Tracking, float]"
 _MOST_TRACKS = 500  # whose statistics are listed
 
 
 async def _try(project: Served, asked: Asked) -> Response:
     """How many instances would get another number, and every track in numbers, now and then."""
+    from surgeval.studio.numbering import plan_numbers
+
     given = await json_object(asked)
     (rule, gap), wanted = _rule(given), text_of(given, "video", 160)
 
@@ -56,6 +60,8 @@ async def _try(project: Served, asked: Asked) -> Response:
 
 async def _number(project: Served, asked: Asked) -> Response:
     """A rule's numbers, as one edit; sent a second time it is answered with what it did the first time."""
+    from surgeval.studio.numbering import number_video
+
     given = await json_object(asked)
     (rule, gap), wanted = _rule(given), text_of(given, "video", 160)
 
@@ -81,6 +87,8 @@ async def _number(project: Served, asked: Asked) -> Response:
 
 
 def _rule(given: Mapping[str, Any]) -> Chosen:
+    from surgeval.studio.identity import LEVELS, Rule, SectorRule, Tracking
+
     name = given.get("rule")
     gap = number_of(given, "gap", 3.0, 0, 3600)
     if name == "sector":
@@ -96,7 +104,7 @@ def _rule(given: Mapping[str, Any]) -> Chosen:
         high, low = number_of(given, "high", 0.4, 0, 1), number_of(given, "low", 0.1, 0, 1)
         return Tracking(high=high, low=low, lost=gap, fresh=number_of(given, "fresh", 0.25, 0, 3600)), gap
     if name in get_args(Rule):
-        return cast(Rule, name), gap
+        return cast("Rule", name), gap
     raise BadInput(f"rule: found {str(name)[:40]!r}, expected {', '.join(get_args(Rule))}")
 
 

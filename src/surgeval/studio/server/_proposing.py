@@ -13,7 +13,7 @@ from starlette.requests import Request as Asked
 from starlette.responses import JSONResponse, Response
 
 from surgeval.errors import BadInput, MissingExtra
-from surgeval.studio.detectors import Proposer, path_in_project, proposers
+from surgeval.studio.detectors import Proposer, offered, path_in_project, proposers
 from surgeval.studio.exchange import packaged_space
 from surgeval.studio.jobs import Job, JobState
 from surgeval.studio.proposing import Looking, propose_as_job
@@ -111,7 +111,7 @@ def _looking(project: Served, who: Proposer, given: Mapping[str, Any]) -> Lookin
 def _detector(project: Served, who: Proposer) -> str:
     if who.kind == "project":
         return str(path_in_project(project.folder, who.name))
-    if who not in proposers(None, project.detectors):
+    if who not in offered(project.detectors):
         raise BadInput(f"detector: found {who.name[:80]!r}, expected an embedded one or one that the server offers")
     return who.name
 

@@ -30,7 +30,7 @@ from surgeval.studio.server._answers import schema_row
 from surgeval.studio.server._served import Served, View, json_object, picture_answer, text_of
 from surgeval.studio.store import reading
 
-__all__ = ["SCHEMA_ASKED", "SCHEMA_READ"]
+__all__ = ["GUIDELINE", "SCHEMA_ASKED", "SCHEMA_READ"]
 
 _MOST_TEXT = 1 << 20  # characters of a schema or mapping
 _MOST_ROWS = 500  # mismatches that are listed
@@ -125,9 +125,6 @@ def _rule_row(one: RuleCounts) -> dict[str, Any]:
     return {**one.rule.to_json(), "merged": one.merged, "before": one.before, "after": one.after}
 
 
-SCHEMA_READ: dict[str, View] = {
-    "/api/schemas": _schemas,
-    "/api/schema/mismatches": _mismatches,
-    "/guideline": _guideline,
-}
+GUIDELINE: dict[str, View] = {"/guideline": _guideline}
+SCHEMA_READ: dict[str, View] = {"/api/schemas": _schemas, "/api/schema/mismatches": _mismatches, **GUIDELINE}
 SCHEMA_ASKED: dict[str, View] = {"/api/schema/try": _try_schema, "/api/merging/try": _try_merging}

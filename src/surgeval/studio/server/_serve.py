@@ -107,6 +107,7 @@ def serve(
         films = find_films(place, none=questions is not None)
         store = Database(database if database is not None else place / FILE)
         pictures = Pictures(register(store, films), inside=place)
+        del films  # of a hundred thousand frames their names alone are megabytes
         project = Served(
             place.absolute().name, place.absolute(), store, pictures, author, shared=not is_loopback(host), token=token,
             questions=questions, detectors=tuple(str(Path(one).absolute()) for one in detectors),

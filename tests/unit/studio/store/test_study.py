@@ -6,12 +6,16 @@ import shutil
 import sqlite3
 from pathlib import Path
 
+import polars as pl
 import pytest
 from tests.studio_project import Project
 
 from surgeval.errors import BadInput, DataError
+from surgeval.records import Box
+from surgeval.studio.agreement import UNANSWERED
+from surgeval.studio.consensus import find_disagreements, measure_study
 from surgeval.studio.segments import Segment
-from surgeval.studio.store import Conflict, Request
+from surgeval.studio.store import Annotation, Conflict, Request, reading, study_reading
 from surgeval.studio.store._tables import LAYOUT
 
 HALVES = (Segment("v", 0, 9), Segment("v", 20, 29))
@@ -44,6 +48,80 @@ def test_rounds_are_begun_marked_and_unmarked(project: Project) -> None:
     project.edit("amy").undo()
     project.edit("amy").begin_round(["amy"])
     assert [one.number for one in project.rounds()] == [1, 2, 3]  # a number is never given twice
+
+
+def test_who_has_seen_what_comes_in_runs(project: Project) -> None:
+    project.edit("amy").mark_frames("v", 0, 9)
+    project.edit("ben").mark_frames("v", 5, 14)
+    project.edit("ben").mark_frames("v", 20, 20)
+    project.edit("amy").mark_frames("v", 2, 2, "")
+    with project._reading() as connection:
+        runs, people = study_reading.review_runs(connection, "v", 1)
+        assert study_reading.review_runs(connection, "v", 2) == ((), ())
+    assert people == ("amy", "ben")
+    assert runs == (
+        (0, 1, ("amy",)), (3, 4, ("amy",)), (5, 9, ("amy", "ben")), (10, 14, ("ben",)), (20, 20, ("ben",)),
+    )  # fmt: skip
+
+
+def test_what_is_unseen_is_found_by_reviewer_and_round(project: Project) -> None:
+    project.edit("amy").mark_frames("v", 0, 37)
+    with project._reading() as connection:
+        unseen = [
+            {one.frame for one in reading.find_instances(connection, lambda _one: True, "v", unseen=who)}
+            for who in (("amy", 1), ("amy", 2), ("ben", 1))
+        ]
+    assert unseen == [{38, 39}, set(range(40)), set(range(40))]
+
+
+def test_a_study_shows_the_accepted_instances_of_its_segments(studied: Project) -> None:
+    box = Box(1.0, 1.0, 9.0, 9.0)
+    studied.edit("amy").add_instances([Annotation("maybe", "v", 3, "tools", "scissors", box, proposal=True)])
+    with studied._reading() as connection:
+        study = study_reading.study(connection, "s")
+        shown = study_reading.shown(connection, study)
+        assert [one.id for one in shown] == [id for id, _, _ in study_reading.shown_ids(connection, study)]
+        assert study_reading.count_shown(connection, study.segments, "tools") == [15, 25]
+        tracks = study_reading.shown_tracks(connection, study, "v")
+        part = study_reading.shown(connection, study, "v", 8, 21)
+    assert len(shown) == len(tracks) == 40
+    assert [(one.video, one.frame, one.id) for one in shown] == sorted((one.video, one.frame, one.id) for one in shown)
+    assert {one.frame for one in shown} == {*range(10), *range(20, 30)}
+    assert {one.frame for one in part} == {8, 9, 20, 21}
+    assert {(name, number) for name, number, _ in tracks} == {("scissors", 1), ("scissors", 2), ("aspirator", 1)}
+
+
+def test_changes_are_those_of_boxes_and_of_ones_own_answers(studied: Project) -> None:
+    version = studied.version
+    studied.edit("ada").answer("s", ["a1"], name="scissors")
+    studied.edit("ben").answer("s", ["a2"], name="scissors")
+    studied.edit("amy").move(["a3", "a15"], 2, 0)
+    with studied._reading() as connection:
+        study = study_reading.study(connection, "s")
+        found = {
+            who: [one.id for one in study_reading.shown_since(connection, study, who, "v", version)]
+            for who in study.annotators
+        }
+    assert found == {"ada": ["a1", "a3"], "ben": ["a2", "a3"]}
+
+
+def test_kappas_and_disagreements_of_stored_answers(studied: Project) -> None:
+    ids = [f"a{k}" for k in (*range(10), *range(20, 30))]
+    studied.edit("amy").set_values(ids[::2], {"action": "cut", "target": "fascias"})
+    studied.edit("amy").set_values(ids[1::2], {"action": "dissect", "target": "fascias"})
+    ada = studied.edit("ada")
+    ada.answer("s", ids[::2], {"action": "cut", "target": "fascias"}, name="scissors")
+    ada.answer("s", [*ids[1::2][1:]], {"action": "dissect", "target": "fascias"}, name="scissors")
+    ada.answer("s", ["a1"], {"action": "cut", "target": "fascias"}, name="scissors")
+    with studied._reading() as connection:
+        study = study_reading.study(connection, "s")
+        found = measure_study(connection, study)
+        listed = find_disagreements(connection, study)
+    assert found.instances == {"ada": 40, "ben": 40}
+    assert [(one.instance, one.components, one.answers["ben"]) for one in listed] == [("a1", ("verb",), None)]
+    missing = found.disagreements.filter((pl.col("annotator") == "ada") & (pl.col("annotated") == UNANSWERED))
+    assert set(missing["instance"]) == {one for one in missing["instance"] if one[0] in "bc"}
+    assert found.kappas["triplet"]["ben"].value == 0  # nothing answered is no agreement
 
 
 def test_answers_lie_apart_from_the_labels(studied: Project) -> None:
@@ -103,11 +181,12 @@ def test_undo_of_answers_and_of_edits_never_meet(studied: Project) -> None:
     ],
 )
 def test_answers_that_cannot_be_are_refused(
-    studied: Project, author: str, ids: list[str], name: str | None, values: dict[str, str], told: str
+    local: Project, author: str, ids: list[str], name: str | None, values: dict[str, str], told: str
 ) -> None:
+    local.edit("amy").add_study("s", ["ada", "ben"], HALVES)
     with pytest.raises(BadInput, match=told):
-        studied.edit(author).answer("s", ids, values, name=name)
-    assert said(studied, author) == {}
+        local.edit(author).answer("s", ids, values, name=name)
+    assert said(local, author) == {}
 
 
 def test_a_refused_answer_does_not_tell_the_class(studied: Project) -> None:
@@ -134,15 +213,15 @@ def test_two_tabs_of_one_annotator_get_a_conflict(studied: Project) -> None:
         ([], "a list of 1 to"),
     ],
 )
-def test_segments_that_cannot_be_are_refused(project: Project, segments: list[Segment], told: str) -> None:
+def test_segments_that_cannot_be_are_refused(local: Project, segments: list[Segment], told: str) -> None:
     with pytest.raises(BadInput, match=told):
-        project.edit("amy").add_study("s", ["ada"], segments)
+        local.edit("amy").add_study("s", ["ada"], segments)
 
 
 @pytest.mark.parametrize("names", [[], ["ada", "ada"], ["a/b"], [".."], [" "], ["x" * 61], ["a\nb"]])
-def test_names_that_cannot_be_are_refused(project: Project, names: list[str]) -> None:
+def test_names_that_cannot_be_are_refused(local: Project, names: list[str]) -> None:
     with pytest.raises(BadInput, match="annotators"):
-        project.edit("amy").add_study("s", names, HALVES)
+        local.edit("amy").add_study("s", names, HALVES)
 
 
 def test_decisions_change_labels_are_logged_and_can_be_undone(studied: Project) -> None:

@@ -26,7 +26,7 @@ export const dialogs = {
   guidelineLarger: 'Show the guideline’s picture larger or smaller',
 
   ruleFilter: 'Kind of problem',
-  rule_inadmissible: 'not admitted by the schema',
+  rule_inadmissible: 'outside the schema',
   rule_no_class: 'no class of the label space',
   rule_incomplete: 'without a value',
   rule_outside: 'reaches past the frame',
