@@ -250,7 +250,8 @@ def setting(connection: Connection, key: str, owner: str = "") -> Any:
 
 def words(connection: Connection, video: str, first: int, last: int) -> dict[int, dict[str, Any]]:
     """What the files that frames were imported from said of them beyond labels, by frame."""
-    inside = SETTINGS.c.key.between(words_key(video, first), words_key(video, last))
+    # Not `between`: with a collation pg8000 makes a statement of it that the server does not take.
+    inside = and_(SETTINGS.c.key >= words_key(video, first), SETTINGS.c.key <= words_key(video, last))
     query = select(SETTINGS.c.key, SETTINGS.c.value).where(
         SETTINGS.c.owner == WORDS, inside, SETTINGS.c.alive.is_(True)
     )
