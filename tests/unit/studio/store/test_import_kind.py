@@ -16,7 +16,7 @@ from surgeval.studio.store import reading
 
 def payload(count: int = 30) -> dict[str, list[dict[str, Any]]]:
     """More rows than are sent one by one."""
-    frames = [{"video": "v", "frame": k} for k in range(count)]
+    frames: list[dict[str, Any]] = [{"video": "v", "frame": k} for k in range(count)]
     outline = [[[1.0, 2.0], [9.0, 2.0], [5.0, 8.0]]]
     return {
         "instances": [{**at, "id": f"new{at['frame']}", "group": "tools", "name": "forceps", "polygons": outline,
