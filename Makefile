@@ -56,7 +56,7 @@ $(VENV)/.browser: $(VENV)/.dev
 	@touch $@
 
 # The studio's page, built again when its sources changed. Without npm or its registry the rest of surgeval works.
-$(VENV)/.web: $(VENV)/.base $(wildcard $(addprefix $(WEB)/,*.json *.ts *.js *.html public/* src/* src/*/*))
+$(VENV)/.web: $(VENV)/.base $(wildcard $(addprefix $(WEB)/,*.json *.ts *.js *.html public/* src/* src/*/* src/*/*/*))
 	@echo "building the studio's page ..."
 	@if cd $(WEB) && npm ci --silent --no-audit --no-fund && npm run --silent build -- --logLevel error; \
 	then touch $(abspath $@); \

@@ -109,7 +109,10 @@ class Client:
         return answer.status, content
 
     def get(self, path: str) -> Any:
-        status, found = self.ask("GET", path)
+        try:
+            status, found = self.ask("GET", path)
+        except ConnectionError:  # a server closes a connection that was not used for some seconds
+            status, found = self.ask("GET", path)
         assert status == 200, found
         return found
 

@@ -218,6 +218,10 @@ class Editor:
 
     # Frames.
 
+    def take_in(self, **lists: Any) -> Outcome:
+        """Labels from elsewhere."""
+        return self._do("project.import", lists)
+
     def flag(self, video: str, first: int, last: int, reason: str, note: str = "") -> Outcome:
         """Mark frames as a problem."""
         payload = {"video": video, "first": first, "last": last, "reason": reason, "note": note}

@@ -117,6 +117,18 @@ class Edits(RuleBasedStateMachine):
         )  # fmt: skip
         self.attempt(data, lambda editor: editor.add_instances([one]))
 
+    @rule(data=st.data(), frame=FRAME, name=NAMES, values=VALUES, replace=st.booleans(), outlined=st.booleans())
+    def take_in(self, data: st.DataObject, frame: int, name: str, values: Any, replace: bool, outlined: bool) -> None:
+        said = {key: value for key, value in values.items() if value}
+        shape: dict[str, Any] = {"polygons": [[[1, 2], [9, 2], [5, 8]]]} if outlined else {"box": [frame, 3, 5, 5]}
+        at = {"video": "v", "frame": frame}
+        one = {**at, "id": self.new_id(), "group": "tools", "name": name, "values": said, "extra": {"a": 1}, **shape}
+        lists: dict[str, Any] = {"instances": [one], "flags": [{**at, "reason": "smoke"}]}
+        lists |= {"words": [{**at, "words": {"text": name}}], "images": [{**at, "values": {"action": "suck"}}]}
+        if replace:
+            lists["replace"] = [{"video": "v", "frames": [frame]}]
+        self.attempt(data, lambda editor: editor.take_in(**lists))
+
     @rule(data=st.data(), dx=st.integers(-5, 5))
     def move(self, data: st.DataObject, dx: int) -> None:
         ids = self.some_ids(data)

@@ -152,7 +152,7 @@ def register(database: Database, films: tuple[Film, ...]) -> dict[str, tuple[Ima
 
 def _frames(database: Database, film: Film, count: int) -> tuple[ImageRef, ...]:
     with database.reading() as connection:
-        stored = [frame.name for frame in reading.frames(connection, film.id)] if count else []
+        stored = reading.frame_names(connection, film.id) if count else []
     present = dict(film.frames)
     time_of = dict(zip(present, film.times, strict=True)) if film.times is not None else {}
     have = set(stored)

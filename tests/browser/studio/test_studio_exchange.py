@@ -44,7 +44,7 @@ def test_an_export_says_what_it_loses_before_it_is_written(studio: Studio, runni
     page.get_by_test_id("export-format").select_option("coco")
     page.get_by_test_id("export-images").uncheck()
     losses = page.get_by_test_id("export-losses")
-    no_class = "instances whose triplet is no class of the label space were left out"
+    no_class = "instances whose triplet is no class of the label space are left out"
     losses.get_by_text(f"2 {no_class}").wait_for()
     assert "1 proposals that nobody has accepted are left out" in losses.inner_text()
     assert page.get_by_test_id("export-counts").inner_text().startswith("Instances: 3. Labelled frames: 3 of 330.")
@@ -122,8 +122,9 @@ def test_an_import_is_previewed_done_as_one_edit_and_undone(studio: Studio, labe
 
 def test_the_dialogs_speak_chinese(tab: Callable[[], Studio]) -> None:
     studio = tab()
+    label(studio)
     studio.page.get_by_test_id("language").select_option("zh")
     choose(studio, "export")
     studio.page.get_by_test_id("export-format").get_by_text("CVAT 视频 XML").wait_for(state="attached")
-    studio.page.get_by_test_id("export-counts").wait_for()
+    studio.page.get_by_test_id("export-losses").get_by_text("1 个尚未接受的建议不会导出").wait_for()
     studio.shot("export-zh")

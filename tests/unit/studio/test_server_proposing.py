@@ -164,6 +164,14 @@ def proposals_of(folder: Path) -> int:
         return len(proposals(Page(running)))
 
 
+def test_a_detector_that_is_not_there_is_said_at_the_start(folder: Path) -> None:
+    with (
+        pytest.raises(BadInput, match=r"nowhere: found no such file or folder, expected a detector"),
+        serve(folder, author="amy", detectors=[folder / "nowhere"]),
+    ):
+        pass
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_one_job_at_a_time_and_errors_become_its_state() -> None:
     jobs, go = Jobs(), threading.Event()

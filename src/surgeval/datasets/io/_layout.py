@@ -34,12 +34,15 @@ def names(folder: Path) -> list[str]:
     ...     names(Path(folder))
     ['frame 9.jpg', 'frame 10.jpg']
     """
+    return sorted(_visible(folder), key=natural)
+
+
+def _visible(folder: Path) -> list[str]:
     try:
         with os.scandir(folder) as entries:
-            visible = [entry.name for entry in entries if not entry.name.startswith(".") and is_printable(entry.name)]
+            return [entry.name for entry in entries if not entry.name.startswith(".") and is_printable(entry.name)]
     except (OSError, ValueError):
         return []
-    return sorted(visible, key=natural)
 
 
 def files_of(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
@@ -52,8 +55,9 @@ def files_of(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
     ...     [path.name for path in files_of(Path(folder), IMAGES)]
     ['frame 9.png', 'frame 10.JPG']
     """
-    files = [folder / name for name in names(folder)] if folder.is_dir() else []
-    return [file for file in files if file.suffix.lower() in suffixes and is_there(file)]
+    # The few films beside a hundred thousand images are found before anything is sorted.
+    wanted = [name for name in _visible(folder) if name.lower().endswith(suffixes)] if folder.is_dir() else []
+    return [file for file in (folder / name for name in sorted(wanted, key=natural)) if is_there(file)]
 
 
 def folders(folder: Path) -> list[Path]:

@@ -25,15 +25,15 @@ _MOST = 100  # operations told one by one: a page asks for all that changed sinc
 
 async def watch(project: Served) -> None:
     """Tell the pages of every operation, in order: at once after one of ours, within a second after another's."""
-    told: int | None = None
+    told = 0  # a page is not told what it knew when it came
     while True:
         with suppress(TimeoutError):
             await asyncio.wait_for(project.edited.wait(), _LOOK)
         project.edited.clear()
+        if not project.listeners:
+            continue
         try:
-            if told is None:
-                told = await _version(project)
-            news = await project.read(partial(reading.news, after=told, most=_MOST)) if project.listeners else ()
+            news = await project.read(partial(reading.news, after=told, most=_MOST))
         except NotStored:
             continue  # they are told once the database is back
         for one in news:

@@ -98,6 +98,7 @@ def serve(
     ...         running.address.startswith("http://127.0.0.1:")
     True
     """
+    offered = tuple(_there(Path(one)) for one in detectors)
     listening = _listen_for(Path(folder), host, port)
     try:
         number = listening.getsockname()[1]
@@ -110,7 +111,7 @@ def serve(
         del films  # of a hundred thousand frames their names alone are megabytes
         project = Served(
             place.absolute().name, place.absolute(), store, pictures, author, shared=not is_loopback(host), token=token,
-            questions=questions, detectors=tuple(str(Path(one).absolute()) for one in detectors),
+            questions=questions, detectors=offered,
         )  # fmt: skip
         app = Guard(build_app(project, STATIC if STATIC.is_dir() else None), rules)
         server = uvicorn.Server(uvicorn.Config(
@@ -162,6 +163,13 @@ def _listen(host: str, port: int) -> socket.socket:
         raise BadInput(f"address {host}:{port}: found {getattr(error, 'strerror', None) or error}, expected one that "
                        "is free") from None  # fmt: skip
     return made
+
+
+def _there(detector: Path) -> str:
+    """The place of a detector; whether it can be read is said when it is opened, as that needs torch."""
+    if not detector.exists():
+        raise BadInput(f"{detector}: found no such file or folder, expected a detector")
+    return str(detector.absolute())
 
 
 def _wait(server: uvicorn.Server, thread: threading.Thread) -> None:

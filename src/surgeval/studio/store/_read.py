@@ -50,9 +50,9 @@ from surgeval.studio.store._work import WORDS, chunks, schema_in_force, words_ke
 
 __all__ = [
     "changed_since", "changed_tracks", "columns", "count_labels", "find_frames", "find_instances", "flags",
-    "frame_columns", "frames", "instances", "instances_where", "latest", "news", "operation", "operations", "outlines",
-    "reviews", "runs", "schema", "setting", "spans", "tally", "tracks", "upstream_numbers", "version", "videos",
-    "words",
+    "frame_columns", "frame_names", "frames", "instances", "instances_where", "latest", "news", "operation",
+    "operations", "outlines", "reviews", "runs", "schema", "setting", "spans", "tally", "tracks", "upstream_numbers",
+    "version", "videos", "words",
 ]  # fmt: skip
 
 _SHORT = 10_000  # characters of a payload that is worth a look: a longer one is a list of instances
@@ -85,6 +85,12 @@ def frames(connection: Connection, video: str, first: int = 0, last: int = 2**53
     """The frames of a range with what is said of the whole image."""
     where = and_(FRAMES.c.video == video, FRAMES.c.frame.between(first, last))
     return _frames(connection, where)
+
+
+def frame_names(connection: Connection, video: str) -> list[str]:
+    """The names of all frames of a video, in order: what opening a long one needs, and no more."""
+    mine = and_(FRAMES.c.video == video, FRAMES.c.alive.is_(True))
+    return list(connection.execute(select(FRAMES.c.name).where(mine).order_by(FRAMES.c.frame)).scalars())
 
 
 def find_frames(connection: Connection, part: str, limit: int = 100) -> tuple[FrameState, ...]:
@@ -244,7 +250,8 @@ def setting(connection: Connection, key: str, owner: str = "") -> Any:
 
 def words(connection: Connection, video: str, first: int, last: int) -> dict[int, dict[str, Any]]:
     """What the files that frames were imported from said of them beyond labels, by frame."""
-    inside = SETTINGS.c.key.between(words_key(video, first), words_key(video, last))
+    # Not `between`: with a collation pg8000 makes a statement of it that the server does not take.
+    inside = and_(SETTINGS.c.key >= words_key(video, first), SETTINGS.c.key <= words_key(video, last))
     query = select(SETTINGS.c.key, SETTINGS.c.value).where(
         SETTINGS.c.owner == WORDS, inside, SETTINGS.c.alive.is_(True)
     )

@@ -161,3 +161,13 @@ def test_pictures_that_are_gone_are_told(place: Path) -> None:
     dataset.videos(lambda problem: told.append(problem.kind))
     assert told == ["images-absent"]
     assert {frame.image for frame in dataset.frames("V1")} == {None}
+
+
+def test_a_picture_that_a_link_brings_from_elsewhere_is_told_and_not_carried_along(place: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret.png").write_bytes((place / "V1" / "000001.png").read_bytes())
+    (place / "V1" / "000001.png").unlink()
+    (place / "V1" / "000001.png").symlink_to(tmp_path / "secret.png")
+    told: list[str] = []
+    found = {frame.name: frame.image for frame in StudioDataset(place).frames("V1", lambda one: told.append(one.kind))}
+    assert (told, found["000001"]) == (["path-escape"], None)
+    assert found["000002"] is not None

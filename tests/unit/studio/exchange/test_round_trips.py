@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.unit.studio.exchange.projects import fill, held, make_folder
 
-from surgeval.studio.exchange import Export, ImportReport, Selection, export_project, import_dataset, preview_export
+from surgeval.studio.exchange import (
+    FORMATS,
+    Export,
+    ImportReport,
+    Selection,
+    export_project,
+    import_dataset,
+    preview_export,
+)
 from surgeval.studio.store import FILE, Database
 
 EVERYTHING = Selection(proposals=True)
@@ -95,3 +104,16 @@ def test_cholect50_keeps_boxes_triplets_and_phases(tmp_path: Path) -> None:
 
     assert plain(back["instances"]) == plain(full["instances"])
     assert back["images"] == full["images"]
+
+
+def test_the_page_has_a_text_for_every_loss(tmp_path: Path) -> None:
+    """The page knows the sentences by patterns: one that is worded anew must get a text there too."""
+    source = (Path(__file__).parents[4] / "src/surgeval/studio/web/src/lib/losses.ts").read_text()
+    patterns = [found.replace("${COUNT}", "[0-9]+").replace("(?<name>", "(?P<name>").replace("\\\\", "\\")
+                for found in re.findall(r"\[`(.*?)`, 'loss_", source)]  # fmt: skip
+    assert len(patterns) > 20
+    project = fill(make_folder(tmp_path / "project"))
+    with Database(project / FILE) as database:
+        told = {loss for format in FORMATS for loss in preview_export(project, database, format).losses}
+    assert len(told) > 12
+    assert [loss for loss in told if not any(re.fullmatch(pattern, loss) for pattern in patterns)] == []

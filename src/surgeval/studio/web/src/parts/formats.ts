@@ -1,5 +1,6 @@
-/** What formats are called; one that has no text goes by its own name. */
+/** What formats are called and what they lose; what has no text is shown as the server calls it. */
 
+import { lossOf } from '../lib/losses'
 import { t, type TextKey } from '../text/i18n.svelte'
 
 const TEXTS: Record<string, TextKey> = {
@@ -10,4 +11,9 @@ const TEXTS: Record<string, TextKey> = {
 export function formatText(name: string): string {
   const key = TEXTS[name]
   return key ? t(key) : name
+}
+
+export function lossText(sentence: string): string {
+  const found = lossOf(sentence)
+  return found ? t(found.key, found.parts) : sentence
 }
