@@ -25,12 +25,15 @@ def _text(name: str, *, null: bool = False) -> Column[str]:
     return Column(name, _TEXT, nullable=null)
 
 
-def _state(name: str, keys: tuple[str, ...], *columns: Column[str] | Column[int] | Column[float]) -> Table:
-    for column in columns:
-        column.primary_key = column.name in keys
+def _state(
+    name: str, keys: tuple[Column[str] | Column[int], ...], *columns: Column[str] | Column[int] | Column[float]
+) -> Table:
+    for column in keys:
+        column.primary_key = True
     return Table(
         name,
         METADATA,
+        *keys,
         *columns,
         Column("alive", Boolean, nullable=False),
         Column("version", BigInteger, nullable=False),
@@ -85,52 +88,41 @@ Index("operations_target", OPERATIONS.c.target)
 LABELS = Table("labels", METADATA, _number("id"), _unique("digest"), _text("text"))
 
 VIDEOS = _state(
-    "videos", ("id",),
-    _text("id"), _text("name"), _real("fps", null=True), _whole("width"), _whole("height"), _text("extra", null=True),
+    "videos", (_text("id"),),
+    _text("name"), _real("fps", null=True), _whole("width"), _whole("height"), _text("extra", null=True),
 )  # fmt: skip
 FRAMES = _state(
-    "frames", ("video", "frame"),
-    _text("video"), _whole("frame"), _text("name"), _real("time", null=True), _whole("own"), _whole("label"),
+    "frames", (_text("video"), _whole("frame")),
+    _text("name"), _real("time", null=True), _whole("own"), _whole("label"),
 )  # fmt: skip
 INSTANCES = _state(
-    "instances", ("id",),
-    _text("id"), _text("video"), _whole("frame"), _text("grp"), _text("name"), _whole("track", null=True),
+    "instances", (_text("id"),),
+    _text("video"), _whole("frame"), _text("grp"), _text("name"), _whole("track", null=True),
     _text("track_by", null=True), _real("x"), _real("y"), _real("w"), _real("h"), _text("polygons", null=True),
     _whole("own"), _whole("label"), _text("source"), _real("score", null=True), _text("state"), _text("review"),
     _text("extra", null=True),
 )  # fmt: skip
 SPANS = _state(
-    "spans", ("id",),
-    _text("id"), _text("video"), _text("tracks"), _text("vals"), _text("written"), _whole("first"), _whole("last"),
+    "spans", (_text("id"),),
+    _text("video"), _text("tracks"), _text("vals"), _text("written"), _whole("first"), _whole("last"),
     _whole("stamp"), _text("author"), _real("time"), _text("source"),
 )  # fmt: skip
-FLAGS = _state(
-    "flags", ("video", "frame", "reason"),
-    _text("video"), _whole("frame"), _text("reason"), _text("note"), _text("author"),
-)  # fmt: skip
-REVIEWS = _state(
-    "reviews", ("video", "frame", "reviewer", "round"),
-    _text("video"), _whole("frame"), _text("reviewer"), _whole("round"), _text("mark"),
-)  # fmt: skip
-ROUNDS = _state(
-    "rounds", ("number",), _whole("number"), _text("title"), _text("reviewers"), _text("author"), _real("time"),
-)  # fmt: skip
+FLAGS = _state("flags", (_text("video"), _whole("frame"), _text("reason")), _text("note"), _text("author"))
+REVIEWS = _state("reviews", (_text("video"), _whole("frame"), _text("reviewer"), _whole("round")), _text("mark"))
+ROUNDS = _state("rounds", (_whole("number"),), _text("title"), _text("reviewers"), _text("author"), _real("time"))
 # The agreement study: what annotators say without seeing the labels is kept apart from the labels.
 STUDIES = _state(
-    "studies", ("id",),
-    _text("id"), _text("title"), _text("grp"), _text("annotators"), _text("segments"), _whole("seed"),
+    "studies", (_text("id"),),
+    _text("title"), _text("grp"), _text("annotators"), _text("segments"), _whole("seed"),
     _text("author"), _real("time"),
 )  # fmt: skip
-ANSWERS = _state(
-    "answers", ("study", "annotator", "instance"),
-    _text("study"), _text("annotator"), _text("instance"), _text("name"), _text("vals"),
-)  # fmt: skip
+ANSWERS = _state("answers", (_text("study"), _text("annotator"), _text("instance")), _text("name"), _text("vals"))
 DECISIONS = _state(
-    "decisions", ("study", "instance", "number"),
-    _text("study"), _text("instance"), _whole("number"), _text("choice"), _text("annotator"), _text("name_before"),
-    _text("vals_before"), _text("name_after"), _text("vals_after"), _text("note"), _text("author"), _real("time"),
+    "decisions", (_text("study"), _text("instance"), _whole("number")),
+    _text("choice"), _text("annotator"), _text("name_before"), _text("vals_before"), _text("name_after"),
+    _text("vals_after"), _text("note"), _text("author"), _real("time"),
 )  # fmt: skip
-SETTINGS = _state("settings", ("owner", "key"), _text("owner"), _text("key"), _text("value"))
+SETTINGS = _state("settings", (_text("owner"), _text("key")), _text("value"))
 
 STATE = (VIDEOS, FRAMES, INSTANCES, SPANS, FLAGS, REVIEWS, ROUNDS, STUDIES, ANSWERS, DECISIONS, SETTINGS)
 
