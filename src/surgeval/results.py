@@ -14,10 +14,30 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure as MatplotlibFigure
 
-__all__ = ["Result", "counted", "percent"]
+__all__ = ["Result", "Tabular", "counted", "percent"]
 
 
-class Result:
+class Tabular:
+    """Base of whatever notebooks show as the table that its `to_frame` gives.
+
+    >>> import polars as pl
+    >>> class Count(Tabular):
+    ...     def to_frame(self): return pl.DataFrame({"frames": [3]})
+    >>> "<td>3</td>" in Count()._repr_html_()
+    True
+    """
+
+    __slots__ = ()
+
+    def to_frame(self) -> pl.DataFrame:
+        """The table."""
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        return str(self.to_frame()._repr_html_())
+
+
+class Result(Tabular):
     """Base of whatever a public function hands back.
 
     >>> import polars as pl
@@ -52,9 +72,6 @@ class Result:
     def __repr__(self) -> str:
         listed = ", ".join(f"{name} ({counted(table.height, 'row')})" for name, table in self.tables.items())
         return f"{type(self).__name__}: {listed}"
-
-    def _repr_html_(self) -> str:
-        return str(self.to_frame()._repr_html_())
 
 
 def percent(share: float) -> str:

@@ -28,7 +28,7 @@ from surgeval.explain.heatmaps import heatmaps
 from surgeval.models import Contrastive, CrossAttention, open_contrastive
 from surgeval.progress import advance
 from surgeval.protocols.surgxbench import instrument_prompts, triplet_prompts
-from surgeval.records import Frame, Triplet
+from surgeval.records import Box, Frame, Triplet
 
 if TYPE_CHECKING:
     from surgeval.explain import Method
@@ -76,13 +76,9 @@ class WeakSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class HotBox:
+class HotBox(Box):
     """The bounding box of one connected piece of a map, in whole pixels, and the mean heat (0 to 1) of its pixels."""
 
-    x: int
-    y: int
-    w: int
-    h: int
     heat: float
 
 

@@ -18,6 +18,7 @@ from scipy.sparse import csr_array
 
 from surgeval.arrays import Floats, Ints
 from surgeval.errors import BadInput, sentence
+from surgeval.results import Tabular
 from surgeval.stats._inputs import encode, is_missing
 from surgeval.stats._interval import Interval
 from surgeval.stats._resample import Resampling, blocks, interval_ends, multiplicities, usable
@@ -29,7 +30,7 @@ Disagreement: TypeAlias = Callable[[Floats], tuple[Floats, Floats]]
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class Agreement(Tabular):
     """An agreement coefficient: `value` = 1 − observed / expected disagreement.
 
     `value` is NaN with the reason in `reason` where the coefficient is undefined, for instance when every rating is
@@ -62,9 +63,6 @@ class Agreement:
         }  # fmt: skip
         extra = pl.DataFrame(more).with_columns(pl.col("observed", "expected").fill_nan(None))
         return pl.concat([self.interval.to_frame(), extra], how="horizontal")
-
-    def _repr_html_(self) -> str:
-        return str(self.to_frame()._repr_html_())
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ import polars as pl
 from scipy.special import ndtri
 
 from surgeval.errors import BadInput, sentence
+from surgeval.results import Tabular
 from surgeval.stats._wording import Unit, number_text, with_ends
 
 __all__ = ["FEW_CLUSTERS", "Interval", "Intervals", "wilson"]
@@ -22,7 +23,7 @@ FEW_CLUSTERS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(Tabular):
     """An estimate with its interval.
 
     `low` and `high` are NaN where no interval exists (one video). `method` says how the ends were found (`t`: videos
@@ -86,12 +87,9 @@ class Interval:
         """One row with every field and the flag; NaN as null."""
         return _table([self])
 
-    def _repr_html_(self) -> str:
-        return str(self.to_frame()._repr_html_())
-
 
 @dataclass(frozen=True, slots=True)
-class Intervals:
+class Intervals(Tabular):
     """Several named intervals, in the order they were asked for; indexed by name."""
 
     items: tuple[Interval, ...]
@@ -114,9 +112,6 @@ class Intervals:
     def to_frame(self) -> pl.DataFrame:
         """One row per interval; NaN as null."""
         return _table(list(self.items))
-
-    def _repr_html_(self) -> str:
-        return str(self.to_frame()._repr_html_())
 
 
 def _table(items: list[Interval]) -> pl.DataFrame:

@@ -21,6 +21,7 @@ import numpy.typing as npt
 import polars as pl
 
 from surgeval.arrays import Floats, Ints
+from surgeval.results import Tabular
 from surgeval.stats._exchange import exchange_blocks, exchange_p, is_exact
 from surgeval.stats._inputs import Scores, finite, same_length
 from surgeval.stats._interval import FEW_CLUSTERS, Interval
@@ -36,7 +37,7 @@ Progress: TypeAlias = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Tabular):
     """a − b with its interval; `p` is NaN below six clusters, where no test can reach 0.05.
 
     `test` names what p comes from: `exchange` of the two models' videos, `t` (leaving out videos) or `bootstrap`.
@@ -72,9 +73,6 @@ class Difference:
         pair = pl.DataFrame({"a": [self.a], "b": [self.b], "p": [self.p]}).with_columns(pl.all().fill_nan(None))
         said = pl.DataFrame({"told_apart": [self.told_apart], "test": [self.test]})
         return pl.concat([self.interval.to_frame(), pair, said], how="horizontal")
-
-    def _repr_html_(self) -> str:
-        return str(self.to_frame()._repr_html_())
 
 
 def paired_difference(

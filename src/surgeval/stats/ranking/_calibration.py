@@ -19,7 +19,7 @@ from surgeval.errors import BadInput, sentence
 from surgeval.stats._streams import stream
 from surgeval.stats.ranking._options import RankOptions
 from surgeval.stats.ranking._order import decide
-from surgeval.stats.ranking._result import Ranking
+from surgeval.stats.ranking._result import PerBucket, Ranking
 from surgeval.stats.ranking._tests import Bucket, buckets_of, examine
 
 __all__ = ["Calibration", "calibration"]
@@ -28,7 +28,7 @@ CHALLENGES, INNER = 200, 999
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Calibration:
+class Calibration(PerBucket):
     """What the ranking says of equal models on these videos, in `challenges` made-up challenges.
 
     `claims[b]` is the share of pairs that are called different in bucket b (NaN where it is untestable), `overall` the
@@ -37,10 +37,7 @@ class Calibration:
     each of the last three.
     """
 
-    buckets: tuple[str, ...]
-    videos: tuple[int, ...]
     challenges: int
-    alpha: float
     claims: Floats
     overall: float
     dominated: float
@@ -65,9 +62,6 @@ class Calibration:
             "sole_first_place": self.sole_first,
             "error": [None if np.isnan(value) else value for value in self.error],
         }
-
-    def _repr_html_(self) -> str:
-        return str(self.to_frame()._repr_html_())
 
 
 def calibration(ranking: Ranking, *, challenges: int = CHALLENGES, n_boot: int = INNER) -> Calibration:
@@ -106,8 +100,8 @@ def calibration(ranking: Ranking, *, challenges: int = CHALLENGES, n_boot: int =
     return Calibration(
         ranking.buckets,
         ranking.videos,
-        challenges,
         options.alpha,
+        challenges,
         np.where(testable, claims.mean(axis=0), np.nan),
         overall=float(overall.mean()),
         dominated=float(dominated.mean()),

@@ -16,26 +16,23 @@ from scipy.special import ndtri, stdtrit
 from surgeval.arrays import Floats
 from surgeval.errors import BadInput, sentence
 from surgeval.stats.ranking._options import RankOptions
-from surgeval.stats.ranking._result import Ranking
+from surgeval.stats.ranking._result import PerBucket, Ranking
 from surgeval.stats.ranking._tests import Bucket, buckets_of
 
 __all__ = ["Detectable", "minimum_detectable_difference"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Detectable:
+class Detectable(PerBucket):
     """Per bucket the smallest detectable difference of accuracies: of the median pair, the easiest and the hardest.
 
     NaN where the bucket is untestable or no two models differ.
     """
 
-    buckets: tuple[str, ...]
-    videos: tuple[int, ...]
     questions: tuple[int, ...]
     median: Floats
     easiest: Floats
     hardest: Floats
-    alpha: float
     power: float
 
     def to_frame(self) -> pl.DataFrame:
@@ -55,9 +52,6 @@ class Detectable:
         """Plain values; undefined as None."""
         rows = self.to_frame().rows(named=True)
         return {"alpha": self.alpha, "power": self.power, "buckets": {row.pop("bucket"): row for row in rows}}
-
-    def _repr_html_(self) -> str:
-        return str(self.to_frame()._repr_html_())
 
 
 def minimum_detectable_difference(ranking: Ranking, *, power: float = 0.8) -> Detectable:
@@ -92,7 +86,7 @@ def minimum_detectable_difference(ranking: Ranking, *, power: float = 0.8) -> De
             quantiles = np.array([np.median(errors), errors.min(), errors.max()])
             rows.append(_standard_errors(tail, power, bucket.videos, options) * quantiles)
     median, easiest, hardest = np.stack(rows, axis=1)
-    return Detectable(ranking.buckets, ranking.videos, ranking.questions, median, easiest, hardest, tail, power)
+    return Detectable(ranking.buckets, ranking.videos, tail, ranking.questions, median, easiest, hardest, power)
 
 
 def _standard_errors(tail: float, power: float, videos: int, options: RankOptions) -> float:

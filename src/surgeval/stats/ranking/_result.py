@@ -14,7 +14,7 @@ import polars as pl
 
 from surgeval.arrays import Floats, Ints
 from surgeval.figures import Heatmap
-from surgeval.results import Result
+from surgeval.results import Result, Tabular
 from surgeval.stats.bootstrap import share_interval
 from surgeval.stats.ranking._gate import Gate
 from surgeval.stats.ranking._input import Outcomes
@@ -23,7 +23,16 @@ from surgeval.stats.ranking._order import Decision
 from surgeval.stats.ranking._tests import BucketEvidence, buckets_of
 from surgeval.stats.statistic import bootstrap_vector, with_still_parts
 
-__all__ = ["Ranking"]
+__all__ = ["PerBucket", "Ranking"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PerBucket(Tabular):
+    """What is told of each bucket and its videos; `alpha` is the level of the tests it is about."""
+
+    buckets: tuple[str, ...]
+    videos: tuple[int, ...]
+    alpha: float
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)

@@ -14,6 +14,7 @@ import polars as pl
 
 from surgeval.arrays import Floats, Ints
 from surgeval.errors import BadInput, sentence
+from surgeval.results import Tabular
 from surgeval.stats._interval import check_level
 from surgeval.stats._resample import multiplicities
 from surgeval.stats._streams import stream
@@ -36,7 +37,7 @@ OUTER, INNER = 200, 1000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Stability:
+class Stability(Tabular):
     """Places of the models on resampled videos.
 
     `places[r, m]` is model m's place in resample r, `tau[r]` Kendall's tau-b between that ranking and the one on all
@@ -102,12 +103,9 @@ class Stability:
             },
         }
 
-    def _repr_html_(self) -> str:
-        return str(self.to_frame()._repr_html_())
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sensitivity:
+class Sensitivity(Tabular):
     """The ranking with one thing left out, for every thing.
 
     `final_rank[k, m]` is model m's place without `left_out[k]`; 0 where m itself is left out. `tau[k]` compares the
@@ -146,9 +144,6 @@ class Sensitivity:
             }
             for k, name in enumerate(self.left_out)
         }
-
-    def _repr_html_(self) -> str:
-        return str(self.to_frame()._repr_html_())
 
 
 def stability(ranking: Ranking, *, outer: int = OUTER, n_boot: int = INNER) -> Stability:
