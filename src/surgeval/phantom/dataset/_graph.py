@@ -13,7 +13,7 @@ from typing import Any
 
 from surgeval.errors import DataError
 from surgeval.phantom.script._actions import Deed
-from surgeval.phantom.script._history import History, stretch_at
+from surgeval.phantom.script._history import History, Stretch, stretch_at
 from surgeval.phantom.script._procedure import Procedure
 from surgeval.vocab import foreign_objects
 
@@ -36,12 +36,10 @@ class Event(Deed):
 
 
 @dataclass(frozen=True, slots=True)
-class GraphSpan:
+class GraphSpan(Stretch):
     """A stretch of an object's history: held (by an instrument), lying, hidden, applied, in use."""
 
     state: str
-    start: float
-    end: float
     track: int | None = None
 
 
@@ -50,9 +48,6 @@ class Thing(History[GraphSpan]):
     """A foreign object: `origin` is brought, dropped, spilled, excised, applied or freed; `removed` when it left."""
 
     key: str
-    slug: str
-    origin: str
-    situs: str
     spans: tuple[GraphSpan, ...]
     removed: float | None = None
 
@@ -186,25 +181,25 @@ def known_things(procedure: Procedure) -> tuple[Known, ...]:
     """Every foreign object that is in the abdomen at some time of the video, in order of appearance."""
     things: list[tuple[str, str, str, str, list[GraphSpan], int]] = []  # kind, slug, origin, situs, spans, number
     for plan in procedure.objects:
-        spans = [GraphSpan(leg.kind, leg.start, leg.end, leg.track) for leg in plan.legs]
+        spans = [GraphSpan(leg.start, leg.end, leg.kind, leg.track) for leg in plan.legs]
         things.append(("object", plan.slug, plan.origin, plan.situs, spans, plan.number))
     whole = procedure.phases[-1].end
     marked = [a for a in procedure.actions if a.moment is not None and a.instrument != "hook"]
     for number, action in enumerate(marked):
         if action.verb == "clip" and action.moment is not None:
             things.append(
-                ("clip", "clip", "applied", action.target, [GraphSpan("applied", action.moment, whole)], number)
+                ("clip", "clip", "applied", action.target, [GraphSpan(action.moment, whole, "applied")], number)
             )
     for tool in procedure.tools:
         if tool.instrument == "specimen_bag":
-            span = GraphSpan("in_use", tool.enters, tool.leaves, tool.track)
+            span = GraphSpan(tool.enters, tool.leaves, "in_use", tool.track)
             things.append(("bag", "specimen_bag", "brought", "gallbladder", [span], tool.track))
     p = procedure.packing
     if p is not None:
         spans = [
-            GraphSpan("lying", p.freed, p.lifted),
-            GraphSpan("held", p.lifted, p.bagged, p.carrier),
-            GraphSpan("hidden", p.bagged, p.gone),
+            GraphSpan(p.freed, p.lifted, "lying"),
+            GraphSpan(p.lifted, p.bagged, "held", p.carrier),
+            GraphSpan(p.bagged, p.gone, "hidden"),
         ]
         things.append(("specimen", "specimen", "freed", "cystic_plate", spans, p.carrier))
     return _numbered(procedure, things)
@@ -221,7 +216,7 @@ def _numbered(
         found, key=lambda item: (item[4][0].start, item[1], item[5])
     ):
         cut = tuple(
-            GraphSpan(span.state, round(max(start, 0.0), 3), round(min(end, procedure.seconds), 3), span.track)
+            GraphSpan(round(max(start, 0.0), 3), round(min(end, procedure.seconds), 3), span.state, span.track)
             for span in spans
             for start, end in [(span.start - procedure.offset, span.end - procedure.offset)]
             if end > 0 and start < procedure.seconds
@@ -231,7 +226,7 @@ def _numbered(
         counts[slug] = counts.get(slug, 0) + 1
         left = round(spans[-1].end - procedure.offset, 3)
         removed = left if spans[-1].end < whole and left < procedure.seconds else None
-        known.append(Known(Thing(f"{slug}-{counts[slug]}", slug, origin, situs, cut, removed), kind, number))
+        known.append(Known(Thing(slug, origin, situs, f"{slug}-{counts[slug]}", cut, removed), kind, number))
     return tuple(known)
 
 

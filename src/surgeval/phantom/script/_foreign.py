@@ -39,12 +39,9 @@ class Leg(Stretch):
 
 @dataclass(frozen=True, slots=True)
 class ObjectPlan(History[Leg]):
-    """One object: `origin` is brought, dropped, spilled or excised; `situs` the organ it lies on."""
+    """One object: `origin` is brought, dropped, spilled or excised."""
 
     number: int
-    slug: str
-    origin: str
-    situs: str
     angle: float
     legs: tuple[Leg, ...]
 
@@ -198,7 +195,7 @@ def _brought(
     lane.visit(f"bring{number}", start, BRING, at, (start, start + 1.9))
     held = Leg(start, round(start + 1.9, 2), "held", at, f"bring{number}")
     legs = [held, *_rest(number, at, held.end, seconds, lane, dice, covered=0.4, taken=0.0 if stays else 0.6)]
-    return ObjectPlan(number, slug, "brought", visible_organ(anatomy.organs, at), angle, tuple(legs))
+    return ObjectPlan(slug, "brought", visible_organ(anatomy.organs, at), number, angle, tuple(legs))
 
 
 def _from_the_patient(
@@ -220,7 +217,7 @@ def _from_the_patient(
     start = round(cause.start + 0.7 * (cause.end - cause.start), 2)
     legs = _rest(number, at, start, seconds, lane, dice, covered=0.25, taken=1.0 if slug == "specimen" else 0.5)
     origin = {"gallstone": "spilled", "clip": "dropped", "specimen": "excised"}[slug]
-    return ObjectPlan(number, slug, origin, visible_organ(anatomy.organs, at), angle, tuple(legs))
+    return ObjectPlan(slug, origin, visible_organ(anatomy.organs, at), number, angle, tuple(legs))
 
 
 def _below(site: Point, anatomy: Anatomy, dice: Dice) -> Point:

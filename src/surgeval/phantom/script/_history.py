@@ -30,10 +30,13 @@ def stretch_at(stretches: Iterable[S], t: float) -> S | None:
     return next((stretch for stretch in stretches if stretch.start <= t < stretch.end), None)
 
 
+@dataclass(frozen=True, slots=True)
 class History(Generic[S]):
-    """What became of a foreign object, stretch by stretch."""
+    """A foreign object, where it came from (`origin`), the organ it lies on (`situs`), and what became of it."""
 
-    __slots__ = ()
+    slug: str
+    origin: str
+    situs: str
 
     @property
     def stretches(self) -> tuple[S, ...]:
