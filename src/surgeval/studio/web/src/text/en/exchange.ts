@@ -64,7 +64,7 @@ export const exchange = {
   loss_times: 'times of {n} frames are not kept',
   loss_noClass: '{n} instances whose triplet is no class of the label space are left out',
   loss_incomplete: '{n} instances without a whole triplet are left out',
-  loss_written: 'triplets of {n} instances are written, but are no classes of the label space: a training refuses them',
+  loss_written: 'triplets of {n} instances are written, but are no classes of the label space: who reads the export leaves them out',
   loss_numbers: 'names of {n} frames become numbers of six digits',
   loss_dashes: 'underscores in the names of {n} frames become dashes',
   loss_unlabelled: '{n} unlabelled frames, which only a picture would tell of, are not kept',
