@@ -65,7 +65,7 @@ def test_a_png_whose_packed_data_contradict_their_checksum_is_damaged(tmp_path: 
     whole[start + 3 + length] ^= 1  # the last byte of zlib's own checksum; the chunk's is made anew
     whole[start + 4 + length : start + 8 + length] = struct.pack(">I", zlib.crc32(whole[start : start + 4 + length]))
     (tmp_path / "a.png").write_bytes(whole)
-    with pytest.raises(DataError, match="a.png: found a damaged image"):
+    with pytest.raises(DataError, match=r"a\.png: found a damaged image"):
         read_image(ImageRef(tmp_path / "a.png"))
 
 
