@@ -46,8 +46,8 @@ def frame_rows(first: int, frames: Sequence[FrameState]) -> dict[str, Any]:
 
 
 def video_row(video: VideoState) -> dict[str, Any]:
-    """A video."""
-    return {"id": video.id, "name": video.name, "width": video.width, "height": video.height, "fps": video.fps,
+    """A video; frames without any rate are taken to be a second apart, as the rules take them."""
+    return {"id": video.id, "name": video.name, "width": video.width, "height": video.height, "fps": video.fps or 1.0,
             "frames": video.frames}  # fmt: skip
 
 

@@ -61,6 +61,7 @@ export const ids = {
   importLacking: 'import-lacking', importLosses: 'import-losses', importProblems: 'import-problems',
   importApply: 'import-apply', importStatus: 'import-status',
   overridden: (id: string) => `overridden-${id}`, flagsClear: 'flags-clear', trackRange: 'track-range',
+  rate: 'rate', refused: 'refused', refusedClose: 'refused-close',
   unsent: 'unsent', unsentSend: 'unsent-send', unsentDiscard: 'unsent-discard',
   filterClass: 'filter-class', nextMatch: 'next-match', hiddenBadge: 'hidden-badge', theme: 'theme',
   show: (name: string) => `show-${name}`, showClass: (key: string) => `show-class-${key}`,

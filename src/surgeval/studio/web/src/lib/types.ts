@@ -12,7 +12,8 @@ export interface Video {
   name: string
   width: number
   height: number
-  fps: number | null
+  /** Frames a second; 1 where nobody knows. */
+  fps: number
   frames: number
 }
 

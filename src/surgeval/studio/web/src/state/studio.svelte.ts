@@ -2,7 +2,7 @@
 
 import { api, listen } from '../api'
 import { LISTS, listsOf, touchesFrames, touchesProject, type List } from '../lib/needs'
-import { Outbox, type Left } from '../lib/outbox'
+import { editText, Outbox, type Left } from '../lib/outbox'
 import type { Blind } from '../lib/study'
 import { OperationQueue, Refused, sessionName } from '../lib/queue'
 import { frameAtTime, parseFrame, parseSeconds } from '../lib/spans'
@@ -138,8 +138,7 @@ class Studio {
 
   frameTime(frame: number): number | null {
     void this.tick
-    const time = this.blocks?.time(frame) ?? null
-    return time ?? (this.video?.fps ? frame / this.video.fps : null)
+    return this.blocks?.time(frame) ?? (this.video ? frame / this.video.fps : null)
   }
 
   /** Who sits here, on a server of several people. */
@@ -177,11 +176,11 @@ class Studio {
     const { video, blocks } = this
     if (!video || !blocks) return null
     const seconds = parseSeconds(text.trim())
-    if (seconds === null || !video.fps) return parseFrame(text, video.frames, video.fps)
+    if (seconds === null) return parseFrame(text, video.frames, video.fps)
     const begin = Math.min(video.frames - 1, Math.round(seconds * video.fps))
     const time = async (frame: number): Promise<number> => {
       await blocks.load(frame)
-      return blocks.time(frame) ?? frame / (video.fps ?? 1)
+      return blocks.time(frame) ?? frame / video.fps
     }
     return frameAtTime(seconds, begin, video.frames, time)
   }
@@ -214,7 +213,8 @@ class Studio {
       return outcome
     } catch (error) {
       if (!(error instanceof Refused)) throw error
-      if (error.status === 409) messages.conflict(t('conflict', { text: error.message }))
+      if (error.waited) messages.lost(`${editText(error.waited)}: ${error.message}`)
+      else if (error.status === 409) messages.conflict(t('conflict', { text: error.message }))
       else messages.error(error.message)
       if (this.blocks) {
         await this.blocks.catchUp().catch(() => undefined)
