@@ -38,7 +38,8 @@ def studio(
         list[Path] | None, typer.Option(help="A detector that the page offers for proposals.", show_default=False)
     ] = None,
     fps: Annotated[
-        float | None, typer.Option(min=0.001, max=1000, help="Frames a second of new folders of images.", show_default="1")
+        float | None,
+        typer.Option(min=0.001, max=1000, help="Frames a second of new folders of images.", show_default="1"),
     ] = None,
     port: Annotated[
         int | None,

@@ -138,9 +138,7 @@ def _image_files(folder: Path) -> dict[str, tuple[Path, ...]]:
     return found
 
 
-def register(
-    database: Database, films: tuple[Film, ...], fps: float | None = None
-) -> dict[str, tuple[ImageRef, ...]]:
+def register(database: Database, films: tuple[Film, ...], fps: float | None = None) -> dict[str, tuple[ImageRef, ...]]:
     """Make the films known to a project; the pictures of every video by frame number, as far as they are there.
 
     `fps` is the rate of folders of images that are new; without one their frames are taken to be a second apart.

@@ -16,6 +16,7 @@ from surgeval.studio.server._answers import (
     annotation_row,
     frame_rows,
     history_row,
+    image_runs,
     presence_row,
     schema_row,
     span_row,
@@ -112,6 +113,12 @@ async def _presence(project: Served, asked: Asked) -> Response:
     )
 
 
+async def _image_runs(project: Served, asked: Asked) -> Response:
+    """Where whole frames have values: runs of frames with the same ones, for the timeline."""
+    video = asked.path_params["video"]
+    return JSONResponse(await project.read(lambda c: image_runs(reading.frame_columns(c, video))))
+
+
 async def _problems(project: Served, asked: Asked) -> Response:
     wanted = asked.path_params["video"]
 
@@ -162,6 +169,7 @@ READING: dict[str, View] = {
     "/api/videos/{video}/tracks": _tracks,
     "/api/videos/{video}/flags": _flags,
     "/api/videos/{video}/presence": _presence,
+    "/api/videos/{video}/image": _image_runs,
     "/api/videos/{video}/problems": _problems,
     "/frames/{video}/{index:int}": _picture,
 }

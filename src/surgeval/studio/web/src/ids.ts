@@ -96,7 +96,7 @@ export const ids = {
   otherTarget: 'other-target', decideConfirm: 'decide-confirm',
 
   blind: 'blind', blindProgress: 'blind-progress', blindNext: 'blind-next', blindLeave: 'blind-leave',
-  schemaDialog: 'schema-dialog', schemaBuiltin: (name: string) => `schema-${name}`, schemaImport: 'schema-import',
+  schemaDialog: 'schema-dialog', schemaUsed: (name: string) => `schema-used-${name}`, schemaBuiltin: (name: string) => `schema-${name}`, schemaImport: 'schema-import',
   schemaSummary: 'schema-summary', schemaError: 'schema-error', schemaUse: 'schema-use',
   mismatches: 'mismatches', mismatch: (place: number) => `mismatch-${place}`,
   mismatchTo: (place: number) => `mismatch-to-${place}`, mismatchApply: (place: number) => `mismatch-apply-${place}`,

@@ -101,6 +101,13 @@ export interface Span {
   version: number
 }
 
+/** Frames whose image has the same values. */
+export interface ImageRun {
+  first: number
+  last: number
+  values: Values
+}
+
 export interface TrackSummary extends Track {
   count: number
   first: number

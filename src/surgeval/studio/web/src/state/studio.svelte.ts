@@ -7,7 +7,7 @@ import type { Blind } from '../lib/study'
 import { OperationQueue, Refused, sessionName } from '../lib/queue'
 import { frameAtTime, parseFrame, parseSeconds } from '../lib/spans'
 import type {
-  Annotation, Flag, Outcome, Presence, Problem, Project, Span, StudioEvent, TrackSummary, Values, Video,
+  Annotation, Flag, ImageRun, Outcome, Presence, Problem, Project, Span, StudioEvent, TrackSummary, Values, Video,
 } from '../lib/types'
 import { t } from '../text/i18n.svelte'
 import { Blocks } from './blocks'
@@ -26,6 +26,7 @@ class Studio {
   video = $state.raw<Video | null>(null)
   spans = $state.raw<Span[]>([])
   tracks = $state.raw<TrackSummary[]>([])
+  imageRuns = $state.raw<ImageRun[]>([])
   presence = $state.raw<Presence[]>([])
   flags = $state.raw<Flag[]>([])
   problems = $state.raw<Problem[]>([])
@@ -96,6 +97,7 @@ class Studio {
     this.blocks = new Blocks(video.id, video.frames, () => (this.tick += 1), () => this.queue.pending > 0)
     this.blocks.version = this.project?.version ?? 0
     this.spans = []
+    this.imageRuns = []
     this.presence = []
     this.tracks = []
     this.flags = []
@@ -248,6 +250,7 @@ class Studio {
     await Promise.all([
       ...[...this.loaders].filter(([list]) => lists.has(list)).map(([, loader]) => loader()),
       load('spans', api.spans, (found) => (this.spans = found)),
+      ...(this.blind ? [] : [load('image', api.imageRuns, (found) => (this.imageRuns = found))]),
       load('flags', api.flags, (found) => (this.flags = found)),
       load('presence', api.tracks, (found) => (this.tracks = found)),
       load('presence', api.presence, (found) => (this.presence = found)),
