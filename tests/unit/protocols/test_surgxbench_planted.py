@@ -151,9 +151,8 @@ def test_the_shortcut_collapses_where_the_tint_means_nothing(looks: dict[tuple[s
     assert blind.estimate < betrayed.estimate - 0.5
 
 
-def test_the_honest_model_does_not_care_about_the_tint(looks: dict[tuple[str, str], SurgXScores], long: bool) -> None:
-    if not long:
-        pytest.skip("SURGEVAL_LONG is unset: the fourth run is left to make test-long")
+@pytest.mark.long
+def test_the_honest_model_does_not_care_about_the_tint(looks: dict[tuple[str, str], SurgXScores]) -> None:
     betrayed, blind = (looks[CLIP, tint].numbers["accuracy"] for tint in ("by_instrument", "random"))
     assert abs(betrayed.estimate - blind.estimate) < 0.05
 
