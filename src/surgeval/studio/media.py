@@ -156,7 +156,8 @@ def register(database: Database, films: tuple[Film, ...], fps: float | None = No
         if film.id not in known:
             width, height = film.size()
             _do(database, f"video.{film.id}", "video.add",
-                {"id": film.id, "name": film.name, "width": width, "height": height, "fps": film.fps or fps})  # fmt: skip
+                {"id": film.id, "name": film.name, "width": width, "height": height,
+                 "fps": film.fps or fps})  # fmt: skip
     return {film.id: _frames(database, film, known.get(film.id, 0)) for film in films}
 
 
