@@ -17,6 +17,7 @@ from surgeval.studio.server._answers import (
     annotation_row,
     frame_rows,
     history_row,
+    image_runs,
     presence_row,
     schema_row,
     span_row,
@@ -113,6 +114,12 @@ async def _presence(project: Served, asked: Asked) -> Response:
     )
 
 
+async def _image_runs(project: Served, asked: Asked) -> Response:
+    """Where whole frames have values: runs of frames with the same ones, for the timeline."""
+    video = asked.path_params["video"]
+    return JSONResponse(await project.read(lambda c: image_runs(reading.frame_columns(c, video))))
+
+
 async def _problems(project: Served, asked: Asked) -> Response:
     wanted = asked.path_params["video"]
 
@@ -168,6 +175,7 @@ READING: dict[str, View] = {
     "/api/videos/{video}/tracks": _tracks,
     "/api/videos/{video}/flags": _flags,
     "/api/videos/{video}/presence": _presence,
+    "/api/videos/{video}/image": _image_runs,
     "/api/videos/{video}/problems": _problems,
     "/frames/{video}/{index:int}": _picture,
 }
