@@ -79,6 +79,7 @@ def test_frames_are_reviewed_by_key_in_rounds(studio: Studio) -> None:
     studio.eventually(lambda: studio.get("/api/videos/V1/reviews")["runs"] == [[0, 4, ["amy"]]])
     studio.keys("Control+z")
     studio.eventually(lambda: studio.get("/api/videos/V1/reviews")["runs"] == [[0, 3, ["amy"]]])
+    studio.eventually(lambda: chip.get_attribute("data-seen") == "0")
     studio.keys("Home", "Shift+R")
     studio.eventually(lambda: studio.frame == 4)
     studio.keys("Control+z")
