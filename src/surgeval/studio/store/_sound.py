@@ -193,7 +193,7 @@ def _check_used_labels(connection: Connection, name: str, there: set[str]) -> No
     for table in (INSTANCES, FRAMES):
         for column in (table.c.label, table.c.own):
             if {table.name, LABELS.name} <= there:
-                missing = connection.execute(select(column).distinct().except_(select(LABELS.c.id))).scalar()
+                missing = connection.execute(select(column).where(column.not_in(select(LABELS.c.id))).limit(1)).scalar()
                 if missing is not None:
                     raise DataError(
                         name, record=table.name, field=column.name, found=f"label {missing}",
