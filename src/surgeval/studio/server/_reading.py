@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from sqlalchemy import Connection
@@ -34,7 +35,7 @@ from surgeval.studio.server._served import (
 )
 from surgeval.studio.store import reading
 
-__all__ = ["READING"]
+__all__ = ["READING", "found_frames"]
 
 _MOST_FRAMES = 5_000  # whose instances one request gets
 _MOST_CHANGES = 10_000  # instances told one by one; after more than that a page reads its frames again
@@ -146,11 +147,16 @@ async def _history(project: Served, _asked: Asked) -> Response:
 
 
 async def _search(project: Served, asked: Asked) -> Response:
+    return JSONResponse(await project.read(lambda connection: found_frames(connection, asked)))
+
+
+def found_frames(connection: Connection, asked: Asked, videos: Iterable[str] | None = None) -> list[dict[str, Any]]:
+    """The frames that a search finds, of some videos only where they are named."""
     text = asked.query_params.get("text", "")
     if not 0 < len(text) <= 200:
         raise BadInput(f"text: found {len(text)} characters, expected 1 to 200")
-    found = await project.read(lambda c: reading.find_frames(c, text))
-    return JSONResponse([{"video": one.video, "frame": one.frame, "name": one.name} for one in found])
+    found = reading.find_frames(connection, text, videos=videos)
+    return [{"video": one.video, "frame": one.frame, "name": one.name} for one in found]
 
 
 async def _picture(project: Served, asked: Asked) -> Response:

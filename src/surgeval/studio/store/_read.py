@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, case, exists, func, select, true, tuple_
@@ -94,9 +94,12 @@ def frame_names(connection: Connection, video: str) -> list[str]:
     return list(connection.execute(select(FRAMES.c.name).where(mine).order_by(FRAMES.c.frame)).scalars())
 
 
-def find_frames(connection: Connection, part: str, limit: int = 100) -> tuple[FrameState, ...]:
-    """Frames whose file name has this in it, whatever its case."""
-    return _frames(connection, FRAMES.c.name.icontains(part, autoescape=True), limit)
+def find_frames(
+    connection: Connection, part: str, limit: int = 100, *, videos: Iterable[str] | None = None
+) -> tuple[FrameState, ...]:
+    """Frames whose file name has this in it, whatever its case; of some videos only where they are named."""
+    where = FRAMES.c.name.icontains(part, autoescape=True)
+    return _frames(connection, where if videos is None else and_(where, FRAMES.c.video.in_(sorted(videos))), limit)
 
 
 def instances(connection: Connection, video: str, first: int, last: int | None = None) -> tuple[Annotation, ...]:
