@@ -155,9 +155,9 @@ def register(database: Database, films: tuple[Film, ...], fps: float | None = No
     for film in films:
         if film.id not in known:
             width, height = film.size()
+            size = {"width": width, "height": height}
             _do(database, f"video.{film.id}", "video.add",
-                {"id": film.id, "name": film.name, "width": width, "height": height,
-                 "fps": film.fps or fps})  # fmt: skip
+                {"id": film.id, "name": film.name, "fps": film.fps or fps, **size})  # fmt: skip
     return {film.id: _frames(database, film, known.get(film.id, 0)) for film in films}
 
 
