@@ -112,4 +112,6 @@ export const ids = {
   proposeDialog: 'proposing', proposeWho: 'propose-who', proposePath: 'propose-path', proposeLeast: 'propose-least',
   proposeReplace: 'propose-replace', proposeRange: (name: string) => `propose-range-${name}`,
   proposeBegin: 'propose-begin', proposeEnd: 'propose-end', proposeState: 'propose-state', jobLine: 'job-line',
+
+  problemsOld: 'problems-old', decideWhere: 'decide-where',
 } as const
