@@ -46,7 +46,7 @@ def test_an_export_says_what_it_loses_before_it_is_written(studio: Studio, runni
     losses = page.get_by_test_id("export-losses")
     no_class = "instances whose triplet is no class of the label space are left out"
     losses.get_by_text(f"2 {no_class}").wait_for()
-    assert "1 proposals that nobody has accepted are left out" in losses.inner_text()
+    assert "1 proposal that nobody has accepted is left out" in losses.inner_text()
     assert page.get_by_test_id("export-counts").inner_text().startswith("Instances: 3. Labelled frames: 3 of 330.")
     page.get_by_test_id("export-merge").select_option("prostatd")
     merged = page.get_by_test_id("export-merged")
