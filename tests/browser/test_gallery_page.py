@@ -82,7 +82,7 @@ def test_class_names_are_shown_letter_by_letter(visit: Any, page: Path) -> None:
     assert opened.requests == []
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("dark", [pytest.param(False, marks=pytest.mark.long), True], ids=["light", "dark"])
 def test_a_telephone_shows_the_gallery_without_sideways_scrolling(visit: Any, page: Path, dark: bool) -> None:
     opened = visit(page, width=390, height=800, dark=dark)
     assert opened.page.evaluate("document.documentElement.scrollWidth") <= 390

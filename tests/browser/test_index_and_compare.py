@@ -40,7 +40,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     }
 
 
-@pytest.mark.parametrize(("width", "dark"), [(1366, True), (800, False), (390, False)])
+@pytest.mark.parametrize(
+    ("width", "dark"), [(1366, True), pytest.param(800, False, marks=pytest.mark.long), (390, False)]
+)
 @pytest.mark.parametrize("kind", ["index", "compare"])
 def test_the_page_fits_its_screen_and_is_quiet(
     visit: Any, pages: dict[str, Path], kind: str, width: int, dark: bool

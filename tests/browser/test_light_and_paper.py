@@ -285,7 +285,7 @@ def test_after_printing_the_screen_is_as_it_was(visit: Any, page: Path) -> None:
     assert opened.complaints == []
 
 
-@pytest.mark.parametrize("width", [1366, 800, 390])
+@pytest.mark.parametrize("width", [1366, pytest.param(800, marks=pytest.mark.long), 390])
 def test_no_figure_leaves_its_frame(visit: Any, page: Path, width: int) -> None:
     opened = visit(page, width=width)
     assert opened.page.evaluate("document.documentElement.scrollWidth") <= width

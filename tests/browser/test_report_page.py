@@ -142,7 +142,9 @@ def test_a_click_on_a_heading_sorts_and_a_second_click_turns_round(visit: Any, r
     assert heading.get_attribute("aria-sort") is None
 
 
-@pytest.mark.parametrize("width", [320, 400, 800, 1600])
+@pytest.mark.parametrize(
+    "width", [320, pytest.param(400, marks=pytest.mark.long), 800, pytest.param(1600, marks=pytest.mark.long)]
+)
 def test_no_width_makes_the_page_scroll_sideways(visit: Any, report: Path, width: int) -> None:
     opened = visit(report, width=width, height=800)
     opened.shot(f"report-{width}")

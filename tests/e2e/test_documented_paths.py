@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import typer
 from tests.conftest import LONG
 
+from surgeval.cli._main import app
 from surgeval.phantom import write_phantom
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 DOCS = Path(__file__).parents[2] / "docs"
 BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 PHANTOM = "data phantom --out phantom --seed 3 --videos 9 --seconds 12"
+SECONDS = 12 if LONG else 4
 SERVER = "http://localhost:8000/v1"
 SLOW = (
     "--out runs/clip",
@@ -70,8 +73,8 @@ def address() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def practice(once: Once) -> Path:
-    """The dataset that every start page makes; made once, since the command keeps finished videos."""
-    return once("practice", lambda out: write_phantom(out, seed=3, videos=9, seconds=12, processes=1))
+    """The dataset that every start page makes (in short of shorter videos); made once: finished videos are kept."""
+    return once("practice", lambda out: write_phantom(out, seed=3, videos=9, seconds=SECONDS, processes=1))
 
 
 def test_every_example_file_is_read_as_the_page_says(quick: Quick, tmp_path: Path) -> None:
@@ -79,6 +82,20 @@ def test_every_example_file_is_read_as_the_page_says(quick: Quick, tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", ["researcher", "organiser", "engineer", "chat"])
+def test_every_command_of_a_start_page_is_one_of_ours(name: str) -> None:
+    lines = re.findall(r"^\$ surgeval (.*)$", (DOCS / "start" / f"{name}.md").read_text(), re.MULTILINE)
+    assert len(lines) >= 4
+    for line in lines:
+        command, words = typer.main.get_command(app), shlex.split(line)
+        while inner := getattr(command, "commands", None):
+            command = inner[words.pop(0)]
+        _, unused, _ = command.make_parser(command.context_class(command)).parse_args(words)  # names an unknown option
+        assert unused == [], line
+
+
+@pytest.mark.parametrize(
+    "name", ["researcher", *(pytest.param(name, marks=pytest.mark.long) for name in ("organiser", "engineer", "chat"))]
+)
 def test_every_start_page_can_be_followed(
     name: str, quick: Quick, practice: Path, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -86,7 +103,7 @@ def test_every_start_page_can_be_followed(
     monkeypatch.delenv("SURGEVAL_API_KEY", raising=False)
     page = (DOCS / "start" / f"{name}.md").read_text()
     assert PHANTOM in page
-    assert follow(page.replace(SERVER, address), tmp_path, quick) >= 4
+    assert follow(page.replace(SERVER, address).replace("--seconds 12", f"--seconds {SECONDS}"), tmp_path, quick) >= 4
 
 
 def follow(page: str, folder: Path, quick: Quick) -> int:

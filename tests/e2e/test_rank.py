@@ -30,11 +30,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         chosen = metafunc.config.getoption("--golden")
         folder = Path(str(chosen)) if chosen else Path(__file__).parents[1] / "data" / "golden"
         files = sorted((folder / "vqa").glob("ranking_*.json"))
-        metafunc.parametrize("golden_file", files, ids=lambda path: path.stem)
+        later = (pytest.param(path, marks=pytest.mark.long) for path in files[1:])
+        metafunc.parametrize("golden_file", [*files[:1], *later], ids=lambda path: path.stem)
 
 
 def test_golden_rankings_come_out_of_csv_files(quick: Quick, golden_file: Path, tmp_path: Path, long: bool) -> None:
-    """In short the variants of the options are left to `tests/golden/test_golden_ranking.py`, which has no files."""
+    """In short one of them: all are in `tests/golden/test_golden_ranking.py`, which has no files."""
     golden = _load(golden_file)
     truth = {"1": ("true", "1", "True"), "0": ("FALSE", "0", "false")}
     for model in golden["models"]:

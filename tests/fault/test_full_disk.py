@@ -37,8 +37,17 @@ def resize(disk: Path, size: int) -> None:
     subprocess.run(["mount", "-o", f"remount,size={size}", disk], check=True)
 
 
-@pytest.mark.parametrize("executor", ["serial", "processes"])
-@pytest.mark.parametrize("moment", ["start", "parts", "compaction"])
+@pytest.mark.parametrize(
+    ("moment", "executor"),
+    [
+        ("start", "serial"),
+        ("parts", "processes"),
+        ("compaction", "serial"),
+        pytest.param("start", "processes", marks=pytest.mark.long),
+        pytest.param("parts", "serial", marks=pytest.mark.long),
+        pytest.param("compaction", "processes", marks=pytest.mark.long),
+    ],
+)
 def test_a_full_disk_is_said_clearly_and_the_run_resumes_when_there_is_room(
     disk: Path, tmp_path: Path, executor: str, moment: str
 ) -> None:

@@ -14,8 +14,15 @@ from tests.fault.engine_runs import PATIENCE, alive, cases, finished, parts, sta
 UNITS = ("--units", "30")
 
 
-@pytest.mark.parametrize("executor", ["serial", "processes"])
-@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("signum", "executor"),
+    [
+        (signal.SIGINT, "processes"),
+        (signal.SIGTERM, "serial"),
+        pytest.param(signal.SIGINT, "serial", marks=pytest.mark.long),
+        pytest.param(signal.SIGTERM, "processes", marks=pytest.mark.long),
+    ],
+)
 def test_one_signal_finishes_the_units_in_flight_and_fails_none(
     tmp_path: Path, executor: str, signum: signal.Signals
 ) -> None:

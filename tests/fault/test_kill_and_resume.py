@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import subprocess
 import sys
@@ -11,13 +10,14 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from tests.conftest import LONG
 from tests.fault.engine_runs import alive, cases, finished, parts, started, wait_until
 
-KILLS = 20 if os.environ.get("SURGEVAL_LONG") else 3
+KILLS = 20 if LONG else 1
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("executor", ["serial", "processes"])
+@pytest.mark.parametrize("executor", [pytest.param("serial", marks=pytest.mark.long), "processes"])
 def test_a_run_killed_again_and_again_ends_with_the_bytes_of_an_uninterrupted_one(
     tmp_path: Path, executor: str
 ) -> None:

@@ -55,7 +55,7 @@ def test_dying_at_any_write_changes_nothing(tmp_path: Path, monkeypatch: pytest.
         return replace
 
     deaths = [(at, after) for at in range(1, writes + 1) for after in (False, True)]
-    for at, after in deaths if long else deaths[9::7]:
+    for at, after in deaths if long else deaths[9::12]:
         folder = tmp_path / f"death-{at}-{after}"
         monkeypatch.setattr(Path, "replace", dying(at, after))
         with pytest.raises(Death):

@@ -11,7 +11,7 @@ import pytest
 from tests.fault.engine_runs import PATIENCE, cases, finished, parts, started, wait_until
 
 
-@pytest.mark.parametrize("executor", ["serial", "processes"])
+@pytest.mark.parametrize("executor", [pytest.param("serial", marks=pytest.mark.long), "processes"])
 def test_the_second_process_is_refused_naming_the_first(tmp_path: Path, executor: str) -> None:
     options = ("--units", "10", "--sleep", "0.3", "--executor", executor)
     with started(tmp_path / "run", *options) as first:

@@ -33,6 +33,8 @@ from surgeval.records import Box, Frame, Instance, Triplet
 from surgeval.vocab import load_labels
 
 SPACE = load_labels("prostatd")
+# Files are written and read again, and tables of strangers in a process of their own.
+FEWER = settings(max_examples=300 if LONG else 15)
 WIDTH, HEIGHT = 1280, 720
 SUFFIX = {"table": ".csv", "coco": ".json", "rows": ".json", "yolo": "", "cholect50": ""}
 
@@ -74,6 +76,7 @@ def _same(a: Detections, b: pl.DataFrame, tolerance: float) -> None:
 
 
 @pytest.mark.parametrize("format", FORMATS)
+@FEWER
 @given(drawn=rows)
 def test_any_table_survives_any_format(format: str, drawn: list[Any]) -> None:
     table = _table(drawn)
@@ -149,6 +152,7 @@ def _damaged(data: bytes, mutations: list[tuple[float, bytes, int]]) -> bytes:
 
 
 @pytest.mark.parametrize("format", FORMATS)
+@FEWER
 @given(mutations=mutation, drawn=st.lists(row, min_size=2, max_size=4))
 def test_a_damaged_file_is_told_or_read_and_never_crashes(
     format: str, mutations: list[tuple[float, bytes, int]], drawn: list[Any]
@@ -200,7 +204,7 @@ def test_any_json_is_told_or_read_and_never_crashes(document: Any) -> None:
         assert join_recognition(TRUTH, scores).scores.shape == (30, 89)
 
 
-@settings(max_examples=300 if LONG else 15)  # tables of strangers are read in a process of their own
+@FEWER
 @given(
     names=st.lists(st.sampled_from(NAMES), unique=True, min_size=1, max_size=8),
     seed=st.integers(0, 2**32 - 1),

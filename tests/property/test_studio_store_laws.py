@@ -359,5 +359,5 @@ def visible(state: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
     return found
 
 
-Edits.TestCase.settings = settings(max_examples=100 if LONG else 8, stateful_step_count=25, deadline=None)
+Edits.TestCase.settings = settings(max_examples=100 if LONG else 4, stateful_step_count=25, deadline=None)
 TestEdits = Edits.TestCase

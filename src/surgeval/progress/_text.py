@@ -7,7 +7,7 @@ from typing import Protocol
 
 __all__ = ["clock", "spoken", "time_line"]
 
-_FEW = 3  # done before the time that is left is guessed: the first one waits for everything to start
+_FEW = 2  # done before the time that is left is guessed: the first one waits for everything to start
 
 
 class Counted(Protocol):

@@ -34,7 +34,7 @@ def video(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def running(video: Path, tmp_path: Path) -> Iterator[Running]:
     assert page_built(), "the page is not built: `make .venv/.web` builds it"
     shutil.copytree(video, tmp_path / "op" / "V1", copy_function=shutil.copyfile)
-    with serve(tmp_path / "op", author="amy") as found:
+    with serve(tmp_path / "op", author="amy", fps=5) as found:
         yield found
 
 

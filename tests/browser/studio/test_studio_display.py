@@ -223,7 +223,7 @@ def full_page(studio: Studio) -> None:
     studio.page.get_by_test_id("label-i0").wait_for()
 
 
-@pytest.mark.parametrize(("theme", "code"), [("dark", "zh"), ("light", "en")])
+@pytest.mark.parametrize(("theme", "code"), [pytest.param("dark", "zh", marks=pytest.mark.long), ("light", "en")])
 def test_text_reads_well_and_none_is_cut_off(studio: Studio, theme: str, code: str) -> None:
     """Colours do not depend on the language, widths not on the theme: two of the four see everything."""
     full_page(studio)

@@ -159,7 +159,7 @@ def test_labelling_and_questions_of_one_folder(folder: Path, browser: Browser) -
         assert desk.frame == 0
 
 
-@pytest.mark.parametrize(("theme", "code"), [("dark", "zh"), ("light", "en")])
+@pytest.mark.parametrize(("theme", "code"), [("dark", "zh"), pytest.param("light", "en", marks=pytest.mark.long)])
 def test_questions_read_well(folder: Path, browser: Browser, theme: str, code: str) -> None:
     ada = Review(open_set(folder), "Ada")
     for number in range(4):

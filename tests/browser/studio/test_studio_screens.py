@@ -15,7 +15,7 @@ from surgeval.studio.server import Running
 pytestmark = pytest.mark.browser
 
 
-@pytest.mark.parametrize(("width", "height"), [(1366, 768), (3840, 2160)])
+@pytest.mark.parametrize(("width", "height"), [(1366, 768), pytest.param(3840, 2160, marks=pytest.mark.long)])
 def test_everything_is_in_sight_and_in_reach(browser: Browser, running: Running, width: int, height: int) -> None:
     context = browser.new_context(viewport={"width": width, "height": height})
     studio = Studio(context.new_page(), running.address).open()

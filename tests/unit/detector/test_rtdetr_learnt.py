@@ -42,10 +42,8 @@ def test_every_box_is_found_with_its_triplet_and_its_instrument(learnt: RTDetr) 
             assert int(raw.probabilities["i"][b, best].argmax()) == int(CLASSES.parts[triplet, 0])
 
 
-@pytest.mark.slow
-def test_as_onnx_it_finds_the_same_boxes_whatever_their_order(learnt: RTDetr, tmp_path: Path, long: bool) -> None:
-    if not long:  # writing the graph takes half a minute; test_onnx.py does it for TDnet
-        pytest.skip("a full count: set SURGEVAL_LONG=1")
+@pytest.mark.long  # writing the graph takes half a minute; test_onnx.py does it for TDnet
+def test_as_onnx_it_finds_the_same_boxes_whatever_their_order(learnt: RTDetr, tmp_path: Path) -> None:
     pytest.importorskip("onnxscript")
     save_rtdetr(tmp_path / "mine", learnt)
     detector = open_detector(export_onnx(tmp_path / "mine", tmp_path / "mine.onnx"))

@@ -50,10 +50,14 @@ FIGURES: dict[str, Figure] = {
     "empty map": SignificanceMap("None", (), (), 0),
     "empty blobs": RankBlobs("None", (), (), ()),
 }
+LARGE = ("podium of 30", "map of 30")  # seconds each; the blobs of 30 are as large
 every_figure = pytest.mark.parametrize("figure", FIGURES.values(), ids=FIGURES.keys())
 
 
-@every_figure
+@pytest.mark.parametrize(
+    "figure",
+    [pytest.param(one, marks=[pytest.mark.long] if name in LARGE else [], id=name) for name, one in FIGURES.items()],
+)
 def test_a_saved_ranking_figure_is_well_formed_and_repeatable(figure: Figure, tmp_path: Path) -> None:
     first, second = save_figure(figure, tmp_path / "a"), save_figure(figure, tmp_path / "b")
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]

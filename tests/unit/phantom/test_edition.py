@@ -245,10 +245,8 @@ def test_the_edition_does_not_depend_on_the_cpus_vector_units() -> None:
     assert there.stdout.split() == [frame_hash(plan.seed, plan.procedure, plan.source)]
 
 
-@pytest.mark.slow
-def test_the_whole_edition_is_as_pinned(long: bool, tmp_path: Path) -> None:
-    if not long:
-        pytest.skip("SURGEVAL_LONG is unset: the whole edition is rendered only in full counts")
+@pytest.mark.long
+def test_the_whole_edition_is_as_pinned(tmp_path: Path) -> None:
     folder = write_edition("phantom-v1", tmp_path / "v1")
     index = json.loads((folder / "phantom.json").read_text(encoding="utf-8"))
     assert {row["name"]: row["sha256"] for row in index["videos"]} == PHANTOM_V1_VIDEOS

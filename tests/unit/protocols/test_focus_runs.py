@@ -308,8 +308,8 @@ def test_text_that_no_file_can_hold_is_spelt_out(stored: Path, tmp_path: Path) -
     assert write_page_of([back], tmp_path / "page").is_file()
 
 
-def test_no_mutation_of_a_stored_value_ends_in_a_traceback(stored: Path, tmp_path: Path) -> None:
-    """Each leaf of a small file, replaced by each odd value: it loads and its page is written, or one sentence."""
+def test_no_mutation_of_a_stored_value_ends_in_a_traceback(stored: Path, tmp_path: Path, long: bool) -> None:
+    """Each leaf of a small file (in short every fourth), replaced by each odd value: it is shown, or one sentence."""
     shutil.copytree(stored, tmp_path / "run")
     path = tmp_path / "run" / "scores.json"
     content = json.loads(path.read_text("utf-8"))
@@ -321,7 +321,8 @@ def test_no_mutation_of_a_stored_value_ends_in_a_traceback(stored: Path, tmp_pat
     leaves = list(_leaves(content))
     assert len(leaves) > 120
     loaded = 0
-    for keys, was in leaves:
+    tried = leaves[:: 1 if long else 4]
+    for keys, was in tried:
         odd: object
         for odd in (None, "x", -1, [], True, 2**70):
             _set(*keys, value=odd)(content)
@@ -333,7 +334,7 @@ def test_no_mutation_of_a_stored_value_ends_in_a_traceback(stored: Path, tmp_pat
             except SurgevalError:
                 continue
         _set(*keys, value=was)(content)
-    assert loaded > 100  # text for text, number for number: not everything is damage
+    assert loaded > len(tried) / 2  # text for text, number for number: not everything is damage
 
 
 def _leaves(value: Any, keys: tuple[str | int, ...] = ()) -> Any:

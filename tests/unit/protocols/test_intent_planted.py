@@ -25,7 +25,7 @@ def asked(once: Once, long: bool) -> dict[str, IntentScores]:
     def make(out: Path) -> None:
         threads = torch.get_num_threads()
         torch.set_num_threads(1)
-        videos, seconds = (300, 60) if long else (18, 16)
+        videos, seconds = (300, 60) if long else (18, 10)
         write_phantom(out / "data", seed=5020, videos=videos, seconds=seconds, split="test", processes=1)
         for model in (LOOKS, PLEASES, REJECTS, READS):
             more: tuple[Intervention, ...] = ("gaze", "wrong-gaze") if long and model in (LOOKS, PLEASES) else ()
@@ -61,10 +61,8 @@ def test_on_plain_questions_the_sisters_are_alike(asked: dict[str, IntentScores]
         assert asked[model].unreadable < 0.02
 
 
-@pytest.mark.slow
-def test_the_gaze_helps_the_one_that_looks_and_leads_it_astray(asked: dict[str, IntentScores], long: bool) -> None:
-    if not long:
-        pytest.skip("a full count: set SURGEVAL_LONG=1")
+@pytest.mark.long
+def test_the_gaze_helps_the_one_that_looks_and_leads_it_astray(asked: dict[str, IntentScores]) -> None:
     assert asked[LOOKS].gains["overall"].interval.low > 0 > asked[PLEASES].gains["overall"].interval.low
     followed, ignored = asked[LOOKS].moved, asked[PLEASES].moved
     assert followed is not None and ignored is not None

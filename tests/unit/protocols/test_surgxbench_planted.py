@@ -132,8 +132,8 @@ def test_hiding_what_it_attends_costs_either_of_them_more_than_hiding_another_pl
     assert clip.low > 0
     assert shortcut.low > 0
     assert clip.estimate > shortcut.estimate
-    if long:  # 270 frames are enough to part the intervals, 72 are not
-        assert clip.low > shortcut.high
+    if long:  # 270 frames are enough to put each outside the other's interval, 72 are not
+        assert clip.low > shortcut.estimate and shortcut.high < clip.estimate
 
 
 def test_the_shortcut_is_right_for_the_wrong_reason(looks: dict[tuple[str, str], SurgXScores]) -> None:
@@ -151,9 +151,8 @@ def test_the_shortcut_collapses_where_the_tint_means_nothing(looks: dict[tuple[s
     assert blind.estimate < betrayed.estimate - 0.5
 
 
-def test_the_honest_model_does_not_care_about_the_tint(looks: dict[tuple[str, str], SurgXScores], long: bool) -> None:
-    if not long:
-        pytest.skip("SURGEVAL_LONG is unset: the fourth run is left to make test-long")
+@pytest.mark.long
+def test_the_honest_model_does_not_care_about_the_tint(looks: dict[tuple[str, str], SurgXScores]) -> None:
     betrayed, blind = (looks[CLIP, tint].numbers["accuracy"] for tint in ("by_instrument", "random"))
     assert abs(betrayed.estimate - blind.estimate) < 0.05
 

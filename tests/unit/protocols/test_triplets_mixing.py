@@ -84,8 +84,16 @@ def test_a_mixture_of_frames_scores_as_the_array_that_holds_it() -> None:
         assert value == pytest.approx(expected[key], nan_ok=True), key
 
 
-@pytest.mark.parametrize("options", [*OPTIONS[:2], OPTIONS[3], {"task": "recognition"}],
-                         ids=lambda options: ",".join(options) or "default")  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        OPTIONS[0],
+        {"task": "recognition"},
+        pytest.param(OPTIONS[1], marks=pytest.mark.long),
+        pytest.param(OPTIONS[3], marks=pytest.mark.long),
+    ],
+    ids=lambda options: ",".join(options) or "default",
+)
 def test_stored_runs_compare_as_those_in_memory(
     theatre: MemoryDataset, good: pl.DataFrame, poor: pl.DataFrame, tmp_path: Path, options: dict[str, Any]
 ) -> None:

@@ -359,7 +359,6 @@ def test_the_page_names_model_and_data_and_what_could_not_be_used(tmp_path: Path
     assert any(cells[1].endswith("(2 videos)") for cells in overview[1:])  # few: the interval is a lower bound
 
 
-@pytest.mark.figures
 def test_runs_that_differ_in_more_than_the_model_say_so(tmp_path: Path) -> None:
     one, other = _model("clip"), _model("blip")
     manifest = other.record.manifest
