@@ -7,6 +7,8 @@ from typing import Protocol
 
 __all__ = ["clock", "spoken", "time_line"]
 
+_FEW = 2  # done before the time that is left is guessed: the first one waits for everything to start
+
 
 class Counted(Protocol):
     """So many of so many are done, and took so many seconds of work."""
@@ -34,7 +36,7 @@ def spoken(kinds: Sequence[tuple[str, Counted]], elapsed: float) -> str:
     work = sum(one.seconds for _, one in kinds)
     own = elapsed * (kind.seconds / work if work and kind.seconds else 1.0)
     rate = f"{_short(kind.done / max(own, 1e-9))} {name}/s"
-    if any(one.total is None for _, one in kinds):
+    if any(one.total is None for _, one in kinds) or kind.done < min(_FEW, kind.total or 0):
         return f"{counts} · {rate} · {clock(elapsed)}"
     left = sum((one.total or 0) - one.done for _, one in kinds if not one.done) * elapsed / max(kind.done, 1)
     for _, one in kinds:

@@ -259,7 +259,9 @@ def test_text_reads_well_and_none_is_cut_off(studio: Studio, theme: str, code: s
         found[entry] = faults(page)
         studio.keys("Escape")
     assert {place: poor for place, poor in found.items() if poor} == {}
-    studio.complaints.clear()  # the browser itself logs that a study of five segments does not fit into 330 frames
+    refused = [text for text in studio.complaints if "400 (Bad Request)" in text]
+    assert len(refused) <= 1, "only that a study of five segments does not fit into 330 frames"
+    studio.complaints[:] = [text for text in studio.complaints if text not in refused]
 
 
 def test_a_large_screen_gets_larger_letters(tab: Callable[[], Studio]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 from tests.browser.studio.driver import Studio, track
+from tests.browser.studio.legible import CUT
 
 from surgeval.studio.server import Running
 
@@ -43,6 +44,11 @@ def test_everything_is_in_sight_and_in_reach(browser: Browser, running: Running,
     studio.eventually(lambda: _box(studio) == pytest.approx([130, 75, 80, 50], abs=1))
     studio.slide(studio.on_timeline(41, "tools/forceps/1"), studio.on_timeline(51, "tools/forceps/1"))
     studio.eventually(lambda: studio.spans()[0]["last"] == 50)
+    studio.by_id("video").locator("option").first.evaluate(
+        "one => { one.textContent = 'a long name of a video '.repeat(9) }"
+    )
+    assert studio.page.evaluate(CUT) == [], "a long name takes no room from the buttons"
+    studio.shot(f"screen-{width}-long-name")
     studio.keys("?")
     studio.by_id("help").wait_for()
     help_place = _place(studio, "help")

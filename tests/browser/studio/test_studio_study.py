@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 from tests.browser.studio.driver import Studio
+from tests.browser.studio.legible import CUT
 from tests.unit.studio import study_scene as scene
 
 BY_HAND = 3  # instances that ada answers by keys
@@ -121,6 +122,7 @@ def test_a_study_is_made_and_an_annotator_enters_blindly(studio: Studio) -> None
     assert (made["annotators"], made["seed"], len(made["segments"]), made["author"]) == (["Ada", "Ben"], 7, 3, "amy")
     page.get_by_test_id("study-enter-Ada").click()
     page.get_by_test_id("blind").wait_for()
+    assert page.evaluate(CUT) == [], "the annotator's bar fits a small screen"
     studio.ready()
     assert studio.frame == made["segments"][0]["first"]
     page.get_by_test_id("blind-leave").click()

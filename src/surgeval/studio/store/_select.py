@@ -13,7 +13,11 @@ from surgeval.studio.store._records import Track
 from surgeval.studio.store._tables import FRAMES, INSTANCES, OPERATIONS, SPANS, VIDEOS
 from surgeval.studio.store._work import Work, chunks, thing
 
-__all__ = ["by_id", "check_frames", "check_video", "instance_rows", "span_row", "track_frames"]
+__all__ = ["CORRECTED", "by_id", "check_frames", "check_video", "instance_rows", "span_row", "track_frames"]
+
+
+# Who corrects a proposal by hand has decided on it: the same edit accepts it, and its undo makes it a proposal again.
+CORRECTED = {"state": "accepted"}
 
 
 def check_video(work: Work, kind: str, video: str) -> Row[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,29 @@ def test_proposals_are_accepted_above_a_threshold_and_rejected_below(project: Pr
     assert project.edit("amy").reject(ids=["p1"]).changed == 1
     left = {i.id: i.proposal for i in project.instances("v", 0, 39) if i.name == "grasper"}
     assert left == {"p0": True, "p7": False, "p8": False, "p9": False}
+
+
+CORRECTIONS: dict[str, dict[str, Any]] = {
+    "instances.values": {"ids": ["p"], "values": {"action": "grasp"}},
+    "instances.classify": {"ids": ["p"], "group": "tools", "name": "scissors"},
+    "instances.move": {"ids": ["p"], "dx": 3, "dy": 0},
+    "instances.reshape": {"shapes": [{"id": "p", "box": [1, 2, 3, 4]}]},
+    "track.set": {"ids": ["p"], "number": 7},
+}
+
+
+@pytest.mark.parametrize("kind", sorted(CORRECTIONS))
+def test_a_proposal_corrected_by_hand_is_accepted_and_one_undo_makes_it_one_again(local: Project, kind: str) -> None:
+    box = Box(0.0, 0.0, 10.0, 10.0)
+    proposed = [
+        Annotation(id, "v", 1, "tools", "grasper", box, score=0.4, proposal=True, source="tdnet") for id in ("p", "q")
+    ]
+    local.edit("tdnet").add_instances(proposed)
+    local.apply(Request("corrected", "amy", kind, CORRECTIONS[kind]))
+    assert not one(local, "p").proposal
+    assert one(local, "q").proposal, "nobody touched it"
+    local.edit("amy").undo()
+    assert one(local, "p") == replace(proposed[0], version=one(local, "p").version)
 
 
 def test_problem_frames_are_flagged_cleared_and_listed_with_their_reason(project: Project) -> None:

@@ -15,7 +15,7 @@ from surgeval.studio.store._checks import Fields
 from surgeval.studio.store._cover import alive_spans, cover_of, refresh, rows_of, tracks_text
 from surgeval.studio.store._effect import Effect
 from surgeval.studio.store._records import Track
-from surgeval.studio.store._select import check_video, instance_rows, track_frames
+from surgeval.studio.store._select import CORRECTED, check_video, instance_rows, track_frames
 from surgeval.studio.store._tables import INSTANCES, SPANS
 from surgeval.studio.store._work import Work, chunks, rows_given
 from surgeval.studio.store.kinds._instances import fill_from_spans
@@ -150,7 +150,8 @@ def _assign(work: Work, fields: Fields, numbers: dict[int | None, list[str]], by
     for number, ids in sorted(numbers.items(), key=str):
         for part in chunks(ids):
             where = INSTANCES.c.id.in_(part)
-            changed += work.touch(INSTANCES, where, {"track": number, "track_by": None if number is None else by})
+            change = {"track": number, "track_by": None if number is None else by, **CORRECTED}
+            changed += work.touch(INSTANCES, where, change)
             freeze(work, where)
     check_collisions(work, fields.path)
     number_of = {id: number for number, ids in numbers.items() for id in ids}

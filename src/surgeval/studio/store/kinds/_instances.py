@@ -14,7 +14,7 @@ from surgeval.studio.store._checks import Fields
 from surgeval.studio.store._cover import alive_spans, refresh
 from surgeval.studio.store._effect import Effect
 from surgeval.studio.store._records import Track
-from surgeval.studio.store._select import by_id, check_frames, instance_rows
+from surgeval.studio.store._select import CORRECTED, by_id, check_frames, instance_rows
 from surgeval.studio.store._tables import INSTANCES
 from surgeval.studio.store._work import Work, chunks
 
@@ -179,7 +179,7 @@ def _shape(work: Work, changes: list[tuple[str, dict[str, Any]]]) -> Effect:
             raise BadInput(f"instance {id}: found a shift beyond every image, expected one inside")
         # A box that was corrected by hand is no longer the interpolation's to move.
         source = case((INSTANCES.c.source == "interpolated", "hand"), else_=INSTANCES.c.source)
-        work.touch(INSTANCES, by_id([id]), {**change, "source": source})
+        work.touch(INSTANCES, by_id([id]), {**change, **CORRECTED, "source": source})
     return Effect(len(changes))
 
 

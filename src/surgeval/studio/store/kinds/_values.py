@@ -14,7 +14,7 @@ from surgeval.studio.store._cover import refresh
 from surgeval.studio.store._effect import Effect
 from surgeval.studio.store._labels import Own, Values, canonical, overlaid
 from surgeval.studio.store._records import Track
-from surgeval.studio.store._select import check_frames, instance_rows
+from surgeval.studio.store._select import CORRECTED, check_frames, instance_rows
 from surgeval.studio.store._tables import FRAMES, INSTANCES, SPANS
 from surgeval.studio.store._work import Work, chunks
 from surgeval.studio.store.kinds._identity import check_collisions, freeze
@@ -46,7 +46,7 @@ def set_values(work: Work, fields: Fields) -> Effect:
     for group, name, own, label in kinds:
         if not allowed[group, name]:
             continue
-        change = said_change(work, own, label, allowed[group, name])
+        change = {**said_change(work, own, label, allowed[group, name]), **CORRECTED}
         ids = [row.id for row in rows if (row.grp, row.name, row.own, row.label) == (group, name, own, label)]
         changed += sum(work.touch(INSTANCES, INSTANCES.c.id.in_(part), change) for part in chunks(ids))
     return Effect(changed, skipped)
@@ -79,7 +79,7 @@ def classify(work: Work, fields: Fields) -> Effect:
     changed = 0
     for part in chunks(ids):
         where = INSTANCES.c.id.in_(part)
-        changed += work.touch(INSTANCES, where, {"grp": member.group, "name": member.name})
+        changed += work.touch(INSTANCES, where, {"grp": member.group, "name": member.name, **CORRECTED})
         freeze(work, where)
     check_collisions(work, fields.path)
     fill_from_spans(work, ((row.video, Track(row.grp, row.name, row.track), row.frame)

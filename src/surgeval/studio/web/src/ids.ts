@@ -114,4 +114,6 @@ export const ids = {
   proposeReplace: 'propose-replace', proposeRange: (name: string) => `propose-range-${name}`,
   proposeBegin: 'propose-begin', proposeEnd: 'propose-end', proposeState: 'propose-state', jobLine: 'job-line',
   studyEmptySegments: 'study-empty-segments',
+
+  problemsOld: 'problems-old', decideWhere: 'decide-where',
 } as const

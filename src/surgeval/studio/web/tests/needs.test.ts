@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { LISTS, listsOf, touchesFrames, touchesProject } from '../src/lib/needs'
+import { LISTS, listsOf, touchesFrames, touchesLabels, touchesMuch, touchesProject } from '../src/lib/needs'
 
 it.each([
   ['instances.move', []],
@@ -20,6 +20,12 @@ it.each([
 it('reads the schema again where it may have changed', () => {
   expect(['schema.set', 'undo', 'redo', ''].every(touchesProject)).toBe(true)
   expect(['span.add', 'frames.flag', 'instances.add'].some(touchesProject)).toBe(false)
+})
+
+it('knows which edits may have ended a problem, and after which one looks again', () => {
+  expect(['instances.values', 'project.map', 'span.add', 'undo', ''].every(touchesLabels)).toBe(true)
+  expect(['setting.set', 'frames.flag', 'frames.mark', 'study.answer'].some(touchesLabels)).toBe(false)
+  expect(['project.map', 'schema.set', 'instances.values', 'undo'].map(touchesMuch)).toEqual([true, true, false, false])
 })
 
 it('fetches whole-frame values again only where they may have changed', () => {

@@ -19,6 +19,16 @@ export function listsOf(kind: string): List[] {
   return [...LISTS] // undo, redo, the project's own, and whatever comes to be
 }
 
+/** Whether what is said of frames may have changed, so that problems found before may be gone. */
+export function touchesLabels(kind: string): boolean {
+  return !/^(setting\.|frames\.(flag|clear|mark)$|round\.|study\.(add|remove|answer)$)/.test(kind)
+}
+
+/** Whether so much may have changed that problems are looked for again by themselves. */
+export function touchesMuch(kind: string): boolean {
+  return /^(project|schema)\./.test(kind)
+}
+
 /** Whether values of whole frames may have changed. */
 export function touchesFrames(kind: string): boolean {
   return /^(image\.|span\.|undo$|redo$|project\.|schema\.|$)/.test(kind)

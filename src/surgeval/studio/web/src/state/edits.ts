@@ -13,6 +13,8 @@ import { studio } from './studio.svelte'
 
 /** Pixels by which a copy lies beside its original: away from the frame's edge where that is near. */
 const COPY_SHIFT = 12
+/** What was corrected by hand is no proposal any more; the server says the same. */
+const CORRECTED = { proposal: false }
 
 function show(annotations: Annotation[]): void {
   for (const one of annotations) studio.blocks?.put(one)
@@ -54,14 +56,14 @@ export function moveBy(annotations: Annotation[], dx: number, dy: number): void 
   if (!annotations.length || !studio.video) return
   const [sx, sy] = rounded(keptInside(around(annotations), dx, dy, studio.video))
   if (!sx && !sy) return
-  show(annotations.map((one) => ({ ...one, box: moved(one.box, sx, sy), polygons: movedPolygons(one.polygons, sx, sy) })))
+  show(annotations.map((one) => ({ ...one, box: moved(one.box, sx, sy), polygons: movedPolygons(one.polygons, sx, sy), ...CORRECTED })))
   void studio.edit('instances.move', { ids: annotations.map((one) => one.id), dx: sx, dy: sy })
 }
 
 export function reshape(one: Annotation, shape: { box?: Box; polygons?: Point[][] }): void {
   const polygons = shape.polygons?.map((polygon) => polygon.map((point) => rounded(point)))
   const box = rounded(polygons?.length ? boundsOf(polygons) : (shape.box as Box))
-  show([{ ...one, box, polygons: polygons ?? [] }])
+  show([{ ...one, box, polygons: polygons ?? [], ...CORRECTED }])
   void studio.edit('instances.reshape', { shapes: [{ id: one.id, ...(polygons?.length ? { polygons } : { box }) }] })
 }
 
@@ -105,7 +107,7 @@ export async function copyPrevious(): Promise<void> {
 
 export function setValues(annotations: Annotation[], values: Record<string, string | null>): void {
   if (!annotations.length) return
-  show(annotations.map((one) => ({ ...one, values: withValues(one.values, values) })))
+  show(annotations.map((one) => ({ ...one, values: withValues(one.values, values), ...CORRECTED })))
   if (studio.blind) answer(annotations, { values })
   else void studio.edit('instances.values', { ids: annotations.map((one) => one.id), values })
 }
@@ -113,9 +115,8 @@ export function setValues(annotations: Annotation[], values: Record<string, stri
 export function classify(annotations: Annotation[], of: ClassName): void {
   const others = annotations.filter((one) => one.group !== of.group || one.name !== of.name)
   if (!others.length) return
-  const after = others.map((one) => ({ ...one, ...of }))
-  show(after)
-  selection.only(...annotations.map((one) => ({ ...one, ...of })))
+  show(others.map((one) => ({ ...one, ...of, ...CORRECTED })))
+  selection.only(...annotations.map((one) => ({ ...one, ...of, ...CORRECTED })))
   if (studio.blind) answer(others, { name: of.name })
   else void studio.edit('instances.classify', { ids: others.map((one) => one.id), ...of })
 }
@@ -143,7 +144,18 @@ export async function decideRange(verdict: 'accept' | 'reject', range: { first: 
   const outcome = await studio.edit(`proposals.${verdict}`, {
     video: studio.video?.id, ...range, threshold: settings.values.threshold,
   })
-  if (outcome) messages.info(t('identityDone', { changed: outcome.changed }))
+  if (outcome) tellDecided(verdict, t('decideRange', { ...range }), outcome.changed)
+}
+
+/** How many proposals of a range the two buttons would decide on. */
+export async function undecidedIn(range: { first: number; last: number }): Promise<{ accept: number; reject: number }> {
+  const payload = { video: studio.video?.id, ...range, threshold: settings.values.threshold }
+  const [accept, reject] = await Promise.all((['accept', 'reject'] as const).map((verdict) => studio.preview(`proposals.${verdict}`, payload)))
+  return { accept: accept?.changed ?? 0, reject: reject?.changed ?? 0 }
+}
+
+function tellDecided(verdict: 'accept' | 'reject', where: string, count: number): void {
+  messages.info(t(verdict === 'accept' ? 'acceptedCount' : 'rejectedCount', { where, count }))
 }
 
 /** Selected proposals, or with `all` those of the frame (accept: above the threshold, reject: below). */
@@ -158,7 +170,9 @@ export function decide(verdict: 'accept' | 'reject', all: boolean): void {
   if (verdict === 'accept') show(wanted.map((one) => ({ ...one, proposal: false })))
   else wanted.forEach((one) => studio.blocks?.take(one.id))
   studio.blocks?.touched()
-  void studio.edit(`proposals.${verdict}`, { ids: wanted.map((one) => one.id) })
+  void studio.edit(`proposals.${verdict}`, { ids: wanted.map((one) => one.id) }).then((outcome) => {
+    if (all && outcome) tellDecided(verdict, t('decideFrame'), outcome.changed)
+  })
 }
 
 export function undo(): void {

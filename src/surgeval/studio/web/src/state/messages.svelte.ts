@@ -39,6 +39,11 @@ class Messages {
     this.current = null
   }
 
+  /** Close this one, if it is still there: what it asked for was done. */
+  forget(text: string): void {
+    if (this.current?.text === text) this.close()
+  }
+
   private show(message: Message, milliseconds: number): void {
     window.clearTimeout(this.timer)
     this.current = message

@@ -12,6 +12,8 @@ class Proposing {
   running = $derived(this.job?.standing === 'running')
   share = $derived(this.job?.total ? this.job.done / this.job.total : 0)
   private timer = 0
+  /** The job that is being waited for, and since when. */
+  private waiting = { id: '', since: 0 }
 
   /** Ask how far it is, and go on asking until it has ended. */
   async look(): Promise<void> {
@@ -35,9 +37,15 @@ class Proposing {
 
   text(job: Job): string {
     const parts = { name: job.what.source, found: job.told.found ?? 0, done: job.done, total: job.total }
-    if (job.standing === 'running') return job.done ? t('proposeRunning', parts) : t('proposeStarting', parts)
+    if (job.standing === 'running' && job.done) return t('proposeRunning', parts)
+    if (job.standing === 'running') return t('proposeStarting', { ...parts, seconds: this.waited(job) })
     if (job.standing === 'stopped') return t('proposeStopped', parts)
     return job.standing === 'done' ? t('proposeDone', parts) : job.error
+  }
+
+  private waited(job: Job): number {
+    if (this.waiting.id !== job.id) this.waiting = { id: job.id, since: Date.now() }
+    return Math.round((Date.now() - this.waiting.since) / 1000)
   }
 
   private tell(job: Job): void {

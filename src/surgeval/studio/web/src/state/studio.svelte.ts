@@ -1,7 +1,7 @@
 /** The project at hand: its video, what is cached of it, and the one way edits leave this tab. */
 
 import { api, listen } from '../api'
-import { LISTS, listsOf, touchesFrames, touchesProject, type List } from '../lib/needs'
+import { LISTS, listsOf, touchesFrames, touchesLabels, touchesMuch, touchesProject, type List } from '../lib/needs'
 import { editText, Outbox, type Left } from '../lib/outbox'
 import type { Blind } from '../lib/study'
 import { OperationQueue, Refused, sessionName } from '../lib/queue'
@@ -10,6 +10,7 @@ import type {
   Annotation, Flag, ImageRun, Outcome, Presence, Problem, Project, Span, StudioEvent, TrackSummary, Values, Video,
 } from '../lib/types'
 import { t } from '../text/i18n.svelte'
+import { told } from '../text/told'
 import { Blocks } from './blocks'
 import { messages } from './messages.svelte'
 import { Pictures } from './pictures'
@@ -31,6 +32,8 @@ class Studio {
   flags = $state.raw<Flag[]>([])
   problems = $state.raw<Problem[]>([])
   problemCounts = $state.raw<Record<string, number>>({})
+  /** Whether problems were looked for, and whether labels changed since. */
+  problemsKnown = $state<'no' | 'yes' | 'before'>('no')
   /** The wanted frame, and the one that is painted: they differ while a picture is on its way. */
   frame = $state(0)
   shown = $state(-1)
@@ -52,6 +55,7 @@ class Studio {
   private lost = false
   private frameValuesStale = false
   private manyChanged = false
+  private labelChanges = 0
   private stale = new Set<List>()
   private readonly loaders = new Map<List, () => Promise<void>>()
   /** Settled when the frame asked for last is on the screen. */
@@ -84,9 +88,15 @@ class Studio {
     this.unsent = this.outbox.left(await openTabs(this.session))
     const before = this.remembered()
     const video = this.project.videos.find((one) => one.id === before?.video) ?? this.project.videos[0]
-    const begin = this.blind?.segments.find((one) => one.video === video?.id)?.first ?? 0
-    if (video) await this.open(video, before?.video === video.id ? before.frame : begin)
+    if (video) await this.open(video, before?.video === video.id ? before.frame : await this.firstFrame(video))
     listen((event) => this.heard(event), (well) => this.connected(well))
+  }
+
+  /** Where a video opens for the first time: at its segment in a blind study, else where something is marked. */
+  private async firstFrame(video: Video): Promise<number> {
+    if (this.blind) return this.blind.segments.find((one) => one.video === video.id)?.first ?? 0
+    const tracks = await api.tracks(video.id).catch(() => [])
+    return tracks.length ? Math.min(...tracks.map((one) => one.first)) : 0
   }
 
   async open(video: Video, frame = 0): Promise<void> {
@@ -103,6 +113,7 @@ class Studio {
     this.flags = []
     this.problems = []
     this.problemCounts = {}
+    this.problemsKnown = 'no'
     void this.refresh()
     await this.go(Math.min(frame, Math.max(0, video.frames - 1)))
   }
@@ -216,8 +227,8 @@ class Studio {
     } catch (error) {
       if (!(error instanceof Refused)) throw error
       if (error.waited) messages.lost(`${editText(error.waited)}: ${error.message}`)
-      else if (error.status === 409) messages.conflict(t('conflict', { text: error.message }))
-      else messages.error(error.message)
+      else if (error.status === 409) messages.conflict(told(error.message, 'conflict'))
+      else messages.error(told(error.message))
       if (this.blocks) {
         await this.blocks.catchUp().catch(() => undefined)
         await this.blocks.reload(this.frame).catch(() => undefined)
@@ -261,10 +272,12 @@ class Studio {
     const video = this.video
     if (!video) return
     try {
+      const changes = this.labelChanges
       const { problems, counts } = await api.problems(video.id)
       if (this.video !== video) return
       this.problems = problems
       this.problemCounts = counts
+      this.problemsKnown = changes === this.labelChanges ? 'yes' : 'before'
     } catch (error) {
       messages.error((error as Error).message)
     }
@@ -298,10 +311,19 @@ class Studio {
     }
   }
 
+  /** Problems that were found before may be gone: said, and looked for again where much may have changed. */
+  private labelsChanged(kind: string): void {
+    this.labelChanges += 1
+    if (this.problemsKnown === 'no') return
+    this.problemsKnown = 'before'
+    if (touchesMuch(kind)) void this.findProblems()
+  }
+
   /** One request for changes at a time; edits that come meanwhile share the next one. */
   private async caughtUp(kind: string): Promise<void> {
     this.frameValuesStale ||= touchesFrames(kind)
     this.refreshSoon(kind)
+    if (touchesLabels(kind)) this.labelsChanged(kind)
     if (touchesProject(kind)) void this.reloadProject().catch(() => undefined)
     if (this.catching) await this.catching
     this.catching ??= this.fetchChanges().finally(() => (this.catching = null))

@@ -19,10 +19,13 @@ class Language {
 
 export const language = new Language()
 
-/** A text with {names} filled in. */
+/** A text with {names} filled in; {name|one|several} is the word that goes with that number. */
 export function t(key: TextKey, parts: Record<string, string | number> = {}): string {
   const text = (CATALOGUES[language.code] ?? en)[key]
-  return text.replace(/\{(\w+)\}/g, (whole, name: string) => (name in parts ? String(parts[name]) : whole))
+  return text.replace(/\{(\w+)(?:\|([^|}]*)\|([^|}]*))?\}/g, (whole, name: string, one?: string, several?: string) => {
+    if (!(name in parts)) return whole
+    return one === undefined ? String(parts[name]) : ((Number(parts[name]) === 1 ? one : several) ?? '')
+  })
 }
 
 export type { TextKey }

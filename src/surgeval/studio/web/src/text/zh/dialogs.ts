@@ -98,7 +98,7 @@ export const dialogs = {
   proposeReplace: '替换该来源在此范围内未处理的建议',
   proposeBegin: '开始检测',
   proposeNoTorch: '检测器需要 torch，此处未安装；可以使用预测文件。',
-  proposeStarting: '正在打开 {name}…',
+  proposeStarting: '正在打开 {name}：已用 {seconds} 秒。首次打开最慢。',
   proposeRunning: '{name}：已处理 {done}/{total} 帧，找到 {found} 个框',
   proposeDone: '{name} 已处理 {total} 帧，建议 {found} 个框。',
   proposeStopped: '{name} 已停止，处理了 {done}/{total} 帧。',
