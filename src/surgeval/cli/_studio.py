@@ -32,10 +32,14 @@ def studio(
     ] = None,
     demo: Annotated[bool, typer.Option("--demo", help="A phantom operation with a detector's proposals.")] = False,
     schema: Annotated[
-        str | None, typer.Option(help="What may be chosen: prostatd, cholect50, or a JSON file.", show_default=False)
+        str | None, typer.Option(help="For a new project: prostatd, cholect50, or a JSON file.", show_default=False)
     ] = None,
     detector: Annotated[
         list[Path] | None, typer.Option(help="A detector that the page offers for proposals.", show_default=False)
+    ] = None,
+    fps: Annotated[
+        float | None,
+        typer.Option(min=0.001, max=1000, help="Frames a second of new folders of images.", show_default="1"),
     ] = None,
     port: Annotated[
         int | None,
@@ -70,9 +74,11 @@ def studio(
     key = token or (None if is_loopback(host) else secrets.token_urlsafe(24))
     end = _asked_to_end()  # before anybody is told that there is something to end
     with serve(place, author=author or getpass.getuser(), database=database, host=host, port=port, token=key,
-               names=name or (), detectors=detector or ()) as running:  # fmt: skip
-        if schema is not None:
-            set_schema(running.project, schema)
+               names=name or (), detectors=detector or (), fps=fps) as running:  # fmt: skip
+        kept = set_schema(running.project, schema) if schema is not None else None
+        if kept is not None:
+            console().print(f"the labels here go by the schema {kept}, which stays; the page's menu switches it (Label "
+                            "schema)", soft_wrap=True, markup=False)  # fmt: skip
         address = running.address if key is None else f"{running.address}?token={key}"
         console().print(f"the studio is at {address}", soft_wrap=True, markup=False)
         console().print("every edit is stored at once; Ctrl-C ends the studio")

@@ -138,15 +138,18 @@ def _image_files(folder: Path) -> dict[str, tuple[Path, ...]]:
     return found
 
 
-def register(database: Database, films: tuple[Film, ...]) -> dict[str, tuple[ImageRef, ...]]:
-    """Make the films known to a project; the pictures of every video by frame number, as far as they are there."""
+def register(database: Database, films: tuple[Film, ...], fps: float | None = None) -> dict[str, tuple[ImageRef, ...]]:
+    """Make the films known to a project; the pictures of every video by frame number, as far as they are there.
+
+    `fps` is the rate of folders of images that are new; without one their frames are taken to be a second apart.
+    """
     with database.reading() as connection:
         known = {video.id: video.frames for video in reading.videos(connection)}
     for film in films:
         if film.id not in known:
             width, height = film.size()
             _do(database, f"video.{film.id}", "video.add",
-                {"id": film.id, "name": film.name, "width": width, "height": height, "fps": film.fps})  # fmt: skip
+                {"id": film.id, "name": film.name, "width": width, "height": height, "fps": film.fps or fps})  # fmt: skip
     return {film.id: _frames(database, film, known.get(film.id, 0)) for film in films}
 
 

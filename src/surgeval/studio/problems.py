@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from surgeval.arrays import Bools, Floats, Ints
-from surgeval.studio.schema import IMAGE, Schema, Standing, standing
+from surgeval.studio.schema import IMAGE, Schema, Standing, standings
 from surgeval.studio.store import NO_NUMBER, Columns, FrameColumns, VideoState
 from surgeval.vocab import LabelSpace
 
@@ -83,7 +83,8 @@ def find_problems(
     >>> video, schema = VideoState("V1", "V1", 64, 48), builtin_schema("prostatd")
     >>> found = find_problems(video, FrameColumns.none(), Columns.of([seen]), schema)
     >>> [(one.rule, one.text) for one in found.listed]
-    [('inadmissible', 'scissors #-: action suture'), ('outside', 'scissors #-: 16 px')]
+    [('inadmissible', 'scissors #-: action suture'), ('incomplete', 'scissors #-: target'),
+     ('outside', 'scissors #-: 16 px')]
     """
     look = _Look(video, frames, told, schema, space, checks)
     for rule in (look.labels, look.image, look.outside, look.empty, look.actions, look.swaps):
@@ -115,16 +116,16 @@ class _Look:
         pairs = [(told.kinds[kind], told.values[label]) for kind, label in combined.T.tolist()]
         judged = [self._judged(group, name, values) for (group, name), values in pairs]
         for rule in _RULE_OF.values():
-            wrong = np.array([said[0] == rule for said in judged])
-            rows = np.flatnonzero(wrong[place])
-            begins, ends = self._stretches(rows, place)
-            self._tell(rule, begins, ends, lambda row: f"{told.name(row)}: {judged[place[row]][1]}")
+            said = [rules.get(rule, "") for rules in judged]
+            wrong = np.array([rule in rules for rules in judged])
+            begins, ends = self._stretches(np.flatnonzero(wrong[place]), place)
+            self._tell(rule, begins, ends, lambda row, said=said: f"{told.name(row)}: {said[place[row]]}")
 
     def image(self) -> None:
         """Values of whole frames that the schema lacks."""
         frames = self.frames
         judged = {label: self._judged(IMAGE, IMAGE, values) for label, values in frames.values.items() if values}
-        wrong = {label: f"{IMAGE}: {said}" for label, (rule, said) in judged.items() if rule == "inadmissible"}
+        wrong = {label: f"{IMAGE}: {said['inadmissible']}" for label, said in judged.items() if "inadmissible" in said}
         rows = np.flatnonzero(np.isin(frames.label, list(wrong)))
         new = np.append(True, (np.diff(frames.label[rows]) != 0) | (np.diff(frames.frame[rows]) > 1))[: len(rows)]
         begins = np.flatnonzero(new)
@@ -225,18 +226,17 @@ class _Look:
         rows = np.flatnonzero(told.number != NO_NUMBER)
         return rows[np.lexsort((told.frame[rows], told.number[rows], told.kind[rows]))]
 
-    def _judged(self, group: str, name: str, values: Mapping[str, str]) -> tuple[str, str]:
-        """The rule that a combination of values breaks, and what is to be said of it."""
-        place = standing(self.schema, self.space, group, name, values)
-        if place is Standing.INADMISSIBLE:
-            wrong = self.schema.inadmissible(group, name, values)
-            said = ", ".join(f"{key} {values[key]}" if key in values else key for key in wrong)
-        elif place is Standing.NO_CLASS:
-            said = ", ".join(f"{key} {value}" for key, value in sorted(values.items()))
-        else:
-            member = self.schema.require(group, name)
-            said = ", ".join(a.name for a in member.attributes if a.values and a.name not in values)
-        return _RULE_OF.get(place, ""), said
+    def _judged(self, group: str, name: str, values: Mapping[str, str]) -> dict[str, str]:
+        """The rules that a combination of values breaks, each with what is to be said of it."""
+        wrong = self.schema.inadmissible(group, name, values)
+        member = self.schema.member(group, name)
+        lacking = [a.name for a in member.attributes if a.values and a.name not in values] if member else []
+        said = {
+            Standing.INADMISSIBLE: ", ".join(f"{key} {values[key]}" if key in values else key for key in wrong),
+            Standing.NO_CLASS: ", ".join(f"{key} {values[key]}" for key in sorted(values) if key not in wrong),
+            Standing.INCOMPLETE: ", ".join(lacking),
+        }
+        return {_RULE_OF[one]: said[one] for one in standings(self.schema, self.space, group, name, values)}
 
     def _stretches(self, rows: Ints, what: Ints) -> tuple[Ints, Ints]:
         """First and last row of each stretch of frames in which a track is among the rows with the same `what`."""

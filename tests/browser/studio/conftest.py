@@ -35,7 +35,7 @@ def video(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def running(video: Path, tmp_path: Path) -> Iterator[Running]:
     assert page_built(), "the page is not built: `make .venv/.web` builds it"
     shutil.copytree(video, tmp_path / "op" / "V1", copy_function=os.link)  # nobody writes into frames
-    with serve(tmp_path / "op", author="amy") as found:
+    with serve(tmp_path / "op", author="amy", fps=5) as found:
         yield found
 
 

@@ -58,6 +58,17 @@ def test_a_png_whose_rows_end_early_is_damaged(tmp_path: Path) -> None:
             read_image(ImageRef(path))
 
 
+def test_a_png_whose_packed_data_contradict_their_checksum_is_damaged(tmp_path: Path) -> None:
+    whole = bytearray(png(64, 48, rows=48))
+    start = whole.index(b"IDAT")
+    length = struct.unpack(">I", whole[start - 4 : start])[0]
+    whole[start + 3 + length] ^= 1  # the last byte of zlib's own checksum; the chunk's is made anew
+    whole[start + 4 + length : start + 8 + length] = struct.pack(">I", zlib.crc32(whole[start : start + 4 + length]))
+    (tmp_path / "a.png").write_bytes(whole)
+    with pytest.raises(DataError, match=r"a\.png: found a damaged image"):
+        read_image(ImageRef(tmp_path / "a.png"))
+
+
 @pytest.mark.parametrize("mode", ["1", "L", "P", "LA", "RGB", "RGBA", "I;16"])
 def test_sound_pngs_of_every_kind_are_read(tmp_path: Path, mode: str) -> None:
     grey = np.random.default_rng(0).integers(0, 255, (37, 53), dtype=np.uint8)

@@ -51,6 +51,8 @@ def damaged(data: bytes, chance: random.Random, head: int) -> bytes:
     """The bytes with some of them changed, left out, repeated or cut off; mostly near the start, where lengths are."""
     found = bytearray(data)
     for _ in range(chance.choice((1, 1, 2, 4, 16))):
+        if not found:
+            break
         place = min(chance.randrange(head if chance.random() < 0.7 else len(data)), len(found) - 1)
         what = chance.randrange(6)
         if what == 0:

@@ -58,6 +58,14 @@ def test_labels_are_held_against_schema_and_label_space(name: str, values: dict[
     assert rules(tool(4, name, values=values)) == [(4, rule)]
 
 
+def test_one_problem_does_not_hide_another() -> None:
+    assert rules(tool(4, "forceps", values={"action": "bag", "target": "gauze", "note": "old"})) == [
+        (4, "inadmissible"),
+        (4, "no class"),
+    ]
+    assert rules(tool(4, values={"action": "cut", "note": "old"})) == [(4, "inadmissible"), (4, "incomplete")]
+
+
 @pytest.mark.parametrize(("box", "past"), [(Box(-5, 0, 9, 9), True), (Box(635, 0, 9, 9), True),
                                            (Box(0, 355, 9, 9), True),
                                            (Box(0, 0, 640, 360), False), (Box(-0.6, 0, 9, 9), False)])  # fmt: skip

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from surgeval.errors import BadInput
-from surgeval.studio.server import Running, serve
+from surgeval.studio.server import Running, serve, set_schema
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,7 @@ def test_the_project_says_what_there_is(running: Running, folder: Path) -> None:
     found = Page(running).get("/api/project")
     assert found["name"] == folder.name
     assert found["author"] == "amy"
-    assert found["videos"] == [{"id": "V1", "name": "V1", "width": 64, "height": 48, "fps": None, "frames": 30}]
+    assert found["videos"] == [{"id": "V1", "name": "V1", "width": 64, "height": 48, "fps": 1.0, "frames": 30}]
     assert "scissors" in found["schema"]["panel"]["tools"]
     assert len(found["schema"]["classes"]) == 89
     assert ["scissors", "cut", "prostate"] in found["schema"]["classes"]
@@ -316,3 +316,43 @@ def test_an_empty_folder_and_a_taken_port_are_said(tmp_path: Path, running: Runn
     port = int(running.address.rstrip("/").rsplit(":", 1)[1])
     with pytest.raises(BadInput, match="expected one that is free"), serve(tmp_path, author="amy", port=port):
         pass
+
+
+def test_a_schema_that_was_chosen_and_labelled_by_outlives_the_command_that_named_another(tmp_path: Path) -> None:
+    Image.new("RGB", (64, 48)).save(tmp_path / "1.png")
+    with serve(tmp_path, author="amy") as first:
+        assert set_schema(first.project, "cholect50") is None  # it had none
+        assert set_schema(first.project, "prostatd") is None  # nothing is labelled by it
+        page, video = Page(first), Page(first).get("/api/project")["videos"][0]["id"]
+        assert set_schema(first.project, "cholect50") is None
+        new = {"id": "g", "video": video, "frame": 0, "group": "tools", "name": "grasper", "box": [1, 2, 9, 9]}
+        assert page.do("instances.add", {"instances": [new]})[0] == 200
+    with serve(tmp_path, author="amy") as again:
+        assert set_schema(again.project, "prostatd") == "cholect50"
+        page = Page(again, "later")
+        assert page.get("/api/project")["schema"]["name"] == "cholect50"
+        assert page.do("instances.values", {"ids": ["g"], "values": {"target": "gallbladder"}})[0] == 200
+
+
+def test_the_rate_of_a_folder_of_images_can_be_given_set_and_taken_back(tmp_path: Path) -> None:
+    Image.new("RGB", (64, 48)).save(tmp_path / "1.png")
+    with serve(tmp_path, author="amy", fps=5) as running:
+        page = Page(running)
+
+        def rate() -> tuple[str, float]:
+            [video] = page.get("/api/project")["videos"]
+            return video["id"], video["fps"]
+
+        id, given = rate()
+        assert given == 5
+        assert page.do("video.rate", {"video": id, "fps": 25})[0] == 200
+        assert rate() == (id, 25)
+        assert page.do("undo", {})[0] == 200
+        assert rate() == (id, 5)
+        for wrong in (0, -1, 1e9, None):
+            status, told = page.do("video.rate", {"video": id, "fps": wrong})
+            assert status == 400
+            assert "fps: found" in told["error"]
+        frames = {"video": id, "first": 1, "names": ["2"], "times": [0.5]}
+        assert page.do("frames.add", frames)[0] == 200
+        assert "have their own times" in page.do("video.rate", {"video": id, "fps": 2})[1]["error"]

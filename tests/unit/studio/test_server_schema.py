@@ -73,11 +73,13 @@ def test_the_custom_examples_are_read_and_told_before_they_are_in_force(page: Pa
 
 
 def test_a_mapping_is_proposed_and_applied_as_one_edit(page: Page) -> None:
-    assert page.get("/api/schemas") == {"current": "prostatd", "builtin": ["prostatd", "cholect50"]}
+    assert page.get("/api/schemas") == {"current": "prostatd", "builtin": ["prostatd", "cholect50"], "used": []}
     found = page.get("/api/schema/mismatches")["mismatches"]
     by_name = {(row["name"], row["attribute"], row["value"]): row for row in found}
     assert by_name["driver", "", ""]["proposal"] == "needle driver"
     assert by_name["scissors", "target", "prostrate"]["proposal"] == "prostate"
+    assert by_name["driver", "", ""]["certain"]
+    assert not by_name["scissors", "target", "prostrate"]["certain"]
     assert by_name["aspirator", "target", "smoke"]["proposal"] == ""
     assert "fluid" in by_name["aspirator", "target", "smoke"]["choices"]
     rows = [
@@ -161,3 +163,18 @@ def test_guidelines_have_pictures_from_their_folder_and_nowhere_else(page: Page)
         assert "root:" not in json.dumps(found)
     assert page.ask("GET", "/guideline?group=tools&name=plain")[0] == 404
     assert page.ask("GET", "/guideline?group=tools&name=../hook")[0] == 404
+
+
+def test_a_schema_that_the_project_used_is_offered_again(page: Page) -> None:
+    own = {"name": "mine", "source": '{"tools": {"hook": {"action": ["cut"]}}}'}
+    assert page.do("schema.set", own)[0] == 200
+    assert page.do("schema.set", {"name": "mine", "source": own["source"].replace("hook", "saw")})[0] == 200
+    cholect50 = post(page, "/api/schema/try", {"builtin": "cholect50"})[1]
+    assert page.do("schema.set", {"name": "cholect50", "source": cholect50["source"]})[0] == 200
+    known = page.get("/api/schemas")
+    assert (known["current"], known["used"]) == ("cholect50", ["mine"])
+    tried = post(page, "/api/schema/try", {"used": "mine"})[1]
+    assert list(tried["panel"]["tools"]) == ["saw"]
+    status, told = post(page, "/api/schema/try", {"used": "other"})
+    assert status == 400
+    assert "expected a schema that the project used" in told["error"]

@@ -362,3 +362,73 @@ def test_on_a_shared_server_an_annotators_link_opens_nothing_but_the_blind_sessi
         assert page.ask("POST", f"{ADA}/api/operations", body, **hers)[0] == 200
         (made,) = page.ask("GET", "/api/studies", **whole)[1]
         assert made["answered"] == {"ada": 1, "ben": 0}
+
+
+# What a label edit must not change for a blind session: versions, numbers, order.
+
+SETUP = [{"video": "V1", "first": 0, "last": 4}]
+
+
+@pytest.fixture
+def relabelled(tmp_path: Path) -> Iterator[Running]:
+    """Two boxes in each of five frames, one of which changes its class twice; another video beside it."""
+    for video in ("V1", "V2"):
+        (tmp_path / video).mkdir()
+        for k in range(6):
+            Image.new("RGB", (64, 48)).save(tmp_path / video / f"{video}-{k}.png")
+    with serve(tmp_path, author="amy") as found:
+        page = Page(found, "setup")
+        page.do("schema.set", {"name": "own", "source": json.dumps(SECRET)})
+        rows = [{"id": f"{name}-{k}", "video": "V1", "frame": k, "group": "tools", "name": name, "track": 1,
+                 "box": [x, 2, 9, 9]} for k in range(6) for x, name in ((1, "hook"), (30, "grasper"))]  # fmt: skip
+        assert page.do("instances.add", {"instances": rows})[0] == 200
+        assert page.do("study.add", {"id": "s1", "annotators": ["ada"], "segments": SETUP})[0] == 200
+        yield found
+
+
+def test_a_label_edit_changes_nothing_of_what_a_blind_session_gets(relabelled: Running) -> None:
+    page, chair = Page(relabelled, "ada"), Page(relabelled, "chair")
+    paths = ("presence", "tracks", "annotations?first=0&last=5")
+    before = [page.get(f"{ADA}/api/videos/V1/{path}") for path in paths]
+    assert [sorted(row["track"] for row in before[2]["annotations"] if row["frame"] == 3)] == [[1, 2]]
+    assert chair.do("track.set", {"ids": ["grasper-2", "grasper-3"], "number": 7})[0] == 200
+    assert chair.do("instances.classify", {"ids": ["grasper-2"], "group": "tools", "name": "hook"})[0] == 200
+    after = [page.get(f"{ADA}/api/videos/V1/{path}") for path in paths]
+    assert after[:2] == before[:2]
+    assert after[2]["annotations"] == before[2]["annotations"]
+    for since in range(relabelled_version(page) + 1):
+        told = page.get(f"{ADA}/api/videos/V1/changes?since={since}")
+        assert (told["annotations"], told["gone"]) == ([], [])
+
+
+def relabelled_version(page: Page) -> int:
+    version: int = page.get("/api/project")["version"]
+    return version
+
+
+def test_a_blind_session_gets_nothing_of_what_is_outside_the_study(relabelled: Running) -> None:
+    page, chair = Page(relabelled, "ada"), Page(relabelled, "chair")
+    for path in ("frames", "annotations", "presence", "tracks", "changes"):
+        status, told, _ = page.ask("GET", f"{ADA}/api/videos/V2/{path}?first=0&last=3")
+        assert (status, "expected one of the study" in told["error"]) == (400, True), path
+    assert page.ask("GET", f"{ADA}/frames/V2/0")[0] == 400
+    assert {one["video"] for one in page.get(f"{ADA}/api/search?text=-0")} == {"V1"}
+    assert {one["video"] for one in page.get("/api/search?text=-0")} == {"V1", "V2"}
+    chair.do("instances.delete", {"ids": ["hook-1", "hook-5"]})
+    assert len(page.get(f"{ADA}/api/videos/V1/changes?since=0")["gone"]) == 1
+
+
+@pytest.mark.parametrize("id", [".", ".."])
+def test_a_step_in_an_address_is_no_id_of_a_study_and_no_name(relabelled: Running, id: str) -> None:
+    page = Page(relabelled, "dots")
+    assert page.do("study.add", {"id": id, "annotators": ["ada"], "segments": SETUP})[0] == 400
+    assert page.do("study.add", {"id": "s2", "annotators": [id], "segments": SETUP})[0] == 400
+
+
+def test_an_answer_is_no_edit_to_undo_by_its_number(relabelled: Running) -> None:
+    page, chair = Page(relabelled, "ada"), Page(relabelled, "chair")
+    version = send(page, ADA, "study.answer", {"ids": [boxes(page, ADA)[0]["id"]], "name": "hook"})[1]["version"]
+    status, told = chair.do("undo", {"operation": version})
+    assert (status, "found no operation" in told["error"]) == (400, True)
+    assert chair.do("undo", {"operation": version, "study": "s1"})[0] == 400
+    assert page.get("/api/studies")[0]["answered"] == {"ada": 1}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 import warnings
+import zlib
 from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import BinaryIO
@@ -72,6 +73,8 @@ def decode(path: Path) -> npt.NDArray[np.uint8]:
     except NotRegular as error:
         expected = "a readable image" if str(error) == FOLDER else "a regular file"
         raise DataError(path, found=error, expected=expected) from None
+    except zlib.error:
+        raise DataError(path, found="a damaged image (its data do not unpack)", expected="a readable image") from None
     except Image.DecompressionBombError:
         raise DataError(path, found="a picture that is too large", expected=_LIMITS) from None
     except UnidentifiedImageError:

@@ -21,7 +21,7 @@ from surgeval.studio.schema._refine import (
     rule_counts,
     rules_from,
 )
-from surgeval.studio.schema._standing import Labelled, Mismatch, Standing, mismatches, standing
+from surgeval.studio.schema._standing import Labelled, Mismatch, Standing, mismatches, standing, standings
 
 __all__ = [
     "IMAGE",
@@ -55,4 +55,5 @@ __all__ = [
     "space_schema",
     "spelled",
     "standing",
+    "standings",
 ]

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
 
+from surgeval.studio.schema._aliases import folded
 from surgeval.studio.schema._model import IMAGE, OfClass, Schema
 from surgeval.vocab import LabelSpace
 
-__all__ = ["Labelled", "Mismatch", "Standing", "mismatches", "standing"]
+__all__ = ["Labelled", "Mismatch", "Standing", "mismatches", "standing", "standings"]
 
 
 class Standing(StrEnum):
@@ -42,10 +43,11 @@ class Mismatch(OfClass):
     value: str
     count: int
     proposal: str  # "" where nothing comes close
+    certain: bool = False  # the proposal is another way to write the same, not only spelled alike
 
 
 def standing(schema: Schema, space: LabelSpace | None, group: str, name: str, values: Mapping[str, str]) -> Standing:
-    """Where a class with these values stands.
+    """Where a class with these values stands: the first thing that is wrong, else a class.
 
     >>> from surgeval.studio.schema import builtin_schema
     >>> from surgeval.vocab import load_labels
@@ -55,19 +57,39 @@ def standing(schema: Schema, space: LabelSpace | None, group: str, name: str, va
     >>> str(standing(schema, space, "tools", "forceps", {"action": "bag", "target": "gauze"}))
     'no class'
     """
-    if schema.inadmissible(group, name, values):
-        return Standing.INADMISSIBLE
-    member = schema.require(group, name)
+    return next(iter(standings(schema, space, group, name, values)), Standing.CLASS)
+
+
+def standings(
+    schema: Schema, space: LabelSpace | None, group: str, name: str, values: Mapping[str, str]
+) -> tuple[Standing, ...]:
+    """All that is wrong with a class and its values, the gravest first: one thing does not hide another.
+
+    >>> from surgeval.studio.schema import builtin_schema
+    >>> from surgeval.vocab import load_labels
+    >>> schema, space = builtin_schema("prostatd"), load_labels("prostatd")
+    >>> left_over = {"action": "bag", "target": "gauze", "note": "old"}
+    >>> [str(one) for one in standings(schema, space, "tools", "forceps", left_over)]
+    ['inadmissible', 'no class']
+    """
+    wrong = schema.inadmissible(group, name, values)
+    found = [Standing.INADMISSIBLE] if wrong else []
+    member = schema.member(group, name)
+    if member is None:
+        return tuple(found)
     if any(attribute.values and attribute.name not in values for attribute in member.attributes):
-        return Standing.INCOMPLETE
-    if space is None or group == IMAGE or not {"action", "target"} <= set(values):
-        return Standing.CLASS
+        found.append(Standing.INCOMPLETE)
+    triplet = {"action", "target"}
+    if space is None or group == IMAGE or not triplet <= set(values) or triplet & set(wrong):
+        return tuple(found)
     ids = (
         space.find_name("instrument", name),
         space.find_name("verb", values["action"]),
         space.find_name("target", values["target"]),
     )
-    return Standing.CLASS if min(ids) >= 0 and space.find(*ids) >= 0 else Standing.NO_CLASS
+    if min(ids) < 0 or space.find(*ids) < 0:
+        found.append(Standing.NO_CLASS)
+    return tuple(found)
 
 
 def mismatches(schema: Schema, stored: Iterable[Labelled]) -> tuple[Mismatch, ...]:
@@ -75,8 +97,8 @@ def mismatches(schema: Schema, stored: Iterable[Labelled]) -> tuple[Mismatch, ..
 
     >>> from surgeval.studio.schema import builtin_schema
     >>> stored = [Labelled("tools", "driver", {"action": "suture"}, 4)]
-    >>> [(found.name, found.proposal, found.count) for found in mismatches(builtin_schema("prostatd"), stored)]
-    [('driver', 'needle driver', 4)]
+    >>> [(one.name, one.proposal, one.certain, one.count) for one in mismatches(builtin_schema("prostatd"), stored)]
+    [('driver', 'needle driver', True, 4)]
     """
     counts: dict[tuple[str, str, str, str], int] = {}
     for one in stored:
@@ -87,21 +109,32 @@ def mismatches(schema: Schema, stored: Iterable[Labelled]) -> tuple[Mismatch, ..
         for attribute in schema.inadmissible(one.group, one.name, one.values):
             key = (one.group, one.name, attribute, one.values[attribute])
             counts[key] = counts.get(key, 0) + one.count
-    found = [Mismatch(*key, count, _proposal(schema, *key)) for key, count in counts.items()]
+    found = [Mismatch(*key, count, *_proposal(schema, *key)) for key, count in counts.items()]
     return tuple(sorted(found, key=lambda one: (-one.count, one.group, one.name, one.attribute, one.value)))
 
 
-def _proposal(schema: Schema, group: str, name: str, attribute: str, value: str) -> str:
+def _proposal(schema: Schema, group: str, name: str, attribute: str, value: str) -> tuple[str, bool]:
     if not attribute:
         names = [member.name for member in schema.members if member.group == group]
         return _closest(name, schema.spelled(group, name), names)
     member = schema.member(group, name)
     known = member.attribute(attribute) if member is not None else None
     if known is None or known.free:
-        return ""
+        return "", False
     return _closest(value, schema.value_spelled(group, name, attribute, value), known.values)
 
 
-def _closest(wanted: str, spelled: str, names: Iterable[str]) -> str:
+def _closest(wanted: str, spelled: str, names: Iterable[str]) -> tuple[str, bool]:
+    """What could stand in a name's place, and whether it is the same: a bladder is spelled like a gallbladder."""
     known = list(names)
-    return spelled if spelled in known else next(iter(get_close_matches(wanted, known, 1, 0.75)), "")
+    if spelled in known:
+        return spelled, True
+    plural = next((one for one in known if _singular(one) == _singular(wanted)), None)
+    if plural is not None:
+        return plural, True
+    return next(iter(get_close_matches(wanted, known, 1, 0.75)), ""), False
+
+
+def _singular(name: str) -> str:
+    key = folded(name)
+    return key.removesuffix("s") if not key.endswith("ss") else key

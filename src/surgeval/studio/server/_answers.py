@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
+import numpy as np
+
 from surgeval.studio.schema import IMAGE, Member, Schema
 from surgeval.studio.store import (
     Annotation,
+    FrameColumns,
     FrameState,
     News,
     Outcome,
@@ -20,7 +23,7 @@ from surgeval.studio.store import (
 from surgeval.vocab import LabelSpace
 
 __all__ = [
-    "annotation_row", "frame_rows", "history_row", "outcome_row", "presence_row", "schema_row", "span_row",
+    "annotation_row", "frame_rows", "history_row", "image_runs", "outcome_row", "presence_row", "schema_row", "span_row",
     "track_row", "video_row",
 ]  # fmt: skip
 
@@ -45,9 +48,27 @@ def frame_rows(first: int, frames: Sequence[FrameState]) -> dict[str, Any]:
     }
 
 
+def image_runs(frames: FrameColumns) -> list[dict[str, Any]]:
+    """The runs of frames whose image has the same values; frames without any are in none.
+
+    >>> import numpy as np
+    >>> said = {0: {}, 7: {"phase": "suture"}}
+    >>> frames = FrameColumns(np.arange(5), np.zeros(5), np.array([0, 7, 7, 0, 7]), said)
+    >>> [(run["first"], run["last"], run["values"]) for run in image_runs(frames)]
+    [(1, 2, {'phase': 'suture'}), (4, 4, {'phase': 'suture'})]
+    """
+    new = np.append(True, (np.diff(frames.label) != 0) | (np.diff(frames.frame) > 1))[: len(frames.frame)]
+    begins = np.flatnonzero(new)
+    ends = np.append(begins[1:], len(frames.frame))[: len(begins)] - 1
+    labels = frames.label[begins].tolist()
+    runs = zip(frames.frame[begins].tolist(), frames.frame[ends].tolist(), labels, strict=True)
+    return [{"first": first, "last": last, "values": dict(frames.values[label])}
+            for first, last, label in runs if frames.values[label]]  # fmt: skip
+
+
 def video_row(video: VideoState) -> dict[str, Any]:
-    """A video."""
-    return {"id": video.id, "name": video.name, "width": video.width, "height": video.height, "fps": video.fps,
+    """A video; frames without any rate are taken to be a second apart, as the rules take them."""
+    return {"id": video.id, "name": video.name, "width": video.width, "height": video.height, "fps": video.fps or 1.0,
             "frames": video.frames}  # fmt: skip
 
 

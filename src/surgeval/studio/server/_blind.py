@@ -1,8 +1,8 @@
 """What an annotator of a blind study gets: boxes, and his or her own answers; nothing of the labels or of others.
 
 A blind session is a place: the page under /blind/STUDY/ANNOTATOR/ asks there for everything, and there is nothing
-else there than what this module gives. Classes, values, scores and sources stay away; instances and tracks go by other
-names, since an id or a number of the project may tell a class.
+else there than what this module gives. Classes, values, scores and sources stay away. Instances go by other names, as
+an id may tell a class; tracks are joined by place, and no version of an instance is told: both follow the labels.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request as Asked
 from starlette.responses import JSONResponse, Response
 
-from surgeval.errors import BadInput
+from surgeval.errors import BadInput, visible
 from surgeval.studio.exchange import packaged_space
+from surgeval.studio.linking import link_boxes
 from surgeval.studio.schema import Schema
 from surgeval.studio.server._answers import frame_rows, outcome_row, presence_row, schema_row, track_row, video_row
 from surgeval.studio.server._editing import read_request
 from surgeval.studio.server._news import event_stream
-from surgeval.studio.server._reading import READING
-from surgeval.studio.server._served import Served, View, frame_range, video_of, whole_number
+from surgeval.studio.server._reading import READING, found_frames
+from surgeval.studio.server._served import Served, View, frame_range, whole_number
 from surgeval.studio.server._study import segment_row
 from surgeval.studio.store import (
     Annotation,
@@ -72,26 +73,29 @@ class _Session:
         """The annotator's own answers, by instance."""
         return {one.instance: one for one in study_reading.answers(connection, self.study.id, self.annotator)}
 
-    def numbers(self, connection: Connection, video: str) -> dict[tuple[str, int], int]:
-        """Tracks of a video as they are shown: by their first frame, whatever their class."""
-        first: dict[tuple[str, int], int] = {}
-        for name, number, frame in study_reading.shown_tracks(connection, self.study, video):
-            first.setdefault((name, number), frame)
-        ordered = sorted(first, key=lambda track: (first[track], self.veiled(f"{track[0]}\0{track[1]}")))
-        return {track: place + 1 for place, track in enumerate(ordered)}
+    @property
+    def videos(self) -> frozenset[str]:
+        """The videos of which the study shows something."""
+        return frozenset(one.video for one in self.study.segments)
+
+    def video(self, asked: Asked) -> str:
+        """The video that an address names."""
+        video: str = asked.path_params["video"]
+        if video not in self.videos:
+            raise BadInput(f"video: found {visible(video[:60])}, expected one of the study")
+        return video
 
 
 async def _project(project: Served, asked: Asked) -> Response:
     def look(connection: Connection) -> dict[str, Any]:
         session = _Session.of(connection, asked)
         study, schema = session.study, reading.schema(connection)
-        inside = {segment.video for segment in study.segments}
         told = schema_row(schema, packaged_space(schema))
         told["panel"] = {study.group: told["panel"].get(study.group, {})}  # nothing else is asked for
         return {
             "name": project.name, "author": session.annotator, "shared": False, "version": reading.version(connection),
             "schema": told,
-            "videos": [video_row(video) for video in reading.videos(connection) if video.id in inside],
+            "videos": [video_row(video) for video in reading.videos(connection) if video.id in session.videos],
             "settings": reading.setting(connection, "display", session.annotator) or {},
             "keys": reading.setting(connection, "keys", session.annotator) or {}, "languages": ["en", "zh"],
             "questions": 0, "blind": {"study": study.id, "title": study.title, "group": study.group,
@@ -105,8 +109,7 @@ async def _frames(project: Served, asked: Asked) -> Response:
     first, last = frame_range(asked, most=200_000)
 
     def look(connection: Connection) -> dict[str, Any]:
-        _Session.of(connection, asked)
-        frames = reading.frames(connection, asked.path_params["video"], first, last)
+        frames = reading.frames(connection, _Session.of(connection, asked).video(asked), first, last)
         return frame_rows(first, [replace(frame, values={}) for frame in frames])
 
     return JSONResponse(await project.read(look))
@@ -114,10 +117,10 @@ async def _frames(project: Served, asked: Asked) -> Response:
 
 async def _annotations(project: Served, asked: Asked) -> Response:
     first, last = frame_range(asked, most=_MOST_FRAMES)
-    video = asked.path_params["video"]
 
     def look(connection: Connection) -> dict[str, Any]:
         session = _Session.of(connection, asked)
+        video = session.video(asked)
         found = study_reading.shown(connection, session.study, video, first, last)
         return {"version": reading.version(connection), "annotations": _rows(connection, session, video, found)}
 
@@ -125,15 +128,17 @@ async def _annotations(project: Served, asked: Asked) -> Response:
 
 
 async def _changes(project: Served, asked: Asked) -> Response:
-    since, video = whole_number(asked, "since"), asked.path_params["video"]
+    """The annotator's own answers since a version; boxes that others draw or move come when frames are read again."""
+    since = whole_number(asked, "since")
 
     def look(connection: Connection) -> dict[str, Any]:
         session = _Session.of(connection, asked)
-        found = study_reading.shown_since(connection, session.study, session.annotator, video, since)
-        gone = reading.changed_since(connection, video, since)[1]
+        video = session.video(asked)
+        found = study_reading.shown_answered(connection, session.study, session.annotator, video, since)
+        gone = study_reading.hidden_ids(connection, session.study, video)
         return {
             "version": reading.version(connection), "annotations": _rows(connection, session, video, found),
-            "gone": [session.veiled(id) for id in gone], "spans_changed": False,
+            "gone": sorted(session.veiled(id) for id in gone), "spans_changed": False,
         }  # fmt: skip
 
     return JSONResponse(await project.read(look))
@@ -164,19 +169,22 @@ async def _progress(project: Served, asked: Asked) -> Response:
         session = _Session.of(connection, asked)
         answers, schema = session.answers(connection), reading.schema(connection)
         shown = study_reading.shown_ids(connection, session.study)
-        left = [(id, video, frame) for id, video, frame in shown if not _complete(schema, session, answers.get(id))]
-        return {"instances": len(shown), "open": [[video, frame, session.veiled(id)] for id, video, frame in left]}
+        left = [(video, frame, session.veiled(id)) for id, video, frame in shown
+                if not _complete(schema, session, answers.get(id))]  # fmt: skip
+        return {"instances": len(shown), "open": [list(one) for one in sorted(left)]}
 
     return JSONResponse(await project.read(look))
 
 
 async def _search(project: Served, asked: Asked) -> Response:
-    await project.read(lambda connection: _Session.of(connection, asked))
-    return await READING["/api/search"](project, asked)
+    def look(connection: Connection) -> list[dict[str, Any]]:
+        return found_frames(connection, asked, _Session.of(connection, asked).videos)
+
+    return JSONResponse(await project.read(look))
 
 
 async def _picture(project: Served, asked: Asked) -> Response:
-    await project.read(lambda connection: _Session.of(connection, asked))
+    await project.read(lambda connection: _Session.of(connection, asked).video(asked))
     return await READING["/frames/{video}/{index:int}"](project, asked)
 
 
@@ -245,30 +253,32 @@ def _veiling(names: Mapping[str, str], work: Any) -> Outcome:
 
 
 def _rows(connection: Connection, session: _Session, video: str, found: Iterable[Annotation]) -> list[dict[str, Any]]:
-    answers, numbers = session.answers(connection), session.numbers(connection, video)
-    return [
+    answers = session.answers(connection)
+    numbers = link_boxes(study_reading.shown_boxes(connection, session.study, video))
+    rows = [
         {
             "id": session.veiled(one.id), "frame": one.frame, "group": session.study.group,
             "name": answers[one.id].name if one.id in answers else "", "lane": "",
             "box": [one.box.x, one.box.y, one.box.w, one.box.h],
             "polygons": [list(map(list, polygon)) for polygon in one.polygons],
             "values": dict(answers[one.id].values) if one.id in answers else {},
-            "track": None if one.track is None else numbers[one.name, one.track], "track_by": None, "source": "",
+            "track": numbers[one.id], "track_by": None, "source": "",
             "score": None, "proposal": False, "review": "",
             "version": answers[one.id].version if one.id in answers else 0,
         }
         for one in found
     ]  # fmt: skip
+    return sorted(rows, key=lambda row: (row["frame"], row["id"]))  # the order of the ids may tell a class too
 
 
 def _runs(connection: Connection, asked: Asked) -> list[tuple[Track, list[list[int]]]]:
     """The tracks as they are shown, each as runs of frames."""
     session = _Session.of(connection, asked)
-    video = video_of(connection, asked.path_params["video"]).id
-    numbers = session.numbers(connection, video)
-    found: dict[int, list[list[int]]] = {number: [] for number in numbers.values()}
-    for name, number, frame in study_reading.shown_tracks(connection, session.study, video):
-        runs = found[numbers[name, number]]
+    boxes = study_reading.shown_boxes(connection, session.study, session.video(asked))
+    numbers = link_boxes(boxes)
+    found: dict[int, list[list[int]]] = {number: [] for number in sorted(numbers.values())}
+    for id, frame, _ in boxes:
+        runs = found[numbers[id]]
         if runs and frame <= runs[-1][1] + 1:
             runs[-1][1] = frame
         else:

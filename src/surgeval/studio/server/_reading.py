@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from sqlalchemy import Connection
@@ -16,6 +17,7 @@ from surgeval.studio.server._answers import (
     annotation_row,
     frame_rows,
     history_row,
+    image_runs,
     presence_row,
     schema_row,
     span_row,
@@ -33,7 +35,7 @@ from surgeval.studio.server._served import (
 )
 from surgeval.studio.store import reading
 
-__all__ = ["READING"]
+__all__ = ["READING", "found_frames"]
 
 _MOST_FRAMES = 5_000  # whose instances one request gets
 _MOST_CHANGES = 10_000  # instances told one by one; after more than that a page reads its frames again
@@ -112,6 +114,12 @@ async def _presence(project: Served, asked: Asked) -> Response:
     )
 
 
+async def _image_runs(project: Served, asked: Asked) -> Response:
+    """Where whole frames have values: runs of frames with the same ones, for the timeline."""
+    video = asked.path_params["video"]
+    return JSONResponse(await project.read(lambda c: image_runs(reading.frame_columns(c, video))))
+
+
 async def _problems(project: Served, asked: Asked) -> Response:
     wanted = asked.path_params["video"]
 
@@ -139,11 +147,16 @@ async def _history(project: Served, _asked: Asked) -> Response:
 
 
 async def _search(project: Served, asked: Asked) -> Response:
+    return JSONResponse(await project.read(lambda connection: found_frames(connection, asked)))
+
+
+def found_frames(connection: Connection, asked: Asked, videos: Iterable[str] | None = None) -> list[dict[str, Any]]:
+    """The frames that a search finds, of some videos only where they are named."""
     text = asked.query_params.get("text", "")
     if not 0 < len(text) <= 200:
         raise BadInput(f"text: found {len(text)} characters, expected 1 to 200")
-    found = await project.read(lambda c: reading.find_frames(c, text))
-    return JSONResponse([{"video": one.video, "frame": one.frame, "name": one.name} for one in found])
+    found = reading.find_frames(connection, text, videos=videos)
+    return [{"video": one.video, "frame": one.frame, "name": one.name} for one in found]
 
 
 async def _picture(project: Served, asked: Asked) -> Response:
@@ -162,6 +175,7 @@ READING: dict[str, View] = {
     "/api/videos/{video}/tracks": _tracks,
     "/api/videos/{video}/flags": _flags,
     "/api/videos/{video}/presence": _presence,
+    "/api/videos/{video}/image": _image_runs,
     "/api/videos/{video}/problems": _problems,
     "/frames/{video}/{index:int}": _picture,
 }

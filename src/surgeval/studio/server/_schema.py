@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request as Asked
 from starlette.responses import JSONResponse, Response
 
-from surgeval.errors import BadInput, DataError
+from surgeval.errors import BadInput, DataError, visible
 from surgeval.studio.exchange import packaged_space
 from surgeval.studio.guidelines import guideline_picture
 from surgeval.studio.schema import (
@@ -39,14 +39,17 @@ _MOST_CHOICES = 300
 
 async def _schemas(project: Served, _asked: Asked) -> Response:
     """The schema in force and those that can be chosen."""
-    schema = await project.read(reading.schema)
-    return JSONResponse({"current": schema.name, "builtin": list(builtin_schema_names())})
+    schema, used = await project.read(lambda c: (reading.schema(c), reading.used_schemas(c)))
+    builtin = builtin_schema_names()
+    own = [one.name for one in used if one.name not in builtin or one != builtin_schema(one.name)]
+    return JSONResponse({"current": schema.name, "builtin": list(builtin), "used": own})
 
 
 async def _try_schema(project: Served, asked: Asked) -> Response:
     """A schema that somebody thinks of switching to: what it has, and what it would leave unknown."""
     given = await json_object(asked)
-    schema = await run_in_threadpool(_schema_of, given)
+    used = await project.read(reading.used_schemas) if "used" in given else ()
+    schema = await run_in_threadpool(_schema_of, given, used)
 
     def look(connection: Connection) -> dict[str, Any]:
         return {
@@ -80,7 +83,13 @@ async def _guideline(project: Served, asked: Asked) -> Response:
     return picture_answer(asked, picture)
 
 
-def _schema_of(given: Mapping[str, Any]) -> Schema:
+def _schema_of(given: Mapping[str, Any], used: tuple[Schema, ...]) -> Schema:
+    if "used" in given:
+        name = text_of(given, "used", 200)
+        found = next((one for one in used if one.name == name), None)
+        if found is None:
+            raise BadInput(f"used: found {visible(name)}, expected a schema that the project used")
+        return found
     if "builtin" in given:
         return builtin_schema(text_of(given, "builtin", 80))
     name, text = text_of(given, "name", 200), text_of(given, "source", _MOST_TEXT)
@@ -117,7 +126,7 @@ def _mismatch_row(schema: Schema, one: Mismatch) -> dict[str, Any]:
         choices = [member.name for member in schema.members if member.group == one.group]
     return {
         "group": one.group, "name": one.name, "attribute": one.attribute, "value": one.value, "count": one.count,
-        "proposal": one.proposal, "choices": choices[:_MOST_CHOICES],
+        "proposal": one.proposal, "certain": one.certain, "choices": choices[:_MOST_CHOICES],
     }  # fmt: skip
 
 

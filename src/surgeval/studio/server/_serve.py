@@ -22,7 +22,7 @@ from surgeval.studio.pictures import Pictures
 from surgeval.studio.schema import builtin_schema, builtin_schema_names, read_schema
 from surgeval.studio.server._app import build_app
 from surgeval.studio.server._served import Served
-from surgeval.studio.store import FILE, Database, Request, apply, reading
+from surgeval.studio.store import FILE, SCHEMA, Database, Request, apply, reading
 
 if TYPE_CHECKING:
     from surgeval.studio.question_desk import QuestionDesk
@@ -42,8 +42,10 @@ def page_built() -> bool:
     return (STATIC / "index.html").is_file()
 
 
-def set_schema(project: Served, schema: str) -> None:
-    """Use a built-in schema, or one from a file; stored values that it lacks stay and are listed.
+def set_schema(project: Served, schema: str) -> str | None:
+    """Use a built-in schema, or one from a file, where nothing is labelled by another one yet.
+
+    What somebody chose in the page and labelled by stays: then the answer is that schema's name, else None.
 
     >>> import tempfile
     >>> from PIL import Image
@@ -58,10 +60,14 @@ def set_schema(project: Served, schema: str) -> None:
     names = builtin_schema_names()
     wanted = builtin_schema(schema) if schema in names else read_schema(Path(schema))
     with project.database.reading() as connection:
-        if reading.schema(connection) == wanted:
-            return
+        current = reading.schema(connection)
+        if current == wanted:
+            return None
+        if reading.setting(connection, SCHEMA) is not None and reading.count_labels(connection):
+            return current.name
     payload = {"name": wanted.name, "source": wanted.source}
     apply(project.database, Request(f"schema.{uuid.uuid4().hex}", project.author, "schema.set", payload))
+    return None
 
 
 @dataclass(frozen=True)
@@ -83,12 +89,14 @@ def serve(
     token: str | None = None,
     names: Sequence[str] = (),
     detectors: Sequence[str | Path] = (),
+    fps: float | None = None,
 ) -> Iterator[Running]:
     """Serve a folder of films or images, or a set of questions, while the block lasts.
 
     The project's file lies in the folder; `database` is the address of a PostgreSQL server instead. Port 0 takes a free
     one, None the folder's own where it is free: a page left open finds the server again when it is back. Beyond
-    loopback a token is needed. `detectors` (files or folders) are offered in the page for proposals.
+    loopback a token is needed. `detectors` (files or folders) are offered in the page for proposals; `fps` is the rate of
+    folders of images that are new.
 
     >>> import tempfile
     >>> from PIL import Image
@@ -107,7 +115,7 @@ def serve(
         questions = _questions(place)
         films = find_films(place, none=questions is not None)
         store = Database(database if database is not None else place / FILE)
-        pictures = Pictures(register(store, films), inside=place)
+        pictures = Pictures(register(store, films, fps), inside=place)
         del films  # of a hundred thousand frames their names alone are megabytes
         project = Served(
             place.absolute().name, place.absolute(), store, pictures, author, shared=not is_loopback(host), token=token,

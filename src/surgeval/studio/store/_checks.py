@@ -15,7 +15,7 @@ from surgeval.studio.store._records import Track
 
 __all__ = ["Fields"]
 
-_ID = re.compile(r"[A-Za-z0-9_.:#@-]{1,160}")
+_ID = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9_.:#@-]{1,160}")  # ids become parts of addresses, where . and .. are steps
 _PERSON = re.compile(r"[^\s/\\.](?:[^/\\]{0,58}[^\s/\\])?")
 _MAX_PEOPLE = 50
 _LARGEST = 2**53
@@ -206,7 +206,7 @@ class Fields:
 
     def _id(self, value: Any, name: str) -> str:
         if not isinstance(value, str) or not _ID.fullmatch(value):
-            raise self.error(name, _shown(value), "an id of 1 to 160 letters, digits and _ . : # @ -")
+            raise self.error(name, _shown(value), "an id of 1 to 160 letters, digits and _ . : # @ -, not . or ..")
         return value
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, case, exists, func, select, true, tuple_
 
 from surgeval.records import Box
-from surgeval.studio.schema import IMAGE, Labelled, Schema
+from surgeval.studio.schema import IMAGE, Labelled, Schema, parse_schema
 from surgeval.studio.store._columns import (
     changed_tracks,
     columns,
@@ -52,9 +52,10 @@ __all__ = [
     "changed_since", "changed_tracks", "columns", "count_labels", "find_frames", "find_instances", "flags",
     "frame_columns", "frame_names", "frames", "instances", "instances_where", "latest", "news", "operation",
     "operations", "outlines", "reviews", "runs", "schema", "setting", "spans", "tally", "tracks", "upstream_numbers",
-    "version", "videos", "words",
+    "used_schemas", "version", "videos", "words",
 ]  # fmt: skip
 
+_SCHEMAS = 200  # operations that are looked at for schemas
 _SHORT = 10_000  # characters of a payload that is worth a look: a longer one is a list of instances
 
 
@@ -93,9 +94,12 @@ def frame_names(connection: Connection, video: str) -> list[str]:
     return list(connection.execute(select(FRAMES.c.name).where(mine).order_by(FRAMES.c.frame)).scalars())
 
 
-def find_frames(connection: Connection, part: str, limit: int = 100) -> tuple[FrameState, ...]:
-    """Frames whose file name has this in it, whatever its case."""
-    return _frames(connection, FRAMES.c.name.icontains(part, autoescape=True), limit)
+def find_frames(
+    connection: Connection, part: str, limit: int = 100, *, videos: Iterable[str] | None = None
+) -> tuple[FrameState, ...]:
+    """Frames whose file name has this in it, whatever its case; of some videos only where they are named."""
+    where = FRAMES.c.name.icontains(part, autoescape=True)
+    return _frames(connection, where if videos is None else and_(where, FRAMES.c.video.in_(sorted(videos))), limit)
 
 
 def instances(connection: Connection, video: str, first: int, last: int | None = None) -> tuple[Annotation, ...]:
@@ -239,6 +243,17 @@ def reviews(connection: Connection, video: str, round_number: int | None = None)
 def schema(connection: Connection) -> Schema:
     """The schema in force."""
     return schema_in_force(connection)
+
+
+def used_schemas(connection: Connection) -> tuple[Schema, ...]:
+    """The schemas that were ever set, the latest first; of those with one name the latest."""
+    query = select(OPERATIONS.c.payload).where(OPERATIONS.c.kind == "schema.set").order_by(OPERATIONS.c.seq.desc())
+    found: dict[str, Schema] = {}
+    for payload in connection.execute(query.limit(_SCHEMAS)).scalars():
+        given = json.loads(payload)
+        if given["name"] not in found:
+            found[given["name"]] = parse_schema(given["source"], given["name"])
+    return tuple(found.values())
 
 
 def setting(connection: Connection, key: str, owner: str = "") -> Any:

@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, and_, func, select
 
 from surgeval.errors import BadInput, visible
+from surgeval.records import Box
 from surgeval.studio.segments import Segment
 from surgeval.studio.store._read import instances_where
 from surgeval.studio.store._records import Annotation
@@ -18,8 +19,8 @@ from surgeval.studio.store._study_records import Answer, Decision, Round, Study
 from surgeval.studio.store._tables import ANSWERS, DECISIONS, INSTANCES, REVIEWS, ROUNDS, STUDIES
 
 __all__ = [
-    "answered", "answers", "count_shown", "decisions", "review_runs", "rounds", "shown", "shown_ids", "shown_since",
-    "shown_tracks", "studies", "study",
+    "answered", "answers", "count_shown", "decisions", "hidden_ids", "review_runs", "rounds", "shown", "shown_answered",
+    "shown_boxes", "shown_ids", "studies", "study",
 ]  # fmt: skip
 
 
@@ -78,11 +79,21 @@ def shown(
     return _shown(connection, of, video, lambda one: _within(one, first, last))
 
 
-def shown_since(connection: Connection, of: Study, annotator: str, video: str, since: int) -> tuple[Annotation, ...]:
-    """The shown instances of a video that changed after a version, or of which the annotator's answer did."""
+def shown_answered(connection: Connection, of: Study, annotator: str, video: str, since: int) -> tuple[Annotation, ...]:
+    """The shown instances of a video on which the annotator's answer changed after a version.
+
+    Never those that changed themselves: the version of an instance is that of its last label.
+    """
     mine = and_(ANSWERS.c.study == of.id, ANSWERS.c.annotator == annotator, ANSWERS.c.version > since)
-    newer = or_(INSTANCES.c.version > since, INSTANCES.c.id.in_(select(ANSWERS.c.instance).where(mine)))
-    return _shown(connection, of, video, lambda one: and_(_within(one), newer))
+    answered = INSTANCES.c.id.in_(select(ANSWERS.c.instance).where(mine))
+    return _shown(connection, of, video, lambda one: and_(_within(one), answered))
+
+
+def hidden_ids(connection: Connection, of: Study, video: str, limit: int = 10_000) -> tuple[str, ...]:
+    """Ids of the instances in a study's segments that were deleted, whenever that was."""
+    query = select(INSTANCES.c.id).where(INSTANCES.c.alive.is_(False), INSTANCES.c.grp == of.group)
+    found = [row.id for one in _in_order(of, video) for row in connection.execute(query.where(_within(one)))]
+    return tuple(found[:limit])
 
 
 def shown_ids(connection: Connection, of: Study) -> tuple[tuple[str, str, int], ...]:
@@ -102,15 +113,14 @@ def count_shown(connection: Connection, segments: Sequence[Segment], group: str)
     return [connection.execute(query.where(_there(group), _within(one))).scalar_one() for one in segments]
 
 
-def shown_tracks(connection: Connection, of: Study, video: str) -> tuple[tuple[str, int, int], ...]:
-    """Class, number and frame of every instance with a number that a study shows of a video, by frame."""
-    query = select(INSTANCES.c.name, INSTANCES.c.track, INSTANCES.c.frame).where(
-        _there(of.group), INSTANCES.c.track.is_not(None)
-    )
+def shown_boxes(connection: Connection, of: Study, video: str) -> tuple[tuple[str, int, Box], ...]:
+    """Id, frame and box of every instance that a study shows of a video, by frame."""
+    place = (INSTANCES.c.x, INSTANCES.c.y, INSTANCES.c.w, INSTANCES.c.h)
+    query = select(INSTANCES.c.id, INSTANCES.c.frame, *place).where(_there(of.group)).order_by(INSTANCES.c.frame)
     return tuple(
-        (row.name, row.track, row.frame)
+        (row.id, row.frame, Box(row.x, row.y, row.w, row.h))
         for one in _in_order(of, video)
-        for row in connection.execute(query.where(_within(one)).order_by(INSTANCES.c.frame))
+        for row in connection.execute(query.where(_within(one)))
     )
 
 

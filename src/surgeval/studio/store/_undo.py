@@ -37,23 +37,22 @@ class Step:
 
 
 def to_undo(work: Work, target: int | None, study: str | None = None) -> Step:
-    """The named operation, or the author's last one that is in force: an edit, or an answer in the named study."""
+    """The author's last operation that is in force, or the named one: an edit, or an answer in the named study."""
     operations, last = OPERATIONS, _last_turn()
     query = select(operations.c.seq, operations.c.payload).where(
-        operations.c.kind.notin_((UNDO, REDO)), or_(last.is_(None), last == REDO)
+        operations.c.author == work.author, operations.c.kind.in_(_kinds(study)), or_(last.is_(None), last == REDO)
     )
-    if target is None:
-        query = query.where(operations.c.author == work.author, operations.c.kind.in_(_kinds(study)))
-    else:
+    if target is not None:
         query = query.where(operations.c.seq == target)
     found = _first(work, query.order_by(operations.c.seq.desc()), study)
     if found is None:
-        raise BadInput(f"undo: found nothing of {work.author} to take back, expected an edit")
+        what = "nothing" if target is None else f"no operation {target}"
+        raise BadInput(f"undo: found {what} of {work.author} to take back, expected an edit")
     return Step(int(found.seq), _last_turn_of(work, int(found.seq)) or int(found.seq))
 
 
 def to_redo(work: Work, target: int | None, study: str | None = None) -> Step:
-    """The named operation, or the one that the author took back last, unless an edit was made since."""
+    """The operation that the author took back last, unless an edit was made since; or a named one of the author's."""
     turns = OPERATIONS.alias("turns")
     mine = and_(OPERATIONS.c.author == work.author, OPERATIONS.c.kind.in_(_kinds(study)))
     edits = select(OPERATIONS.c.seq, OPERATIONS.c.payload).where(mine).order_by(OPERATIONS.c.seq.desc())
@@ -63,15 +62,16 @@ def to_redo(work: Work, target: int | None, study: str | None = None) -> Step:
         select(turns.c.target, turns.c.seq, OPERATIONS.c.payload)
         .join(OPERATIONS, OPERATIONS.c.seq == turns.c.target)
         .where(turns.c.kind == UNDO, ~exists().where(later.c.target == turns.c.target, later.c.seq > turns.c.seq))
+        .where(turns.c.author == work.author, mine)
     )
     if target is None:
-        after = turns.c.seq > (0 if since is None else since.seq)
-        query = query.where(turns.c.author == work.author, after, OPERATIONS.c.kind.in_(_kinds(study)))
+        query = query.where(turns.c.seq > (0 if since is None else since.seq))
     else:
         query = query.where(turns.c.target == target)
     row = _first(work, query.order_by(turns.c.seq.desc()), study)
     if row is None:
-        raise BadInput(f"redo: found nothing of {work.author} to do again, expected an edit that was taken back")
+        what = "nothing" if target is None else f"no operation {target}"
+        raise BadInput(f"redo: found {what} of {work.author} to do again, expected an edit that was taken back")
     return Step(int(row.target), int(row.seq))
 
 
@@ -104,6 +104,8 @@ def restore(work: Work, step: Step, kind: str) -> Effect:
         changed += int(work.connection.execute(update(table).where(same).values(**values, version=work.seq)).rowcount)
     if {"videos", "frames"} & set(kept):
         _check_dependents(work)
+    if INSTANCES.name in kept:
+        _check_frames(work, kind)
     _check_spans(work, places)
     return Effect(changed)
 
@@ -191,6 +193,16 @@ def _check_dependents(work: Work) -> None:
     row = work.connection.execute(query).first()
     if row is not None:
         raise _conflict(work, thing(FRAMES, row), row.version, UNDO)
+
+
+def _check_frames(work: Work, kind: str) -> None:
+    """Refuse to bring instances back whose frame is gone."""
+    before = BEFORE[INSTANCES.name]
+    frame = and_(FRAMES.c.video == INSTANCES.c.video, FRAMES.c.frame == INSTANCES.c.frame, FRAMES.c.alive.is_(True))
+    back = and_(before.c.seq == work.seq, before.c.id == INSTANCES.c.id, INSTANCES.c.alive.is_(True))
+    row = work.connection.execute(select(INSTANCES).where(back, ~exists().where(frame)).limit(1)).first()
+    if row is not None:
+        raise BadInput(f"{kind}: found {thing(INSTANCES, row)} on a frame that is gone, expected its frame")
 
 
 def _check_spans(work: Work, places: set[tuple[str, Track, int, int]]) -> None:

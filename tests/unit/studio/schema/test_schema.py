@@ -138,6 +138,15 @@ def test_a_switch_lists_what_the_new_schema_lacks_and_proposes_a_value() -> None
     }
 
 
+@pytest.mark.parametrize(("value", "certain"), [("bladder", False), ("Gallbladder", True), ("gall_bladders", True),
+                                                ("cystic-duct", True), ("cystic dust", False)])  # fmt: skip
+def test_only_another_way_to_write_the_same_is_a_certain_proposal(value: str, certain: bool) -> None:
+    stored = [Labelled("tools", "hook", {"target": value}, 1)]
+    [found] = mismatches(builtin_schema("cholect50"), stored)
+    assert found.proposal in ("gallbladder", "cystic_duct", "cystic duct")
+    assert found.certain == certain
+
+
 def test_refinement_keeps_the_total() -> None:
     stored = [
         Labelled("tools", "scissors", {"action": "dissect", "target": "fat"}, 4),

@@ -336,3 +336,17 @@ def test_a_file_of_a_stranger_is_refused(tmp_path: Path) -> None:
 def test_a_url_that_is_no_postgresql_is_refused() -> None:
     with pytest.raises(BadInput, match="found a URL of mysql"):
         Project("mysql://localhost/x")
+
+
+def test_undo_by_number_follows_the_rules_of_undo(local: Project) -> None:
+    ben, eve, setup = (local.edit(name) for name in ("ben", "eve", "setup"))
+    mine = ben.set_values(["a1"], {"action": "cut"}).version
+    with pytest.raises(BadInput, match=f"undo: found no operation {mine} of eve to take back"):
+        eve.undo(operation=mine)
+    for registration in (1, 2):  # the video, its frames
+        with pytest.raises(BadInput, match="found no operation"):
+            setup.undo(operation=registration)
+    ben.undo(operation=mine)
+    with pytest.raises(BadInput, match=f"redo: found no operation {mine} of eve to do again"):
+        eve.redo(mine)
+    assert ben.redo(mine).changed == 1

@@ -42,6 +42,7 @@ KINDS = {
     kind.name: kind
     for kind in (
         Kind("video.add", _project.add_video, undoable=False),
+        Kind("video.rate", _project.set_rate),
         Kind("frames.add", _project.add_frames, undoable=False),
         Kind("schema.set", _project.set_schema),
         Kind("setting.set", _project.set_setting, undoable=False),

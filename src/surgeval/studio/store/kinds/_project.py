@@ -14,9 +14,10 @@ from surgeval.studio.store._select import check_video
 from surgeval.studio.store._tables import FRAMES, SETTINGS, VIDEOS
 from surgeval.studio.store._work import SCHEMA, Work
 
-__all__ = ["add_frames", "add_video", "set_schema", "set_setting"]
+__all__ = ["add_frames", "add_video", "set_rate", "set_schema", "set_setting"]
 
 _MAX_SETTING = 1_000_000  # characters
+_MAX_RATE = 1000.0  # frames a second
 
 
 def add_video(work: Work, fields: Fields) -> Effect:
@@ -62,6 +63,18 @@ def add_frames(work: Work, fields: Fields) -> Effect:
         for number, (name, time) in enumerate(zip(names, times, strict=True))
     ]
     return Effect(work.insert(FRAMES, rows))
+
+
+def set_rate(work: Work, fields: Fields) -> Effect:
+    """How many frames of a video are a second, where its frames have no times of their own."""
+    fields.only("video", "fps")
+    video, fps = fields.id("video"), fields.optional_real("fps")
+    check_video(work, fields.path, video)
+    if fps is None or not 0 < fps <= _MAX_RATE:
+        raise fields.error("fps", fps, f"frames a second, more than 0 and at most {_MAX_RATE:g}")
+    if work.count(FRAMES, and_(FRAMES.c.video == video, FRAMES.c.time.is_not(None))):
+        raise fields.error("video", video, "a folder of images: the frames of a film have their own times")
+    return Effect(work.touch(VIDEOS, VIDEOS.c.id == video, {"fps": fps}))
 
 
 def set_schema(work: Work, fields: Fields) -> Effect:

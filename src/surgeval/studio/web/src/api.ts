@@ -6,7 +6,7 @@ import type { AgreementTable, Queue, QuestionItem, Role } from './lib/questions'
 import type { CountedRule, Job, Mismatches, Proposer, TriedNumbers, TriedSchema } from './lib/answers'
 import { Refused } from './lib/queue'
 import type {
-  AnnotationBlock, Changes, Flag, Found, FrameBlock, Match, Operation, Outcome, Presence, Problems, Project, Span, StudioEvent,
+  AnnotationBlock, Changes, Flag, Found, FrameBlock, ImageRun, Match, Operation, Outcome, Presence, Problems, Project, Span, StudioEvent,
   TrackSummary,
 } from './lib/types'
 import type { Disagreement, DrawnSegment, Progress, Results, Reviews, Round, Study } from './lib/study'
@@ -44,6 +44,7 @@ export const api = {
   tracks: (video: string) => ask<TrackSummary[]>(`${of(video)}/tracks`),
   flags: (video: string) => ask<Flag[]>(`${of(video)}/flags`),
   presence: (video: string) => ask<Presence[]>(`${of(video)}/presence`),
+  imageRuns: (video: string) => ask<ImageRun[]>(`${of(video)}/image`),
   problems: (video: string) => ask<Problems>(`${of(video)}/problems`),
   search: (text: string) => ask<Found[]>(`api/search?text=${encodeURIComponent(text)}`),
   operation: (operation: Operation) => post<Outcome>('api/operations', operation, true),
@@ -80,8 +81,8 @@ export const api = {
   judge: (body: Record<string, unknown>) => post<{ id: string }>('api/questions/judge', body),
   agreement: (author: string) => ask<AgreementTable>(`api/questions/agreement?${query({ author })}`),
 
-  schemas: () => ask<{ current: string; builtin: string[] }>('api/schemas'),
-  trySchema: (schema: { builtin: string } | { name: string; source: string }) => post<TriedSchema>('api/schema/try', schema),
+  schemas: () => ask<{ current: string; builtin: string[]; used: string[] }>('api/schemas'),
+  trySchema: (schema: { builtin: string } | { used: string } | { name: string; source: string }) => post<TriedSchema>('api/schema/try', schema),
   mismatches: () => ask<Mismatches>('api/schema/mismatches'),
   tryMerging: (mapping: { name: string; source: string } | null) =>
     post<{ rules: CountedRule[] }>('api/merging/try', mapping ?? {}),

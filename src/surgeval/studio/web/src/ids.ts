@@ -61,6 +61,7 @@ export const ids = {
   importLacking: 'import-lacking', importLosses: 'import-losses', importProblems: 'import-problems',
   importApply: 'import-apply', importStatus: 'import-status',
   overridden: (id: string) => `overridden-${id}`, flagsClear: 'flags-clear', trackRange: 'track-range',
+  rate: 'rate', refused: 'refused', refusedClose: 'refused-close',
   unsent: 'unsent', unsentSend: 'unsent-send', unsentDiscard: 'unsent-discard',
   filterClass: 'filter-class', nextMatch: 'next-match', hiddenBadge: 'hidden-badge', theme: 'theme',
   show: (name: string) => `show-${name}`, showClass: (key: string) => `show-class-${key}`,
@@ -95,7 +96,7 @@ export const ids = {
   otherTarget: 'other-target', decideConfirm: 'decide-confirm',
 
   blind: 'blind', blindProgress: 'blind-progress', blindNext: 'blind-next', blindLeave: 'blind-leave',
-  schemaDialog: 'schema-dialog', schemaBuiltin: (name: string) => `schema-${name}`, schemaImport: 'schema-import',
+  schemaDialog: 'schema-dialog', schemaUsed: (name: string) => `schema-used-${name}`, schemaBuiltin: (name: string) => `schema-${name}`, schemaImport: 'schema-import',
   schemaSummary: 'schema-summary', schemaError: 'schema-error', schemaUse: 'schema-use',
   mismatches: 'mismatches', mismatch: (place: number) => `mismatch-${place}`,
   mismatchTo: (place: number) => `mismatch-to-${place}`, mismatchApply: (place: number) => `mismatch-apply-${place}`,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { mismatchKey, mismatchText, plainRule, replacement, type Mismatch } from '../src/lib/answers'
 
-const value: Mismatch = { group: 'tools', name: 'scissors', attribute: 'target', value: 'prostrate', count: 3, proposal: 'prostate', choices: [] }
+const value: Mismatch = { group: 'tools', name: 'scissors', attribute: 'target', value: 'prostrate', count: 3, proposal: 'prostate', certain: false, choices: [] }
 const kind: Mismatch = { ...value, name: 'driver', attribute: '', value: '' }
 
 describe('what a schema lacks', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { Outbox, worthSending } from '../src/lib/outbox'
+import { editText, Outbox, worthSending } from '../src/lib/outbox'
 import type { Operation } from '../src/lib/types'
 
 const op = (id: string, kind = 'instances.move'): Operation => ({ id, kind, payload: {}, base: 1, session: 'x' })
@@ -15,6 +15,16 @@ function store() {
     removeItem: (key: string) => void items.delete(key),
   }
 }
+
+describe('an edit in words', () => {
+  it('says what, of what and where', () => {
+    const one = (kind: string, payload: Record<string, unknown>): string => editText({ ...op('1', kind), payload })
+    expect(one('span.add', { tracks: [{ group: 'tools', name: 'hook', number: 1 }], values: { target: 'liver', action: null }, first: 2, last: 5 }))
+      .toBe('span.add hook · target liver · action ∅ · @ 2–5')
+    expect(one('instances.add', { instances: [{ name: 'hook', frame: 3 }] })).toBe('instances.add hook · @ 3')
+    expect(one('undo', {})).toBe('undo')
+  })
+})
 
 describe('unsent edits', () => {
   it('of a closed tab are found by the next one, in order, and forgotten when told', () => {

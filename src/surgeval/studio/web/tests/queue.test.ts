@@ -45,6 +45,14 @@ describe('the queue', () => {
     expect(news.some((one) => one.trouble?.kind === 'offline')).toBe(true)
     expect(news.at(-1)).toEqual({ pending: 0, trouble: null })
   })
+  it('tells of a refused edit whether it had waited: in the queue, behind another one, or in a closed tab', async () => {
+    const { queue } = queueOf([refused(400), broken, refused(400), refused(400), refused(400)])
+    const error = (answer: Promise<Outcome>): Promise<string | null> => answer.then(() => '', (one: Refused) => one.waited?.id ?? null)
+    expect(await error(queue.add('span.add', {}))).toBeNull()
+    const both = [error(queue.add('span.add', {})), error(queue.add('undo', {}))]
+    expect(await Promise.all(both)).toEqual(['tab.2', 'tab.3'])
+    expect(await error(queue.again(queue.make('undo', {})))).toBe('tab.4')
+  })
   it('keeps an edit that the disk did not take', async () => {
     const { queue, sent, news } = queueOf([refused(507)])
     await queue.add('undo', {})

@@ -25,7 +25,7 @@ describe('typed places', () => {
     ['120', 120], [' 7 ', 7], ['1:05', 130], ['00:01:05.5', 131], ['65s', 130], ['5000', null], ['1:99:99:9', null],
     ['', null], ['x', null], ['-3', null],
   ] as const)('%s', (text, frame) => expect(parseFrame(text, 1000, 2)).toBe(frame))
-  it('need a rate for times', () => expect(parseFrame('1:05', 1000, null)).toBeNull())
+  it('are a second each where the rate is one', () => expect(parseFrame('0:30', 1000, 1)).toBe(30))
   it('go back and forth', () => expect(parseSeconds(timeText(3725.25))).toBe(3725.25))
 })
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { edgeAt, following, frameX, runPixels, shifted, tickStep, xFrame, zoomed, type Scale } from '../src/lib/timeline'
+import { edgeAt, following, frameX, inSight, runPixels, shifted, tickStep, xFrame, zoomed, type Scale } from '../src/lib/timeline'
 
 const scale: Scale = { first: 0, last: 99_999, width: 1000 }
 
@@ -50,5 +50,12 @@ describe('drawing', () => {
     expect(edgeAt(near, { first: 10, last: 19 }, 198)).toBe('last')
     expect(edgeAt(near, { first: 10, last: 19 }, 150)).toBeNull()
     expect(edgeAt(near, { first: 10, last: 10 }, 107)).toBe('last')
+  })
+})
+
+describe('ranges', () => {
+  it('are those in sight, also where they only reach in', () => {
+    const runs = [[0, 3], [5, 12], [14, 14], [20, 30]].map(([first, last]) => ({ first: first as number, last: last as number }))
+    expect(inSight(runs, { first: 10, last: 20, width: 100 }).map((run) => run.first)).toEqual([5, 14, 20])
   })
 })

@@ -11,6 +11,8 @@ export interface Mismatch {
   count: number
   /** Empty where nothing comes close. */
   proposal: string
+  /** Another way to write the same, not only spelled alike. */
+  certain: boolean
   choices: string[]
 }
 

@@ -75,6 +75,18 @@ export function worthSending(operations: Operation[]): Operation[] {
   return done
 }
 
+/** An edit in words and numbers, for somebody who has to make it again: what it said, of what, where. */
+export function editText({ kind, payload }: Operation): string {
+  const given = payload as Record<string, unknown>
+  const first = (Array.isArray(given.instances) ? given.instances[0] : given) as Record<string, unknown>
+  const named = [given.tracks, given.instances].flatMap((list) => (Array.isArray(list) ? list : [first])) as Record<string, unknown>[]
+  const names = [...new Set(named.flatMap((one) => (typeof one.name === 'string' ? [one.name] : [])))]
+  const values = Object.entries((given.values ?? {}) as Record<string, unknown>).map(([name, value]) => `${name} ${value ?? '∅'}`)
+  const frames = [first.frame, given.first, given.last].filter((one) => typeof one === 'number').join('–')
+  const parts = [...names, ...values, frames && `@ ${frames}`].filter(Boolean)
+  return [kind, ...(parts.length ? [parts.join(' · ').slice(0, 200)] : [])].join(' ')
+}
+
 function operationsIn(text: string | null): Operation[] {
   try {
     const found: unknown = JSON.parse(text ?? '[]')

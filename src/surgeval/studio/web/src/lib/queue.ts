@@ -6,6 +6,9 @@
 import type { Operation, Outcome } from './types'
 
 export class Refused extends Error {
+  /** The edit, where it waited for the server before it was refused: whoever made it is elsewhere by now. */
+  waited: Operation | null = null
+
   constructor(
     message: string,
     readonly status: number,
@@ -31,6 +34,7 @@ interface Entry {
   operation: Operation
   done: (outcome: Outcome) => void
   failed: (error: Refused) => void
+  waited: boolean
 }
 
 const WAITS = [300, 600, 1200, 2500, 5000]
@@ -39,6 +43,7 @@ export class OperationQueue {
   private entries: Entry[] = []
   private running = false
   private count = 0
+  private troubled = false
 
   constructor(
     private readonly wire: Wire,
@@ -61,13 +66,17 @@ export class OperationQueue {
 
   /** Answers when the server has stored the edit; refuses with its sentence. */
   add(kind: string, payload: Record<string, unknown>): Promise<Outcome> {
-    return this.again(this.make(kind, payload))
+    return this.push(this.make(kind, payload), this.troubled)
   }
 
   /** An edit that another tab made and could not send: as it was, so that it is applied once and built on that tab's own. */
   again(operation: Operation): Promise<Outcome> {
+    return this.push(operation, true)
+  }
+
+  private push(operation: Operation, waited: boolean): Promise<Outcome> {
     return new Promise((done, failed) => {
-      this.entries.push({ operation, done, failed })
+      this.entries.push({ operation, done, failed, waited })
       this.report(null)
       void this.run()
     })
@@ -91,16 +100,21 @@ export class OperationQueue {
         const outcome = await this.wire.send(entry.operation)
         this.entries.shift()
         tries = 0
+        this.troubled = false
         this.report(null)
         entry.done(outcome)
       } catch (error) {
         if (error instanceof Refused && isFinal(error.status)) {
           this.entries.shift()
           tries = 0
+          this.troubled = false
           this.report(null)
+          error.waited = entry.waited ? entry.operation : null
           entry.failed(error)
           continue
         }
+        this.troubled = true
+        for (const one of this.entries) one.waited = true
         const told = error instanceof Refused && (error.status === 507 || error.status === 503)
         this.report({ kind: told ? 'disk' : 'offline', text: error instanceof Error ? error.message : '' })
         await this.wire.wait(WAITS[Math.min(tries, WAITS.length - 1)] as number)

@@ -28,13 +28,13 @@ export function edgeMoved(range: Range, edge: Edge, to: number, frames: number):
 
 /**
  * A frame as a person types it: 120, or a time such as 1:05, 00:01:05.5 or 65s. Null where it is neither.
- * Times need the frames' times or a rate.
+ * Times go by the rate.
  */
-export function parseFrame(text: string, frames: number, fps: number | null): number | null {
+export function parseFrame(text: string, frames: number, fps: number): number | null {
   const clean = text.trim()
   if (/^\d+$/.test(clean)) return Number(clean) < frames ? Number(clean) : null
   const seconds = parseSeconds(clean)
-  if (seconds === null || !fps) return null
+  if (seconds === null) return null
   const frame = Math.round(seconds * fps)
   return frame < frames ? frame : null
 }

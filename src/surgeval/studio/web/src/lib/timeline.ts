@@ -66,6 +66,16 @@ function firstInSight(runs: [number, number][], frame: number): number {
   return low
 }
 
+/** The ranges in sight, of a list in the order of frames. */
+export function inSight<T extends Range>(ranges: T[], scale: Scale): T[] {
+  const found: T[] = []
+  for (const range of ranges) {
+    if (range.first > scale.last) break
+    if (range.last >= scale.first) found.push(range)
+  }
+  return found
+}
+
 /** A round distance between ticks, at least `room` pixels apart. */
 export function tickStep(scale: Scale, room = 70): number {
   const frames = ((scale.last - scale.first + 1) / scale.width) * room

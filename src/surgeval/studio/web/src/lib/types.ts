@@ -12,7 +12,8 @@ export interface Video {
   name: string
   width: number
   height: number
-  fps: number | null
+  /** Frames a second; 1 where nobody knows. */
+  fps: number
   frames: number
 }
 
@@ -98,6 +99,13 @@ export interface Span {
   source: string
   overridden_by: string[]
   version: number
+}
+
+/** Frames whose image has the same values. */
+export interface ImageRun {
+  first: number
+  last: number
+  values: Values
 }
 
 export interface TrackSummary extends Track {

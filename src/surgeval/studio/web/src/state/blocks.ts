@@ -1,7 +1,7 @@
 /** The annotations of a video in blocks of frames, loaded when a frame comes near and patched when something changes. */
 
 import { api } from '../api'
-import type { Annotation, Values } from '../lib/types'
+import type { Annotation, Track, Values } from '../lib/types'
 
 export const BLOCK = 200
 const KEPT = 50 // blocks: ten thousand frames
@@ -33,6 +33,11 @@ export class Blocks {
 
   find(id: string): Annotation | undefined {
     return this.byId.get(id)
+  }
+
+  /** The tracks of everything at hand, also of edits that the server does not know yet. */
+  tracks(): Track[] {
+    return [...this.byId.values()].map(({ group, name, track }) => ({ group, name, number: track }))
   }
 
   name(frame: number): string {

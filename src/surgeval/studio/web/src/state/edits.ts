@@ -1,8 +1,9 @@
 /** Edits of what is in a frame: shown at once, then sent. */
 
 import { boundsOf, keptInside, moved, movedPolygons, rounded } from '../lib/geometry'
+import { NEAR, numberFor } from '../lib/numbers'
 import type { ClassName } from '../lib/schema'
-import { trackKey, trackOf, type Annotation, type Box, type Point, type Values } from '../lib/types'
+import { trackKey, trackOf, type Annotation, type Box, type Point, type Track, type Values } from '../lib/types'
 import { t } from '../text/i18n.svelte'
 import { answer } from './answers'
 import { messages } from './messages.svelte'
@@ -26,7 +27,7 @@ export function addShape(of: ClassName, shape: { box?: Box; polygons?: Point[][]
   const box = rounded(polygons.length ? boundsOf(polygons) : (shape.box as Box))
   const one: Annotation = {
     id: studio.queue.newId(), frame: studio.shown, group: of.group, name: of.name, box, polygons, values: {},
-    track: freeNumber(of), track_by: 'rule', source: 'hand', score: null, proposal: false, review: '', version: 0,
+    track: numberOf(of, box), track_by: 'rule', source: 'hand', score: null, proposal: false, review: '', version: 0,
   }
   show([one])
   selection.only(one)
@@ -35,14 +36,13 @@ export function addShape(of: ClassName, shape: { box?: Box; polygons?: Point[][]
   void studio.edit('instances.add', { instances: [{ id, video: video.id, frame, group, name, track, track_by: 'rule', ...geometry }] })
 }
 
-/** The lowest number of the class that is free in this frame. */
-function freeNumber(of: ClassName): number {
-  const taken = new Set(
-    studio.annotations(studio.shown).filter((one) => one.group === of.group && one.name === of.name).map((one) => one.track),
-  )
-  let number = 1
-  while (taken.has(number)) number += 1
-  return number
+/** The number of a box that is drawn in this frame, by what is known of the frames around it and of all tracks. */
+function numberOf(of: ClassName, box: Box): number {
+  const at = studio.shown
+  const near = Array.from({ length: NEAR }, (_, place) => place + 1).flatMap((by) => [studio.annotations(at - by), studio.annotations(at + by)])
+  const tracks: Track[] = [...studio.presence, ...studio.spans.flatMap((span) => span.tracks), ...(studio.blocks?.tracks() ?? [])]
+  const used = tracks.flatMap((one) => (one.group === of.group && one.name === of.name && one.number !== null ? [one.number] : []))
+  return numberFor(of, box, studio.annotations(at), near, used)
 }
 
 /** The box around several things. */

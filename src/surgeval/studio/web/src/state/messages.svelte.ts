@@ -9,6 +9,8 @@ class Messages {
   current = $state<Message | null>(null)
   pending = $state(0)
   trouble = $state<{ kind: 'offline' | 'disk'; text: string } | null>(null)
+  /** Edits that the server did not take, as it said: they stay until somebody has read them. */
+  refused = $state.raw<string[]>([])
   private timer = 0
 
   info(text: string): void {
@@ -22,6 +24,15 @@ class Messages {
   /** Stays until it is closed: somebody's work is concerned. */
   conflict(text: string): void {
     this.show({ kind: 'conflict', text }, 0)
+  }
+
+  /** An edit that waited for the server and was not taken: it is lost unless somebody makes it again. */
+  lost(text: string): void {
+    this.refused = [...this.refused, text]
+  }
+
+  forgetRefused(): void {
+    this.refused = []
   }
 
   close(): void {

@@ -5,7 +5,6 @@ import { hold, selectedSpan } from './spans.svelte'
 import { studio } from './studio.svelte'
 
 export const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 4, 8]
-const USUAL_RATE = 5 // frames a second, for pictures without times
 
 class Playback {
   playing = $state(false)
@@ -33,7 +32,7 @@ class Playback {
     this.playing = true
     let due = performance.now()
     while (this.playing && turn === this.turn && studio.video) {
-      const each = 1000 / ((studio.video.fps || USUAL_RATE) * this.speed)
+      const each = 1000 / (studio.video.fps * this.speed)
       due = Math.max(due + each, performance.now() - each)
       await new Promise((done) => setTimeout(done, Math.max(0, due - performance.now())))
       if (!this.playing || turn !== this.turn) return

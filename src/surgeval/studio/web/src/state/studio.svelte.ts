@@ -2,12 +2,12 @@
 
 import { api, listen } from '../api'
 import { LISTS, listsOf, touchesFrames, touchesProject, type List } from '../lib/needs'
-import { Outbox, type Left } from '../lib/outbox'
+import { editText, Outbox, type Left } from '../lib/outbox'
 import type { Blind } from '../lib/study'
 import { OperationQueue, Refused, sessionName } from '../lib/queue'
 import { frameAtTime, parseFrame, parseSeconds } from '../lib/spans'
 import type {
-  Annotation, Flag, Outcome, Presence, Problem, Project, Span, StudioEvent, TrackSummary, Values, Video,
+  Annotation, Flag, ImageRun, Outcome, Presence, Problem, Project, Span, StudioEvent, TrackSummary, Values, Video,
 } from '../lib/types'
 import { t } from '../text/i18n.svelte'
 import { Blocks } from './blocks'
@@ -26,6 +26,7 @@ class Studio {
   video = $state.raw<Video | null>(null)
   spans = $state.raw<Span[]>([])
   tracks = $state.raw<TrackSummary[]>([])
+  imageRuns = $state.raw<ImageRun[]>([])
   presence = $state.raw<Presence[]>([])
   flags = $state.raw<Flag[]>([])
   problems = $state.raw<Problem[]>([])
@@ -96,6 +97,7 @@ class Studio {
     this.blocks = new Blocks(video.id, video.frames, () => (this.tick += 1), () => this.queue.pending > 0)
     this.blocks.version = this.project?.version ?? 0
     this.spans = []
+    this.imageRuns = []
     this.presence = []
     this.tracks = []
     this.flags = []
@@ -138,8 +140,7 @@ class Studio {
 
   frameTime(frame: number): number | null {
     void this.tick
-    const time = this.blocks?.time(frame) ?? null
-    return time ?? (this.video?.fps ? frame / this.video.fps : null)
+    return this.blocks?.time(frame) ?? (this.video ? frame / this.video.fps : null)
   }
 
   /** Who sits here, on a server of several people. */
@@ -177,11 +178,11 @@ class Studio {
     const { video, blocks } = this
     if (!video || !blocks) return null
     const seconds = parseSeconds(text.trim())
-    if (seconds === null || !video.fps) return parseFrame(text, video.frames, video.fps)
+    if (seconds === null) return parseFrame(text, video.frames, video.fps)
     const begin = Math.min(video.frames - 1, Math.round(seconds * video.fps))
     const time = async (frame: number): Promise<number> => {
       await blocks.load(frame)
-      return blocks.time(frame) ?? frame / (video.fps ?? 1)
+      return blocks.time(frame) ?? frame / video.fps
     }
     return frameAtTime(seconds, begin, video.frames, time)
   }
@@ -214,7 +215,8 @@ class Studio {
       return outcome
     } catch (error) {
       if (!(error instanceof Refused)) throw error
-      if (error.status === 409) messages.conflict(t('conflict', { text: error.message }))
+      if (error.waited) messages.lost(`${editText(error.waited)}: ${error.message}`)
+      else if (error.status === 409) messages.conflict(t('conflict', { text: error.message }))
       else messages.error(error.message)
       if (this.blocks) {
         await this.blocks.catchUp().catch(() => undefined)
@@ -248,6 +250,7 @@ class Studio {
     await Promise.all([
       ...[...this.loaders].filter(([list]) => lists.has(list)).map(([, loader]) => loader()),
       load('spans', api.spans, (found) => (this.spans = found)),
+      ...(this.blind ? [] : [load('image', api.imageRuns, (found) => (this.imageRuns = found))]),
       load('flags', api.flags, (found) => (this.flags = found)),
       load('presence', api.tracks, (found) => (this.tracks = found)),
       load('presence', api.presence, (found) => (this.presence = found)),

@@ -21,6 +21,7 @@ export const dialogs = {
   mapAllHint: 'Map every row that has a value chosen, as one edit',
   mapOne: 'Map',
   mapKeep: 'keep as it is',
+  mapPerhaps: '{value} (spelled alike)',
   mapTo: 'What {what} becomes',
   mapNothing: 'The schema has nothing in its place; it is kept.',
   guidelineLarger: 'Show the guideline’s picture larger or smaller',

@@ -21,6 +21,7 @@ export const dialogs = {
   mapAllHint: '将所有已选取值的行作为一次编辑进行映射',
   mapOne: '映射',
   mapKeep: '保持不变',
+  mapPerhaps: '{value}（拼写相近）',
   mapTo: '{what} 改为',
   mapNothing: '方案中没有可对应的取值；予以保留。',
   guidelineLarger: '放大或缩小标注指南图片',
