@@ -25,7 +25,7 @@ def _start(cwd: Path, *args: str) -> subprocess.Popen[str]:
 
 @pytest.mark.parametrize("times", [pytest.param(1, marks=pytest.mark.long), 2])
 def test_ctrl_c_while_rendering_is_one_line_and_130_and_the_rest_is_done_later(tmp_path: Path, times: int) -> None:
-    settings = ("data", "phantom", "--out", "D", "--videos", "4", "--seconds", "3", "--processes", "2")
+    settings = ("data", "phantom", "--out", "D", "--videos", "4", "--seconds", "6", "--processes", "2")
     process = _start(tmp_path, *settings)
     deadline = time.monotonic() + 60
     while not list((tmp_path / "D").glob(".partial-*/frames/*.jpg")) and time.monotonic() < deadline:

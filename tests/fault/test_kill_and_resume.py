@@ -17,7 +17,7 @@ KILLS = 20 if LONG else 1
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("executor", [pytest.param("serial", marks=pytest.mark.long), "processes"])
+@pytest.mark.parametrize("executor", ["serial", pytest.param("processes", marks=pytest.mark.long)])
 def test_a_run_killed_again_and_again_ends_with_the_bytes_of_an_uninterrupted_one(
     tmp_path: Path, executor: str
 ) -> None:

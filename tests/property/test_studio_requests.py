@@ -126,7 +126,7 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fuzzed]:
 
 
 @settings(
-    max_examples=3000 if LONG else 100,
+    max_examples=3000 if LONG else 300,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

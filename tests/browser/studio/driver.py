@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from typing import Any
 
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import ConsoleMessage, Error, Locator, Page
 from tests.browser.conftest import ARTIFACTS
 
 
@@ -30,11 +30,33 @@ class Studio:
     video: str = "V1"
 
     def open(self) -> Studio:
-        self.page.on("console", lambda m: self.complaints.append(m.text) if m.type in ("error", "warning") else None)
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("console", self._console)
+        self.page.on("pageerror", self._exception)
         self.page.goto(self.address)
         self.ready()
         return self
+
+    def leave(self) -> None:
+        """An empty window as a new one has it, but for the compiled scripts: nothing stored, nobody listens."""
+        context = self.page.context
+        for other in context.pages:
+            if other is not self.page:
+                other.close()
+        self.page.remove_listener("console", self._console)
+        self.page.remove_listener("pageerror", self._exception)
+        self.page.unroute_all(behavior="ignoreErrors")
+        self.page.mouse.move(0, 0)
+        self.page.goto("about:blank")
+        session = context.new_cdp_session(self.page)
+        session.send("Storage.clearDataForOrigin", {"origin": self.address.rstrip("/"), "storageTypes": "all"})
+        session.detach()
+
+    def _console(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.complaints.append(message.text)
+
+    def _exception(self, error: Error) -> None:
+        self.complaints.append(str(error))
 
     def ready(self) -> None:
         """Until the first frame is on the screen."""

@@ -167,6 +167,7 @@ def test_the_old_picture_stays_until_the_next_is_there(tracked: Studio) -> None:
         tracked.page.wait_for_timeout(40)
     tracked.at_frame(12)
     client.send("Page.stopScreencast")
+    client.detach()
     assert len(shown) > 6
     blocks = []
     for _, data in sorted(shown):

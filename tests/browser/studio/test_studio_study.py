@@ -7,7 +7,7 @@ from http.client import HTTPConnection
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, Response
 from tests.browser.studio.driver import Studio
 from tests.browser.studio.legible import CUT
 from tests.unit.studio import study_scene as scene
@@ -197,7 +197,12 @@ def test_two_annotators_with_known_disagreement(studied: Studio) -> None:
 def test_a_stretch_is_answered_at_once_and_the_page_hears_no_label(studied: Studio) -> None:
     studio, page = studied, studied.page
     told: list[str] = []
-    page.on("response", lambda answer: told.append(answer.text()) if "/annotations" in answer.url else None)
+
+    def hear(answer: Response) -> None:
+        if "/annotations" in answer.url:
+            told.append(answer.text())
+
+    page.on("response", hear)
     page.goto(f"{studio.address}blind/s1/ada/")
     studio.ready()
     studio.keys("Shift+R")
@@ -214,6 +219,7 @@ def test_a_stretch_is_answered_at_once_and_the_page_hears_no_label(studied: Stud
     assert not any(said[k]["name"] for k in range(40, 60))
     studio.keys("Control+z")
     studio.eventually(lambda: not any(one["name"] for one in shown(studio, "ada").values()))
+    page.remove_listener("response", hear)
     assert told
     assert not any("scissors" in one or "fascias" in one for one in told[:1])
     page.get_by_test_id("language").select_option("zh")
