@@ -11,6 +11,7 @@ from tests.studio_project import Project
 from tests.unit.studio.exchange.projects import annotation, fill, held, make_folder, register_format
 
 from surgeval.detector.training import rehearse
+from surgeval.studio.store import FILE
 
 pytestmark = pytest.mark.usefixtures("one_thread", "studio_format")
 SHORT = ("--size", "p", "--image-size", "64", "--batch", "2", "--dry-run", "--set", "student_epochs=1")
@@ -31,6 +32,8 @@ def project(tmp_path: Path) -> Path:
 
 def test_a_project_is_checked_and_converted(quick: Quick, project: Path, tmp_path: Path) -> None:
     code, said, told = quick("data", "check", project)
+    assert (code, "found (forceps, bag, gauze), expected one of the 89 triplets" in said + told) == (2, True)
+    code, said, told = quick("data", "check", project, "--allow", "triplet-unknown")
     assert (code, "studio: 1 video, 12 frames, 12 instances" in said) == (0, True), said + told
     code, said, _ = quick("data", "convert", project, "--to", "coco", "--dry-run")
     assert code == 0
@@ -55,6 +58,21 @@ def test_labels_are_imported_after_a_look(quick: Quick, project: Path, tmp_path:
     assert (code, told.strip()) == (
         2, f"surgeval: {tmp_path / 'nothing'}: found no such file or folder, expected a dataset"
     )  # fmt: skip
+
+
+def test_a_new_project_says_its_schema_and_a_dry_run_leaves_nothing(
+    quick: Quick, project: Path, tmp_path: Path
+) -> None:
+    quick("data", "convert", project, "--to", "labelme", "--no-images", "--out", tmp_path / "labels")
+    new = make_folder(tmp_path / "new")
+    (new / FILE).unlink()
+    words = ("data", "import", tmp_path / "labels", "--into", new, "--schema", "cholect50")
+    code, said, told = quick(*words, "--dry-run")
+    assert (code, "schema: cholect50 (of a new project)" in said) == (0, True), said + told
+    assert not (new / FILE).exists()
+    assert quick(*words)[0] == 0
+    code, _, told = quick(*words[:-1], "prostatd")
+    assert (code, "--schema prostatd: found a project with the schema cholect50" in told) == (2, True)
 
 
 @pytest.mark.parametrize("exported", [False, True])

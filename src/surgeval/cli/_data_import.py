@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import getpass
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,11 +14,12 @@ import typer
 
 from surgeval.console import console, print_json, progress
 from surgeval.console.options import FormatOption, JsonOption
-from surgeval.errors import visible
+from surgeval.errors import BadInput, visible
 from surgeval.results import counted
 
 if TYPE_CHECKING:
     from surgeval.studio.exchange import ImportReport
+    from surgeval.studio.store import Database
 
 
 def register(app: typer.Typer) -> None:
@@ -30,6 +34,12 @@ def import_labels(
     replace: Annotated[
         bool, typer.Option("--replace", help="Frames that the source labels lose what they have in the project.")
     ] = False,
+    schema: Annotated[
+        str | None,
+        typer.Option(
+            help="For a folder that is no project yet: a built-in schema or a JSON file. Default: the source's."
+        ),
+    ] = None,
     author: Annotated[str | None, typer.Option(help="Your name. Default: the one you logged in with.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would change; store nothing.")] = False,
     json: JsonOption = False,
@@ -43,26 +53,64 @@ def import_labels(
     """
     from surgeval.studio.exchange import import_dataset, preview_import
     from surgeval.studio.media import find_films, register
-    from surgeval.studio.store import FILE, Database
+    from surgeval.studio.store import reading
 
-    films = find_films(into)
-    database = Database(into / FILE)
-    try:
+    films, user = find_films(into), author or getpass.getuser()
+    with _project(into, dry_run) as (database, new):
+        _settle_schema(database, new, schema or (_schema_of(source, format) if new else None), user)
         register(database, films)
+        with database.reading() as connection:
+            used = reading.schema(connection).name
         with progress("frames") as bar:
             bar.phase("reading labels")
             if dry_run:
                 report = preview_import(database, source, format=format, replace=replace, advance=bar.advance)
             else:
-                report = import_dataset(database, source, author=author or getpass.getuser(), format=format,
-                                        replace=replace, advance=bar.advance)  # fmt: skip
-    finally:
-        database.close()
+                report = import_dataset(database, source, author=user, format=format, replace=replace,
+                                        advance=bar.advance)  # fmt: skip
     if json:
-        print_json(asdict(report))
+        print_json({**asdict(report), "schema": used})
         return
+    console().print(visible(f"schema: {used}{' (of a new project)' if new else ''}"), markup=False)
     for line in _lines(report, dry_run):
         console().print(line, markup=False, soft_wrap=True)
+
+
+@contextmanager
+def _project(folder: Path, dry_run: bool) -> Iterator[tuple[Database, bool]]:
+    """The project of a folder and whether it is a new one, which a dry run makes elsewhere."""
+    from surgeval.studio.store import FILE, Database
+
+    new = not (folder / FILE).exists()
+    with tempfile.TemporaryDirectory() as away, Database((Path(away) if new and dry_run else folder) / FILE) as found:
+        yield found, new
+
+
+def _schema_of(source: Path, format: str | None) -> str | None:
+    """The built-in schema that is named after the label space of the source."""
+    from surgeval.datasets import open_dataset
+    from surgeval.studio.schema import builtin_schema_names
+
+    name = open_dataset(source, format).space.name
+    return name if name in builtin_schema_names() else None
+
+
+def _settle_schema(database: Database, new: bool, schema: str | None, author: str) -> None:
+    """Give a new project its schema; that of a project is changed in the studio, which shows what would be unknown."""
+    from surgeval.studio.schema import builtin_schema, builtin_schema_names, read_schema
+    from surgeval.studio.store import Request, apply, reading
+
+    if schema is None:
+        return
+    wanted = builtin_schema(schema) if schema in builtin_schema_names() else read_schema(Path(schema))
+    with database.reading() as connection:
+        present = reading.schema(connection)
+    if present == wanted:
+        return
+    if not new:
+        raise BadInput(visible(f"--schema {wanted.name}: found a project with the schema {present.name}, expected a "
+                               "folder that is no project yet: the studio switches schemas"))  # fmt: skip
+    apply(database, Request("schema.import", author, "schema.set", {"name": wanted.name, "source": wanted.source}))
 
 
 def _lines(report: ImportReport, dry_run: bool) -> list[str]:

@@ -7,8 +7,9 @@ column; beside the whole triplet each of its parts has a row. Annotators are als
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TypeAlias
 
@@ -65,7 +66,8 @@ def measure_agreement(
     """How far annotators agree with the consolidated labels on the segments that each was shown, and with each other.
 
     `answers` has the labels by annotator and instance; an instance that was shown and is missing there is unanswered.
-    Intervals are over videos, or over segments where there is one video: neighbouring frames are no independent units.
+    Intervals are over videos, or over segments where there is one video: neighbouring frames are no independent units,
+    and with one segment there is no interval. An annotator without any answer has no kappa.
 
     >>> from surgeval.studio.segments import Segment
     >>> truth = [Labelled(str(k), "A", k, ("hook", "dissect" if k % 2 else "cut", "liver")) for k in range(40)]
@@ -85,7 +87,8 @@ def measure_agreement(
         if not units:
             raise BadInput(f"annotator {annotator!r}: found no labelled instance in the segments, expected some")
         true, said = [one.labels for one in units], _answers(units, answers.get(annotator, {}))
-        for component, found in _compared(units, true, said, shown[annotator]).items():
+        silent = not answers.get(annotator)
+        for component, found in _compared(units, true, said, shown[annotator], silent=silent).items():
             kappas[component][annotator] = found
         for number, component in enumerate(COMPONENTS[:-1]):  # the parts say where a triplet differs
             rows += [(annotator, one.video, one.frame, one.instance, component, a, b)
@@ -96,7 +99,8 @@ def measure_agreement(
         both = _seen(seen[one], shown[other])
         if both:
             first, second = (_answers(both, answers.get(name, {})) for name in (one, other))
-            between[one, other] = _compared(both, first, second, shown[one])
+            silent = not answers.get(one) or not answers.get(other)
+            between[one, other] = _compared(both, first, second, shown[one], silent=silent)
     names = ("annotator", "video", "frame", "instance", "component", "consolidated", "annotated")
     types = {name: pl.Int64 if name == "frame" else pl.String for name in names}
     listed = pl.DataFrame(rows, schema=types, orient="row").sort("annotator", "video", "frame", "instance")
@@ -112,16 +116,33 @@ def _answers(units: Sequence[Labelled], given: Mapping[str, Labels]) -> list[Lab
 
 
 def _compared(
-    units: Sequence[Labelled], one: Sequence[Labels], other: Sequence[Labels], segments: Sequence[Segment]
+    units: Sequence[Labelled],
+    one: Sequence[Labels],
+    other: Sequence[Labels],
+    segments: Sequence[Segment],
+    *,
+    silent: bool,
 ) -> dict[str, Agreement]:
     videos = [unit.video for unit in units]
     stretches = [next(k for k, s in enumerate(segments) if s.holds(unit.video, unit.frame)) for unit in units]
     groups: list[str] | list[int] = videos if len(set(videos)) > 1 else stretches
-    clusters = groups if len(set(groups)) > 1 else None
-    return {
-        component: cohen_kappa(_parts(one, number), _parts(other, number), clusters=clusters)
+    several = len(set(groups)) > 1
+    found = {
+        component: cohen_kappa(_parts(one, number), _parts(other, number), clusters=groups if several else None)
         for number, component in enumerate(COMPONENTS)
     }
+    if silent:
+        return {component: _without(each, math.nan, reason="no answers yet") for component, each in found.items()}
+    if not several:  # boxes of one stretch are much the same: drawing among them would look certain
+        note = "one segment: no interval"
+        return {component: _without(each, each.value, note=note) for component, each in found.items()}
+    return found
+
+
+def _without(found: Agreement, value: float, *, reason: str = "", note: str = "") -> Agreement:
+    """A kappa that has no interval, or is none."""
+    interval = replace(found.interval, estimate=value, low=math.nan, high=math.nan, resamples=0, note=note)
+    return replace(found, interval=interval, reason=reason or found.reason)
 
 
 def _parts(labels: Sequence[Labels], component: int) -> list[str]:

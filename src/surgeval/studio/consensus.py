@@ -17,9 +17,15 @@ from surgeval.studio.agreement import COMPONENTS, UNANSWERED, UNLABELLED, Agreem
 from surgeval.studio.agreement import measure_agreement as _measure
 from surgeval.studio.store import Annotation, Decision, Study, study_reading
 
-__all__ = ["Disagreement", "decision_log", "find_disagreements", "measure_study"]
+__all__ = ["LOG_COLUMNS", "Disagreement", "decision_log", "find_disagreements", "measure_study"]
 
 _ATTRIBUTES = ("action", "target")
+
+LOG_COLUMNS = (
+    "study", "video", "frame", "instance", "number", "choice", "annotator",
+    *(f"{component}_{when}" for when in ("before", "after") for component in COMPONENTS[:-1]),
+    "decided_by", "time", "note",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """The films and image folders that a project is about: found in its folder, registered once, quickly opened again.
 
-A folder with images is a video, and so is a film; the folder `guidelines` is neither. Frames keep the numbers under
-which they were first registered; files that come later are added at the end, and a file that is gone leaves its frame
-without a picture.
+A folder with images is a video, and so is a film; the folders `guidelines`, `imports` and `exports` are neither. Frames
+keep the numbers under which they were first registered; files that come later are added at the end, and a file that is
+gone leaves its frame without a picture.
 """
 
 from __future__ import annotations
@@ -19,11 +19,14 @@ from surgeval.errors import BadInput, DataError
 from surgeval.records import ImageRef
 from surgeval.studio.store import Database, Request, apply, reading
 
-__all__ = ["GUIDELINES", "Film", "check_inside", "find_films", "register"]
+__all__ = ["EXPORTS", "GUIDELINES", "IMPORTS", "Film", "check_inside", "find_films", "register"]
 
 GUIDELINES = "guidelines"  # the folder of a project that holds the pictures of its schema
+IMPORTS = "imports"  # that of uploads
+EXPORTS = "exports"  # that of what was written for other tools
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.@-]{1,80}")
+_NO_VIDEOS = (GUIDELINES, IMPORTS, EXPORTS)
 _AT_ONCE = 50_000  # frames in one operation
 _AUTHOR = "studio"
 _BESIDE_LABELS = "img_dir"  # as CholecInstanceSeg and labelme's users call it
@@ -102,7 +105,7 @@ def check_inside(folder: Path, path: Path) -> None:
 
 
 def _films(folder: Path) -> Iterator[Film]:
-    places = (folder, *(place for place in folders(folder) if place.name != GUIDELINES))
+    places = (folder, *_video_folders(folder))
     for path in (path for place in places for path in video_files(place)):
         check_inside(folder, path)
         index = video_index(path)
@@ -116,8 +119,6 @@ def _films(folder: Path) -> Iterator[Film]:
 
 def _images(folder: Path) -> Iterator[Film]:
     for name, files in _image_files(folder).items():
-        if files[0].parent == folder / GUIDELINES:
-            continue
         taken: dict[str, ImageRef] = {}
         for file in files:
             taken[file.name if file.stem in taken else file.stem] = ImageRef(file)
@@ -127,15 +128,21 @@ def _images(folder: Path) -> Iterator[Film]:
 def _image_files(folder: Path) -> dict[str, tuple[Path, ...]]:
     """The images of every video; beside a folder of labels they lie in one called img_dir, inside the video's own."""
     found: dict[str, tuple[Path, ...]] = {}
-    for place in (folder, *(inner for inner in folders(folder) if (inner / _BESIDE_LABELS).is_dir())):
+    for place in (folder, *(inner for inner in _video_folders(folder) if (inner / _BESIDE_LABELS).is_dir())):
         try:
             groups = open_images(place).files()
         except BadInput:
             continue  # no images: there may be films
         for name, files in groups.items():
-            if place == folder or name == _BESIDE_LABELS:
+            own = place == folder and files[0].parent.name in _NO_VIDEOS and files[0].parent.parent == folder
+            if not own and (place == folder or name == _BESIDE_LABELS):
                 found[place.absolute().name if name == _BESIDE_LABELS else name] = files
     return found
+
+
+def _video_folders(folder: Path) -> list[Path]:
+    """The folders below that may be or hold videos."""
+    return [place for place in folders(folder) if place.name not in _NO_VIDEOS]
 
 
 def register(database: Database, films: tuple[Film, ...], fps: float | None = None) -> dict[str, tuple[ImageRef, ...]]:
@@ -148,8 +155,9 @@ def register(database: Database, films: tuple[Film, ...], fps: float | None = No
     for film in films:
         if film.id not in known:
             width, height = film.size()
+            size = {"width": width, "height": height}
             _do(database, f"video.{film.id}", "video.add",
-                {"id": film.id, "name": film.name, "width": width, "height": height, "fps": film.fps or fps})  # fmt: skip
+                {"id": film.id, "name": film.name, "fps": film.fps or fps, **size})  # fmt: skip
     return {film.id: _frames(database, film, known.get(film.id, 0)) for film in films}
 
 

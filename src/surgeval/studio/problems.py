@@ -116,10 +116,10 @@ class _Look:
         pairs = [(told.kinds[kind], told.values[label]) for kind, label in combined.T.tolist()]
         judged = [self._judged(group, name, values) for (group, name), values in pairs]
         for rule in _RULE_OF.values():
-            said = [rules.get(rule, "") for rules in judged]
+            said = {number: rules.get(rule, "") for number, rules in enumerate(judged)}
             wrong = np.array([rule in rules for rules in judged])
             begins, ends = self._stretches(np.flatnonzero(wrong[place]), place)
-            self._tell(rule, begins, ends, lambda row, said=said: f"{told.name(row)}: {said[place[row]]}")
+            self._tell(rule, begins, ends, _naming(told, place, said))
 
     def image(self) -> None:
         """Values of whole frames that the schema lacks."""
@@ -276,6 +276,10 @@ class _Look:
     def _count(self, rule: str, count: int) -> None:
         if count:
             self.counts[rule] = self.counts.get(rule, 0) + count
+
+
+def _naming(told: Columns, place: Ints, said: Mapping[int, str]) -> Callable[[int], str]:
+    return lambda row: f"{told.name(row)}: {said[int(place[row])]}"
 
 
 def _looked_up(keys: Ints, words: Mapping[int, int]) -> Ints:

@@ -18,6 +18,7 @@ __all__ = ["TOOLS", "Proposal", "Stretch", "add_proposals", "propose", "read_pro
 
 TOOLS = "tools"
 _AT_ONCE = 5000  # instances in one operation
+_MOST_SCORE = 1e6  # what a project can hold as a number, with room to spare
 
 
 @dataclass(frozen=True)
@@ -82,8 +83,8 @@ def read_proposals(
 ) -> tuple[tuple[Proposal, ...], tuple[int, str]]:
     r"""The boxes of a prediction file on a video, given by its frames (number and name), in the order of frames.
 
-    Rows of other videos and unknown frames are left out; the second of the pair says how many, and of the first one
-    why. A file of which nothing fits is refused.
+    Rows of other videos and unknown frames are left out, and so are boxes without area; the second of the pair says how
+    many, and of the first one why. A file of which nothing fits is refused.
 
     >>> import tempfile
     >>> from surgeval.vocab import load_labels
@@ -102,18 +103,25 @@ def read_proposals(
     told: list[Problem] = []
     known = MemoryDataset(space, (Frame(video, name, number, None, None, *size) for number, name in frames))
     table = read_detections(path, known, assume_score=1.0, on_problem=told.append).table
-    wrong = [problem for problem in told if problem.level == "error"]
+    wrong = [str(problem) for problem in told if problem.level == "error"]
     if not len(table) and wrong:
-        raise BadInput(str(wrong[0]))
-    found = []
+        raise BadInput(wrong[0])
+    found, flat = [], 0
     for row in table.sort("frame").iter_rows(named=True):
         if row["score"] < least or row["instrument"] < 0:
+            continue
+        if row["w"] <= 0 or row["h"] <= 0 or abs(row["score"]) > _MOST_SCORE:
+            sizes = f"{row['w']:.6g} × {row['h']:.6g} pixels with the score {row['score']:.6g}"
+            wrong.append(f"{video} frame {row['frame']}: found a box of {sizes}, expected one with an area")
+            flat += 1
             continue
         name, values = _said(space, row["instrument"], row["verb"], row["target"])
         box = (row["x"], row["y"], row["w"], row["h"])
         found.append(Proposal(number_of[row["frame"]], name, values, box, row["score"]))
+    if flat and flat == len(table):
+        raise BadInput(wrong[-1])
     found.sort(key=lambda one: one.frame)
-    return tuple(found), (len(wrong), str(wrong[0]) if wrong else "")
+    return tuple(found), (len(wrong), wrong[0] if wrong else "")
 
 
 def add_proposals(

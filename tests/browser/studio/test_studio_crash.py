@@ -77,3 +77,29 @@ def test_a_tab_that_was_refused_the_news_asks_for_them_again(browser: Browser, r
         studio.eventually(lambda: page.get_by_test_id("banner").count() == 0)
     finally:
         context.close()
+
+
+def test_an_edit_that_waited_and_was_refused_stays_in_sight_until_it_is_read(studio: Studio) -> None:
+    studio.draw((60, 50), (120, 110))
+    answers = ["lost", "refused"]
+
+    def answer(route: Route) -> None:
+        if answers.pop(0) == "lost":
+            route.abort()
+        else:
+            route.fulfill(
+                status=400, json={"error": "values: found action cut, expected values that the schema admits"}
+            )
+            studio.page.unroute("**/api/operations")
+
+    studio.page.route("**/api/operations", answer)
+    studio.keys("3")
+    told = studio.by_id("refused")
+    told.wait_for()
+    assert "instances.values action cut" in " ".join(told.inner_text().split()).replace(" · ", " ")
+    assert "1" in studio.by_id("save-state").inner_text()
+    assert "All saved" not in studio.by_id("save-state").inner_text()
+    studio.shot("refused")
+    studio.click("refused-close")
+    studio.eventually(lambda: "All saved" in studio.by_id("save-state").inner_text())
+    studio.complaints.clear()

@@ -59,6 +59,9 @@ def test_a_schema_of_phases_labels_whole_frames(studio: Studio) -> None:
     studio.keys("2")
     said = {"0": {"phase": "clipping"}}
     studio.eventually(lambda: studio.get("/api/videos/V1/frames?first=0&last=0")["values"] == said)
+    studio.fill(kind="image.values", video="V1", first=40, last=200, values={"phase": "clipping"})
+    runs = [{"first": 0, "last": 0}, {"first": 40, "last": 200}]
+    assert studio.get("/api/videos/V1/image") == [{**run, "values": {"phase": "clipping"}} for run in runs]
     studio.shot("schema-phase")
     studio.page.get_by_test_id("import-schema").click()
     studio.page.get_by_test_id("schema-prostatd").click()

@@ -74,8 +74,13 @@ def test_frames_are_reviewed_by_key_in_rounds(studio: Studio) -> None:
     chip = page.get_by_test_id("review-chip")
     studio.keys("r")
     studio.eventually(lambda: chip.get_attribute("data-seen") == "1")
-    studio.keys("d", "z", "d", "d", "x", "r", "Escape")  # a stretch at once
+    studio.keys("d", "z", "d", "d", "x", "r")  # a stretch at once
     studio.eventually(lambda: studio.get("/api/videos/V1/reviews")["runs"] == [[0, 3, ["amy"]]])
+    studio.keys("d", "r")  # and then the frame in view
+    studio.eventually(lambda: studio.get("/api/videos/V1/reviews")["runs"] == [[0, 4, ["amy"]]])
+    studio.keys("Control+z")
+    studio.eventually(lambda: studio.get("/api/videos/V1/reviews")["runs"] == [[0, 3, ["amy"]]])
+    studio.eventually(lambda: chip.get_attribute("data-seen") == "0")
     studio.keys("Home", "Shift+R")
     studio.eventually(lambda: studio.frame == 4)
     studio.keys("Control+z")

@@ -252,3 +252,10 @@ def test_a_bad_folder_ends_the_command_with_a_sentence(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "op.mp4" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_the_folders_of_uploads_and_exports_are_no_videos(tmp_path: Path) -> None:
+    for place in ("V1", "imports", "imports/img_dir", "exports/img_dir", "guidelines"):
+        (tmp_path / place).mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (64, 48)).save(tmp_path / place / "1.png")
+    assert [film.name for film in find_films(tmp_path)] == ["V1"]

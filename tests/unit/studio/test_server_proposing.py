@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from tests.unit.studio.test_server import Page
 from surgeval.errors import BadInput
 from surgeval.studio import proposing
 from surgeval.studio.jobs import Job, Jobs
+from surgeval.studio.proposals import read_proposals
 from surgeval.studio.server import serve
+from surgeval.vocab import load_labels
 
 HEAD = "video,frame,instrument,verb,target,score,x,y,w,h\n"
 
@@ -191,3 +194,18 @@ def test_one_job_at_a_time_and_errors_become_its_state() -> None:
     jobs.close()
     with pytest.raises(BadInput):
         jobs.start({}, lambda _job: None)
+
+
+def test_a_box_without_area_is_left_out_and_counted(tmp_path: Path) -> None:
+    row = "V1,{},scissors,cut,prostate,{},5,6,{},10\n"
+    rows = [row.format(0, 0.9, 20), row.format(1, 0.9, -5), row.format(1, 1e8, 20)]
+    read = partial(
+        read_proposals, video="V1", frames=[(0, "0"), (1, "1")], size=(64, 48), space=load_labels("prostatd")
+    )
+    (tmp_path / "found.csv").write_text(HEAD + "".join(rows))
+    found, (left, why) = read(tmp_path / "found.csv")
+    assert (len(found), left) == (1, 2)
+    assert why == "V1 frame 1: found a box of -5 × 10 pixels with the score 0.9, expected one with an area"
+    (tmp_path / "flat.csv").write_text(HEAD + rows[1])
+    with pytest.raises(BadInput, match="expected one with an area"):
+        read(tmp_path / "flat.csv")

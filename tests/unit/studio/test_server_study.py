@@ -432,3 +432,21 @@ def test_an_answer_is_no_edit_to_undo_by_its_number(relabelled: Running) -> None
     assert (status, "found no operation" in told["error"]) == (400, True)
     assert chair.do("undo", {"operation": version, "study": "s1"})[0] == 400
     assert page.get("/api/studies")[0]["answered"] == {"ada": 1}
+
+
+def test_a_log_without_decisions_has_its_header(relabelled: Running) -> None:
+    page = Page(relabelled, "log")
+    (header,) = page.ask("GET", "/api/studies/s1/log?as=csv")[1].decode().splitlines()
+    assert page.do("study.decide", {"study": "s1", "instance": "hook-1", "choice": "keep"})[0] == 200
+    assert header.split(",") == list(page.get("/api/studies/s1/log")[0])
+
+
+def test_one_segment_has_no_interval_and_no_answers_no_kappa(relabelled: Running) -> None:
+    page = Page(relabelled, "ada")
+    cells = [row["cells"]["ada"] for row in page.get("/api/studies/s1/results")["table"]]
+    assert {(one["value"], one["low"], one["reason"]) for one in cells} == {(None, None, "no answers yet")}
+    for name, place in (("hook", 1), ("grasper", 30)):
+        ids = [one["id"] for one in boxes(page, ADA) if one["box"][0] == place]
+        assert send(page, ADA, "study.answer", {"ids": ids, "name": name})[0] == 200
+    cell = page.get("/api/studies/s1/results")["table"][0]["cells"]["ada"]
+    assert cell == {"value": 1.0, "low": None, "high": None, "reason": "one segment: no interval"}

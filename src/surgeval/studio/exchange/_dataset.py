@@ -1,7 +1,7 @@
 """A project as a dataset: what was accepted in it, read as it is now, beside a studio that may have it open.
 
 Nothing is written, and a block of frames is held at a time. Frames are labelled where somebody accepted an instance,
-said something of the image, marked the frame in a review, or imported it as labelled.
+marked the frame in a review, or imported it as labelled: who said the phase has not said that there is no instrument.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class StudioDataset:
                         continue
                     said = words.get(frame.frame, {})
                     found = self._instances(held.get(frame.frame, []), state, on_problem)
-                    labelled = bool(found or frame.values or frame.frame in reviewed or said.get("labelled"))
+                    labelled = bool(found or frame.frame in reviewed or said.get("labelled"))
                     picture = self._inside(pictures.get(frame.name), on_problem)
                     yield self._frame(state, frame, found, labelled, picture, said,
                                       problems.get(frame.frame, {}))  # fmt: skip

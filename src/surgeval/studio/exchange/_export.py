@@ -5,8 +5,10 @@ Exports lie in the project's folder under `exports`, each under a name of its ow
 
 from __future__ import annotations
 
+import threading
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -16,13 +18,15 @@ from surgeval.errors import BadInput
 from surgeval.files import path_inside, safe_name
 from surgeval.records import Frame
 from surgeval.studio.exchange._dataset import Selection, StudioDataset
+from surgeval.studio.media import EXPORTS
 from surgeval.studio.schema import Counts
 from surgeval.studio.store import FILE, Database
 
-__all__ = ["EXPORTS", "FORMATS", "Export", "export_project", "preview_export", "zipped"]
+__all__ = ["FORMATS", "Export", "export_project", "preview_export", "zipped"]
 
-EXPORTS = "exports"
 FORMATS = ("labelme", "coco", "yolo5", "yolo8", "cvat", "cholect50")
+_WRITING: set[Path] = set()  # exports that are being written: nobody else may write there
+_TURN = threading.Lock()
 _PACKED = frozenset({".jpg", ".jpeg", ".png", ".webp"})  # what is compressed already
 
 
@@ -103,10 +107,23 @@ def export_project(
     if not name or safe_name(name) != name:
         raise BadInput(f"name: found {name[:80]!r}, expected letters, digits and _ . - that can name a folder")
     place = path_inside(folder, EXPORTS, name)
-    if place.exists() or place.is_symlink():
-        raise BadInput(f"{EXPORTS}/{name}: found an export of that name, expected a new one")
-    made = convert(source, place, format, images=images, progress=lambda _video, _frame: advance(1))
+    with _claimed(place, name):
+        made = convert(source, place, format, images=images, progress=lambda _video, _frame: advance(1))
     return source.told(format, made.losses, place)
+
+
+@contextmanager
+def _claimed(place: Path, name: str) -> Iterator[None]:
+    """A name for one export alone, also while it is written."""
+    with _TURN:
+        if place.exists() or place in _WRITING:
+            raise BadInput(f"{EXPORTS}/{name}: found an export of that name, expected a new one")
+        _WRITING.add(place)
+    try:
+        yield
+    finally:
+        with _TURN:
+            _WRITING.discard(place)
 
 
 def _source(folder: Path, database: Database, format: str, selection: Selection | None) -> _Source:

@@ -43,6 +43,11 @@ def given_instance(
             )
             tell(Problem("class-unknown", "studio.sqlite", repr(name), expected, record))
             return None
+    if UNKNOWN not in ids and classes.space.triplets and classes.space.find(*ids) == UNKNOWN:
+        names = f"({', '.join(str(name) for name in wanted)})"
+        expected = f"one of the {len(classes.space.triplets)} triplets of {classes.space.name} (the instance is kept)"
+        record = f"{one.name} {one.id} in frame {one.frame} of {one.video}"
+        tell(Problem("triplet-unknown", "studio.sqlite", names, expected, record, level="warning"))
     attributes: dict[str, Any] = {key: value for key, value in values.items() if key not in ("action", "target")}
     kept = (one.extra or {}).get(ATTRIBUTES)
     for key, value in kept.items() if isinstance(kept, dict) else ():

@@ -1,29 +1,34 @@
 """Labels of another dataset into a project: what that would do, said beforehand, and then done.
 
-Frames are met by video and name; what is not met is counted and named. An import is one operation, which one undo takes
-back; very many instances are several, each as whole.
+Frames are met by video and name; what is not met is counted and named, and so is a record that a project cannot hold.
+An import is one operation, which one undo takes back; very many instances are several, stored together or not at all.
 """
 
 from __future__ import annotations
 
 import itertools
+import json
+import re
+import tempfile
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from dataclasses import replace as changed
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from sqlalchemy import Connection
 
 from surgeval.datasets import Dataset, Problem, open_dataset
-from surgeval.errors import BadInput
+from surgeval.errors import BadInput, visible
+from surgeval.files import too_deep
 from surgeval.records import Frame
 from surgeval.studio.exchange._dataset import main_group
 from surgeval.studio.exchange._match import Matcher, Place
 from surgeval.studio.exchange._taken import Taker
 from surgeval.studio.schema import IMAGE, Labelled, Mismatch, Schema, mismatches
-from surgeval.studio.store import Database, Request, apply, reading
+from surgeval.studio.store import Database, Request, apply_all, check_taken, reading
 from surgeval.vocab import LabelSpace
 
 __all__ = ["ImportReport", "import_dataset", "preview_import"]
@@ -34,6 +39,7 @@ _MOST_CLASSES = 10_000
 _NAMED = 20  # examples of what was not met or could not be read
 _AT_ONCE = 50_000  # instances of one operation
 _WEIGHT = 64 << 20  # characters of one operation, about
+_RUN = re.compile(r"[A-Za-z0-9_.-]{1,60}")
 
 
 @dataclass(frozen=True)
@@ -78,13 +84,16 @@ def preview_import(database: Database, source: Path | Dataset, *, format: str | 
 
 
 def import_dataset(database: Database, source: Path | Dataset, *, author: str, session: str = "",
-                   format: str | None = None, replace: bool = False,
+                   format: str | None = None, replace: bool = False, run: str | None = None,
                    advance: Callable[[int], None] = lambda _count: None) -> ImportReport:  # fmt: skip
     """Put the labels of a dataset into a project; with `replace` they take the place of what its frames have.
 
-    An instance that is in the project exactly so already is not put there twice.
+    An instance that is in the project exactly so already is not put there twice. All is stored or nothing; where
+    another import was stored since this one began to read, it is refused. One that was asked for twice under the same
+    name (`run`) is made once.
 
     >>> import tempfile
+    >>> from surgeval.studio.store import apply
     >>> from surgeval.datasets import MemoryDataset
     >>> from surgeval.records import Box, Instance, Triplet
     >>> from surgeval.vocab import load_labels
@@ -97,12 +106,31 @@ def import_dataset(database: Database, source: Path | Dataset, *, author: str, s
     >>> [(report.instances, report.present, report.versions) for report in twice]
     [(1, 0, (3,)), (0, 1, ())]
     """
+    if run is not None and not _RUN.fullmatch(run):
+        raise BadInput(f"import: id: found {visible(run[:60])!r}, expected 1 to 60 letters, digits and _ . -")
+    name = f"import.{run or uuid.uuid4().hex[:16]}"
+    with database.reading() as connection:
+        since, done = reading.version(connection), _done(connection, name)
+    if done:
+        return changed(preview_import(database, source, format=format, advance=advance), versions=done)
     work = _Import(database, source, format, replace, advance)
-    run, versions = uuid.uuid4().hex[:16], []
-    for number, batch in enumerate(work.batches(f"i.{run}")):
-        request = Request(f"import.{run}.{number}", author, "project.import", batch.payload(), None, session)
-        versions.append(apply(database, request).version)
-    return work.report(tuple(versions))
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as held:
+        for batch in work.batches(f"i.{name.removeprefix('import.')}"):
+            held.write(json.dumps(batch.payload()) + "\n")
+        outcomes = apply_all(database, _requests(held, name, author, session), since=since)
+    return work.report(tuple(outcome.version for outcome in outcomes))
+
+
+def _done(connection: Connection, name: str) -> tuple[int, ...]:
+    """The versions of an import that was made under this name."""
+    found = (reading.operation(connection, f"{name}.{number}") for number in itertools.count())
+    return tuple(one.version for one in itertools.takewhile(lambda one: one is not None, found) if one is not None)
+
+
+def _requests(held: IO[str], name: str, author: str, session: str) -> Iterator[Request]:
+    held.seek(0)
+    for number, line in enumerate(held):
+        yield Request(f"{name}.{number}", author, "project.import", json.loads(line), None, session)
 
 
 @dataclass
@@ -196,7 +224,7 @@ class _Import:
             self.counts["scaled"] += 1
         for instance in frame.instances:
             row = self._taker.instance(instance, frame, place)
-            if row is None:
+            if row is None or not self._fits("instances", row | {"id": f"{ids}.0"}, frame):
                 continue
             key = _key(row["group"], row["name"], row.get("box"), row.get("polygons", ()), row["values"])
             if known[key]:
@@ -210,16 +238,36 @@ class _Import:
             self._labels[row["group"], row["name"], tuple(sorted(row["values"].items()))] += 1
         values, flags, words = self._taker.frame(frame)
         (now,) = reading.frames(connection, place.video.id, place.frame, place.frame)
-        if any(now.values.get(key) != value for key, value in values.items()):
+        said = any(now.values.get(key) != value for key, value in values.items())
+        if said and self._fits("images", {**at, "values": values}, frame):
             batch.images.append({**at, "values": values})
             self.counts["images"] += 1
             self._labels[IMAGE, IMAGE, tuple(sorted(values.items()))] += 1
         new = {reason: note for reason, note in flags.items() if (*at.values(), reason) not in self._flagged}
-        batch.flags += [{**at, "reason": reason, "note": note} for reason, note in new.items()]
-        self.counts["flags"] += len(new)
-        if words and words != reading.words(connection, place.video.id, place.frame, place.frame).get(place.frame):
+        rows = [{**at, "reason": reason, "note": note} for reason, note in new.items()]
+        flagged = [row for row in rows if self._fits("flags", row, frame)]
+        batch.flags += flagged
+        self.counts["flags"] += len(flagged)
+        known_words = reading.words(connection, place.video.id, place.frame, place.frame).get(place.frame)
+        if words and words != known_words and self._fits("words", {**at, "words": words}, frame):
             batch.words.append({**at, "words": words})
             batch.weight += len(str(words))
+
+    def _fits(self, name: str, row: dict[str, Any], frame: Frame) -> bool:
+        """Whether a project can hold the row; one that it cannot is told like a record that cannot be read."""
+        try:
+            check_taken(name, row)
+            text = json.dumps({name: [row]}, ensure_ascii=False, allow_nan=False)
+            text.encode()
+            if not too_deep(text, 0, len(text)):
+                return True
+            why = f"{name}: found deep nesting, expected less of it"
+        except BadInput as error:
+            why = str(error)
+        except (TypeError, ValueError, RecursionError):
+            why = f"{name}: found what JSON cannot hold, expected text and numbers"
+        self._problem(visible(f"{frame.video} {frame.name}: {why}"))
+        return False
 
     def _miss(self, frame: Frame) -> None:
         if len(self._unmatched) < _NAMED:
@@ -227,9 +275,12 @@ class _Import:
 
     def _tell(self, problem: Problem) -> None:
         if problem.level == "error":
-            self.counts["problems"] += 1
-            if len(self._examples) < _NAMED:
-                self._examples.append(str(problem))
+            self._problem(str(problem))
+
+    def _problem(self, sentence: str) -> None:
+        self.counts["problems"] += 1
+        if len(self._examples) < _NAMED:
+            self._examples.append(sentence)
 
     def report(self, versions: tuple[int, ...]) -> ImportReport:
         """What was met."""

@@ -8,12 +8,11 @@ from pathlib import Path
 from surgeval.datasets import dataset_formats
 from surgeval.datasets.io import names
 from surgeval.errors import BadInput
-from surgeval.studio.exchange._export import EXPORTS
+from surgeval.studio.media import EXPORTS, IMPORTS
 
-__all__ = ["IMPORTS", "Offer", "offered", "offered_path"]
+__all__ = ["Offer", "look", "offered", "offered_path"]
 
-IMPORTS = "imports"
-_MOST = 200
+_MOST = 200  # places that are looked at for a list
 _FILES = (".json", ".xml")
 _NOT = ("studio", "video", "focus", "intent")  # a project itself, films, questions
 
@@ -37,19 +36,30 @@ def offered(folder: Path) -> tuple[Offer, ...]:
     ...     [(one.path, one.formats) for one in offered(Path(place))]
     [('imports/mine', ('labelme',))]
     """
-    own = (folder / IMPORTS, folder / EXPORTS)
-    # Readers look into folders below: the whole folder is offered as long as no copies of labels lie there.
-    places = [] if any(names(place) for place in own) else [folder]
-    for place in (folder, *own):
-        listed = [path for name in names(place) if (path := place / name) not in own and not path.is_symlink()]
-        places += [path for path in listed if path.is_dir() or path.suffix.lower() in _FILES]
+    found = (look(folder, path) for path in _places(folder)[:_MOST])
+    return tuple(one for one in found if one.formats)
+
+
+def look(folder: Path, path: str) -> Offer:
+    """What one place of a project's folder holds; nothing where it holds no labels.
+
+    >>> look(Path("nowhere"), "imports/mine")
+    Offer(path='imports/mine', formats=())
+    """
     every = {name: one for name, one in dataset_formats().items() if name not in _NOT}
-    found = []
-    for place in places[:_MOST]:
-        formats = tuple(name for name, one in every.items() if one.detect(place))
-        if formats:
-            found.append(Offer("." if place == folder else place.relative_to(folder).as_posix(), formats))
-    return tuple(found)
+    return Offer(path, tuple(name for name, one in every.items() if one.detect(folder / path)))
+
+
+def _places(folder: Path) -> list[str]:
+    """Where labels may lie: uploads and exports first, as films may be many. Nothing behind a link is a place."""
+    own = [place for place in (folder / IMPORTS, folder / EXPORTS) if not place.is_symlink()]
+    # Readers look into folders below: the whole folder is offered as long as no copies of labels lie there.
+    found = [] if any(names(folder / name) for name in (IMPORTS, EXPORTS)) else ["."]
+    for place in (*own, folder):
+        listed = [place / name for name in names(place) if place != folder or name not in (IMPORTS, EXPORTS)]
+        found += [path.relative_to(folder).as_posix() for path in listed
+                  if not path.is_symlink() and (path.is_dir() or path.suffix.lower() in _FILES)]  # fmt: skip
+    return found
 
 
 def offered_path(folder: Path, path: str) -> Path:
@@ -59,6 +69,6 @@ def offered_path(folder: Path, path: str) -> Path:
     Traceback (most recent call last):
     surgeval.errors.BadInput: path: found '../secrets', expected one of the places that are offered
     """
-    if path not in {one.path for one in offered(folder)}:
+    if path not in _places(folder) or not look(folder, path).formats:
         raise BadInput(f"path: found {path[:80]!r}, expected one of the places that are offered")
     return folder / path

@@ -85,7 +85,7 @@ class Taker:
             words[LABELME] = json.dumps(self._file_words(rest.pop(LABELME)), ensure_ascii=False)
         if rest:
             words[ATTRIBUTES] = rest
-        if one.labelled and not one.instances and not values:
+        if one.labelled and not one.instances:
             words["labelled"] = True
         for feature in ("camera", "gaze", "region", "objects", "successor"):
             if getattr(one, feature):

@@ -1,7 +1,8 @@
 """What somebody uploads: one file, or a ZIP of several, put into a new folder; a ZIP is not trusted in anything.
 
 Its members stay inside the folder, links and odd names are refused, and what it unpacks to is counted while it is
-written: the sizes that it states may be lies.
+written: the sizes that it states may be lies. Only stored and deflated members are read: of the other methods a block
+of input can become gigabytes before anything can be counted.
 """
 
 from __future__ import annotations
@@ -9,11 +10,14 @@ from __future__ import annotations
 import re
 import shutil
 import stat
+import struct
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
-from surgeval.errors import BadInput
+from surgeval.errors import BadInput, visible
 from surgeval.files import make_folder, path_inside, safe_name
 
 __all__ = ["unpack"]
@@ -22,6 +26,20 @@ _MEMBERS = 200_000
 _BYTES = 1 << 30  # of all members, unpacked
 _BLOCK = 1 << 20
 _DEPTH = 8
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_LOCKED = 0x1 | 0x40  # bits of a member's flags: encrypted, strongly encrypted
+_BROKEN = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    ValueError,
+    OverflowError,
+    LookupError,
+    OSError,
+)  # what reading a damaged archive ends with
 _HIDDEN = re.compile(r"(^|/)(__MACOSX|\.[^./][^/]*)(/|$)")  # what desktops put beside the files
 
 
@@ -37,6 +55,8 @@ def unpack(upload: Path, name: str, folder: Path, *, most: int = _BYTES) -> Path
     ...     made.name, [path.name for path in made.rglob("*.json")]
     ('labels', ['1.json'])
     """
+    if folder.is_symlink():
+        raise BadInput(f"{folder.name}: found a link, expected a folder (nothing is written through links)")
     zipped = zipfile.is_zipfile(upload)
     target = _new_folder(folder, PurePosixPath(name.replace("\\", "/")).name, zipped)
     try:
@@ -61,35 +81,66 @@ def _new_folder(folder: Path, name: str, zipped: bool) -> Path:
 
 
 def _extract(upload: Path, target: Path, most: int) -> None:
-    try:
-        with zipfile.ZipFile(upload) as archive:
-            members = [
-                member for member in archive.infolist() if not (member.is_dir() or _HIDDEN.search(member.filename))
-            ]
-            if len(members) > _MEMBERS:
-                raise BadInput(f"archive: found {len(members)} files, expected at most {_MEMBERS}")
-            left = most
-            for member in members:
-                left -= _write(archive, member, target, left, most)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, UnicodeError) as error:
-        raise BadInput(f"archive: found a ZIP that cannot be read ({str(error)[:80]}), expected a whole one") from None
+    with _readable():
+        archive = zipfile.ZipFile(upload)
+    with archive:
+        members = [member for member in archive.infolist() if not (member.is_dir() or _HIDDEN.search(member.filename))]
+        if len(members) > _MEMBERS:
+            raise BadInput(f"archive: found {len(members)} files, expected at most {_MEMBERS}")
+        left = most
+        for member in members:
+            left -= _write(archive, member, _place(member, target), left, most)
 
 
-def _write(archive: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path, left: int, most: int) -> int:
-    """Unpack one member; how many bytes it had."""
+def _place(member: zipfile.ZipInfo, target: Path) -> Path:
+    """Where a member goes; refused where its name, its kind or its compression is none that is taken."""
+    name = repr(visible(member.filename[:80]))
     parts = PurePosixPath(member.filename.replace("\\", "/")).parts
     odd = [part for part in parts if part in ("/", "..") or safe_name(part) != part]
     if odd or not 0 < len(parts) <= _DEPTH or stat.S_ISLNK(member.external_attr >> 16):
-        raise BadInput(f"archive: found {member.filename[:80]!r}, expected plain names that stay inside")
+        raise BadInput(f"archive: found {name}, expected plain names that stay inside")
+    if member.compress_type not in _METHODS or member.flag_bits & _LOCKED:
+        how = "encrypted" if member.flag_bits & _LOCKED else f"compressed by method {member.compress_type}"
+        raise BadInput(f"archive: found {name} {how}, expected files that are stored or deflated, without a password")
     path = path_inside(target, *parts)
-    if path.exists():
-        raise BadInput(f"archive: found {member.filename[:80]!r} twice, expected each file once")
+    above = [folder for folder in path.parents if folder != target and folder.is_relative_to(target)]
+    if path.exists() or any(folder.is_file() for folder in above):
+        raise BadInput(f"archive: found {name} twice, expected each file once")
+    return path
+
+
+def _write(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path, left: int, most: int) -> int:
+    """Unpack one member; how many bytes it had."""
     path.parent.mkdir(parents=True, exist_ok=True)
     written = 0
-    with archive.open(member) as stream, path.open("xb") as out:
-        while block := stream.read(_BLOCK):
+    with path.open("xb") as out:
+        for block in _blocks(archive, member):
             written += len(block)
             if written > left:
                 raise BadInput(f"archive: found more than {most} bytes in it, expected at most that")
             out.write(block)
     return written
+
+
+def _blocks(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Iterator[bytes]:
+    with _readable():
+        stream = archive.open(member)
+    with stream:
+        while True:
+            with _readable():
+                block = stream.read(_BLOCK)
+            if not block:
+                return
+            yield block
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    """What a damaged archive raises, as one sentence that tells nothing of this machine's paths."""
+    try:
+        yield
+    except _BROKEN as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise BadInput(
+            f"archive: found a ZIP that cannot be read ({visible(why[:80])}), expected a whole one"
+        ) from None

@@ -23,8 +23,8 @@ from surgeval.studio.store import (
 from surgeval.vocab import LabelSpace
 
 __all__ = [
-    "annotation_row", "frame_rows", "history_row", "image_runs", "outcome_row", "presence_row", "schema_row", "span_row",
-    "track_row", "video_row",
+    "annotation_row", "frame_rows", "history_row", "image_runs", "outcome_row", "presence_row", "schema_row",
+    "span_row", "track_row", "video_row",
 ]  # fmt: skip
 
 

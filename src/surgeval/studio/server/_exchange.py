@@ -16,14 +16,13 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from surgeval.errors import BadInput, DataError
 from surgeval.files import path_inside, safe_name
 from surgeval.studio.exchange import (
-    EXPORTS,
     FORMATS,
-    IMPORTS,
     Export,
     ImportReport,
     Selection,
     export_project,
     import_dataset,
+    look,
     offered,
     offered_path,
     preview_export,
@@ -31,6 +30,7 @@ from surgeval.studio.exchange import (
     unpack,
     zipped,
 )
+from surgeval.studio.media import EXPORTS, IMPORTS
 from surgeval.studio.schema import Rule, builtin_refinement, rules_from
 from surgeval.studio.server._served import Served, View, author_of, json_object
 
@@ -44,10 +44,12 @@ async def _exports(project: Served, _asked: Asked) -> Response:
     """The formats, and the exports that there are."""
     place = project.folder / EXPORTS
 
-    def look() -> list[str]:
-        return sorted(path.name for path in place.iterdir() if path.is_dir()) if place.is_dir() else []
+    def listed() -> list[str]:
+        if not place.is_dir() or place.is_symlink():
+            return []
+        return sorted(path.name for path in place.iterdir() if path.is_dir() and not path.is_symlink())
 
-    made = [name for name in await run_in_threadpool(look) if not name.startswith(".")]
+    made = [name for name in await run_in_threadpool(listed) if not name.startswith(".")]
     return JSONResponse({"formats": list(FORMATS), "exports": made})
 
 
@@ -109,13 +111,13 @@ async def _upload(project: Served, asked: Asked) -> Response:
                 await run_in_threadpool(stream.write, block)
         made = await _work(lambda: unpack(place, name, project.folder / IMPORTS))
     path = f"{IMPORTS}/{made.name}"
-    found = [one for one in await run_in_threadpool(offered, project.folder) if one.path == path]
-    if not found:
+    found = await run_in_threadpool(look, project.folder, path)
+    if not found.formats:
         await run_in_threadpool(shutil.rmtree, made, True)
         raise BadInput(
             f"{name[:80]}: found no labels of a known format, expected labelme, COCO, YOLO, CVAT or CholecT50"
         )
-    return JSONResponse({"path": path, "formats": list(found[0].formats)})
+    return JSONResponse({"path": path, "formats": list(found.formats)})
 
 
 async def _import_preview(project: Served, asked: Asked) -> Response:
@@ -129,8 +131,11 @@ async def _import(project: Served, asked: Asked) -> Response:
     given = await json_object(asked)
     path, format, replace = _source(given)
     author, session = author_of(project, _text(given, "author")), _text(given, "session") or ""
-    report = await _work(lambda: import_dataset(project.database, offered_path(project.folder, path), author=author,
-                                                session=session, format=format, replace=replace))  # fmt: skip
+    run = _text(given, "id")
+    async with project.importing:
+        report = await _work(lambda: import_dataset(project.database, offered_path(project.folder, path), run=run,
+                                                    author=author, session=session, format=format,
+                                                    replace=replace))  # fmt: skip
     for version in report.versions[-1:]:
         project.tell({"version": version, "author": author, "session": "", "kind": "project.import", "video": None})
     return JSONResponse(_import_row(report))

@@ -95,8 +95,8 @@ def serve(
 
     The project's file lies in the folder; `database` is the address of a PostgreSQL server instead. Port 0 takes a free
     one, None the folder's own where it is free: a page left open finds the server again when it is back. Beyond
-    loopback a token is needed. `detectors` (files or folders) are offered in the page for proposals; `fps` is the rate of
-    folders of images that are new.
+    loopback a token is needed. `detectors` (files or folders) are offered in the page for proposals; `fps` is the rate
+    of folders of images that are new.
 
     >>> import tempfile
     >>> from PIL import Image

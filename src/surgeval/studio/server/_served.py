@@ -54,6 +54,7 @@ class Served:
     questions: QuestionDesk | None = None  # where the folder is a set of questions
     listeners: set[asyncio.Queue[dict[str, Any]]] = field(default_factory=set)
     edited: asyncio.Event = field(default_factory=asyncio.Event)  # there is news for them
+    importing: asyncio.Lock = field(default_factory=asyncio.Lock)  # one at a time: each looks at what is there
     loop: asyncio.AbstractEventLoop | None = None  # in which the server runs
 
     async def read(self, look: Callable[[Connection], Found]) -> Found:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Connection
@@ -15,7 +16,7 @@ from starlette.responses import JSONResponse, Response
 from surgeval.errors import BadInput
 from surgeval.stats import Agreement
 from surgeval.studio.agreement import COMPONENTS, AgreementStudy
-from surgeval.studio.consensus import Disagreement, decision_log, find_disagreements, measure_study
+from surgeval.studio.consensus import LOG_COLUMNS, Disagreement, decision_log, find_disagreements, measure_study
 from surgeval.studio.guard import blind_place, place_token
 from surgeval.studio.schema import instrument_group
 from surgeval.studio.segments import Segment, draw_segments
@@ -107,7 +108,7 @@ async def _log(project: Served, asked: Asked) -> Response:
         return _file("decisions.json", json.dumps(rows, ensure_ascii=False, indent=1), "application/json")
     if kind != "csv":
         raise BadInput(f"as: found {kind[:40]!r}, expected csv or json")
-    return _file("decisions.csv", _csv(rows), "text/csv")
+    return _file("decisions.csv", _csv(rows, LOG_COLUMNS), "text/csv")
 
 
 def segment_row(one: Segment) -> dict[str, Any]:
@@ -150,7 +151,8 @@ def _kappa(one: Agreement) -> dict[str, Any]:
     """A kappa with its interval; null where it is undefined, with the reason."""
     low, high = one.interval.low, one.interval.high
     numbers = {"value": one.value, "low": low, "high": high}
-    return {name: None if math.isnan(x) else x for name, x in numbers.items()} | {"reason": one.reason}
+    told = {name: None if math.isnan(x) else x for name, x in numbers.items()}
+    return {**told, "reason": one.reason or one.interval.note}
 
 
 def _disagreement_row(one: Disagreement) -> dict[str, Any]:
@@ -167,12 +169,11 @@ def _disagreement_row(one: Disagreement) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _csv(rows: list[dict[str, Any]]) -> str:
+def _csv(rows: list[dict[str, Any]], columns: Sequence[str]) -> str:
     text = io.StringIO()
-    if rows:
-        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({key: _cell(value) for key, value in row.items()} for row in rows)
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({key: _cell(value) for key, value in row.items()} for row in rows)
     return text.getvalue()
 
 

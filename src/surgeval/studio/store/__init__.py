@@ -7,7 +7,7 @@
 from surgeval.studio.store import _read as reading
 from surgeval.studio.store import _read_study as study_reading
 from surgeval.studio.store._columns import NO_NUMBER, Columns, FrameColumns
-from surgeval.studio.store._commit import apply, preview
+from surgeval.studio.store._commit import apply, apply_all, preview
 from surgeval.studio.store._engine import FILE, Database
 from surgeval.studio.store._errors import Conflict, NoRoom, NotStored
 from surgeval.studio.store._records import (
@@ -28,6 +28,7 @@ from surgeval.studio.store._records import (
 from surgeval.studio.store._replay import dump, replay
 from surgeval.studio.store._study_records import Answer, Decision, Round, Study
 from surgeval.studio.store._work import SCHEMA
+from surgeval.studio.store.kinds import check_taken
 
 __all__ = [
     "FILE",
@@ -57,6 +58,8 @@ __all__ = [
     "TrackSummary",
     "VideoState",
     "apply",
+    "apply_all",
+    "check_taken",
     "dump",
     "preview",
     "reading",

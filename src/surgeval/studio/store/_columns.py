@@ -11,6 +11,7 @@ import numpy as np
 from sqlalchemy import ColumnElement, Connection, Select, or_, select
 
 from surgeval.arrays import Bools, Floats, Ints
+from surgeval.errors import DataError
 from surgeval.studio.store._labels import Labels
 from surgeval.studio.store._records import Annotation, Track
 from surgeval.studio.store._tables import BEFORE, FRAMES, INSTANCES
@@ -146,7 +147,18 @@ def outlines(connection: Connection, video: str) -> dict[str, Floats]:
         INSTANCES.c.video == video, INSTANCES.c.polygons.is_not(None), INSTANCES.c.alive.is_(True)
     )
     rows = (row for part in _parts(connection, query) for row in part)
-    return {id: np.array(json.loads(text)[0], dtype=np.float64) for id, text in rows}
+    return {id: _outline(id, text) for id, text in rows}
+
+
+def _outline(id: str, text: str) -> Floats:
+    try:
+        points = np.array(json.loads(text)[0], dtype=np.float64)
+    except (ValueError, TypeError, LookupError, RecursionError):
+        points = np.zeros(0)
+    if points.ndim != 2:
+        found = "something else"
+        raise DataError("instances", record=f"row {id}", field="polygons", found=found, expected="points") from None
+    return points
 
 
 def upstream_numbers(connection: Connection, video: str) -> dict[str, int]:

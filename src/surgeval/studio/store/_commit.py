@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +20,7 @@ from surgeval.files import MAX_DEPTH, too_deep
 from surgeval.studio.store._checks import Fields
 from surgeval.studio.store._effect import Effect
 from surgeval.studio.store._engine import Database
+from surgeval.studio.store._errors import Conflict
 from surgeval.studio.store._labels import canonical
 from surgeval.studio.store._records import LoggedOperation, Outcome, Request
 from surgeval.studio.store._tables import HEAD, OPERATIONS
@@ -26,7 +28,7 @@ from surgeval.studio.store._undo import REDO, UNDO, restore, to_redo, to_undo
 from surgeval.studio.store._work import Work
 from surgeval.studio.store.kinds import KINDS
 
-__all__ = ["apply", "logged", "preview", "repeat"]
+__all__ = ["apply", "apply_all", "logged", "preview", "repeat"]
 
 _ID = re.compile(r"[A-Za-z0-9_.:#@-]{1,80}")  # shorter than other ids, which are made from it
 _MAX_AUTHOR = 100
@@ -44,6 +46,32 @@ def apply(database: Database, request: Request) -> Outcome:
     payload = _checked(request)
     with database.writing() as connection:
         return _apply(connection, request, payload, time.time())
+
+
+def apply_all(database: Database, requests: Iterable[Request], *, since: int) -> tuple[Outcome, ...]:
+    """Make several edits of one kind, all of them or none; refused where one of that kind came after version `since`.
+
+    >>> import tempfile
+    >>> both = [Request(f"e{k}", "amy", "video.add", {"id": f"V{k}", "width": 64, "height": 48}) for k in range(2)]
+    >>> with tempfile.TemporaryDirectory() as folder, Database(f"{folder}/studio.sqlite") as database:
+    ...     [outcome.version for outcome in apply_all(database, both, since=0)]
+    [1, 2]
+    """
+    outcomes: list[Outcome] = []
+    with database.writing() as connection:
+        connection.execute(select(HEAD.c.version).with_for_update())
+        for request in requests:
+            if not outcomes:
+                _check_alone(connection, request.kind, since)
+            outcomes.append(_apply(connection, request, _checked(request), time.time()))
+    return tuple(outcomes)
+
+
+def _check_alone(connection: Connection, kind: str, since: int) -> None:
+    query = select(OPERATIONS.c.author, OPERATIONS.c.seq).where(OPERATIONS.c.kind == kind, OPERATIONS.c.seq > since)
+    other = connection.execute(query.limit(1)).first()
+    if other is not None:
+        raise Conflict("the project", other.author, kind, other.seq, "nothing of this one is stored: do it again")
 
 
 def preview(database: Database, request: Request) -> Outcome:

@@ -20,6 +20,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, exc, insert, in
 from surgeval.errors import BadInput, DataError, MissingExtra
 from surgeval.files import make_folder
 from surgeval.studio.store._errors import NoRoom, NotStored
+from surgeval.studio.store._sound import check_layout, check_rows
 from surgeval.studio.store._tables import HEAD, LAYOUT, METADATA
 
 __all__ = ["FILE", "Database"]
@@ -104,6 +105,8 @@ class Database(AbstractContextManager["Database"]):
         with self.saying("it could not be opened"):
             known = set(METADATA.tables)
             with self.engine.connect().execution_options(reading=True) as connection:
+                if self._lite:
+                    check_layout(connection, self.name)
                 present = set(inspect(connection).get_table_names()) & known
             if not present and not read_only:
                 self._make_tables()
@@ -111,6 +114,8 @@ class Database(AbstractContextManager["Database"]):
         if HEAD.name not in present:
             raise DataError(self.name, found=f"{len(present)} of {len(known)} tables", expected="a studio project")
         with self.reading() as connection:
+            if self._lite:
+                check_rows(connection, self.name, present)
             layout = int(connection.execute(select(HEAD.c.layout)).scalar() or 0)
         if not 1 <= layout <= LAYOUT:
             raise DataError(self.name, field="layout", found=layout, expected=f"1 to {LAYOUT}")
@@ -121,6 +126,10 @@ class Database(AbstractContextManager["Database"]):
                 self._make_tables()
         elif present != known:
             raise DataError(self.name, found=f"{len(present)} of {len(known)} tables", expected="a studio project")
+
+    @property
+    def _lite(self) -> bool:
+        return self.engine.dialect.name == "sqlite"
 
     def _make_tables(self) -> None:
         with self.engine.begin() as connection:

@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, case, exists, func, select, true, tuple_
 
+from surgeval.errors import DataError
 from surgeval.records import Box
 from surgeval.studio.schema import IMAGE, Labelled, Schema, parse_schema
 from surgeval.studio.store._columns import (
@@ -312,12 +313,22 @@ def news(connection: Connection, after: int, most: int) -> tuple[News, ...]:
             r.time,
             r.kind,
             r.target,
-            json.loads(r.payload).get("video"),
+            _video_of(r.payload),
             json.loads(r.outcome)[0],
         )
         for r in rows
     ]
     return tuple(reversed(found))
+
+
+def _video_of(payload: str) -> str | None:
+    """The video that an operation names; none where its payload is not what was sent."""
+    try:
+        said = json.loads(payload)
+    except (ValueError, RecursionError):
+        return None
+    video = said.get("video") if isinstance(said, dict) else None
+    return video if isinstance(video, str) else None
 
 
 def _frames(connection: Connection, where: ColumnElement[bool], limit: int | None = None) -> tuple[FrameState, ...]:
@@ -345,7 +356,12 @@ def instances_where(
 
 
 def _annotation(row: Row[Any]) -> Annotation:
-    polygons = json.loads(row.polygons) if row.polygons else []
+    try:
+        drawn = json.loads(row.polygons) if row.polygons else []
+        polygons = tuple(tuple((float(x), float(y)) for x, y in polygon) for polygon in drawn)
+    except (ValueError, TypeError, RecursionError):
+        found = "something else"
+        raise DataError("instances", record=f"row {row.id}", field="polygons", found=found, expected="points") from None
     return Annotation(
         id=row.id,
         video=row.video,
@@ -353,7 +369,7 @@ def _annotation(row: Row[Any]) -> Annotation:
         group=row.grp,
         name=row.name,
         box=Box(row.x, row.y, row.w, row.h),
-        polygons=tuple(tuple((x, y) for x, y in polygon) for polygon in polygons),
+        polygons=polygons,
         values=json.loads(row.text),
         track=row.track,
         track_by=row.track_by,

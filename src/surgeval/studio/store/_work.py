@@ -33,6 +33,7 @@ from sqlalchemy import (
     update,
 )
 
+from surgeval.errors import DataError
 from surgeval.studio.schema import Schema, builtin_schema, parse_schema
 from surgeval.studio.store._errors import Conflict
 from surgeval.studio.store._labels import Labels
@@ -226,6 +227,8 @@ def schema_of(text: str) -> Schema:
     """The schema in a stored text; the last few are remembered."""
     if text not in _SCHEMAS:
         stored = json.loads(text)
+        if not isinstance(stored, dict) or not all(isinstance(stored.get(key), str) for key in ("source", "name")):
+            raise DataError("settings", record="schema", found="something else", expected="a schema with its name")
         if len(_SCHEMAS) > 16:
             _SCHEMAS.clear()
         _SCHEMAS[text] = parse_schema(stored["source"], stored["name"])

@@ -16,8 +16,9 @@ from surgeval.datasets import MemoryDataset, convert, open_dataset
 from surgeval.errors import BadInput
 from surgeval.records import Box, Frame, Instance, Mask, Triplet
 from surgeval.studio.exchange import StudioDataset, export_project, import_dataset, preview_import
+from surgeval.studio.exchange import _import as importing
 from surgeval.studio.media import find_films, register
-from surgeval.studio.store import FILE, Database
+from surgeval.studio.store import FILE, Conflict, Database
 from surgeval.vocab import load_labels
 
 
@@ -247,3 +248,55 @@ def test_an_export_of_an_import_opens_as_a_dataset(place: Path, database: Databa
     assert made.folder is not None
     frames = list(open_dataset(made.folder).frames("V1"))
     assert sum(len(frame.instances) for frame in frames) == 8
+
+
+def test_what_a_project_cannot_hold_is_counted_beforehand_and_the_rest_is_taken(
+    place: Path, database: Database, tmp_path: Path
+) -> None:
+    far = shape("scissors", {}) | {"points": [[5, 6], [2e7, 60]]}
+    odd = [shape("y" * 300, {}), shape("a\0b", {}), far, shape("scissors", {})]
+    source = write_labelme(tmp_path / "there", {"V1/000002": odd})
+    told = preview_import(database, source)
+    done = import_dataset(database, source, author="ben")
+    assert (told.instances, told.problems) == (done.instances, done.problems) == (1, 3), told.examples
+    assert only(place).name == "scissors"
+
+
+def test_a_large_import_is_stored_whole_or_not_at_all(
+    place: Path, database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importing, "_AT_ONCE", 1)
+    shapes = {f"V1/00000{k}": [shape("scissors", {})] for k in range(3)}
+    source = write_labelme(tmp_path / "there", shapes)
+    with monkeypatch.context() as patched:
+        patched.setattr(importing, "check_taken", lambda _name, _row: None)
+        broken = write_labelme(tmp_path / "broken", {**shapes, "V1/000009": [shape("y" * 300, {})]})
+        with pytest.raises(BadInput, match="expected text of 1 to 200 characters"):
+            import_dataset(database, broken, author="ben")
+    assert held(place)["instances"] == []
+    assert len(import_dataset(database, source, author="ben").versions) == 3
+
+
+def test_an_import_that_is_asked_for_twice_is_made_once(place: Path, database: Database, tmp_path: Path) -> None:
+    source = write_labelme(tmp_path / "there", {"V1/000002": [shape("scissors", {})]})
+    first, second = (import_dataset(database, source, author="ben", replace=True, run="r1") for _ in range(2))
+    assert first.versions == second.versions
+    assert (first.instances, second.instances, second.present) == (1, 0, 1)
+    with pytest.raises(BadInput, match="import: id: found"):
+        import_dataset(database, source, author="ben", run="../x")
+
+
+def test_an_import_that_was_overtaken_by_another_stores_nothing(
+    place: Path, database: Database, tmp_path: Path
+) -> None:
+    source = write_labelme(tmp_path / "there", {"V1/000002": [shape("scissors", {})]})
+    met: list[int] = []
+
+    def overtake(count: int) -> None:
+        if not met:
+            met.append(count)
+            import_dataset(database, source, author="amy")
+
+    with pytest.raises(Conflict, match="changed by amy"):
+        import_dataset(database, source, author="ben", advance=overtake)
+    assert only(place).name == "scissors"

@@ -12,12 +12,12 @@ import pytest
 from tests.studio_project import Project
 from tests.unit.studio.exchange.projects import annotation, fill, make_folder
 
-from surgeval.datasets import check, dataset_fingerprint, export_losses, is_dataset, open_dataset
+from surgeval.datasets import Problem, check, dataset_fingerprint, export_losses, is_dataset, open_dataset
 from surgeval.errors import DataError, SurgevalError
 from surgeval.records import Frame
 from surgeval.studio.exchange import Selection, StudioDataset, StudioFormat
 from surgeval.studio.schema import builtin_refinement, parse_schema
-from surgeval.studio.store import FILE
+from surgeval.studio.store import FILE, Track
 from surgeval.vocab import LabelSpace, load_labels
 
 
@@ -62,6 +62,26 @@ def test_labels_are_those_that_were_accepted_in_ids_of_the_published_space(place
     assert dataset.space.phases[found["000003"].phase or 0] == "dissection"
     assert found["000003"].attributes == {"problem": {"smoke": "left half"}}
     assert [name for name, frame in found.items() if not frame.labelled] == ["000010", "000011"]
+
+
+def test_a_frame_of_which_only_the_phase_is_said_is_not_labelled(place: Path) -> None:
+    with Project(place) as project:
+        project.edit("amy").add_span("s2", "V1", [Track.image()], {"phase": "suturing"}, 10, 11)
+        project.edit("amy").mark_frames("V1", 11, 11)
+    found = frames(StudioDataset(place))
+    assert [(found[name].labelled, found[name].phase is not None) for name in ("000010", "000011")] == [
+        (False, True),
+        (True, True),
+    ]
+
+
+def test_a_triplet_that_is_no_class_is_a_warning_here_as_it_is_refused_in_an_export(place: Path) -> None:
+    told: list[Problem] = []
+    found = {frame.name: frame for frame in StudioDataset(place).frames("V1", told.append)}
+    assert [(one.kind, one.level, one.found) for one in told] == [
+        ("triplet-unknown", "warning", "(forceps, bag, gauze)")
+    ]
+    assert len(found["000004"].instances) == 2, "it is kept"
 
 
 def test_a_project_of_its_own_schema_has_a_space_of_its_own(tmp_path: Path) -> None:
@@ -169,5 +189,5 @@ def test_a_picture_that_a_link_brings_from_elsewhere_is_told_and_not_carried_alo
     (place / "V1" / "000001.png").symlink_to(tmp_path / "secret.png")
     told: list[str] = []
     found = {frame.name: frame.image for frame in StudioDataset(place).frames("V1", lambda one: told.append(one.kind))}
-    assert (told, found["000001"]) == (["path-escape"], None)
+    assert (told, found["000001"]) == (["path-escape", "triplet-unknown"], None)
     assert found["000002"] is not None

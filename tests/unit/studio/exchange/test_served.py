@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -129,3 +130,54 @@ def test_a_page_of_a_stranger_can_neither_import_nor_export(page: Page) -> None:
     for path in ("/api/export", "/api/import", "/api/import/upload?name=x"):
         status, _, _ = page.ask("POST", path, b"{}", origin="http://evil.example")
         assert status == 403
+
+
+LABELME = {"shapes": [{"label": "scissors", "points": [[5, 6], [50, 60]], "shape_type": "rectangle"}],
+           "imagePath": "x.png", "imageData": None, "imageWidth": 320, "imageHeight": 180}  # fmt: skip
+
+
+def at_once(count: int, ask: Callable[[], tuple[int, Any]]) -> list[tuple[int, Any]]:
+    with ThreadPoolExecutor(count) as pool:
+        return [future.result() for future in [pool.submit(ask) for _ in range(count)]]
+
+
+def test_equal_imports_at_once_add_once(page: Page, running: Running) -> None:
+    place = running.project.folder / "imports" / "mine" / "V1"
+    place.mkdir(parents=True)
+    for name in ("000010", "000011"):
+        (place / f"{name}.json").write_text(json.dumps(LABELME))
+    before = len(held(running.project.folder)["instances"])
+    answers = at_once(3, lambda: send(page, "/api/import", {"path": "imports/mine"}))
+    assert sorted((status, told["instances"]) for status, told in answers) == [(200, 0), (200, 0), (200, 2)]
+    assert len(held(running.project.folder)["instances"]) == before + 2
+
+
+def test_of_exports_of_one_name_at_once_one_is_written(page: Page) -> None:
+    answers = at_once(4, lambda: send(page, "/api/export", {"format": "labelme", "images": False, "name": "same"}))
+    assert sorted(status for status, _ in answers) == [200, 400, 400, 400]
+    assert {told["error"] for status, told in answers if status == 400} == {
+        "exports/same: found an export of that name, expected a new one"
+    }
+
+
+def test_nothing_passes_through_folders_that_are_links(page: Page, running: Running, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    (outside / "mine" / "V1").mkdir(parents=True)
+    (outside / "mine" / "V1" / "000010.json").write_text(json.dumps(LABELME))
+    for name in ("imports", "exports"):
+        (running.project.folder / name).symlink_to(outside)
+    assert upload(page, "x.json", json.dumps(LABELME).encode())[0] == 400
+    assert send(page, "/api/export", {"format": "coco", "images": False, "name": "mine-too"})[0] == 400
+    assert send(page, "/api/import", {"path": "imports/mine"})[0] == 400
+    assert page.get("/api/imports") == []
+    assert page.get("/api/exports")["exports"] == []
+    assert [path.name for path in outside.iterdir()] == ["mine"]
+
+
+def test_an_upload_is_found_among_many_folders(page: Page, running: Running) -> None:
+    for k in range(210):
+        (running.project.folder / f"A{k:03d}").mkdir()
+    status, offer = upload(page, "mine.json", json.dumps(LABELME).encode())
+    assert (status, offer) == (200, {"path": "imports/mine", "formats": ["labelme"]})
+    assert offer in page.get("/api/imports")
+    assert send(page, "/api/import/preview", {"path": "imports/mine"})[0] == 200

@@ -77,3 +77,46 @@ def test_a_plain_file_gets_a_folder_of_its_own(tmp_path: Path) -> None:
     place = unpack(tmp_path / "upload", "../../coco.json", tmp_path / "imports")
     assert (place / "coco.json").read_text() == "{}"
     assert place.parent == tmp_path / "imports"
+
+
+@pytest.mark.parametrize("kind", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_only_what_can_be_counted_while_it_unpacks_is_taken(tmp_path: Path, kind: int) -> None:
+    made = archive(tmp_path, ("V1/1.json", bytes(1000)), kind=kind)
+    with pytest.raises(BadInput, match=rf"'V1/1.json' compressed by method {kind}, expected files that are stored"):
+        unpack(made, "x.zip", tmp_path / "imports")
+    locked = bytearray(archive(tmp_path, ("V1/1.json", b"{}")).read_bytes())
+    locked[6] |= 1
+    locked[locked.find(b"PK\x01\x02") + 8] |= 1
+    made.write_bytes(bytes(locked))
+    with pytest.raises(BadInput, match=r"'V1/1\.json' encrypted, expected"):
+        unpack(made, "x.zip", tmp_path / "imports")
+
+
+def test_a_file_that_is_a_folder_too_is_refused_without_the_path_of_this_machine(tmp_path: Path) -> None:
+    for names in (("a", "a/b.json"), ("a/b.json", "a")):
+        with pytest.raises(BadInput, match=r"^archive: found '(a|a/b.json)' twice, expected each file once$"):
+            unpack(archive(tmp_path, *((name, b"{}") for name in names)), "x.zip", tmp_path / "imports")
+    assert list((tmp_path / "imports").iterdir()) == []
+
+
+def test_whatever_is_damaged_in_an_archive_it_is_a_sentence(tmp_path: Path) -> None:
+    whole = archive(tmp_path, ("V1/1.json", b'{"shapes": []}' * 9), ("V1/2.json", b"{}")).read_bytes()
+    made, said = tmp_path / "damaged", []
+    for place in range(0, len(whole), 3):
+        data = bytearray(whole)
+        data[place] ^= 0xFF
+        made.write_bytes(bytes(data))
+        try:
+            unpack(made, "x.zip", tmp_path / "imports")
+        except BadInput as error:
+            said.append(str(error))
+    assert said
+    assert not [sentence for sentence in said if str(tmp_path) in sentence]
+
+
+def test_nothing_is_unpacked_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "imports").symlink_to(tmp_path / "outside")
+    with pytest.raises(BadInput, match="imports: found a link"):
+        unpack(archive(tmp_path, ("V1/1.json", b"{}")), "x.zip", tmp_path / "imports")
+    assert list((tmp_path / "outside").iterdir()) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import sqlite3
 from pathlib import Path
@@ -121,7 +122,8 @@ def test_kappas_and_disagreements_of_stored_answers(studied: Project) -> None:
     assert [(one.instance, one.components, one.answers["ben"]) for one in listed] == [("a1", ("verb",), None)]
     missing = found.disagreements.filter((pl.col("annotator") == "ada") & (pl.col("annotated") == UNANSWERED))
     assert set(missing["instance"]) == {one for one in missing["instance"] if one[0] in "bc"}
-    assert found.kappas["triplet"]["ben"].value == 0  # nothing answered is no agreement
+    silent = found.kappas["triplet"]["ben"]  # nothing answered is neither agreement nor disagreement
+    assert (math.isnan(silent.value), silent.reason) == (True, "no answers yet")
 
 
 def test_answers_lie_apart_from_the_labels(studied: Project) -> None:

@@ -24,8 +24,9 @@ from surgeval.studio.store.kinds import (
     _study,
     _values,
 )
+from surgeval.studio.store.kinds._import import check_taken
 
-__all__ = ["KINDS", "Kind"]
+__all__ = ["KINDS", "Kind", "check_taken"]
 
 
 @dataclass(frozen=True, slots=True)

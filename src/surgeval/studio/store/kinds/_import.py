@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import and_, select, tuple_
@@ -13,12 +13,22 @@ from surgeval.studio.store._effect import Effect
 from surgeval.studio.store._select import check_frames
 from surgeval.studio.store._tables import FLAGS, FRAMES, INSTANCES, SETTINGS
 from surgeval.studio.store._work import WORDS, Work, chunks, words_key
-from surgeval.studio.store.kinds._instances import insert_instances
+from surgeval.studio.store.kinds._instances import insert_instances, instance_fields
 from surgeval.studio.store.kinds._values import said_change
 
-__all__ = ["take_in"]
+__all__ = ["check_taken", "take_in"]
 
 _MAX_WORDS = 1_000_000  # characters of one frame
+
+
+def check_taken(name: str, row: Mapping[str, Any]) -> None:
+    r"""Refuse a row of the list `name` that `take_in` would refuse, so that an import can leave it out by itself.
+
+    >>> check_taken("flags", {"video": "V1", "frame": 3, "reason": "smoke\0"})
+    Traceback (most recent call last):
+    surgeval.errors.BadInput: flags: reason: found 'smoke\x00', expected text of 1 to 200 characters
+    """
+    {"instances": instance_fields, "images": _said, "flags": _flagged, "words": _kept}[name](Fields(name, row))
 
 
 def take_in(work: Work, fields: Fields) -> Effect:
@@ -54,8 +64,8 @@ def _say(work: Work, images: Sequence[Fields]) -> int:
     """Values of whole frames; a frame that says so already is left alone."""
     wanted: dict[str, dict[int, dict[str, str | None]]] = {}
     for one in images:
-        one.only("video", "frame", "values")
-        wanted.setdefault(one.id("video"), {})[one.whole("frame")] = one.values(required=True)
+        video, frame, values = _said(one)
+        wanted.setdefault(video, {})[frame] = values
     changed = 0
     for video, by_frame in sorted(wanted.items()):
         check_frames(work, "images", video, sorted(by_frame))
@@ -77,10 +87,9 @@ def _flag(work: Work, flags: Sequence[Fields]) -> int:
     """Problem frames; one that is flagged for that reason already stays as it is."""
     rows: dict[tuple[str, int, str], dict[str, Any]] = {}
     for one in flags:
-        one.only("video", "frame", "reason", "note")
-        key = (one.id("video"), one.whole("frame"), one.text("reason"))
-        note = one.text("note", "", 500, empty=True)
-        rows[key] = {"video": key[0], "frame": key[1], "reason": key[2], "note": note, "author": work.author}
+        video, frame, reason, note = _flagged(one)
+        row = {"video": video, "frame": frame, "reason": reason, "note": note, "author": work.author}
+        rows[video, frame, reason] = row
     for video in sorted({key[0] for key in rows}):
         check_frames(work, "flags", video, sorted({key[1] for key in rows if key[0] == video}))
     place = tuple_(FLAGS.c.video, FLAGS.c.frame, FLAGS.c.reason)
@@ -99,11 +108,7 @@ def _keep_words(work: Work, words: Sequence[Fields]) -> None:
     """What files said of frames beyond labels, for writing back."""
     rows: dict[str, dict[str, Any]] = {}
     for one in words:
-        one.only("video", "frame", "words")
-        value = json.dumps(one.data.get("words"), ensure_ascii=False, sort_keys=True)
-        if not isinstance(one.data.get("words"), dict) or len(value) > _MAX_WORDS or "\\u0000" in value:
-            raise one.error("words", f"{len(value)} characters", f"an object of at most {_MAX_WORDS}")
-        key = words_key(one.id("video"), one.whole("frame"))
+        key, value = _kept(one)
         rows[key] = {"owner": WORDS, "key": key, "value": value}
     known: set[str] = set()
     for part in chunks(sorted(rows)):
@@ -113,3 +118,22 @@ def _keep_words(work: Work, words: Sequence[Fields]) -> None:
         work.touch(SETTINGS, and_(SETTINGS.c.owner == WORDS, SETTINGS.c.key == key),
                    {"value": rows[key]["value"], "alive": True})  # fmt: skip
     work.insert(SETTINGS, [row for key, row in sorted(rows.items()) if key not in known])
+
+
+def _said(one: Fields) -> tuple[str, int, dict[str, str | None]]:
+    one.only("video", "frame", "values")
+    return one.id("video"), one.whole("frame"), one.values(required=True)
+
+
+def _flagged(one: Fields) -> tuple[str, int, str, str]:
+    one.only("video", "frame", "reason", "note")
+    return one.id("video"), one.whole("frame"), one.text("reason"), one.text("note", "", 500, empty=True)
+
+
+def _kept(one: Fields) -> tuple[str, str]:
+    """The key of a frame's words, and these as text."""
+    one.only("video", "frame", "words")
+    value = json.dumps(one.data.get("words"), ensure_ascii=False, sort_keys=True)
+    if not isinstance(one.data.get("words"), dict) or len(value) > _MAX_WORDS or "\\u0000" in value:
+        raise one.error("words", f"{len(value)} characters", f"an object of at most {_MAX_WORDS}")
+    return words_key(one.id("video"), one.whole("frame")), value

@@ -18,7 +18,7 @@ from surgeval.studio.store._select import CORRECTED, by_id, check_frames, instan
 from surgeval.studio.store._tables import INSTANCES
 from surgeval.studio.store._work import Work, chunks
 
-__all__ = ["add", "delete", "duplicate", "fill_from_spans", "insert_instances", "move", "reshape"]
+__all__ = ["add", "delete", "duplicate", "fill_from_spans", "insert_instances", "instance_fields", "move", "reshape"]
 
 _FIELDS = (
     "id", "video", "frame", "group", "name", "box", "polygons", "values", "track", "track_by", "source", "score",
@@ -126,10 +126,10 @@ def fill_from_spans(work: Work, places: Iterable[tuple[str, Track, int]]) -> Non
             refresh(work, video, track, *tracks[track], spans)
 
 
-def _row(work: Work, one: Fields) -> dict[str, Any]:
+def instance_fields(one: Fields) -> dict[str, Any]:
+    """What is stored of a new instance, its values as they were given."""
     one.only(*_FIELDS)
     (x, y, w, h), polygons = one.geometry()
-    values = {key: value for key, value in one.values().items() if value is not None}
     track = one.optional_whole("track")
     by = one.choice("track_by", _TRACK_BY, "hand") if one.data.get("track_by") or track is not None else None
     group = one.text("group")
@@ -148,14 +148,20 @@ def _row(work: Work, one: Fields) -> dict[str, Any]:
         "w": w,
         "h": h,
         "polygons": polygons,
-        "own": work.labels.own_number({key: (value, work.seq) for key, value in values.items()}),
-        "label": work.labels.number(values),
+        "values": {key: value for key, value in one.values().items() if value is not None},
         "source": one.text("source", "hand"),
         "score": one.optional_real("score"),
         "state": "proposal" if one.flag("proposal", False) else "accepted",
         "review": one.text("review", "", empty=True),
         "extra": one.extra(),
     }
+
+
+def _row(work: Work, one: Fields) -> dict[str, Any]:
+    row = instance_fields(one)
+    values = row.pop("values")
+    own = work.labels.own_number({key: (value, work.seq) for key, value in values.items()})
+    return {**row, "own": own, "label": work.labels.number(values)}
 
 
 def _new_ids(work: Work, fields: Fields, ids: list[str]) -> None:

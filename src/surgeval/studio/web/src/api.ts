@@ -72,7 +72,7 @@ export const api = {
       method: 'POST', headers: { 'content-type': 'application/octet-stream' }, body: file,
     }),
   previewImport: (wanted: ImportWanted) => post<ImportTold>('api/import/preview', wanted),
-  import: (wanted: ImportWanted & { session: string; author?: string }) => post<ImportTold>('api/import', wanted),
+  import: (wanted: ImportWanted & { id: string; session: string; author?: string }) => post<ImportTold>('api/import', wanted),
 
   questions: (author: string, role: Role, each: number) => ask<Queue>(`api/questions?${query({ author, role, each })}`),
   question: (author: string, role: Role, item: string) =>

@@ -115,4 +115,5 @@ export const ids = {
   proposeBegin: 'propose-begin', proposeEnd: 'propose-end', proposeState: 'propose-state', jobLine: 'job-line',
 
   problemsOld: 'problems-old', decideWhere: 'decide-where',
+  studyEmptySegments: 'study-empty-segments',
 } as const

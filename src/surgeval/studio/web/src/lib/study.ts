@@ -173,6 +173,12 @@ export function kappaText(one: Kappa | undefined): string {
   return `${one.value.toFixed(2)}${interval}`
 }
 
+/** Why some kappas have no interval, each reason once. */
+export function kappaNotes(results: Results): string[] {
+  const cells = [...results.table, ...results.between].flatMap((row) => Object.values(row.cells))
+  return [...new Set(cells.filter((one) => one.value === null || one.low === null).map((one) => one.reason).filter(Boolean))]
+}
+
 /** The table as CSV: a column per annotator and their mean, then every two annotators. */
 export function tableCsv(results: Results): string {
   const cell = (text: string): string => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)

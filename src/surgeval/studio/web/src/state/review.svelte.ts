@@ -16,7 +16,11 @@ class Review {
   me = $derived(studio.project?.author ?? '')
   /** Of this frame: by whom it was seen, of how many. */
   seen = $derived(seenBy(this.reviews?.runs ?? [], studio.shown))
-  people = $derived([...new Set([...(this.reviews?.reviewers ?? []), this.me])])
+  /** Whose marks count: those whom the round names, else everyone who marks. */
+  people = $derived(this.round?.reviewers.length ? this.round.reviewers : [...new Set([...(this.reviews?.reviewers ?? []), this.me])])
+  /** Those who marked frames without being named. */
+  others = $derived((this.reviews?.reviewers ?? []).filter((one) => !this.people.includes(one)))
+  counted = $derived(this.seen.filter((one) => this.people.includes(one)).length)
   mine = $derived(this.seen.includes(this.me))
   /** Whose marks count when unreviewed things are looked for. */
   asker = $derived({ author: this.me, round: this.round?.number ?? 1 })
@@ -44,11 +48,16 @@ class Review {
     if (outcome) this.choose(Number(outcome.created[0]))
   }
 
-  /** Mark the marked range, or this frame; a frame that is marked already loses its mark. */
+  /** Mark the marked range, which is done with then, or this frame; a frame that is marked already loses its mark. */
   mark(): void {
     const range = draft.range ?? { first: studio.shown, last: studio.shown }
     const mark = !draft.range && this.mine ? '' : 'seen'
     const { first, last } = range
+    if (draft.range) {
+      draft.cancel()
+      messages.info(t('stretchSeen', { first, last }))
+    }
+    if (mark && !this.people.includes(this.me)) messages.info(t('markApart', { person: this.me }))
     if (this.reviews) this.reviews = { ...this.reviews, runs: withMark(this.reviews.runs, this.me, first, last, mark !== '') }
     void studio.edit('frames.mark', { video: studio.video?.id, first, last, round: this.round?.number ?? 1, mark })
   }

@@ -18,6 +18,8 @@ class Studies {
   after = $state(false)
   unanswered = $state(false)
   rows = $state.raw<Disagreement[]>([])
+  /** How many of them nobody has decided. */
+  open = $derived(this.rows.filter((row) => !row.decision).length)
   progress = $state.raw<Progress | null>(null)
   chosen = $derived(this.list.find((one) => one.id === this.id) ?? this.list.at(-1) ?? null)
 

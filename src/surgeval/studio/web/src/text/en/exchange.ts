@@ -64,7 +64,7 @@ export const exchange = {
   loss_times: 'times of {n} {n|frame|frames} are not kept',
   loss_noClass: '{n} {n|instance|instances} whose triplet is no class of the label space {n|is|are} left out',
   loss_incomplete: '{n} {n|instance|instances} without a whole triplet {n|is|are} left out',
-  loss_written: 'triplets of {n} {n|instance|instances} are written, but are no classes of the label space: a training refuses them',
+  loss_written: 'triplets of {n} {n|instance|instances} are written, but are no classes of the label space: who reads the export leaves them out',
   loss_numbers: 'names of {n} {n|frame|frames} become numbers of six digits',
   loss_dashes: 'underscores in the names of {n} {n|frame|frames} become dashes',
   loss_unlabelled: '{n} unlabelled {n|frame|frames}, which only a picture would tell of, {n|is|are} not kept',

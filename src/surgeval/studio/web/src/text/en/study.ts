@@ -2,6 +2,11 @@
 export const study = {
   seenOf: '{seen}/{of}',
   seenBy: 'Seen in round {round} by: {people}',
+  stretchSeen: 'Frames {first}–{last} are marked as seen.',
+  markApart: '{person} is not named in this round: these marks count apart.',
+  notNamed: '{person} (not named in this round)',
+  segmentsEmpty: 'Segments without a labelled instance: {count}. They add nothing; another seed draws others.',
+  nothingSelectedBlind: 'Select a box to answer.',
   allSeen: 'You have seen every frame of this video in this round.',
   reviewTitle: 'Review',
   round: 'Round',

@@ -66,7 +66,7 @@ export const exchange: Record<keyof typeof en, string> = {
   loss_times: '{n} 帧的时间不保留',
   loss_noClass: '{n} 个实例的三元组不是标签空间中的类别，不会导出',
   loss_incomplete: '{n} 个三元组不完整的实例不会导出',
-  loss_written: '{n} 个实例的三元组会写入，但不是标签空间中的类别，训练时会被拒绝',
+  loss_written: '{n} 个实例的三元组会写入，但不是标签空间中的类别，读取导出文件时会被略去',
   loss_numbers: '{n} 帧的名称变为六位数字',
   loss_dashes: '{n} 帧名称中的下划线变为连字符',
   loss_unlabelled: '{n} 个未标注的帧（只有图像才能体现）不保留',

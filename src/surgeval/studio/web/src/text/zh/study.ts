@@ -3,6 +3,11 @@ import type { study as en } from '../en/study'
 export const study: Record<keyof typeof en, string> = {
   seenOf: '{seen}/{of}',
   seenBy: '第 {round} 轮已查看：{people}',
+  stretchSeen: '第 {first}–{last} 帧已标记为已查看。',
+  markApart: '本轮未列出 {person}：这些标记单独计数。',
+  notNamed: '{person}（本轮未列出）',
+  segmentsEmpty: '没有已标注对象的片段：{count} 个。它们不起作用；更换随机种子可重新抽取。',
+  nothingSelectedBlind: '请选择一个框来作答。',
   allSeen: '在这一轮中，您已查看此视频的全部帧。',
   reviewTitle: '审核',
   round: '轮次',
