@@ -178,7 +178,7 @@ def test_the_identity_rule_is_previewed_applied_and_taken_back(studio: Studio) -
         + [{"id": "hand", "name": "grasper", "frame": 12, "box": sides["l"], "track": 7}])  # fmt: skip
     studio.keys("Shift+T")
     preview = studio.page.get_by_test_id("number-preview")
-    expect(preview).to_contain_text("24 of 25")
+    expect(preview).to_contain_text("24 of 25", timeout=30_000)  # the rule's kernels may have to be compiled first
     expect(preview).to_contain_text("1 set by hand")
     expect(studio.page.get_by_test_id("number-track-tools/grasper/7")).to_contain_text("13")
     studio.shot("numbering")

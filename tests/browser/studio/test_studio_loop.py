@@ -111,7 +111,7 @@ def test_from_proposals_to_a_score(studio: Studio, running: Running, surgeval: A
     page.get_by_test_id("menu-export").click()
     page.get_by_test_id("export-format").select_option("yolo8")
     page.get_by_test_id("export-losses").get_by_text("tracks of").wait_for()
-    assert "review marks of 1 frames are not kept" in page.get_by_test_id("export-losses").inner_text()
+    assert "review marks of 1 frame are not kept" in page.get_by_test_id("export-losses").inner_text()
     studio.shot("loop-3-export")
     page.get_by_test_id("export-apply").click()
     page.get_by_test_id("export-status").get_by_text("exports/yolo8").wait_for()

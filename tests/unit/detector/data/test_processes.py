@@ -249,8 +249,8 @@ from surgeval.detector.data import batches, picture_processes
 with picture_processes(DATA, 2, 2) as workers:
     stream = batches(DATA, batch=2, workers=workers)
     next(stream)
-    print(*children(os.getpid()), flush=True)
     try:
+        print(*children(os.getpid()), flush=True)
         time.sleep(60)
     except KeyboardInterrupt:
         print(len(list(stream)), flush=True)
