@@ -51,6 +51,7 @@ class Edits(RuleBasedStateMachine):
     def teardown(self) -> None:
         assert self.project.replay() == self.project.state()
         self.project.close()
+        Project(self.folder, create=False).close()  # whatever was done, it opens again
         shutil.rmtree(self.folder)
 
     @initialize()
