@@ -76,6 +76,7 @@ def test_problem_frames_are_flagged_listed_exported_and_cleared(studio: Studio, 
     studio.eventually(lambda: len(studio.get("/api/videos/V1/flags")) == 4)
     studio.keys("Escape")
     studio.click("tab-flags")
+    studio.eventually(lambda: studio.by_id("flag-10").count() == 1)
     studio.click("flag-300")
     studio.at_frame(300)
     with studio.page.expect_download() as coming:

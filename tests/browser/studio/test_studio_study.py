@@ -122,8 +122,8 @@ def test_a_study_is_made_and_an_annotator_enters_blindly(studio: Studio) -> None
     assert (made["annotators"], made["seed"], len(made["segments"]), made["author"]) == (["Ada", "Ben"], 7, 3, "amy")
     page.get_by_test_id("study-enter-Ada").click()
     page.get_by_test_id("blind").wait_for()
-    assert page.evaluate(CUT) == [], "the annotator's bar fits a small screen"
     studio.ready()
+    assert page.evaluate(CUT) == [], "the annotator's bar fits a small screen"
     assert studio.frame == made["segments"][0]["first"]
     page.get_by_test_id("blind-leave").click()
     page.get_by_test_id("review-chip").wait_for()
