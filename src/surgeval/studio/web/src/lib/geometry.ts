@@ -109,6 +109,11 @@ export function boundsOf(polygons: Point[][]): Box {
   return [left, top, Math.max(...xs) - left, Math.max(...ys) - top]
 }
 
+/** The box around several things. */
+export function around(things: { box: Box }[]): Box {
+  return boundsOf(things.map(({ box: [x, y, w, h] }): Point[] => [[x, y], [x + w, y + h]]))
+}
+
 export function movedPolygons(polygons: Point[][], dx: number, dy: number): Point[][] {
   return polygons.map((polygon) => polygon.map(([x, y]) => [x + dx, y + dy] as Point))
 }

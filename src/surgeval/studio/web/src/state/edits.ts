@@ -1,6 +1,6 @@
 /** Edits of what is in a frame: shown at once, then sent. */
 
-import { boundsOf, keptInside, moved, movedPolygons, rounded } from '../lib/geometry'
+import { around, boundsOf, keptInside, moved, movedPolygons, rounded } from '../lib/geometry'
 import { NEAR, numberFor } from '../lib/numbers'
 import type { ClassName } from '../lib/schema'
 import { trackKey, trackOf, type Annotation, type Box, type Point, type Track, type Values } from '../lib/types'
@@ -45,11 +45,6 @@ function numberOf(of: ClassName, box: Box): number {
   const tracks: Track[] = [...studio.presence, ...studio.spans.flatMap((span) => span.tracks), ...(studio.blocks?.tracks() ?? [])]
   const used = tracks.flatMap((one) => (one.group === of.group && one.name === of.name && one.number !== null ? [one.number] : []))
   return numberFor(of, box, studio.annotations(at), near, used)
-}
-
-/** The box around several things. */
-export function around(annotations: Annotation[]): Box {
-  return boundsOf(annotations.map(({ box: [x, y, w, h] }): Point[] => [[x, y], [x + w, y + h]]))
 }
 
 export function moveBy(annotations: Annotation[], dx: number, dy: number): void {

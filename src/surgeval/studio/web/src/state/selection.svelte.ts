@@ -24,6 +24,8 @@ class Selection {
     return [...list.values()]
   })
 
+  trackKeys = $derived<ReadonlySet<string>>(new Set(this.tracks.keys()))
+
   /** What is selected, as one text that changes only when the selection does. */
   keys = $derived([...this.tracks.keys(), ...this.ids].sort().join('|'))
 
