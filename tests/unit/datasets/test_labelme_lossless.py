@@ -273,3 +273,17 @@ def test_what_other_formats_lose_of_it_is_said(tmp_path: Path) -> None:
     assert (one.track, one.score, one.attributes["group_id"]) == (3, 0.87, 4)
     assert one.attributes["flags"] == {"a": True}
     assert two.polygon == ((10, 5), (30.5, 5), (30, 30))
+
+
+def test_two_outlines_that_share_a_group_stay_two_and_that_is_said(
+    make: Callable[[], MemoryDataset], tmp_path: Path
+) -> None:
+    corners = ((1.0, 2.0), (9.0, 2.0), (9.0, 8.0))
+    twins = tuple(Instance(Triplet(0), Box(1, 2, 8, 6), polygon=corners, attributes={"group_id": 3}) for _ in range(2))
+    source = make()
+    frame = replace(next(iter(source.frames("VID01"))), instances=twins)
+    report = convert(MemoryDataset(source.space, [frame]), tmp_path / "out", "labelme", images=False)
+    assert any("groups of 1 outlines" in loss for loss in report.losses)
+    (back,) = open_dataset(tmp_path / "out").frames("VID01")
+    assert [one.polygon for one in back.instances] == [corners, corners]
+    assert [one.attributes["group_id"] for one in back.instances] == [3, "part-1"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -106,8 +106,12 @@ def _is_place(stated: object, picture: str, there: bool) -> bool:
 
 def _ordered(out: Output, frame: Frame, words: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The shapes in the order of the frame's own file, those it never had behind them."""
-    taken = {group_of(instance.attributes) for instance in frame.instances}
-    shapes = [shape for instance in frame.instances for shape in _shapes(out, instance, taken)]
+    groups = _groups(out, frame.instances)
+    shapes = [
+        shape
+        for instance, group in zip(frame.instances, groups, strict=True)
+        for shape in _shapes(out, instance, group)
+    ]
     others = [(at, dict(shape)) for at, shape in own_shapes(words.get("others"))]
     if others and out.pixels:
         for _ in others:
@@ -116,6 +120,26 @@ def _ordered(out: Output, frame: Frame, words: Mapping[str, Any]) -> list[dict[s
         shapes += others
     last = max((at for at, _ in shapes if at is not None), default=0) + 1
     return [shape for _, shape in sorted(shapes, key=lambda entry: last if entry[0] is None else entry[0])]
+
+
+def _groups(out: Output, instances: Sequence[Instance]) -> list[int | str | None]:
+    """The group of each instance: one that joins its own parts and never those of two."""
+    stated = [group_of(instance.attributes) for instance in instances]
+    taken, joined, groups = set(stated), set(), list(stated)
+    for number, (instance, group) in enumerate(zip(instances, stated, strict=True)):
+        parts = len(parts_of(instance))
+        if not parts or (parts == 1 and group is None):
+            continue
+        if group is not None and (instance.triplet, group) in joined:
+            out.lost("groups of {n} outlines, which would join them to another of their class, became other groups")
+        if group is None or (instance.triplet, group) in joined:
+            while group in taken:
+                out.counts["joined"] += 1
+                group = f"part-{out.counts['joined']}"
+            taken.add(group)
+        joined.add((instance.triplet, group))
+        groups[number] = group
+    return groups
 
 
 def own_shapes(value: object) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -134,22 +158,18 @@ def transform_info(letterbox: Letterbox) -> dict[str, float]:
     }  # fmt: skip
 
 
-def _shapes(out: Output, instance: Instance, taken: set[int | str | None]) -> list[tuple[int | None, dict[str, Any]]]:
+def _shapes(out: Output, instance: Instance, group: int | str | None) -> list[tuple[int | None, dict[str, Any]]]:
     """The shapes of an instance, each with its position in the file it came from."""
     parts = parts_of(instance)
     if instance.triplet.instrument == UNKNOWN or (instance.box is None and not parts):
         out.lost("{n} instances without box or instrument were left out")
         return []
-    group = group_of(instance.attributes)
     extras = out.writable({key: value for key, value in instance.attributes.items() if key != "group_id"},
                           *reserved_names(instance.attributes))  # fmt: skip
     count = len(parts) or 1
     own: list[tuple[int | None, Mapping[str, Any]]] = [*own_shapes(instance.attributes.get(WORDS))]
     if len(own) != count:
         own = [(None, _SHAPE)] * count
-    while count > 1 and (group is None or group in taken - {group_of(instance.attributes)}):
-        out.counts["joined"] += 1
-        group = f"part-{out.counts['joined']}"  # parts of one instance are joined by their group
     originals = instance.attributes.get("original_parts")
     kept = originals if out.geometry and isinstance(originals, tuple) and len(originals) == count else None
     out.kept()

@@ -1,0 +1,15 @@
+"""What the tests of verdicts share."""
+
+from __future__ import annotations
+
+from surgeval.protocols.verdict import GRADES, Verdict
+from surgeval.stats import Interval
+
+
+def near(value: float, half: float = 0.03, clusters: int = 20) -> Interval:
+    return Interval(value, value - half, value + half, clusters=clusters)
+
+
+def rank_of(verdict: Verdict) -> int:
+    """0 is best."""
+    return GRADES.index(verdict.grade)

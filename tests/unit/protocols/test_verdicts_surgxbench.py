@@ -1,0 +1,150 @@
+"""Verdicts of surgxbench on planted numbers: the oracle, the untrained, the shortcut, the centre-biased."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.protocols.planted_verdicts import near, rank_of
+
+from surgeval.protocols.surgxbench import verdict as surgx
+from surgeval.protocols.verdict import Verdict, above, verdict_of
+from surgeval.stats import Interval
+
+# surgxbench, planted numbers
+
+GOOD = surgx.GroundingFacts(
+    videos=20, accuracy=near(0.95), usual="grasper", usual_right=0.6, lead=near(0.35), guess=0.25,
+    said={"grasper": 60, "hook": 40}, shown={"grasper": 0.6, "hook": 0.4}, looks=near(0.9),
+    maps={"uniform": (0.25, near(0.65)), "centre": (0.4, near(0.5)), "edge": (0.3, near(0.6))},
+    instrument_hidden=near(0.5), region_hidden=near(0.45), grounded=near(0.9), weights=near(0.1, 0.1),
+    prompt=near(0.5, 0.1), f1={"grasper": 0.95, "hook": 0.9},
+)  # fmt: skip
+UNTRAINED = replace(
+    GOOD, accuracy=near(0.61), lead=near(0.0, 0.01), said={"grasper": 837, "hook": 6}, looks=near(0.34),
+    maps={"uniform": (0.25, near(0.09)), "centre": (0.39, near(-0.05)), "edge": (0.3, near(0.04))},
+    instrument_hidden=near(0.0, 0.01), region_hidden=near(0.0, 0.01), grounded=near(0.2),
+)  # fmt: skip
+SHORTCUT = replace(
+    GOOD, looks=near(0.24), instrument_hidden=near(0.01, 0.02), grounded=near(0.1),
+    maps={"uniform": (0.21, near(0.03, 0.05)), "centre": (0.35, near(-0.11)), "edge": (0.38, near(-0.14))},
+)  # fmt: skip
+CENTRED = replace(
+    GOOD, looks=near(0.4), maps={"uniform": (0.25, near(0.15)), "centre": (0.4, near(0.0, 0.01)),
+                                 "edge": (0.3, near(0.1))},
+)  # fmt: skip
+CONSTANT = replace(GOOD, accuracy=near(0.6), lead=near(0.0, 0.0), said={"grasper": 100})
+
+
+def looked(facts: surgx.GroundingFacts) -> Verdict:
+    return verdict_of(surgx.CLAIM, surgx.reasons_of(facts), facts.videos)
+
+
+def held(verdict: Verdict) -> dict[str, bool | None]:
+    return {one.rule.name: one.holds for one in verdict.reasons}
+
+
+def test_the_oracle_is_supported_and_only_here_where_videos_are_few() -> None:
+    assert looked(GOOD).grade == "supported"
+    few = looked(replace(GOOD, videos=3))
+    assert few.grade == "in these videos"
+    assert "too few videos for a claim about others" in few.sentence
+
+
+def test_an_untrained_model_is_contradicted_and_the_sentence_says_why() -> None:
+    found = looked(UNTRAINED)
+    assert found.grade == "contradicted"
+    assert "it says grasper in 99 % of the frames" in found.sentence
+    assert "34 % of what it looks at is an instrument, less than a map of the middle (39 %)" in found.sentence
+    assert "hiding the instrument changes nothing" in found.sentence
+    texts = " ".join(one.text for one in found.reasons)
+    assert "(837 of 843)" in texts
+    fails = {name for name, holds in held(found).items() if holds is False}
+    assert fails == {"varied", "looks", "depends", "faithful", "grounded"}
+
+
+def test_a_lift_over_the_even_map_alone_is_not_enough() -> None:
+    assert above(UNTRAINED.maps["uniform"][1]) is True
+    assert held(looked(UNTRAINED))["looks"] is False
+
+
+def test_a_shortcut_is_right_and_contradicted() -> None:
+    found = looked(SHORTCUT)
+    assert held(found)["right"] is True
+    assert found.grade == "contradicted"
+
+
+def test_a_map_that_only_shows_the_middle_is_not_shown() -> None:
+    found = looked(CENTRED)
+    assert (found.grade, held(found)["looks"]) == ("not shown", None)
+    assert "not surely more than a map of the middle" in found.sentence
+
+
+def test_a_constant_answer_is_contradicted_unless_all_frames_show_it() -> None:
+    assert looked(CONSTANT).grade == "contradicted"
+    always = replace(GOOD, said={"grasper": 100}, shown={"grasper": 0.97})
+    assert held(looked(always))["varied"] is True
+
+
+@pytest.mark.parametrize(
+    ("times", "shown", "holds"),
+    [(90, 0.6, False), (89, 0.6, True), (90, 0.899, True), (95, 0.85, True), (95, 0.84, False)],
+)
+def test_an_answer_is_constant_from_ninety_per_cent_and_ten_points_above_what_is_shown(
+    times: int, shown: float, holds: bool
+) -> None:
+    facts = replace(GOOD, said={"grasper": times, "hook": 100 - times}, shown={"grasper": shown, "hook": 0.4})
+    assert held(looked(facts))["varied"] is holds
+
+
+def test_the_map_that_is_named_is_the_one_with_the_worst_difference() -> None:
+    maps = {"uniform": (0.25, near(0.01, 0.3)), "centre": (0.3, near(-0.1, 0.02)), "edge": (0.5, near(0.2))}
+    found = looked(replace(GOOD, looks=near(0.4), maps=maps))
+    assert "40 % of what it looks at is an instrument, less than a map of the middle (30 %)" in found.sentence
+    maps = {"uniform": (0.25, near(0.02, 0.05)), "centre": (0.3, near(0.3)), "edge": (0.5, near(0.2))}
+    found = looked(replace(GOOD, looks=near(0.4), maps=maps))
+    assert "not surely more than chance (25 %)" in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("lost", "said"),
+    [(near(-0.2, 0.1), "costs fewer right answers than hiding elsewhere (−20 points [−30, −10])"),
+     (near(0.0, 0.0), "changes nothing (no difference in any video)"),
+     (near(0.0, 0.01), "changes nothing (0 points [−1, +1])"),
+     (near(0.03, 0.01), "costs hardly more right answers than hiding elsewhere (+3 points [+2, +4])")],
+)  # fmt: skip
+def test_what_hiding_does_is_said_as_its_interval_has_it(lost: Interval, said: str) -> None:
+    found = looked(replace(GOOD, instrument_hidden=lost))
+    assert found.grade == "contradicted"
+    assert f"hiding the instrument {said}" in found.sentence
+
+
+def test_maps_that_do_not_change_with_the_weights_limit_the_verdict() -> None:
+    for stuck in (replace(GOOD, weights=near(0.9)), replace(GOOD, prompt=near(0.96))):
+        assert looked(stuck).grade == "not shown"
+
+
+def test_what_was_not_measured_is_not_shown() -> None:
+    assert looked(replace(GOOD, instrument_hidden=None)).grade == "not shown"
+    assert looked(replace(GOOD, looks=None, maps={})).grade == "not shown"
+
+
+def test_maps_that_miss_what_the_answer_hangs_on_are_bad_witnesses_and_no_contradiction() -> None:
+    blind = {name: (0.4, near(-0.15)) for name in GOOD.maps}
+    found = looked(replace(GOOD, looks=near(0.25), maps=blind))
+    assert found.grade == "not shown"
+    assert "less than" in found.sentence and "though hiding the instrument costs it right answers" in found.sentence
+    (looks,) = [one for one in found.reasons if one.rule.name == "looks"]
+    assert looks.text.endswith("its maps do not tell what it uses.")
+    assert looked(replace(GOOD, maps=blind, instrument_hidden=near(0.0, 0.01))).grade == "contradicted"
+
+
+@given(st.sampled_from(("lead", "instrument_hidden", "region_hidden", "grounded")), st.floats(-0.2, 0.5),
+       st.floats(0, 0.5))  # fmt: skip
+def test_surgxbench_grades_are_monotone(field: str, value: float, more: float) -> None:
+    changes: list[dict[str, Any]] = [{field: near(v)} for v in (value, value + more)]
+    worse, better = (looked(replace(GOOD, **change)) for change in changes)
+    assert rank_of(better) <= rank_of(worse)

@@ -1,0 +1,134 @@
+"""Verdicts on planted detectors: the oracle, the lucky, the one that says the same in every frame."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.protocols.planted_verdicts import near, rank_of
+
+from surgeval.datasets import MemoryDataset
+from surgeval.protocols.triplets import verdict as triplets
+from surgeval.protocols.triplets.method import score_triplets
+from surgeval.protocols.verdict import Reason, Verdict, verdict_of
+
+# triplets
+
+TOLD = triplets.TripletFacts(
+    videos=9, what="triplets", metric="mAP50", number=near(0.5), floor=0.01, without={"v1": 0.5, "v2": 0.48},
+    classes=[triplets.ClassScore("hook,cut,gut", 0.6, 0.0, 30), triplets.ClassScore("hook,cut,liver", 0.4, 0.0, 20)],
+    boxes={"right": 0.6, "missed": 0.3, "false positive": 0.1},
+)  # fmt: skip
+
+
+def told(facts: triplets.TripletFacts) -> Verdict:
+    return verdict_of(triplets.claim_of(facts), triplets.reasons_of(facts), facts.videos)
+
+
+def told_by(facts: triplets.TripletFacts, rule: str) -> Reason:
+    return next(reason for reason in told(facts).reasons if reason.rule.name == rule)
+
+
+def test_one_video_that_carries_a_number_limits_the_verdict() -> None:
+    assert told(TOLD).grade == "supported"
+    wonder = told(replace(TOLD, without={"v1": 0.5, "v2": 0.05}))
+    assert wonder.grade == "not shown"
+    assert "one video carries it: without v2 mAP50 is 0.050" in wonder.sentence
+
+
+def test_classes_that_are_never_found_are_named() -> None:
+    rows = [triplets.ClassScore(f"class {n}", 0.0, 0.0, 30 - n) for n in range(3)]
+    found = told(replace(TOLD, classes=[*rows, TOLD.classes[0]]))
+    assert found.grade == "not shown"
+    assert "class 0; class 1; class 2" in " ".join(one.text for one in found.reasons)
+
+
+def test_half_of_the_classes_may_be_low_and_more_may_not() -> None:
+    for low, holds in ((2, True), (3, False)):
+        scores = [triplets.ClassScore(f"class {n}", 0.0 if n < low else 0.5, 0.0, 20) for n in range(4)]
+        assert told_by(replace(TOLD, classes=scores), "classes").holds is holds
+
+
+def test_a_class_that_is_always_there_and_always_found_counts_as_found() -> None:
+    always = triplets.ClassScore("hook,cut,gut", 1.0, 1.0, 30)
+    found = told_by(replace(TOLD, classes=[always]), "classes")
+    assert (found.holds, found.text) == (True, "The one class that occurs is found.")
+    missed = told_by(replace(TOLD, classes=[always._replace(ap=0.9)]), "classes")
+    assert missed.holds is False
+    assert missed.text == (
+        "The one class that occurs is not found better than with one usual box per class in every frame: hook,cut,gut."
+    )
+
+
+def test_only_what_has_no_precision_is_called_not_found() -> None:
+    low, none, fine = (triplets.ClassScore(name, ap, 0.2, 20) for name, ap in (("low", 0.2), ("none", 0), ("fine", 1)))
+    both = told_by(replace(TOLD, classes=[low, none, fine], metric="mAP"), "classes")
+    assert both.text == (
+        "2 of 3 classes that occur (67 %) are not found better than with the class frequencies alone: low; none. "
+        "Not found at all: none."
+    )
+    assert told_by(replace(TOLD, classes=[none, fine]), "classes").text == (
+        "1 of 2 classes that occur (50 %) is not found: none."
+    )
+
+
+def test_the_weakest_classes_say_how_many_have_enough_instances() -> None:
+    scores = [triplets.ClassScore(f"class {n}", 0.1 * n, 0.0, count) for n, count in enumerate((9, 10, 9))]
+    text = told_by(replace(TOLD, classes=scores), "weakest").text
+    assert text == "Weakest class: class 1 (0.100, 10 instances). Of 3 classes 1 has 10 or more."
+    text = told_by(replace(TOLD, classes=[scores[0], scores[2]]), "weakest").text
+    assert text == "None of the 2 classes that occur has 10 or more instances."
+
+
+def test_no_video_carries_a_lead_that_is_none() -> None:
+    small = replace(TOLD, number=near(0.015), without={"v1": 0.015, "v2": 0.0})
+    assert told_by(small, "one video").holds is None
+    assert told_by(replace(small, number=near(0.03)), "one video").holds is False
+
+
+def test_the_claim_says_what_the_floor_is() -> None:
+    assert told(TOLD).sentence.startswith("It finds triplets better than one usual box per class in every frame: mAP50")
+    assert told(replace(TOLD, metric="mAP")).sentence.startswith(
+        "It finds triplets better than the class frequencies alone: mAP 0.500 against 0.010"
+    )
+    worse = told(replace(TOLD, number=near(0.1), floor=0.3))
+    assert worse.grade == "contradicted"
+    assert worse.sentence.startswith("It finds triplets worse than one usual box per class in every frame")
+
+
+def _constant_like(theatre: MemoryDataset, seed: int) -> pl.DataFrame:
+    """Random triplets at random places."""
+    dice = np.random.default_rng(seed)
+    rows = [(video.name, frame.name, int(dice.integers(3)), float(dice.random()), float(dice.integers(150)),
+             float(dice.integers(50)), 40.0, 40.0)
+            for video in theatre.videos() for frame in theatre.frames(video.name)]  # fmt: skip
+    return pl.DataFrame(rows, schema=["video", "frame", "triplet", "score", "x", "y", "w", "h"], orient="row")
+
+
+def test_planted_detectors_get_the_verdict_they_deserve(theatre: MemoryDataset, oracle: Any) -> None:
+    grades = {
+        "oracle": score_triplets(theatre, oracle(theatre), resamples=60).verdict(),
+        "constant": score_triplets(theatre, None, resamples=60).verdict(),
+        "random": score_triplets(theatre, _constant_like(theatre, 3), resamples=60).verdict(),
+    }
+    found = {name: verdict.grade for name, verdict in grades.items() if verdict is not None}
+    assert found["oracle"] == "supported"
+    assert found["constant"] == "not shown"
+    assert found["random"] == "contradicted"
+
+
+def test_the_floor_of_a_detector_is_what_the_constant_detector_scores(theatre: MemoryDataset, oracle: Any) -> None:
+    floor = {one.key: one.chance for one in score_triplets(theatre, oracle(theatre), resamples=20).headlines()}
+    constant = score_triplets(theatre, None, resamples=20).number("ivt")
+    assert floor["global|ivt|mAP50"] == pytest.approx(constant.estimate, abs=0.02)
+
+
+@given(st.floats(0, 0.9), st.floats(0, 0.5))
+def test_triplet_grades_are_monotone_in_the_number(value: float, more: float) -> None:
+    worse, better = (told(replace(TOLD, number=near(v), without={})) for v in (value, value + more))
+    assert rank_of(better) <= rank_of(worse)
