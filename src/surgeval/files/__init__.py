@@ -5,6 +5,7 @@
 
 from surgeval.files._atomic import NO_ROOM, atomic_file, make_folder, remove_temporary, write_atomically
 from surgeval.files._cells import guard, unguard
+from surgeval.files._csv import BrokenCsv, parse_csv
 from surgeval.files._json import MAX_DEPTH, BrokenJson, parse_json, read_json_file, read_json_object, too_deep
 from surgeval.files._lock import LOCK, folder_lock
 from surgeval.files._names import DistinctNames, leads_out, path_inside, safe_name
@@ -29,6 +30,7 @@ __all__ = [
     "NONBLOCK",
     "NOT_REGULAR",
     "NO_ROOM",
+    "BrokenCsv",
     "BrokenJson",
     "Column",
     "DistinctNames",
@@ -42,6 +44,7 @@ __all__ = [
     "leads_out",
     "make_folder",
     "open_regular",
+    "parse_csv",
     "parse_json",
     "parse_toml",
     "path_inside",

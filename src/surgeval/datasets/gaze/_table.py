@@ -13,6 +13,7 @@ from surgeval.datasets._base import raise_errors
 from surgeval.datasets.io._json import read_bytes, read_lines, told_json
 from surgeval.datasets.io._values import Place, shown
 from surgeval.errors import DataError
+from surgeval.files import BrokenCsv, parse_csv
 
 __all__ = ["GazeTable", "read_table"]
 
@@ -84,10 +85,9 @@ def read_table(path: Path, separator: str = "") -> GazeTable:
     header = data.partition(b"\n")[0]
     comma = separator or max(";\t,", key=lambda sign: header.count(sign.encode()))
     try:
-        table = pl.read_csv(data, infer_schema=False, separator=comma, truncate_ragged_lines=False)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        found = (str(error).splitlines() or [type(error).__name__])[0]
-        raise DataError(path, found=found[:160], expected="a readable CSV file") from error
+        table = parse_csv(data, comma)
+    except BrokenCsv as error:
+        raise DataError(path, found=error, expected="a readable CSV file") from error
     names = [name.strip().lstrip("\ufeff") for name in table.columns]
     if len(set(names)) != len(names):
         raise DataError(path, found=f"the columns {', '.join(names)}"[:200], expected="each column once")

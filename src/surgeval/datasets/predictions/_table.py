@@ -17,7 +17,7 @@ from surgeval.datasets.io._values import Place
 from surgeval.datasets.predictions._detections import known_columns
 from surgeval.datasets.predictions._raw import RawTable, RowProblems, Source
 from surgeval.errors import DataError
-from surgeval.files import guard, read_parquet_file, scan_parquet_file, trust_parquet, unguard
+from surgeval.files import BrokenCsv, guard, parse_csv, read_parquet_file, scan_parquet_file, trust_parquet, unguard
 
 __all__ = ["SUFFIXES", "read_columns", "read_table", "write_table"]
 
@@ -51,11 +51,10 @@ def _read_csv(path: Path, place: Place, wanted: Wanted) -> tuple[pl.DataFrame, S
     if data is None:
         return pl.DataFrame(), Source.of(path, 0)
     try:
-        table = pl.read_csv(data, infer_schema=False)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        table = parse_csv(data)
+    except BrokenCsv as error:
         if not _tell_ragged(data, place):
-            found = (str(error).splitlines() or [type(error).__name__])[0]
-            place.report("table-broken", found[:160], "a readable CSV file")
+            place.report("table-broken", str(error), "a readable CSV file")
         return pl.DataFrame(), Source.of(path, 0)
     again = next((name for name in table.columns if name.endswith("_duplicated_0")), None)
     if again:

@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from surgeval.errors import DataError
-from surgeval.files import read_bounded, read_json_object
+from surgeval.files import BrokenCsv, parse_csv, read_bounded, read_json_object
 from surgeval.pages import unguarded
 
 __all__ = ["read_results"]
@@ -49,11 +49,11 @@ def _read(path: Path) -> pl.DataFrame:
     # The bytes, not the path: polars takes brackets and stars in a path for a pattern, and wants it in UTF-8.
     data = read_bounded(path, _MAX_BYTES, "a results file, as `surgeval score focus` writes it")
     try:
-        return pl.read_csv(data, infer_schema=False)
-    except pl.exceptions.NoDataError:
-        raise DataError(path, found="an empty file", expected="a results table") from None
-    except pl.exceptions.PolarsError as error:
-        found = f"no CSV table ({str(error).splitlines()[0]})"
+        return parse_csv(data)
+    except BrokenCsv as error:
+        if error.empty:
+            raise DataError(path, found=error, expected="a results table") from None
+        found = f"no CSV table ({error})"
         raise DataError(path, found=found, expected="one row of cells per question, in UTF-8") from None
 
 
