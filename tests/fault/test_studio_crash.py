@@ -55,7 +55,7 @@ def test_every_acknowledged_edit_survives_a_kill_of_the_studio(tmp_path: Path, l
 @pytest.mark.timeout(1800)  # at full counts
 def test_the_same_over_postgresql(tmp_path: Path, server: Postgres, long: bool) -> None:
     chance = random.Random(8)
-    for number in range(20 if long else 3):
+    for number in range(20 if long else 1):
         killed_burst(tmp_path / str(number), server.new(), chance)
 
 
