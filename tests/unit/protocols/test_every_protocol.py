@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +15,7 @@ from matplotlib import pyplot
 from tests.unit.protocols.intent_world import ANSWERERS, make_cases, make_items, write_run
 from tests.unit.protocols.training.conftest import FOLDS, simulated
 
+import surgeval
 from surgeval.datasets import MemoryDataset
 from surgeval.protocols.contract import Comparison, RunResult
 from surgeval.protocols.focus import score_focus
@@ -24,6 +25,7 @@ from surgeval.protocols.surgxbench import SurgXSettings, run_surgxbench
 from surgeval.protocols.training import train_folds
 from surgeval.protocols.triplets import score_triplets
 from surgeval.report import write_run_pages
+from surgeval.results import Result
 
 OURS = {name: one for name, one in descriptors().items() if one.load.startswith("surgeval.")}
 PAGE = Path(__file__).parents[3] / "docs" / "protocols.md"
@@ -50,7 +52,9 @@ def make(theatre: MemoryDataset, good: pl.DataFrame, filmed: Path) -> Make:
 
     def surgxbench(out: Path) -> None:
         settings = replace(SurgXSettings(), occlusion=False, curves=0, sanity=0, tasks=("instruments",))
-        run_surgxbench(filmed, "phantom-clip", out=out, settings=settings, progress=False)
+        done = run_surgxbench(filmed, "phantom-clip", out=out, settings=settings, progress=False)
+        assert repr(done) == f"SurgXRun of phantom-clip: {done.summary.cases} cases in {out}"
+        assert done.to_frame().is_empty()  # no failures
 
     def quality(out: Path) -> None:
         run_quality(filmed, out=out, progress=False)
@@ -106,13 +110,29 @@ def test_a_result_offers_tables_figures_and_a_short_word_about_itself(result: Ru
     said = repr(result)
     assert said.startswith(f"{type(result).__name__} ") and "\n" not in said and len(said) < 400
     assert "<table" in result._repr_html_()
-    assert result.name == "run" or result.protocol in ("surgxbench", "training")
+    assert result.name == {"training": "simulated"}.get(result.protocol, "run")
     assert result.headlines() and all(one.cell for one in result.headlines())
 
 
-def test_results_are_made_by_keywords_only(result: RunResult) -> None:
-    taken = inspect.signature(type(result)).parameters.values()
-    assert taken and {one.kind for one in taken} == {inspect.Parameter.KEYWORD_ONLY}
+def result_classes(base: type[Result] = Result) -> Iterator[type[Result]]:
+    """Those of surgeval, wherever they are."""
+    for one in base.__subclasses__():
+        if one.__module__.startswith("surgeval."):
+            yield one
+        yield from result_classes(one)
+
+
+def test_what_protocols_give_back_is_a_result_and_made_by_keywords_only() -> None:
+    given = {
+        name: getattr(surgeval, name).__annotations__["return"]
+        for name in surgeval.__all__
+        if name.startswith(("run_", "score_", "compare_")) or name == "rank"
+    }
+    found = {one.__name__: one for one in result_classes()}
+    assert given and {name: kind for name, kind in given.items() if kind not in found} == {}
+    for name, one in found.items():
+        taken = {parameter.kind for parameter in inspect.signature(one).parameters.values()}
+        assert taken <= {inspect.Parameter.KEYWORD_ONLY}, name
 
 
 def test_a_page_made_again_from_a_copy_of_the_folder_is_the_same(run: Path, tmp_path: Path) -> None:
