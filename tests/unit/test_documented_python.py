@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import doctest
+import pkgutil
 import re
 from importlib import import_module
 from importlib.util import find_spec
@@ -19,6 +20,8 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(?:python|pycon)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # Run by tests of their own, which hold more than their examples.
 ELSEWHERE = ("grounding", "judges", "question-making", "ranking", "statistics", "which-map")
+
+INSIDE = ("arrays", "cli", "console", "progress")  # types, commands and what they share
 
 
 def blocks(page: Path) -> list[str]:
@@ -65,3 +68,10 @@ def test_the_lines_of_the_readme_give_a_number(capsys: pytest.CaptureFixture[str
     given = {"targets": drawn.random((40, 6)) < 0.3, "predicted": drawn.random((40, 6)), "videos": [*"abcdefgh"] * 5}
     exec(compile(lines, "README.md", "exec"), given)
     assert re.match(r"0\.\d{3} \[0\.\d{3}, [01]\.\d{3}\]", capsys.readouterr().out)
+
+
+def test_the_reference_names_every_part_that_others_may_import() -> None:
+    pages = "".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "api").glob("*.md"))
+    shown = set(re.findall(r"^::: surgeval\.(\w+)", pages, re.MULTILINE))
+    parts = {module.name for module in pkgutil.iter_modules(surgeval.__path__) if not module.name.startswith("_")}
+    assert parts - shown == set(INSIDE)
