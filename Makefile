@@ -71,7 +71,7 @@ tour: $(VENV)/.browser $(VENV)/.web $(VENV)/.kernels  ## the studio's five-minut
 	SURGEVAL_TOUR=$$place/frames $(BIN)/pytest -q tests/browser/studio/test_studio_tour.py; \
 	for name in $(TOUR); do cp test-artifacts/tour-$$name.webp docs/images/studio-$$name.webp; done; rm -r $$place
 
-demo: $(VENV)/.kernels  ## the phantom through every protocol, offline
+demo: $(VENV)/.kernels  ## the phantom through the protocols, offline
 	@$(BIN)/surgeval demo --out $(OUT)
 
 lint: $(VENV)/.dev  ## ruff, mypy --strict, import layers
