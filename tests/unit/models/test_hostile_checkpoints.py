@@ -229,7 +229,7 @@ def _archive(path: Path, pickled: bytes, name: str = "archive/data.pkl", method:
 
 def test_tuples_in_tuples_are_refused_before_they_are_hashed(tmp_path: Path) -> None:
     bomb = b"\x80\x02})q\x00" + 60 * b"h\x00\x86q\x00" + b"K\x01s."  # {(((…), (…)), ((…), (…))): 1}, 2⁶⁰ of them
-    old = b"".join(pickle.dumps(part, 2) for part in (0x1950A86A20F9469CFC6C, 1001, {})) + bomb
+    old = pickle.dumps(0x1950A86A20F9469CFC6C, 2) + pickle.dumps(1001, 2) + pickle.dumps({}, 2) + bomb
     (tmp_path / "old.pth").write_bytes(old)
     for path in (
         _archive(tmp_path / "new.pth", bomb),
