@@ -96,7 +96,9 @@ def test_a_clean_check_says_so(toy: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("level", "mark"), [("warning", "·"), ("error", "✗")])
 def test_only_errors_speak_against_a_dataset(toy: Any, level: Any, mark: str) -> None:
-    said = dataset_findings(dataset_statistics(toy), Found((Problem("some-kind", "v.json", "this", "that", level=level),)))
+    said = dataset_findings(
+        dataset_statistics(toy), Found((Problem("some-kind", "v.json", "this", "that", level=level),))
+    )
     assert said[0].text.startswith("The check found") and said[0].mark == mark
 
 
