@@ -6,6 +6,7 @@
 from surgeval.files._atomic import NO_ROOM, atomic_file, make_folder, remove_temporary, write_atomically
 from surgeval.files._cells import guard, unguard
 from surgeval.files._csv import BrokenCsv, parse_csv
+from surgeval.files._jpeg import too_many_scans
 from surgeval.files._json import MAX_DEPTH, BrokenJson, parse_json, read_json_file, read_json_object, too_deep
 from surgeval.files._lock import LOCK, folder_lock
 from surgeval.files._names import DistinctNames, leads_out, path_inside, safe_name
@@ -57,6 +58,7 @@ __all__ = [
     "safe_name",
     "scan_parquet_file",
     "too_deep",
+    "too_many_scans",
     "trust_parquet",
     "unguard",
     "write_atomically",

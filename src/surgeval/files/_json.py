@@ -7,6 +7,7 @@ walks them or turns them into floats; both are refused while it is still known w
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +21,7 @@ __all__ = ["MAX_DEPTH", "BrokenJson", "parse_json", "read_json_file", "read_json
 MAX_DEPTH = 64  # of lists and objects in one another; the deepest format read here has 9
 _MAX_DIGITS = 300  # of a whole number: with more it is no float
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # escaped: bytes in UTF-8 cannot hold one
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"')  # possessive: else every letter is remembered, 120 bytes each
 _BRACKETS = str.maketrans({"{": "[", "}": "]"})
 _NO_BRACKET = re.compile(r"[^\[\]{}]+")
 
@@ -43,8 +44,8 @@ def parse_json(
     """The value of a JSON text; `pairs` makes its objects, `distinct` refuses a key that one of them has twice.
 
     `names` lets texts pass that are no Unicode, as names of files may be; `lenient` also whole numbers of any length
-    (a dataset's reader tells both record by record). NaN and Infinity, which JSON has not and other tools write, are
-    refused where `finite` is asked for.
+    (a dataset's reader tells both record by record). NaN and Infinity, which JSON has not and other tools write, and
+    numbers as large as infinity are refused where `finite` is asked for.
 
     >>> parse_json('{"folds": [1, 2]}')
     {'folds': [1, 2]}
@@ -58,7 +59,7 @@ def parse_json(
     hook = _distinct if distinct else pairs
     options: dict[str, Any] = {"object_pairs_hook": hook, "parse_int": None if lenient else _whole}
     if finite:
-        options["parse_constant"] = _refuse
+        options |= {"parse_constant": _refuse, "parse_float": _finite}
     try:
         value = json.loads(text, **options)
     except BrokenJson:
@@ -161,6 +162,13 @@ _KINDS: dict[type, str] = {list: "list", str: "text", bool: "flag", type(None): 
 
 def _refuse(constant: str) -> float:
     raise BrokenJson(f"the value {constant}")
+
+
+def _finite(number: str) -> float:
+    value = float(number)
+    if math.isinf(value):  # what 1e400 is to Python
+        raise BrokenJson(f"the number {number[:60]}, which is too large")
+    return value
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

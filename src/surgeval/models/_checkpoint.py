@@ -20,6 +20,7 @@ from typing import IO, Any
 import torch
 
 from surgeval.errors import DataError
+from surgeval.models._pickled import check_pickles
 
 __all__ = ["first_line", "read_torch"]
 
@@ -97,6 +98,7 @@ def _is_torch(members: list[zipfile.ZipInfo]) -> bool:
 
 def _load(stream: IO[bytes], path: Path) -> object:
     try:
+        check_pickles(stream)
         return torch.load(stream, map_location="cpu", weights_only=True)
     except MemoryError as error:
         raise DataError(path, found="tensors larger than this machine's memory", expected=_EXPECTED) from error

@@ -19,6 +19,7 @@ from torch import nn
 from surgeval.errors import BadInput, DataError
 from surgeval.files import read_json_object
 from surgeval.models._checkpoint import first_line, read_torch
+from surgeval.models._settings import refuse_kernels
 
 __all__ = ["WeightsMismatch", "build", "configured", "digest", "fit", "foreign_prefix", "freeze", "read_config",
            "read_folder", "read_safetensors"]  # fmt: skip
@@ -67,8 +68,10 @@ class WeightsMismatch(DataError):
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """A JSON object of modest size."""
-    return read_json_object(path, expected="a JSON file", limit=_CONFIG_LIMIT)
+    """A JSON object of modest size, which names no code."""
+    settings = read_json_object(path, expected="a JSON file", limit=_CONFIG_LIMIT)
+    refuse_kernels(settings, path)
+    return settings
 
 
 def configured(kind: Callable[[dict[str, Any]], Any], config: Mapping[str, Any], path: Path) -> Any:

@@ -1,9 +1,10 @@
 """How weights that strangers made are put into a network: for packages above that have networks of their own.
 
-Nothing is unpickled, no code is fetched, and a network takes no memory before the names and shapes of its weights fit.
+Nothing in them is run, no code is fetched, and a network takes no memory before names and shapes of its weights fit.
 """
 
+from surgeval.models._checkpoint import read_torch
 from surgeval.models._hub import hub_folder
 from surgeval.models._weights import WeightsMismatch, build, digest, read_config, read_safetensors
 
-__all__ = ["WeightsMismatch", "build", "digest", "hub_folder", "read_config", "read_safetensors"]
+__all__ = ["WeightsMismatch", "build", "digest", "hub_folder", "read_config", "read_safetensors", "read_torch"]

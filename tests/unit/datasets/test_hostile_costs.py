@@ -119,6 +119,18 @@ def test_a_progressive_jpeg_is_read_as_before(tmp_path: Path) -> None:
     assert (read_image(ImageRef(tmp_path / "a.jpg")) == expected).all()
 
 
+def test_a_jpeg_of_many_scans_is_refused_before_it_is_decoded(tmp_path: Path) -> None:
+    stream = io.BytesIO()
+    Image.new("L", (64, 48), 90).save(stream, "JPEG", progressive=True)
+    data, path = stream.getvalue(), tmp_path / "a.jpg"
+    scan = data[data.rfind(b"\xff\xda") : -2]
+    path.write_bytes(data[:-2] + 5 * scan + b"\xff\xd9" + 500 * b"\xff\xda and a film")  # after the end: no scans
+    assert read_image(ImageRef(path)).shape == (48, 64, 3)
+    path.write_bytes(data[:-2] + 500 * scan + b"\xff\xd9")  # 0.1 s each of a large picture
+    with pytest.raises(DataError, match=r"found a picture of 5\d\d scans, expected a JPEG"):
+        read_image(ImageRef(path))
+
+
 def test_a_check_finds_the_image_whose_rows_end_early(exported: Export) -> None:
     root = exported("yolo8")
     image = sorted(root.rglob("*.jpg"))[1]

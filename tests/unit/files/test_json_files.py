@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import json
+import math
 import os
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
 from surgeval.errors import DataError
-from surgeval.files import MAX_DEPTH, BrokenJson, parse_json, read_bounded, read_json_file, read_json_object
+from surgeval.files import (
+    MAX_DEPTH,
+    BrokenJson,
+    parse_json,
+    read_bounded,
+    read_json_file,
+    read_json_object,
+    too_deep,
+)
 
 
 @pytest.mark.parametrize(
@@ -95,3 +105,20 @@ def test_pipes_devices_and_folders_are_refused_instead_of_waited_for(tmp_path: P
 def test_a_file_that_grows_while_it_is_read_stays_bounded() -> None:
     with pytest.raises(DataError, match="expected a status of at most 10 bytes"):
         read_bounded(Path("/proc/self/status"), 10, "a status")  # its size is given as 0
+
+
+def test_a_long_text_costs_no_more_than_its_length() -> None:
+    text = json.dumps([[]] * 100 + ["a" * 2_000_000])
+    tracemalloc.start()
+    try:
+        assert not too_deep(text, 0, len(text))
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000  # 240 MB where every letter is remembered
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("number", ["1e400", "-1e400", "1" * 280 + "e100"])
+def test_a_number_as_large_as_infinity_is_none_where_numbers_are_finite(number: str) -> None:
+    assert math.isinf(parse_json(f"[{number}]")[0])
+    with pytest.raises(BrokenJson, match="which is too large"):
+        parse_json(f"[{number}]", finite=True)

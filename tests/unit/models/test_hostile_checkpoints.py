@@ -7,6 +7,7 @@ import os
 import pickle
 import shutil
 import zipfile
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from tests.unit.models.surgvlp_checkpoint import surgvlp_tensors
 from surgeval.errors import SurgevalError
 from surgeval.models import open_contrastive
 from surgeval.models._checkpoint import read_torch
+from surgeval.models._pickled import check_pickles
 from surgeval.models._weights import build
 
 
@@ -220,6 +222,37 @@ def three_forms(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+def _archive(path: Path, pickled: bytes, name: str = "archive/data.pkl", method: int = zipfile.ZIP_STORED) -> Path:
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr(name, pickled)
+        archive.writestr("archive/version", "3\n")
+    return path
+
+
+def test_tuples_in_tuples_are_refused_before_they_are_hashed(tmp_path: Path) -> None:
+    bomb = b"\x80\x02})q\x00" + 60 * b"h\x00\x86q\x00" + b"K\x01s."  # {(((…), (…)), ((…), (…))): 1}, 2⁶⁰ of them
+    old = pickle.dumps(0x1950A86A20F9469CFC6C, 2) + pickle.dumps(1001, 2) + pickle.dumps({}, 2) + bomb
+    (tmp_path / "old.pth").write_bytes(old)
+    for path in (
+        _archive(tmp_path / "new.pth", bomb),
+        _archive(tmp_path / "packed.pth", bomb, method=zipfile.ZIP_DEFLATED),
+        tmp_path / "old.pth",
+    ):
+        assert "a pickle with more than tensors" in refusal(path)
+
+
+def test_a_pickle_that_asks_for_memory_gets_none(tmp_path: Path) -> None:
+    wanted = b"\x80\x02}X\x01\x00\x00\x00wc__builtin__\nbytearray\n\x8a\x06\x00\x00\x00\x00\x00\x40\x85Rs."  # 64 TB
+    path = _archive(tmp_path / "greedy.pth", wanted)
+    assert "a pickle that wants to run __builtin__.bytearray" in refusal(path)
+
+
+def test_a_damaged_pickle_in_an_archive_is_refused(tmp_path: Path) -> None:
+    path = _archive(tmp_path / "sum.pth", b"\x80\x02}.")
+    path.write_bytes(path.read_bytes().replace(b"\x80\x02}.", b"\x80\x02N."))  # torch would not look at the sum
+    assert str(path) in refusal(path)
+
+
 @pytest.mark.filterwarnings("ignore:Detected pickle protocol")
 @pytest.mark.parametrize("form", ["new.pth", "old.pth", "outer.zip"])
 @given(data=st.data())
@@ -264,3 +297,11 @@ def test_a_spoiled_configuration_opens_or_is_one_sentence(clip_copy: Path, data:
     sentence = complaint(lambda: open_contrastive(clip_copy))
     path.write_text(whole)
     assert sentence is None or "\n" not in sentence
+
+
+def test_what_schedulers_and_numpy_leave_in_a_checkpoint_passes(tmp_path: Path) -> None:
+    path = tmp_path / "training.pth"
+    torch.save({"weight": torch.ones(2), "milestones": Counter([3, 3, 5]), "seen": {1, 2}}, path)
+    with path.open("rb") as stream:
+        check_pickles(stream)
+    assert torch.load(path, weights_only=True)["milestones"] == Counter([3, 3, 5])

@@ -22,7 +22,7 @@ from surgeval.datasets.io._values import MAX_PIXELS, MAX_SIDE, fits
 from surgeval.datasets.io._video import read_video_frame
 from surgeval.datasets.io._whole import missing_rows, without_end
 from surgeval.errors import DataError
-from surgeval.files import FOLDER, NotRegular, open_regular
+from surgeval.files import FOLDER, NotRegular, open_regular, too_many_scans
 from surgeval.records import ImageRef
 
 SUFFIXES = IMAGES
@@ -59,7 +59,7 @@ def decode(path: Path) -> npt.NDArray[np.uint8]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            with open_regular(path) as stream, Image.open(_strict(stream), formats=_FORMATS) as image:
+            with open_regular(path) as stream, Image.open(_strict(stream, path), formats=_FORMATS) as image:
                 if not fits(*image.size):
                     size = f"{image.size[0]} × {image.size[1]} pixels"
                     raise DataError(path, found=size, expected=_LIMITS)
@@ -88,7 +88,7 @@ def decode(path: Path) -> npt.NDArray[np.uint8]:
         raise DataError(path, found=f"a damaged image ({found})", expected="a readable image") from error
 
 
-def _strict(stream: BufferedReader) -> BinaryIO:
+def _strict(stream: BufferedReader, path: Path) -> BinaryIO:
     """The file as it is decoded: a JPEG that ends before its last row is then found out."""
     start = stream.read(3)
     stream.seek(0)
@@ -96,7 +96,10 @@ def _strict(stream: BufferedReader) -> BinaryIO:
         return stream
     data = stream.read(_MAX_JPEG + 1)
     stream.seek(0)
-    return BytesIO(without_end(data)) if len(data) <= _MAX_JPEG else stream
+    wrong = "a picture that is too large" if len(data) > _MAX_JPEG else too_many_scans(data)
+    if wrong:
+        raise DataError(path, found=wrong, expected=f"a JPEG of at most {_MAX_JPEG} bytes, as cameras write it")
+    return BytesIO(without_end(data))
 
 
 def _rgb(image: Image.Image, path: Path) -> npt.NDArray[np.uint8]:

@@ -25,6 +25,7 @@ from surgeval.detector.data._problems import Problems
 from surgeval.detector.data._training_set import TrainingSet, check_size
 from surgeval.detector.geometry import Fit
 from surgeval.errors import BadInput, DataError
+from surgeval.files import too_many_scans
 
 __all__ = ["load_packed", "save_packed"]
 
@@ -189,11 +190,14 @@ class _Unpacked:
         def read(number: int) -> Image:
             begin = int(ends[number - 1]) if number else 0
             height, width = fits[number].resized_hw
+            stored = data[begin : int(ends[number])].tobytes()
             try:
-                with Pillow.open(BytesIO(data[begin : int(ends[number])].tobytes()), formats=("JPEG", "PNG")) as image:
+                with Pillow.open(BytesIO(stored), formats=("JPEG", "PNG")) as image:
                     if image.size != (width, height):
                         found = f"a picture of {image.size[0]} × {image.size[1]}"
                         raise self._refusal(f"picture {number}", found, f"{width} × {height} pixels")
+                    if image.format == "JPEG" and (many := too_many_scans(stored)):
+                        raise self._refusal(f"picture {number}", many, "a picture as it was packed")
                     return np.array(image.convert("RGB"))
             except _DECODING as error:
                 found = f"what cannot be decoded ({str(error)[:80]})"

@@ -7,8 +7,6 @@ Nothing is downloaded: `weights` is a state dict of torchvision's `raft_large` o
 from __future__ import annotations
 
 import hashlib
-import pickle
-import stat
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -92,20 +90,9 @@ def _padded(image: Image) -> Singles:
 
 
 def _state_dict(path: Path) -> dict[str, Any]:
-    import torch
+    from surgeval.models.loading import read_torch
 
-    try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise DataError(path, found="no regular file", expected=_EXPECTED)
-        state = torch.load(path, map_location="cpu", weights_only=True)
-    except FileNotFoundError:
-        raise DataError(path, found="no such file", expected=_EXPECTED) from None
-    except pickle.UnpicklingError:
-        raise DataError(path, found="a pickle with other things than weights", expected=_EXPECTED) from None
-    except (OSError, RuntimeError, EOFError, ValueError, KeyError, TypeError, AttributeError, IndexError):
-        raise DataError(path, found="a file that torch cannot read", expected=_EXPECTED) from None
-    if not isinstance(state, dict) or not all(isinstance(value, torch.Tensor) for value in state.values()):
-        raise DataError(path, found="something else than named tensors", expected=_EXPECTED)
+    state = read_torch(path)
     first = state.get(_FIRST)
     if first is None or not first.ndim or int(first.shape[0]) not in _MODELS:
         raise DataError(path, field=_FIRST, found="another model", expected=_EXPECTED)

@@ -24,6 +24,7 @@ from PIL import Image
 
 from surgeval.errors import BadInput, DataError
 from surgeval.models._template import few_steps
+from surgeval.models.chat._folder import open_chat_folder
 from surgeval.qa.chat import ChatError, Message, Reply
 
 __all__ = ["LocalChat"]
@@ -40,34 +41,16 @@ class LocalChat:
 
     def __init__(self, path: Path | str, max_tokens: int = 16) -> None:
         self._path, self._max_tokens, self._lock = Path(path), max_tokens, threading.Lock()
-        if not (self._path / "config.json").is_file():
-            raise DataError(path, found="no config.json", expected="a folder with a transformers model")
         try:
             self._torch = import_module("torch")
-            transformers = import_module("transformers")
+            import_module("transformers").utils.logging.disable_progress_bar()  # a run shows its own
         except ImportError as error:
             raise BadInput(
                 f"hf:{path}: found no {error.name} package, expected `pip install surgeval[models]`"
             ) from None
-        transformers.utils.logging.disable_progress_bar()  # a run shows its own
-        local: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
-        try:
-            config = transformers.AutoConfig.from_pretrained(self._path, **local)
-            self.sees = type(config) in transformers.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING
-            if self.sees:
-                # Pillow's image processors need no torchvision, and give the same pixels on every machine.
-                self._processor = transformers.AutoProcessor.from_pretrained(self._path, backend="pil", **local)
-                self._tokenizer = self._processor.tokenizer
-                self._model = transformers.AutoModelForImageTextToText.from_pretrained(
-                    self._path, dtype="auto", **local
-                )
-            else:
-                self._processor = self._tokenizer = transformers.AutoTokenizer.from_pretrained(self._path, **local)
-                self._model = transformers.AutoModelForCausalLM.from_pretrained(self._path, dtype="auto", **local)
-        except (OSError, ValueError, KeyError, AttributeError, ImportError) as error:
-            first = (str(error).splitlines() or [type(error).__name__])[0]
-            expected = "a causal language model or an image-text model, with its tokenizer or processor"
-            raise DataError(path, found=first[:160], expected=expected) from None
+        opened = open_chat_folder(self._path)
+        self._processor, self._tokenizer, self._model = opened.processor, opened.tokenizer, opened.model
+        self.sees = opened.sees
         if not self._processor.chat_template:
             raise DataError(path, found="a tokenizer without chat template", expected="an instruction-tuned model")
         self._tokenizer.padding_side = "left"  # a reply continues the last token of its row
@@ -150,10 +133,13 @@ class LocalChat:
     def _inputs(self, turns: Sequence[_Turn]) -> Any:
         """The rows of a batch, padded, with their pictures."""
         options = {} if self.sees else {"enable_thinking": False}
-        with few_steps():
-            texts = self._processor.apply_chat_template(
-                [turn.messages for turn in turns], add_generation_prompt=True, tokenize=False, **options
-            )
+        try:
+            with few_steps():
+                texts = self._processor.apply_chat_template(
+                    [turn.messages for turn in turns], add_generation_prompt=True, tokenize=False, **options
+                )
+        except Exception as error:  # a template raises what it likes  # noqa: BLE001
+            raise ValueError(f"chat template: {str(error)[:160] or type(error).__name__}") from None
         if any(len(text) > _LONGEST for text in texts):
             raise ValueError(f"a conversation of {max(map(len, texts))} characters")
         begin = self._tokenizer.bos_token  # most templates write it themselves

@@ -14,7 +14,7 @@ from PIL import Image
 from surgeval.detector.training import TrainRecord
 from surgeval.errors import DataError
 from surgeval.figures import Bars, Curve, Figure, Lines, Series
-from surgeval.files import read_bounded
+from surgeval.files import read_bounded, too_many_scans
 from surgeval.pages import Fact, Finding, Picture, Section, Table, save_figures, save_tables, write_page
 from surgeval.protocols.training.curves import Epoch, Training, load_training_folder
 from surgeval.protocols.training.figures import loss_lines, metric_lines, placed
@@ -261,6 +261,8 @@ def _picture(path: Path) -> Any:
         with Image.open(io.BytesIO(data), formats=["JPEG", "PNG"]) as image:
             if max(image.size) > _LONGEST_SIDE:
                 raise DataError(path, found=f"{image.size} pixels", expected=f"at most {_LONGEST_SIDE} on a side")
+            if image.format == "JPEG" and (many := too_many_scans(data)):
+                raise DataError(path, found=many, expected="a picture of labelled frames")
             return np.asarray(image.convert("RGB"))
     except (OSError, ValueError, SyntaxError) as error:
         raise DataError(path, found=str(error)[:80], expected="a picture of labelled frames") from error

@@ -1,0 +1,123 @@
+"""A chat model's folder from a stranger: opened whole or refused in one sentence, with bounded memory."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from tests.unit.models.tiny_chat import blind_model
+
+from surgeval.errors import DataError
+from surgeval.models import open_contrastive
+from surgeval.models.chat._local import LocalChat
+from surgeval.qa.chat import ChatError
+
+ASKED = [{"role": "user", "content": "What is seen?"}]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return blind_model(tmp_path_factory.mktemp("blind"))
+
+
+@pytest.fixture
+def folder(whole: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(whole, tmp_path / "model"))
+
+
+def refusal(folder: Path) -> str:
+    with pytest.raises(DataError) as caught:
+        LocalChat(folder)
+    sentence = str(caught.value)
+    assert sentence.startswith(str(folder)) and "\n" not in sentence
+    return sentence
+
+
+def setting(folder: Path, **changes: object) -> Path:
+    file = folder / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+    return folder
+
+
+def weights(folder: Path, change: Callable[[dict[str, torch.Tensor]], object]) -> Path:
+    tensors = load_file(folder / "model.safetensors")
+    change(tensors)
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    return folder
+
+
+def test_weights_that_are_missing_are_not_made_up(folder: Path) -> None:
+    weights(folder, lambda tensors: tensors.pop("model.layers.1.mlp.down_proj.weight"))
+    assert "found no model.layers.1.mlp.down_proj.weight, expected weights for the whole" in refusal(folder)
+
+
+def test_weights_that_are_no_numbers_are_refused(folder: Path) -> None:
+    weights(folder, lambda tensors: tensors["lm_head.weight"].fill_(float("nan")))
+    assert "lm_head.weight: found NaN or infinity" in refusal(folder)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"hidden_size": 10**6}, "found a network of 1163000000 numbers, expected one that"),
+        ({"num_hidden_layers": 10**9}, "num_hidden_layers: found 1000000000, expected at most 1024"),
+        ({"num_attention_heads": 0}, "modulo by zero"),
+        ({"num_attention_heads": "x"}, "Field 'num_attention_heads' expected int, got str"),
+        ({"_attn_implementation": "someone/kernel"}, "_attn_implementation: found 'someone/kernel'"),
+        ({"attn_implementation": {"text_config": "a/b@c"}}, "attn_implementation.text_config: found 'a/b@c'"),
+    ],
+)
+def test_a_hostile_configuration_is_one_sentence(folder: Path, changes: dict[str, Any], words: str) -> None:
+    assert words in refusal(setting(folder, **changes))
+
+
+def test_a_kernel_of_somebody_is_refused_in_every_folder(tmp_path: Path) -> None:
+    source = Path(__file__).parents[2] / "data" / "golden" / "xai" / "tiny_clip"
+    copied = setting(Path(shutil.copytree(source, tmp_path / "clip")), _attn_implementation="someone/kernel")
+    with pytest.raises(DataError, match="expected one that transformers has itself"):
+        open_contrastive(f"clip:{copied}")
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "generation_config.json"])
+def test_nested_files_are_refused(folder: Path, name: str) -> None:
+    (folder / name).write_text('{"a":' * 50_000 + "1" + "}" * 50_000)
+    assert f"{name}: found nesting deeper than" in refusal(folder)
+
+
+def test_a_pickle_is_read_through_before_torch_opens_it(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    with zipfile.ZipFile(folder / "pytorch_model.bin", "w") as archive:
+        archive.writestr("archive/data.pkl", b"\x80\x02})q\x00" + 60 * b"h\x00\x86q\x00" + b"K\x01s.")
+        archive.writestr("archive/version", "3\n")
+    assert "pytorch_model.bin: found a pickle with more than tensors" in refusal(folder)
+
+
+def test_sound_pickles_are_still_read(whole: Path, folder: Path) -> None:
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    assert LocalChat(folder).complete(ASKED).text == LocalChat(whole).complete(ASKED).text
+
+
+def test_an_index_does_not_lead_out_of_the_folder(folder: Path) -> None:
+    index = {"weight_map": {"lm_head.weight": "../elsewhere/model.safetensors"}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    assert "expected file names inside the folder" in refusal(folder)
+
+
+def test_a_million_beams_are_one(whole: Path, folder: Path) -> None:
+    (folder / "generation_config.json").write_text(json.dumps({"num_beams": 10**6, "max_length": 10}))
+    assert LocalChat(folder).complete(ASKED).text == LocalChat(whole).complete(ASKED).text
+
+
+@pytest.mark.parametrize("template", ["{% for", "{{ a.b.c }}", "{{ 'a' + 1 }}", "{{ raise_exception('no') }}"])
+def test_a_template_that_fails_is_a_reply_that_failed(folder: Path, template: str) -> None:
+    (folder / "chat_template.jinja").write_text(template)
+    with pytest.raises(ChatError, match="model: chat template: "):
+        LocalChat(folder).complete(ASKED)
