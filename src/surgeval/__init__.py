@@ -22,9 +22,9 @@ _HOMES = {
     "vocab": "load_labels",
 }
 _PACKAGES = (
-    "asking", "cli", "compat", "console", "datasets", "detector", "engine", "errors", "explain", "figures", "files",
-    "metrics", "models", "pages", "phantom", "protocols", "qa", "records", "report", "results", "stats", "studio",
-    "vocab",
+    "arrays", "asking", "cli", "compat", "console", "datasets", "detector", "engine", "errors", "explain", "figures",
+    "files", "metrics", "models", "pages", "phantom", "progress", "protocols", "qa", "questions", "records", "report",
+    "results", "stats", "studio", "vocab",
 )  # fmt: skip
 
 _look_up, _names = lazy_exports(__name__, _HOMES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,8 +12,10 @@ from typing import TypeAlias
 
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Dialog, Error, Page, Request, Route, sync_playwright
+from tests.conftest import LONG
 
 ARTIFACTS = Path(__file__).parents[2] / "test-artifacts"
+PICTURES = LONG or bool(os.environ.get("SURGEVAL_PICTURES"))  # nobody looks at those of an ordinary run
 _FLAGS = [
     "--no-sandbox",  # containers run as root, where Chromium's sandbox does not start
     "--disable-gpu",
@@ -79,8 +82,9 @@ class Opened:
 
     def shot(self, name: str) -> None:
         """A picture of the whole page for people, under test-artifacts/."""
-        ARTIFACTS.mkdir(exist_ok=True)
-        self.page.screenshot(path=ARTIFACTS / f"{name}.png", full_page=True)
+        if PICTURES:
+            ARTIFACTS.mkdir(exist_ok=True)
+            self.page.screenshot(path=ARTIFACTS / f"{name}.png", full_page=True)
 
 
 Open: TypeAlias = Callable[..., Opened]

@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 from tests.conftest import LONG
 
+from surgeval.protocols.registry import descriptors
+
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "docs" / "notebooks").glob("*.ipynb"))
 MOST_BYTES = 400_000
 KERNEL = NOTEBOOKS if LONG else NOTEBOOKS[:1]  # a kernel imports for seconds what this process has at hand
@@ -37,8 +39,9 @@ def texts(cell: Any) -> list[str]:
     return [streams, *values]
 
 
-def test_there_is_a_notebook() -> None:
-    assert NOTEBOOKS
+def test_every_protocol_has_a_notebook() -> None:
+    ours = {name for name, one in descriptors().items() if one.load.startswith("surgeval.")}
+    assert {path.stem for path in NOTEBOOKS} == ours
 
 
 def stored(path: Path) -> list[Any]:

@@ -48,3 +48,16 @@ def test_every_exported_name_exists() -> None:
         home = import_module(package)
         for name in getattr(home, "__all__", ()):
             assert hasattr(home, name), f"{package}.{name}"
+
+
+def test_no_exported_name_is_that_of_a_module_beside_it() -> None:
+    # Once the module is imported it takes the name's place in a package that exports lazily.
+    for package in set(packages()) - {"surgeval", "surgeval.compat"}:  # these export modules
+        home = import_module(package)
+        modules = {module.name for module in pkgutil.iter_modules(home.__path__)}
+        assert not modules & set(getattr(home, "__all__", ())), package
+
+
+def test_every_part_is_an_attribute_of_surgeval() -> None:
+    parts = {module.name for module in pkgutil.iter_modules(surgeval.__path__) if not module.name.startswith("_")}
+    assert parts == {name for name in surgeval.__all__ if inspect.ismodule(getattr(surgeval, name))}

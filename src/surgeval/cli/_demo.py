@@ -36,7 +36,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for everything the demo makes.")] = Path("demo"),
     json: JsonOption = False,
 ) -> None:
-    """Make the surgical phantom, check it, and take it through every installed protocol; ends with one page to open.
+    """Make the surgical phantom, check it, and take it through every protocol that has a chapter; ends with one page.
 
     Example: [bold]surgeval demo --out demo[/bold]
     """

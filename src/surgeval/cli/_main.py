@@ -40,7 +40,7 @@ app = typer.Typer(
     name="surgeval",
     help=(
         "Can a vision or vision-language model for surgery be trusted?\n\n"
-        "Start with [bold]surgeval demo[/bold]: it makes a small surgical phantom and takes it through every protocol. "
+        "Start with [bold]surgeval demo[/bold]: it makes a small surgical phantom and takes it through the protocols. "
         "Then look at your own data: [bold]surgeval data check FOLDER[/bold], [bold]surgeval report FOLDER[/bold].\n\n"
         "The protocols, each with its question:\n\n"
         + "\n\n".join(f"[bold]{one.name}[/bold]  {one.question}" for one in descriptors().values())

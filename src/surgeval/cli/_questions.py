@@ -259,7 +259,7 @@ def agreement(
     from collections import Counter
 
     from surgeval.questions import agreement, decide, open_set
-    from surgeval.questions.agreement import agreement_frame
+    from surgeval.questions.kappas import agreement_frame
 
     opened = open_set(questions)
     rows = agreement(opened, resamples=resamples, seed=seed)

@@ -21,9 +21,9 @@ from surgeval.detector.inference import Raw
 from surgeval.detector.nms import Found, Selecting, select
 from surgeval.metrics import Boxes, DetectionSet, mean_of, pooled, rank_detections
 
-__all__ = ["Evaluated", "Look", "evaluate", "fitness"]
+__all__ = ["Evaluated", "Forward", "evaluate", "fitness"]
 
-Look = Callable[[torch.Tensor], Raw]  # bytes (B, 3, S, S) on the device → every candidate box
+Forward = Callable[[torch.Tensor], Raw]  # bytes (B, 3, S, S) on the device → every candidate box
 _COLUMN = {"i": 0, "v": 1, "t": 2}
 _MAIN = "main"
 
@@ -64,7 +64,7 @@ def fitness(map50: float, map50_95: float) -> float:
 
 
 def evaluate(
-    look: Look,
+    look: Forward,
     data: TrainingSet,
     classes: Classes,
     *,

@@ -20,7 +20,7 @@ from surgeval.errors import DataError
 from surgeval.files import atomic_file, read_parquet_file, trust_parquet
 from surgeval.pages import jpeg_bytes
 
-__all__ = ["PICTURES", "load_pictures", "save_pictures", "side_by_side", "thumbnail"]
+__all__ = ["PICTURES", "film_strip", "load_pictures", "save_pictures", "thumbnail"]
 
 PICTURES = 120  # kept by default
 _FILE = "pictures.parquet"
@@ -43,11 +43,11 @@ def thumbnail(image: Image) -> bytes:
     return jpeg_bytes(small)
 
 
-def side_by_side(frames: Sequence[bytes]) -> bytes | None:
+def film_strip(frames: Sequence[bytes]) -> bytes | None:
     """JPEG frames beside each other, as one small JPEG; None where there are none.
 
     >>> frame = thumbnail(np.zeros((20, 30, 3), np.uint8))
-    >>> side_by_side([frame, frame])[:3].hex(), side_by_side([])
+    >>> film_strip([frame, frame])[:3].hex(), film_strip([])
     ('ffd8ff', None)
     """
     decoded = (cv2.imdecode(np.frombuffer(frame, np.uint8), cv2.IMREAD_COLOR) for frame in frames)

@@ -72,19 +72,37 @@ def descriptor(name: str) -> Descriptor:
 
 
 def is_run(folder: Path) -> bool:
-    """Whether a folder says that it is a run."""
+    """Whether a folder says that it is a run.
+
+    >>> is_run(Path("no/such/run"))
+    False
+    """
     return (folder / "run.json").is_file()
 
 
 def runs_in(folder: Path) -> list[Path]:
-    """The runs directly in a folder, or one folder further down, by name."""
+    """The runs directly in a folder, or one folder further down, by name.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("b/run.json", "teams/a/run.json", ".hidden/run.json"):
+    ...         (Path(folder) / name).parent.mkdir(parents=True)
+    ...         (Path(folder) / name).touch()
+    ...     [str(run.relative_to(folder)) for run in runs_in(Path(folder))]
+    ['b', 'teams/a']
+    """
     inner = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
     below = [sub for path in inner if not is_run(path) for sub in sorted(path.iterdir()) if sub.is_dir()]
     return [path for path in (*inner, *below) if is_run(path)]
 
 
 def descriptor_of(folder: Path) -> Descriptor:
-    """The protocol whose run a folder holds."""
+    """The protocol whose run a folder holds.
+
+    >>> descriptor_of(Path("no/such/run"))
+    Traceback (most recent call last):
+    surgeval.errors.DataError: no/such/run/run.json: found no such file, expected the record of a run
+    """
     from surgeval.engine import load_record  # the command line lists protocols before it needs tables
 
     record, known = load_record(folder), descriptors()

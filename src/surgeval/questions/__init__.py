@@ -8,11 +8,11 @@ from surgeval.questions._folder import QuestionSet, open_set
 from surgeval.questions._gaze_words import gaze_in_words
 from surgeval.questions._inspect import SetReport, inspect_set
 from surgeval.questions._judgements import Judgement, fingerprint, read_judgements
-from surgeval.questions.agreement import AgreementRow, agreement
 from surgeval.questions.clips import ClipOptions, dataset_clips, table_clips
 from surgeval.questions.draft import Draft, UnreadableReply, read_drafts, reply_schema
 from surgeval.questions.export import Exported, export_set, skills_by_scenario
 from surgeval.questions.images import Region, dwell_by_region, image_records, regions_while_naming
+from surgeval.questions.kappas import AgreementRow, agreement
 from surgeval.questions.make import Made, Making, Refusal, make_questions
 from surgeval.questions.probe import Probed, ProbeRow, gaze_confirmed, guessable, probe_items, read_probe
 from surgeval.questions.records import Scene, SourceRecord, read_records, write_records

@@ -21,8 +21,8 @@ from surgeval.errors import BadInput
 from surgeval.files import write_atomically
 from surgeval.questions._folder import ITEMS, QuestionSet, copy_media, write_items
 from surgeval.questions._items import draft_of, facts_of, reordered, rules_of
-from surgeval.questions.agreement import agreement
 from surgeval.questions.checks import check_question
+from surgeval.questions.kappas import agreement
 from surgeval.questions.probe import ProbeRow, guessable, least_chosen, read_probe
 from surgeval.questions.review import LEAST, Decision, decide
 from surgeval.questions.template import skills

@@ -9,7 +9,7 @@ from http.client import HTTPConnection
 from typing import Any
 
 from playwright.sync_api import ConsoleMessage, Error, Locator, Page
-from tests.browser.conftest import ARTIFACTS
+from tests.browser.conftest import ARTIFACTS, PICTURES
 
 
 def track(number: int | None, frames: Iterable[int], *, name: str = "forceps",
@@ -215,5 +215,6 @@ class Studio:
         return int(self.page.get_by_test_id("frame-number").input_value())
 
     def shot(self, name: str) -> None:
-        ARTIFACTS.mkdir(exist_ok=True)
-        self.page.screenshot(path=ARTIFACTS / f"studio-{name}.png")
+        if PICTURES:
+            ARTIFACTS.mkdir(exist_ok=True)
+            self.page.screenshot(path=ARTIFACTS / f"studio-{name}.png")

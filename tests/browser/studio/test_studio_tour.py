@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from PIL import Image
 from playwright.sync_api import Browser
-from tests.browser.conftest import ARTIFACTS
+from tests.browser.conftest import ARTIFACTS, PICTURES
 from tests.browser.studio.driver import Studio, track
 
 from surgeval.studio.server import serve
@@ -50,6 +50,8 @@ def toured(browser: Browser, video: Path, tmp_path: Path) -> Iterator[Studio]:
 
 def _picture(studio: Studio, name: str) -> None:
     """Small enough for the documentation."""
+    if not DEMO and not PICTURES:
+        return
     ARTIFACTS.mkdir(exist_ok=True)
     studio.page.mouse.move(2, 400)
     taken = Image.open(BytesIO(studio.page.screenshot()))

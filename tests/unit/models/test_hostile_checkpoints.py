@@ -7,6 +7,7 @@ import os
 import pickle
 import shutil
 import zipfile
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from tests.unit.models.surgvlp_checkpoint import surgvlp_tensors
 from surgeval.errors import SurgevalError
 from surgeval.models import open_contrastive
 from surgeval.models._checkpoint import read_torch
+from surgeval.models._pickled import check_pickles
 from surgeval.models._weights import build
 
 
@@ -295,3 +297,11 @@ def test_a_spoiled_configuration_opens_or_is_one_sentence(clip_copy: Path, data:
     sentence = complaint(lambda: open_contrastive(clip_copy))
     path.write_text(whole)
     assert sentence is None or "\n" not in sentence
+
+
+def test_what_schedulers_and_numpy_leave_in_a_checkpoint_passes(tmp_path: Path) -> None:
+    path = tmp_path / "training.pth"
+    torch.save({"weight": torch.ones(2), "milestones": Counter([3, 3, 5]), "seen": {1, 2}}, path)
+    with path.open("rb") as stream:
+        check_pickles(stream)
+    assert torch.load(path, weights_only=True)["milestones"] == Counter([3, 3, 5])

@@ -26,7 +26,7 @@ from surgeval.protocols.intent._gaze import (
     spot_at,
 )
 from surgeval.protocols.intent._reading import ReadingWorker
-from surgeval.protocols.intent._scene import Moved, Tip, distractor_option, moved_gaze
+from surgeval.protocols.intent._scene import Tip, WrongSpot, distractor_option, wrong_spots
 from surgeval.records import Gaze, IntentQuestion
 from surgeval.vocab import load_labels
 
@@ -100,7 +100,7 @@ def test_a_wrong_gaze_is_never_near_the_right_one_and_stays_with_one_instrument(
     spots: list[Spot | None], tips: list[Spot], size: tuple[int, int]
 ) -> None:
     seen = [Tip(f"tool {n}", str(n), tip) for n, tip in enumerate(tips)]
-    moved = moved_gaze(spots, [seen] * len(spots), [size] * len(spots))
+    moved = wrong_spots(spots, [seen] * len(spots), [size] * len(spots))
     assert [place is None for place in moved] == [spot is None for spot in spots]
     for spot, place in zip(spots, moved, strict=True):
         if spot is not None and place is not None:
@@ -114,9 +114,9 @@ def test_a_wrong_gaze_goes_to_another_instrument_where_its_tip_is_known() -> Non
         Tip("grasper", "2", Spot(0.8, 0.5)),
         Tip("clipper", "3", Spot(0.35, 0.5)),
     )
-    (moved,) = moved_gaze([Spot(0.31, 0.5)], [[hook, clipper, grasper]], [(448, 256)])
-    assert moved == Moved(Spot(0.8, 0.5), "grasper")
-    (mirror,) = moved_gaze([Spot(0.31, 0.5)], [[hook, clipper]], [(448, 256)])
+    (moved,) = wrong_spots([Spot(0.31, 0.5)], [[hook, clipper, grasper]], [(448, 256)])
+    assert moved == WrongSpot(Spot(0.8, 0.5), "grasper")
+    (mirror,) = wrong_spots([Spot(0.31, 0.5)], [[hook, clipper]], [(448, 256)])
     assert mirror is not None
     assert mirror.instrument == ""
 
@@ -129,15 +129,15 @@ def item(*options: str, answer: int = 0) -> IntentQuestion:
     ("asked", "moved", "expected"),
     [
         (item("in the upper left", "in the upper right", "in the lower left", "in the lower right"),
-         Moved(Spot(0.8, 0.2)), 1),
-        (item("in the upper left", "in the lower right"), Moved(Spot(0.2, 0.2)), None),
-        (item("the hook, which cuts", "the graspers", "a bag"), Moved(Spot(0.8, 0.2), "grasper"), 1),
-        (item("the hook", "the clip applier"), Moved(Spot(0.8, 0.2), "clipper"), 1),
-        (item("left of it", "right of it"), Moved(Spot(0.8, 0.2), "grasper"), None),
-        (item("a grasper", "another grasper", "a bag"), Moved(Spot(0.8, 0.2), "grasper"), None),
+         WrongSpot(Spot(0.8, 0.2)), 1),
+        (item("in the upper left", "in the lower right"), WrongSpot(Spot(0.2, 0.2)), None),
+        (item("the hook, which cuts", "the graspers", "a bag"), WrongSpot(Spot(0.8, 0.2), "grasper"), 1),
+        (item("the hook", "the clip applier"), WrongSpot(Spot(0.8, 0.2), "clipper"), 1),
+        (item("left of it", "right of it"), WrongSpot(Spot(0.8, 0.2), "grasper"), None),
+        (item("a grasper", "another grasper", "a bag"), WrongSpot(Spot(0.8, 0.2), "grasper"), None),
     ],
 )  # fmt: skip
-def test_the_option_that_a_wrong_gaze_speaks_for(asked: IntentQuestion, moved: Moved, expected: int | None) -> None:
+def test_the_option_that_a_wrong_gaze_speaks_for(asked: IntentQuestion, moved: WrongSpot, expected: int | None) -> None:
     assert distractor_option(asked, moved, load_labels("phantom")) == expected
 
 
@@ -173,13 +173,13 @@ def test_all_frames_of_a_wrong_gaze_point_at_what_is_nearest_in_the_last() -> No
     gaze = Spot(0.1, 0.5)
     frames = [[Tip("clipper", "1", Spot(0.5, 0.5)), Tip("grasper", "2", Spot(0.9, 0.5))],
               [Tip("clipper", "1", Spot(0.8, 0.5)), Tip("grasper", "2", Spot(0.6, 0.5))]]  # fmt: skip
-    moved = moved_gaze([gaze, gaze], frames, [(400, 300)] * 2)
-    assert moved == [Moved(Spot(0.9, 0.5), "grasper"), Moved(Spot(0.6, 0.5), "grasper")]
+    moved = wrong_spots([gaze, gaze], frames, [(400, 300)] * 2)
+    assert moved == [WrongSpot(Spot(0.9, 0.5), "grasper"), WrongSpot(Spot(0.6, 0.5), "grasper")]
 
 
 def test_the_distractor_is_what_the_last_picture_points_at() -> None:
     asked = item("in the upper left", "in the upper right", "in the lower left", "in the lower right")
-    places = [Moved(Spot(0.9, 0.1)), Moved(Spot(0.9, 0.9)), None]
+    places = [WrongSpot(Spot(0.9, 0.1)), WrongSpot(Spot(0.9, 0.9)), None]
     eyes = SimpleNamespace(gaze=lambda _: places, scene=SimpleNamespace(space=load_labels("cholec80")))
     worker = ReadingWorker(SimpleNamespace(), {}, {asked.id: asked}, eyes)  # type: ignore[arg-type]
     assert worker._distractor(posed(asked, "wrong-gaze")) == 3

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from tests.unit.protocols.intent_world import ANSWERERS, make_cases, make_items, scores_of, write_run
 
+from surgeval.cli._main import run as command
 from surgeval.errors import BadInput, DataError
 from surgeval.protocols.contract import by_key
 from surgeval.protocols.intent._ceiling import gaze_ceiling
@@ -269,3 +270,13 @@ def test_an_unreadable_reply_and_missing_gaze_are_said_in_words(items: list[Inte
     section = next(section for section in intent_sections([scores], {}) if section.title == "Failed traps")
     assert section.text == "What it chose and what is right."
     assert section.cards[0].lines[1] == "✗ chosen: no choice can be read"
+
+
+@pytest.mark.parametrize("name", ["lvlm", "right"])
+def test_two_runs_of_one_model_are_compared(name: str, items: list[IntentQuestion], tmp_path: Path) -> None:
+    for folder, answerer in (("before", "discriminating"), ("after", "sycophant")):
+        write_run(tmp_path / folder, items, make_cases(items, ANSWERERS[answerer]), name)
+    said = ["compare", str(tmp_path / "before"), str(tmp_path / "after"), "--out", str(tmp_path / "both")]
+    assert command(said) == 0
+    page = (tmp_path / "both" / "report.html").read_text("utf-8")
+    assert f"{name} (1)" in page and f"{name} (2)" in page

@@ -25,7 +25,7 @@ def asked(once: Once, long: bool) -> dict[str, IntentScores]:
     def make(out: Path) -> None:
         threads = torch.get_num_threads()
         torch.set_num_threads(1)
-        videos, seconds = (300, 60) if long else (18, 10)
+        videos, seconds = (300, 60) if long else (12, 10)
         write_phantom(out / "data", seed=5020, videos=videos, seconds=seconds, split="test", processes=1)
         for model in (LOOKS, PLEASES, REJECTS, READS):
             more: tuple[Intervention, ...] = ("gaze", "wrong-gaze") if long and model in (LOOKS, PLEASES) else ()
@@ -40,7 +40,7 @@ def test_only_the_one_that_looks_tells_a_trap_from_its_twin(asked: dict[str, Int
     paired = {model: scores.numbers["paired"] for model, scores in asked.items()}
     others = [paired[model] for model in (PLEASES, REJECTS, READS)]
     assert paired[LOOKS].estimate > 0.2 + max(one.estimate for one in others)
-    if long:  # six short operations have too few traps for intervals that do not touch
+    if long:  # four short operations have too few traps for intervals that do not touch
         assert paired[LOOKS].low > max(one.high for one in others)
 
 
@@ -54,7 +54,7 @@ def test_on_plain_questions_the_sisters_are_alike(asked: dict[str, IntentScores]
     (difference,) = (
         one.difference for one in compare_intent(asked[LOOKS], asked[PLEASES]).numbers if one.key == "overall"
     )
-    margin = 0.05 if long else 0.25  # six short operations tell no more
+    margin = 0.05 if long else 0.25  # four short operations tell no more
     assert -margin < difference.interval.low and difference.interval.high < margin
     for model in (LOOKS, PLEASES):
         assert asked[model].numbers["overall"].estimate > asked[READS].numbers["overall"].estimate

@@ -1,1 +1,1 @@
-"""One module per source format: its reader, and its writer where it has one."""
+"""One module per source format (a package where it takes several): its reader, and its writer where it has one."""

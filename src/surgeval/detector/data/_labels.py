@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from surgeval.arrays import Bools, Floats
-from surgeval.detector.data._problems import Tally
+from surgeval.detector.data._problems import ProblemTally
 from surgeval.records import UNKNOWN, Box, Frame, Instance, Triplet
 from surgeval.vocab import LabelSpace
 
@@ -45,7 +45,7 @@ class Reading:
         pairs = (("instrument", theirs.instruments), ("verb", theirs.verbs), ("target", theirs.targets))
         return tuple(tuple(mine.find_name(part, name) for name in names) for part, names in pairs)
 
-    def rows(self, frame: Frame, tally: Tally) -> Rows | None:
+    def rows(self, frame: Frame, tally: ProblemTally) -> Rows | None:
         """The frame's boxes cut to the frame, or None for a frame that cannot be learned from.
 
         Instances of one instrument on the same box are one row. A frame in which an instrument has no box at all is
@@ -74,7 +74,7 @@ class Reading:
             main[row, sorted(numbers)] = True
         return Rows(np.array([corners for _, corners in found], dtype=np.float64).reshape(-1, 4), main)
 
-    def _main(self, triplet: Triplet, tally: Tally, name: str) -> tuple[int, int]:
+    def _main(self, triplet: Triplet, tally: ProblemTally, name: str) -> tuple[int, int]:
         """The main class of an instance and its instrument, −1 where the detector has none."""
         ids = [names[number] if 0 <= number < len(names) else UNKNOWN
                for names, number in zip(self._names, _parts(triplet), strict=True)]  # fmt: skip
@@ -101,7 +101,7 @@ def _box(instance: Instance) -> Box | None:
     return instance.mask.box() if instance.mask is not None else None
 
 
-def _inside(box: Box | None, frame: Frame, tally: Tally, name: str) -> tuple[float, ...] | None:
+def _inside(box: Box | None, frame: Frame, tally: ProblemTally, name: str) -> tuple[float, ...] | None:
     """Corners cut at the frame's edge; None where no area is left."""
     cut = box.clipped(frame.width, frame.height) if box is not None and box.finite else None
     if box is None or cut is None or min(cut.w, cut.h) < SLACK:

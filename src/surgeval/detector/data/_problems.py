@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from surgeval.errors import bounded, visible
 
-__all__ = ["Problems", "Tally"]
+__all__ = ["ProblemTally", "Problems"]
 
 NAMED = 5  # examples kept of each kind
 _LONGEST = 160  # characters of one example: names come from files
@@ -82,7 +82,7 @@ class Problems:
                 yield f"{self[kind]} {thing} {words}" + (f" ({', '.join(names)}{more})" if names else "")
 
 
-class Tally:
+class ProblemTally:
     """Counts while the data is read."""
 
     def __init__(self) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from surgeval.detector.data._labels import Reading, Rows
-from surgeval.detector.data._problems import OWN, Tally
+from surgeval.detector.data._problems import OWN, ProblemTally
 from surgeval.errors import BadInput, DataError
 from surgeval.records import Frame
 from surgeval.vocab import LabelSpace
@@ -29,7 +29,7 @@ class Labelled:
     space: LabelSpace
     frames: list[Frame]
     rows: list[Rows]
-    tally: Tally
+    tally: ProblemTally
     errors: list[str]
 
     def left_out(self, number: int, error: DataError) -> None:
@@ -62,10 +62,10 @@ class Labelled:
 def read_labels(source: Dataset | Iterable[Frame], classes: Classes, videos: Sequence[str] | None) -> Labelled:
     """Read all labels of a dataset, or of frames whose ids are those of `classes.space`."""
     if isinstance(source, Iterable):
-        found = Labelled("frames", classes.space, [], [], Tally(), [])
+        found = Labelled("frames", classes.space, [], [], ProblemTally(), [])
         frames: Iterator[Frame] = (frame for frame in source if videos is None or frame.video in videos)
     else:
-        found = Labelled(str(source.root), source.space, [], [], Tally(), [])
+        found = Labelled(str(source.root), source.space, [], [], ProblemTally(), [])
         frames = _dataset_frames(source, videos, _noting(found))
     reading = Reading(classes, found.space)
     for frame in frames:

@@ -16,7 +16,7 @@ from surgeval.detector._classes import Classes
 from surgeval.detector._network import SIZES, TDNet, build_tdnet, student_of
 from surgeval.detector.assign import Truth
 from surgeval.detector.data import Augment, TrainingSet
-from surgeval.detector.evaluation import Look, evaluate
+from surgeval.detector.evaluation import Forward, evaluate
 from surgeval.detector.inference import Raw
 from surgeval.detector.losses import Losses, teacher_loss
 from surgeval.detector.training._compute import Compute, open_compute
@@ -201,7 +201,7 @@ class _Training:
         return measure
 
 
-def look_with(network: nn.Module, compute: Compute) -> Look:
+def look_with(network: nn.Module, compute: Compute) -> Forward:
     """A network in evaluation mode as `evaluate` uses it: bytes in, boxes and probabilities out, in float32."""
 
     def look(images: torch.Tensor) -> Raw:

@@ -6,7 +6,6 @@ one of the test videos shows the procedure that training never shows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from surgeval.errors import BadInput
@@ -87,8 +86,3 @@ def plan_videos(seed: int, videos: int) -> tuple[VideoPlan, ...]:
         name = f"{SOURCES[source]}{turn + 1}"
         plans.append(VideoPlan(name, SOURCES[source], split, procedure, stream_seed("video", seed, name) % 2**31))
     return tuple(plans)
-
-
-def split_names(plans: Sequence[VideoPlan], split: str) -> tuple[str, ...]:
-    """The videos of a split."""
-    return tuple(plan.name for plan in plans if plan.split == split)

@@ -12,8 +12,6 @@ from collections.abc import Sequence
 
 from surgeval.records import Point
 
-PEAK_SPEED = 1.875  # of `ease`, relative to uniform motion
-
 
 def ease(u: float) -> float:
     """0 … 1 by minimum jerk; constant outside.

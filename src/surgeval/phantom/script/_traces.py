@@ -13,8 +13,6 @@ from surgeval.phantom.script._motion import distance, ramp, rounded
 from surgeval.phantom.script._state import Mark, Spot
 from surgeval.records import Point
 
-CLEARS_WITHIN = 9.0  # seconds after which an irrigation's water is no longer there to be sucked
-
 
 @dataclass(frozen=True, slots=True)
 class Bleed:

@@ -36,7 +36,7 @@ from surgeval.protocols.focus._prompt import PROMPT_VERSION, question_messages
 from surgeval.protocols.focus._rules import latency_limit
 from surgeval.protocols.focus._sources import QuestionSet, open_questions
 from surgeval.protocols.focus._stored import SCORES
-from surgeval.protocols.pictures import save_pictures, side_by_side
+from surgeval.protocols.pictures import film_strip, save_pictures
 from surgeval.qa.chat import public_name
 from surgeval.qa.formats import formats
 from surgeval.records import Answer, VqaQuestion
@@ -186,7 +186,7 @@ class _Window:
             frames = pictures(self.media, self.questions[name], replace(self.shown, frames=_BESIDE))
         except DataError:
             return None  # the answer says what was wrong with the frame
-        return side_by_side([frame.jpeg for frame in frames])
+        return film_strip([frame.jpeg for frame in frames])
 
 
 def open_media(

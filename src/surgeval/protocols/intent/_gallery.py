@@ -16,6 +16,7 @@ from surgeval.records import IntentQuestion
 __all__ = ["failed_traps", "same_question_sections"]
 
 MOST_CARDS = 60
+_HEADS = ("scenario", "skill", "question", "right")
 
 
 def _picture(item: IntentQuestion, data: bytes) -> Picture:
@@ -61,7 +62,7 @@ def _telling(results: Sequence[IntentScores]) -> list[tuple[IntentQuestion, list
             best[key] = (rank, item)
     order = sorted(best, key=lambda key: (key[0], SKILLS.index(key[1])))
     return [
-        (item, [(one.name, *answers[item.id]) for one, answers in zip(results, said, strict=True)])
+        (item, [(name, *answers[item.id]) for name, answers in zip(_told_apart(results), said, strict=True)])
         for item in (best[key][1] for key in order)
     ]
 
@@ -76,6 +77,14 @@ def same_question_sections(results: Sequence[IntentScores]) -> tuple[Section, ..
         "right, ✗ wrong. In the manner of the paper's Figure 4."
     )
     return (Section("The same question, several models", text, cards=_cards(results), tables=tables),)
+
+
+def _told_apart(results: Sequence[IntentScores]) -> list[str]:
+    """Names that can head columns: numbered where two runs share one (a model asked twice) or one is a column's."""
+    names = [one.name for one in results]
+    if len({*_HEADS, *names}) == len(_HEADS) + len(names):
+        return names
+    return [f"{name} ({number})" for number, name in enumerate(names, 1)]
 
 
 def _cards(results: Sequence[IntentScores]) -> tuple[Card, ...]:
@@ -103,6 +112,5 @@ def _table(results: Sequence[IntentScores]) -> tuple[Table, ...]:
     ]  # fmt: skip
     if not rows:
         return ()
-    heads = ["scenario", "skill", "question", "right", *(one.name for one in results)]
-    frame = pl.DataFrame(rows, schema=dict.fromkeys(heads, pl.String), orient="row")
+    frame = pl.DataFrame(rows, schema=dict.fromkeys((*_HEADS, *_told_apart(results)), pl.String), orient="row")
     return (Table("One question per skill and scenario", frame, folded=True),)

@@ -15,7 +15,7 @@ from surgeval.datasets import Dataset, read_image
 from surgeval.errors import BadInput
 from surgeval.protocols.intent._cases import split_id
 from surgeval.protocols.intent._gaze import GAZE_MODES, GazeMode, GazeStyle, Spot, draw_circle, draw_path, spot_at
-from surgeval.protocols.intent._scene import Moved, Scene, moved_gaze
+from surgeval.protocols.intent._scene import Scene, WrongSpot, wrong_spots
 from surgeval.records import IntentQuestion
 
 __all__ = ["Eyes", "Picture", "Seeing"]
@@ -62,17 +62,17 @@ class Eyes:
         spots = [None if moved is None else moved.spot for moved in self.gaze(question)]
         return tuple(self._picture(question, moment, spot) for moment, spot in zip(seen, spots, strict=True))
 
-    def gaze(self, question: IntentQuestion) -> list[Moved | None]:
+    def gaze(self, question: IntentQuestion) -> list[WrongSpot | None]:
         """Where the gaze is said to be in each picture of a posed item: nowhere, there, or in a wrong place."""
         seen, condition = self._moments(question), split_id(question.id)[1]
         if condition not in ("gaze", "wrong-gaze"):
             return [None] * len(seen)
         spots = [spot_at(question.gaze, moment.time) for moment in seen]
         if condition == "gaze":
-            return [None if spot is None else Moved(spot) for spot in spots]
+            return [None if spot is None else WrongSpot(spot) for spot in spots]
         tips = [self.scene.tips(question.cluster, moment.ref) for moment in seen]
         sizes = [self._image(moment.ref).shape for moment in seen]
-        return moved_gaze(spots, tips, [(width, height) for height, width, _ in sizes])
+        return wrong_spots(spots, tips, [(width, height) for height, width, _ in sizes])
 
     def _moments(self, question: IntentQuestion) -> tuple[Moment, ...]:
         return moments(self.media, question, self.seeing.shown)

@@ -41,7 +41,7 @@ from surgeval.protocols.intent._prompt import PROMPT_VERSION, item_messages
 from surgeval.protocols.intent._reader import ModelReader
 from surgeval.protocols.intent._reading import ReadingWorker
 from surgeval.protocols.intent._responses import Responses
-from surgeval.protocols.pictures import PICTURES, save_pictures, side_by_side
+from surgeval.protocols.pictures import PICTURES, film_strip, save_pictures
 from surgeval.qa.chat import public_name
 from surgeval.records import IntentQuestion
 
@@ -257,7 +257,7 @@ def _pictures(item_set: OpenedItems, cases: pl.DataFrame, eyes: Eyes, count: int
             shown = look(posed(item, "gaze"))
         except DataError:
             continue  # the case says what was wrong with the picture
-        picture = side_by_side([frame.jpeg for frame in shown[-_BESIDE:]])
+        picture = film_strip([frame.jpeg for frame in shown[-_BESIDE:]])
         if picture is not None:
             made[item.id] = picture
     return made

@@ -13,7 +13,7 @@ from surgeval.qa.mentions import instrument_mentions
 from surgeval.records import Frame, ImageRef, IntentQuestion
 from surgeval.vocab import LabelSpace
 
-__all__ = ["Moved", "Scene", "Tip", "distractor_option", "moved_gaze"]
+__all__ = ["Scene", "Tip", "WrongSpot", "distractor_option", "wrong_spots"]
 
 
 class Tip(NamedTuple):
@@ -24,7 +24,7 @@ class Tip(NamedTuple):
     spot: Spot
 
 
-class Moved(NamedTuple):
+class WrongSpot(NamedTuple):
     """A wrong gaze, and the instrument it is on; none where it is only mirrored."""
 
     spot: Spot
@@ -66,17 +66,17 @@ def _tips(frame: Frame, names: Sequence[str]) -> tuple[Tip, ...]:
     return tuple(made)
 
 
-def moved_gaze(
+def wrong_spots(
     spots: Sequence[Spot | None], tips: Sequence[Sequence[Tip]], sizes: Sequence[tuple[int, int]]
-) -> list[Moved | None]:
+) -> list[WrongSpot | None]:
     """A wrong place for each of a question's frames, a quarter of the diagonal away at least.
 
     All frames point at the same instrument where it is in view: the one far from the gaze, in the last frame that has
     such a one, that is nearest to it.
 
     >>> hook, grasper = Tip("hook", "1", Spot(0.2, 0.2)), Tip("grasper", "2", Spot(0.8, 0.7))
-    >>> moved_gaze([Spot(0.2, 0.2)], [[hook, grasper]], [(448, 256)])
-    [Moved(spot=Spot(x=0.8, y=0.7), instrument='grasper')]
+    >>> wrong_spots([Spot(0.2, 0.2)], [[hook, grasper]], [(448, 256)])
+    [WrongSpot(spot=Spot(x=0.8, y=0.7), instrument='grasper')]
     """
     far = [
         [tip for tip in seen if spot is not None and separation(spot, tip.spot, *size) >= APART]
@@ -88,13 +88,13 @@ def moved_gaze(
         if spot is not None and others
     ]
     track = nearest[-1] if nearest else ""
-    made: list[Moved | None] = []
+    made: list[WrongSpot | None] = []
     for spot, others, size in zip(spots, far, sizes, strict=True):
         tip = next((tip for tip in others if tip.track == track), None)
         if spot is None:
             made.append(None)
         else:
-            made.append(Moved(mirrored(spot, *size)) if tip is None else Moved(tip.spot, tip.instrument))
+            made.append(WrongSpot(mirrored(spot, *size)) if tip is None else WrongSpot(tip.spot, tip.instrument))
     return made
 
 
@@ -104,14 +104,14 @@ _SIDES = (
 )
 
 
-def distractor_option(item: IntentQuestion, moved: Moved, space: LabelSpace) -> int | None:
+def distractor_option(item: IntentQuestion, moved: WrongSpot, space: LabelSpace) -> int | None:
     """The option that a wrong gaze speaks for: the quadrant it lies in, or the instrument it is on.
 
     None where no option, or more than one, is about either, or where that option is right anyway.
 
     >>> item = IntentQuestion("i", "s", "v", (), "spatial", "absolute", "Where?", ("upper left", "lower right"), 0)
     >>> space = LabelSpace("toy", ("hook", "clipper"))
-    >>> [distractor_option(item, Moved(spot), space) for spot in (Spot(0.8, 0.7), Spot(0.2, 0.2))]
+    >>> [distractor_option(item, WrongSpot(spot), space) for spot in (Spot(0.8, 0.7), Spot(0.2, 0.2))]
     [1, None]
     """
     speaking = _in_quadrant(item.options, moved.spot) or _naming(item.options, moved.instrument, space)

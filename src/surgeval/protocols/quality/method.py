@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["QualityRun", "run_quality"]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, kw_only=True)
 class QualityRun(Result):
     """The finished run and what it proposes."""
 
@@ -109,7 +109,7 @@ def run_quality(
     )
     scores = load_quality(out)
     save_pictures(Path(out), _pictures(dataset, scores.proposals))
-    return QualityRun(summary, scores.proposals, scores.verdict())
+    return QualityRun(summary=summary, proposals=scores.proposals, verdict=scores.verdict())
 
 
 def _frames(dataset: Dataset, video: str) -> int:

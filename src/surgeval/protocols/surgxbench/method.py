@@ -8,8 +8,11 @@ maps, occlusion with controls and sanity checks. A run is a folder that resumes;
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+import polars as pl
 
 from surgeval.datasets import Dataset, JoinedBoxes, Problem, dataset_fingerprint, open_dataset
 from surgeval.engine import Manifest, RunSummary, Unit, library_versions, run
@@ -23,12 +26,13 @@ from surgeval.protocols.surgxbench._settings import SurgXSettings
 from surgeval.protocols.surgxbench._stored import load_page, save_page
 from surgeval.protocols.surgxbench._worker import VideoWorker, labelled_frames, with_boxes
 from surgeval.protocols.surgxbench.result import RESAMPLES, SurgXScores, load_surgxbench
+from surgeval.results import Result, counted
 
 __all__ = ["SurgXRun", "run_surgxbench"]
 
 
-@dataclass(frozen=True, eq=False)
-class SurgXRun:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class SurgXRun(Result):
     """A finished run, with what is needed to draw its pictures.
 
     `summary` counts what was done and what failed; `look` is the model with its settings and the labelled frames.
@@ -37,6 +41,17 @@ class SurgXRun:
     summary: RunSummary
     look: VideoWorker
     folder: Path
+
+    @property
+    def tables(self) -> Mapping[str, pl.DataFrame]:
+        """`failures`: what could not be done, by reason; the numbers are in `result()`."""
+        return {"failures": self.summary.to_frame()}
+
+    def __repr__(self) -> str:
+        return f"SurgXRun of {self.look.net.name}: {counted(self.summary.cases, 'case')} in {self.folder}"
+
+    def __str__(self) -> str:
+        return str(self.summary)
 
     @property
     def unknown_words(self) -> tuple[str, ...]:
@@ -138,7 +153,7 @@ def run_surgxbench(
     if not summary.cases:
         wanted = "frame" if "instruments" in settings.tasks or settings.profile == "early" else "triplet"
         raise BadInput(f"{data}: found no labelled {wanted} in {_listed(names)}, expected at least one")
-    return SurgXRun(summary, look, Path(out))
+    return SurgXRun(summary=summary, look=look, folder=Path(out))
 
 
 def _unit(dataset: Dataset, settings: SurgXSettings, video: str, number: int, videos: int) -> Unit:

@@ -8,14 +8,14 @@ from surgeval._lazy import lazy_exports
 from surgeval.protocols.descriptor import Descriptor
 
 if TYPE_CHECKING:
+    from surgeval.protocols.training._published import published, published_notes
     from surgeval.protocols.training.ablation import run_ablation
     from surgeval.protocols.training.ablation_result import ABLATIONS, AblationScores, Configuration, load_ablation
     from surgeval.protocols.training.compare import compare_training
     from surgeval.protocols.training.curves import Training, is_training, load_training_folder
-    from surgeval.protocols.training.folds import train_folds
-    from surgeval.protocols.training.methods import Detected, Method, rtdetr, tdnet
+    from surgeval.protocols.training.detectors import Detected, Method, rtdetr, tdnet
+    from surgeval.protocols.training.method import train_folds
     from surgeval.protocols.training.overview import trainings_section
-    from surgeval.protocols.training.published import published, published_notes
     from surgeval.protocols.training.result import TrainingScores, load_training
     from surgeval.protocols.training.scheme import Fold, Scheme, choose_folds
     from surgeval.protocols.training.training_page import write_training_page
@@ -29,14 +29,14 @@ DESCRIPTOR = Descriptor.of_rooms(
 )
 
 _HOMES = {
+    "_published": "published published_notes",
     "ablation": "run_ablation",
     "ablation_result": "ABLATIONS AblationScores Configuration load_ablation",
     "compare": "compare_training",
     "curves": "Training is_training load_training_folder",
-    "folds": "train_folds",
-    "methods": "Detected Method rtdetr tdnet",
+    "detectors": "Detected Method rtdetr tdnet",
+    "method": "train_folds",
     "overview": "trainings_section",
-    "published": "published published_notes",
     "result": "TrainingScores load_training",
     "scheme": "Fold Scheme choose_folds",
     "training_page": "write_training_page",

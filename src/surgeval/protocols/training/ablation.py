@@ -24,8 +24,8 @@ from surgeval.protocols.training.ablation_result import (
     ablation_home,
     load_ablation,
 )
-from surgeval.protocols.training.folds import train_folds
-from surgeval.protocols.training.methods import Method, Tell
+from surgeval.protocols.training.detectors import Method, Tell
+from surgeval.protocols.training.method import train_folds
 from surgeval.protocols.training.scheme import SchemeSpec
 from surgeval.protocols.triplets import RESAMPLES, load_triplets
 

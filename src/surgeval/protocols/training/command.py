@@ -16,7 +16,7 @@ from surgeval.progress import phases
 
 if TYPE_CHECKING:
     from surgeval.protocols.training.ablation_result import AblationScores, Configuration
-    from surgeval.protocols.training.methods import Method
+    from surgeval.protocols.training.detectors import Method
     from surgeval.protocols.training.result import TrainingScores
     from surgeval.protocols.training.tables import PaperTable
 
@@ -92,7 +92,7 @@ def run(
             rows = _rows_of(settings, weights)
             made: Any = run_ablation(data, out, rows, table=ablation, seeds=range(seeds), tell=shown.note, **shared)
         else:
-            from surgeval.protocols.training.folds import train_folds
+            from surgeval.protocols.training.method import train_folds
 
             method = _method(detector, settings, weights, name)
             made = train_folds(data, out, method, only=only_fold, tell=shown.note, **shared)
@@ -103,21 +103,21 @@ def run(
 
 
 def _settings(detector: DetectorName, given: dict[str, Any], texts: list[str]) -> Any:
-    from surgeval.protocols.training.methods import default_settings
+    from surgeval.protocols.training.detectors import default_settings
     from surgeval.protocols.training.settings import changed, with_texts
 
     return with_texts(changed(default_settings(detector), given), texts)
 
 
 def _method(detector: DetectorName, settings: Any, weights: str | None, name: str | None) -> Method:
-    from surgeval.protocols.training.methods import rtdetr, tdnet
+    from surgeval.protocols.training.detectors import rtdetr, tdnet
 
     made = tdnet if detector == "tdnet" else rtdetr
     return made(settings, weights=weights, name=name)
 
 
 def _rows_of(settings: Any, weights: str | None) -> Any:
-    from surgeval.protocols.training.methods import tdnet
+    from surgeval.protocols.training.detectors import tdnet
     from surgeval.protocols.training.settings import changed
 
     def method_of(configuration: Configuration, seed: int) -> Method:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from surgeval.protocols.training.published import SOURCE, PaperRow, PublishedTable, published, published_notes
+from surgeval.protocols.training._published import SOURCE, PaperRow, PublishedTable, published, published_notes
 
 if TYPE_CHECKING:
     from surgeval.protocols.training.result import TrainingScores

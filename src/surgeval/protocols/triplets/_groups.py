@@ -21,7 +21,6 @@ __all__ = ["Folds", "Group", "VideoGroups", "choose_videos"]
 
 Folds: TypeAlias = str | Path | Mapping[str, Sequence[str]]
 _MAX_BYTES = 10_000_000
-_KNOWN = ", ".join(fold_names())
 
 
 @dataclass(frozen=True, slots=True)

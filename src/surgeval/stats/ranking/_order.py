@@ -22,7 +22,7 @@ __all__ = ["Decision", "bucket_ranks", "copeland", "decide", "positions", "win_r
 EQUAL_RATES = 1e-12
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Decision:
     """Everything the three steps decide; `win_rate` and its Monte-Carlo error are NaN where no tie was broken."""
 
@@ -52,7 +52,10 @@ def decide(
     for group, (rates, errors) in zip(groups, win_rates(buckets, groups, options, *names), strict=True):
         rate[group], error[group] = rates, errors
         final[group] += (rates > rates[:, None] + EQUAL_RATES).sum(axis=1)
-    return Decision(p, better, ranks, wins, score, rate, error, final)
+    return Decision(
+        p=p, better=better, bucket_rank=ranks, wins=wins, copeland=score, win_rate=rate, win_rate_error=error,
+        final_rank=final,
+    )  # fmt: skip
 
 
 def bucket_ranks(better: Bools, levels: Ints, collapse: Collapse) -> Ints:

@@ -11,7 +11,7 @@ import polars as pl
 
 from surgeval.datasets import Dataset
 from surgeval.phantom import simulate_detector
-from surgeval.protocols.training.methods import Detected, Method, Tell
+from surgeval.protocols.training.detectors import Detected, Method, Tell
 from surgeval.protocols.training.scheme import Fold
 
 FOLDS = {"a": ["v0", "v3", "v6"], "b": ["v1", "v4", "v7"], "c": ["v2", "v5", "v8"]}

@@ -15,7 +15,7 @@ from surgeval.errors import BadInput, RunError
 from surgeval.protocols.training.ablation import run_ablation
 from surgeval.protocols.training.ablation_result import ABLATIONS, AblationScores, Configuration, load_ablation
 from surgeval.protocols.training.compare import compare_training
-from surgeval.protocols.training.methods import Method
+from surgeval.protocols.training.detectors import Method
 from surgeval.protocols.training.page import write_page_of
 
 EIGHT = {"one": [f"v{k}" for k in range(8)]}

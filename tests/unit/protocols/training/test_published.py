@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from surgeval.protocols.training.published import published, published_notes
+from surgeval.protocols.training import published, published_notes
 
 NUMBERS = (4, 5, 8, 9, 11, 12, 14, 15)
 

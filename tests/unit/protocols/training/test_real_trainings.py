@@ -12,8 +12,8 @@ from tests.unit.protocols.conftest import SPACE
 from surgeval.datasets import MemoryDataset
 from surgeval.detector.rtdetr import rtdetr_settings
 from surgeval.detector.training import TrainSettings
-from surgeval.protocols.training.folds import train_folds
-from surgeval.protocols.training.methods import Method, rtdetr, tdnet
+from surgeval.protocols.training.detectors import Method, rtdetr, tdnet
+from surgeval.protocols.training.method import train_folds
 from surgeval.protocols.training.training_page import write_training_page
 from surgeval.records import Box, Frame, ImageRef, Instance, Triplet, Video
 

@@ -11,10 +11,10 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from surgeval.datasets.formats._cvat_document import Shape
-from surgeval.datasets.formats._cvat_names import ACTION, PART, SCORE, TARGET, TRACK, UNDEFINED, component_of
 from surgeval.datasets.formats._writing import SERVING, Output
 from surgeval.datasets.formats._xml_text import legal
+from surgeval.datasets.formats.cvat._document import Shape
+from surgeval.datasets.formats.cvat._names import ACTION, PART, SCORE, TARGET, TRACK, UNDEFINED, component_of
 from surgeval.datasets.io._outline import Polygon, parts_of
 from surgeval.records import UNKNOWN, Frame, Instance
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from surgeval.datasets._base import OnProblem
-from surgeval.datasets.formats._cvat_document import MAX_FRAMES, spelled
 from surgeval.datasets.formats._writing import Output
+from surgeval.datasets.formats.cvat._document import MAX_FRAMES, spelled
 from surgeval.datasets.io._files import is_there
 from surgeval.datasets.io._json import read_mapping
 from surgeval.datasets.io._layout import IMAGES, files_of, inside, number_of

@@ -1,7 +1,7 @@
 """CVAT XML 1.1: "for video" (tracks with key frames) and "for images"; a folder per task, with `images/` beside.
 
 The label is the instrument, the attributes `Action` and `Target` (in any case; also `verb`) make the triplet. Between
-key frames shapes are where CVAT has them (`_cvat_motion`). A file is walked and held while its video is read.
+key frames shapes are where CVAT has them (`_motion`). A file is walked and held while its video is read.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from pathlib import Path, PurePosixPath
 from typing import ClassVar
 
 from surgeval.datasets._base import OnProblem, Problem, raise_errors
-from surgeval.datasets.formats import _cvat_write
-from surgeval.datasets.formats._cvat_document import Document, Picture, Track, read_document, spelled
-from surgeval.datasets.formats._cvat_frames import Moment, moments, video_facts
-from surgeval.datasets.formats._cvat_instances import InstanceMaker
-from surgeval.datasets.formats._cvat_motion import Course, Seen
-from surgeval.datasets.formats._cvat_names import UNDEFINED, component_of
 from surgeval.datasets.formats._labels import packaged_with, space_beside, space_of_names, space_seen
 from surgeval.datasets.formats._writing import Output
+from surgeval.datasets.formats.cvat import _write
+from surgeval.datasets.formats.cvat._document import Document, Picture, Track, read_document, spelled
+from surgeval.datasets.formats.cvat._frames import Moment, moments, video_facts
+from surgeval.datasets.formats.cvat._instances import InstanceMaker
+from surgeval.datasets.formats.cvat._motion import Course, Seen
+from surgeval.datasets.formats.cvat._names import UNDEFINED, component_of
 from surgeval.datasets.io._files import ends
 from surgeval.datasets.io._images import image_size
 from surgeval.datasets.io._layout import SPLITS, folders, inside, is_file, names, natural, number_of
@@ -240,7 +240,7 @@ class CvatFormat:
 
     name = "cvat"
     title = "CVAT XML 1.1, for video (tracks with key frames) or for images"
-    keeps = _cvat_write.KEEPS
+    keeps = _write.KEEPS
 
     def detect(self, path: Path) -> bool:
         """An XML file with `<annotations>`, or a folder (up to two levels) with such files."""
@@ -252,4 +252,4 @@ class CvatFormat:
 
     def write(self, out: Output) -> None:
         """`[SPLIT/]VIDEO/annotations.xml` for video, with `images/` and `frames.json` beside."""
-        _cvat_write.write(out)
+        _write.write(out)

@@ -39,7 +39,7 @@ from surgeval.protocols.training._stored import (
     fold_record,
     write_plan,
 )
-from surgeval.protocols.training.methods import Method, Tell
+from surgeval.protocols.training.detectors import Method, Tell
 from surgeval.protocols.training.result import TrainingScores, load_folds
 from surgeval.protocols.training.scheme import Fold, Scheme, SchemeSpec, choose_folds
 from surgeval.protocols.triplets import RESAMPLES, TripletScores, score_triplets

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from surgeval.datasets.formats._cvat_document import Runs, Shape, Track
-from surgeval.datasets.formats._cvat_motion import Seen
-from surgeval.datasets.formats._cvat_names import PART, SCORE, TRACK, UNDEFINED, component_of
+from surgeval.datasets.formats.cvat._document import Runs, Shape, Track
+from surgeval.datasets.formats.cvat._motion import Seen
+from surgeval.datasets.formats.cvat._names import PART, SCORE, TRACK, UNDEFINED, component_of
 from surgeval.datasets.io._layout import natural
 from surgeval.datasets.io._outline import Polygon, bounds, outline_fields
 from surgeval.datasets.io._values import Place, shown

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from surgeval.datasets.formats._cvat_document import Shape
+from surgeval.datasets.formats.cvat._document import Shape
 from surgeval.datasets.io._outline import Polygon
 from surgeval.records import Point
 

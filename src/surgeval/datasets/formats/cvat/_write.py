@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import IO, Any
 from xml.sax.saxutils import escape, quoteattr
 
-from surgeval.datasets.formats._cvat_document import Shape
-from surgeval.datasets.formats._cvat_frames import FRAMES, record_of, write_frames
-from surgeval.datasets.formats._cvat_motion import Course
-from surgeval.datasets.formats._cvat_tracks import Collected, Tracks
 from surgeval.datasets.formats._labels import FILE
 from surgeval.datasets.formats._writing import FRAME_ATTRIBUTE, Output
 from surgeval.datasets.formats._xml_text import check_names, legal
+from surgeval.datasets.formats.cvat._document import Shape
+from surgeval.datasets.formats.cvat._frames import FRAMES, record_of, write_frames
+from surgeval.datasets.formats.cvat._motion import Course
+from surgeval.datasets.formats.cvat._tracks import Collected, Tracks
 from surgeval.files import path_inside
 from surgeval.records import Video
 

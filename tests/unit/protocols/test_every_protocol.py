@@ -1,0 +1,153 @@
+"""One contract for all protocols: each has its rooms, and what is loaded from its run offers the same things."""
+
+from __future__ import annotations
+
+import inspect
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+
+import polars as pl
+import pytest
+from matplotlib import pyplot
+from tests.unit.protocols.intent_world import ANSWERERS, make_cases, make_items, write_run
+from tests.unit.protocols.training.conftest import FOLDS, simulated
+
+import surgeval
+from surgeval.datasets import MemoryDataset
+from surgeval.protocols.contract import Comparison, RunResult
+from surgeval.protocols.focus import score_focus
+from surgeval.protocols.quality import run_quality
+from surgeval.protocols.registry import descriptors, load_run
+from surgeval.protocols.surgxbench import SurgXSettings, run_surgxbench
+from surgeval.protocols.training import train_folds
+from surgeval.protocols.triplets import score_triplets
+from surgeval.report import write_run_pages
+from surgeval.results import Result
+
+OURS = {name: one for name, one in descriptors().items() if one.load.startswith("surgeval.")}
+PAGE = Path(__file__).parents[3] / "docs" / "protocols.md"
+Make = Callable[[str, Path], None]
+
+
+@pytest.fixture(scope="module")
+def make(theatre: MemoryDataset, good: pl.DataFrame, filmed: Path) -> Make:
+    """Writes a small run of a protocol into a folder."""
+
+    def triplets(out: Path) -> None:
+        score_triplets(theatre, good, resamples=5, name="run").save(out)
+
+    def focus(out: Path) -> None:
+        asked = [{"qID": f"q{n}", "videoID": f"v{n % 3}", "start_time": n, "end_time": n + 1, "procedure_type": "",
+                  "question": "?"} for n in range(9)]  # fmt: skip
+        truth = [{"qID": f"q{n}", "primary": "3a", "format": "number", "answer": "3"} for n in range(9)]
+        said = [{"qID": f"q{n}", "content": str(3 + n % 2), "latency": 1.0} for n in range(9)]
+        score_focus(asked, truth, said, name="run", resamples=20).save(out)
+
+    def intent(out: Path) -> None:
+        items = make_items(4, scenarios=("open_surgery",))
+        write_run(out, items, make_cases(items, ANSWERERS["sycophant"]), "run")
+
+    def surgxbench(out: Path) -> None:
+        settings = replace(SurgXSettings(), occlusion=False, curves=0, sanity=0, tasks=("instruments",))
+        done = run_surgxbench(filmed, "phantom-clip", out=out, settings=settings, progress=False)
+        assert repr(done) == f"SurgXRun of phantom-clip: {done.summary.cases} cases in {out}"
+        assert done.to_frame().is_empty()  # no failures
+
+    def quality(out: Path) -> None:
+        run_quality(filmed, out=out, progress=False)
+
+    def training(out: Path) -> None:
+        assert train_folds(theatre, out, simulated("good"), scheme=FOLDS, resamples=5, pages=False) is not None
+
+    made = {one.__name__: one for one in (triplets, focus, intent, surgxbench, quality, training)}
+    return lambda name, out: made[name](out)
+
+
+@pytest.fixture(scope="module", params=sorted(OURS))
+def run(request: pytest.FixtureRequest, make: Make, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run of each protocol, in turn."""
+    folder = tmp_path_factory.mktemp(request.param) / "run"
+    make(request.param, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def result(run: Path) -> RunResult:
+    return load_run(run)
+
+
+@pytest.mark.parametrize("name", sorted(OURS))
+def test_a_protocol_has_its_rooms_and_every_part_that_it_names(name: str) -> None:
+    package, parts = f"surgeval.protocols.{name}", OURS[name]
+    rooms = ["method", "result", "page", "compare"]
+    rooms += ["command"] if parts.run or parts.score else []
+    rooms += ["demo"] if parts.chapter else []
+    assert [room for room in rooms if find_spec(f"{package}.{room}") is None] == []
+    for part in ("load", "page", "compare", "run", "score", "outcomes", "chapter"):
+        if getattr(parts, part):
+            assert callable(parts.part(part))
+    assert parts.question.endswith("?")
+
+
+def test_the_documentation_lists_the_protocols_as_they_describe_themselves() -> None:
+    rows = [line.split("|") for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| [`")]
+    listed = [(row[1].split("`")[1], row[2].strip()) for row in rows]
+    assert listed == [(name, one.question) for name, one in OURS.items()]
+    commands = {row[1].split("`")[1]: row[3] for row in rows}
+    for name, one in OURS.items():
+        assert (bool(one.run), bool(one.score)) == ("`run`" in commands[name], "`score`" in commands[name])
+
+
+def test_a_result_offers_tables_figures_and_a_short_word_about_itself(result: RunResult) -> None:
+    assert result.tables and all(isinstance(table, pl.DataFrame) for table in result.tables.values())
+    assert result.to_frame().equals(next(iter(result.tables.values())))
+    drawn = result.plot()
+    assert drawn.axes
+    pyplot.close(drawn)
+    said = repr(result)
+    assert said.startswith(f"{type(result).__name__} ") and "\n" not in said and len(said) < 400
+    assert "<table" in result._repr_html_()
+    assert result.name == {"training": "simulated"}.get(result.protocol, "run")
+    assert result.headlines() and all(one.cell for one in result.headlines())
+
+
+def result_classes(base: type[Result] = Result) -> Iterator[type[Result]]:
+    """Those of surgeval, wherever they are."""
+    for one in base.__subclasses__():
+        if one.__module__.startswith("surgeval."):
+            yield one
+        yield from result_classes(one)
+
+
+def test_what_protocols_give_back_is_a_result_and_made_by_keywords_only() -> None:
+    given = {
+        name: getattr(surgeval, name).__annotations__["return"]
+        for name in surgeval.__all__
+        if name.startswith(("run_", "score_", "compare_")) or name == "rank"
+    }
+    found = {one.__name__: one for one in result_classes()}
+    assert given and {name: kind for name, kind in given.items() if kind not in found} == {}
+    for name, one in found.items():
+        taken = {parameter.kind for parameter in inspect.signature(one).parameters.values()}
+        assert taken <= {inspect.Parameter.KEYWORD_ONLY}, name
+
+
+def test_a_page_made_again_from_a_copy_of_the_folder_is_the_same(run: Path, tmp_path: Path) -> None:
+    first = write_run_pages([run], tmp_path / "first")
+    shutil.copytree(run, tmp_path / "elsewhere" / "run")
+    again = write_run_pages([tmp_path / "elsewhere" / "run"], tmp_path / "again")
+    assert again.read_bytes() == first.read_bytes()
+    made = {path.relative_to(first.parent): path.read_bytes() for path in first.parent.rglob("*") if path.is_file()}
+    also = {path.relative_to(again.parent): path.read_bytes() for path in again.parent.rglob("*") if path.is_file()}
+    assert also == made and len(made) > 2
+
+
+def test_a_run_does_not_differ_from_itself(result: RunResult) -> None:
+    compared = OURS[result.protocol].part("compare")(result, result)
+    assert isinstance(compared, Comparison) and compared.protocol == result.protocol
+    known = [one for one in compared.to_frame()["difference"] if one is not None]
+    assert known and set(known) == {0.0}
+    assert "<table" in compared._repr_html_() and "\n" not in repr(compared)
