@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import operator
+
 import numpy as np
 import polars as pl
 import pytest
 
-from surgeval.protocols.surgxbench._ratios import Ratio, ratio_of_sums, ratios, share_of
+from surgeval.protocols.surgxbench._ratios import Ratio, VideoSums, ratio_of_sums, ratios, share_of
 from surgeval.stats import bootstrap_mean, wilson
 
 EVERY = pl.lit(True)
@@ -96,3 +99,13 @@ def test_a_mean_over_classes_of_which_one_is_always_found_is_no_surer_than_that_
     assert mean.high - 0.75 == pytest.approx((clipper.high - 0.5) / 2)
     both = ratios(rows.filter(pl.col("right")), {"F1": list(each.values())})["F1"]
     assert both.estimate == both.high == 1.0 and both.low < 0.9
+
+
+def test_sums_do_not_depend_on_the_number_of_cores() -> None:
+    """To the last bit: the rows of a video are added one after the other."""
+    chance = np.random.default_rng(5)
+    cases = pl.DataFrame({"cluster": chance.choice(["a", "b", "c"], 5000), "ac": chance.random(5000)})
+    sums = VideoSums.of(cases, {"ac": ratio_of_sums("ac", pl.lit(True))})
+    videos = [cases.filter(pl.col("cluster") == name)["ac"].to_list() for name in "abc"]
+    expected = [functools.reduce(operator.add, values) for values in videos]
+    assert sums.over[:, 0].tolist() == expected
