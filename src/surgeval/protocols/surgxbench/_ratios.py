@@ -65,11 +65,10 @@ class VideoSums:
         """From cases with a column `cluster`."""
         parts = [[one] if isinstance(one, Ratio) else list(one) for one in wanted.values()]
         flat = [ratio for group in parts for ratio in group]
-        # Row after row: polars adds in as many parts as there are cores, and the last digits would differ with them.
         videos, place = np.unique(cases["cluster"].to_numpy().astype(str), return_inverse=True)
         table = cases.select("cluster", *_columns(flat))
         over, under = (
-            np.stack([np.bincount(place, table[f"{name}{n}"].to_numpy(), len(videos)) for n in range(len(flat))], 1)
+            np.stack([_sums(table[f"{name}{n}"], place, len(videos)) for n in range(len(flat))], 1)
             for name in ("over", "under")
         )
         groups = np.repeat(np.arange(len(parts)), [len(group) for group in parts])
@@ -140,6 +139,12 @@ def _columns(flat: Sequence[Ratio]) -> list[pl.Expr]:
         for name, expression in (("over", ratio.over), ("under", ratio.under)):
             made.append(expression.cast(pl.Float64).fill_nan(0).fill_null(0).alias(f"{name}{number}"))
     return made
+
+
+def _sums(column: pl.Series, place: npt.NDArray[np.int64], videos: int) -> Floats:
+    """Added row after row: polars adds in as many parts as there are cores, and the last digits differ with them."""
+    sums: Floats = np.bincount(place, weights=column.to_numpy(), minlength=videos).astype(np.float64)
+    return sums
 
 
 def _group_means(value: Floats, groups: npt.NDArray[np.int64], count: int) -> Floats:
