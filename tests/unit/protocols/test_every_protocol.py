@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -29,6 +30,7 @@ from surgeval.results import Result
 
 OURS = {name: one for name, one in descriptors().items() if one.load.startswith("surgeval.")}
 PAGE = Path(__file__).parents[3] / "docs" / "protocols.md"
+ANY_PROTOCOL = ("report", "compare", "rank", "demo_chapters", "protocols")  # commands, by their modules
 Make = Callable[[str, Path], None]
 
 
@@ -99,6 +101,13 @@ def test_the_documentation_lists_the_protocols_as_they_describe_themselves() -> 
     commands = {row[1].split("`")[1]: row[3] for row in rows}
     for name, one in OURS.items():
         assert (bool(one.run), bool(one.score)) == ("`run`" in commands[name], "`score`" in commands[name])
+
+
+def test_what_takes_runs_of_any_protocol_knows_none_by_name() -> None:
+    package = Path(surgeval.__file__).parent
+    anybodys = [*(package / "report").rglob("*.py"), *(package / "cli" / f"_{name}.py" for name in ANY_PROTOCOL)]
+    named = re.compile(rf"surgeval\.protocols\.({'|'.join(OURS)})\b")
+    assert {path.name: found for path in anybodys if (found := named.findall(path.read_text(encoding="utf-8")))} == {}
 
 
 def test_a_result_offers_tables_figures_and_a_short_word_about_itself(result: RunResult) -> None:

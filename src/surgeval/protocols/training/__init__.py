@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 DESCRIPTOR = Descriptor.of_rooms(
     __name__,
     "How well does a detector do on videos that it never saw?",
-    offers=("run",),
+    offers=("run", "folders"),
     several=True,
     order=15,
 )
