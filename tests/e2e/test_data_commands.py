@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from tests.e2e.conftest import Surgeval
+    from tests.e2e.conftest import Quick, Surgeval
 
 COMMANDS = [
     (),
@@ -249,6 +249,12 @@ def test_a_report_on_data_with_errors_is_written_and_says_so(
     assert done.returncode == 2
     assert "copy: found 1 error in the data, listed on the page" in done.stderr
     assert "image-missing" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_folder_of_nothing_is_told_before_a_missing_option(quick: Quick, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    code, _, err = quick("report", tmp_path / "empty")
+    assert code == 2 and "empty: found none of them, expected a dataset, a run or a folder of runs" in err
 
 
 def test_a_report_is_one_page_with_tables(surgeval: Surgeval, small_phantom: Path, tmp_path: Path) -> None:

@@ -20,7 +20,11 @@ _LONGEST = 24  # characters of a name beside its point
 _OFFSETS = {  # where a name stands: as plotly calls it, and points, alignment across and up for print
     "top center": ((0, 4), "center", "bottom"), "bottom center": ((0, -4), "center", "top"),
     "middle right": ((5, 0), "left", "center"), "middle left": ((-5, 0), "right", "center"),
+    "top left": ((0, 4), "right", "bottom"), "bottom left": ((0, -4), "right", "top"),
 }  # fmt: skip
+_ANYWHERE = ("top center", "bottom center", "middle right", "middle left")
+_AT_THE_RIGHT = ("top left", "bottom left", "middle left")  # in the middle the name would leave the figure
+_RIGHTMOST = 0.8  # of the way across: half of a name of twenty letters is a fifth of a phone's width
 _SIGNS = (("circle", "o"), ("square", "s"), ("diamond", "D"), ("triangle-up", "^"), ("cross", "P"), ("x", "X"))
 
 
@@ -70,15 +74,23 @@ class Scatter(Plane):
         """On which side of its point each name stands, so that the names of near points do not cover one another."""
         every = [(x, y) for cloud in self.clouds for x, y in zip(cloud.x, cloud.y, strict=True)]
         spans = [max(values) - min(values) or 1.0 for values in zip(*every, strict=True)] if every else [1.0, 1.0]
+        across = [self._across(x) for x, _ in every]
+        start = min([*across, 0.0] if not self.log else across, default=0.0)
+        right = start + _RIGHTMOST * (max(across, default=0.0) - start)
         written: list[tuple[float, float]] = []
         sides: list[list[str]] = []
         for cloud in self.clouds:
             sides.append([])
             for x, y in zip(cloud.x, cloud.y, strict=True) if cloud.named else ():
                 near = sum(abs(x - a) < 0.15 * spans[0] and abs(y - b) < 0.08 * spans[1] for a, b in written)
-                sides[-1].append(list(_OFFSETS)[near % len(_OFFSETS)])
+                places = _AT_THE_RIGHT if self._across(x) > right else _ANYWHERE
+                sides[-1].append(places[near % len(places)])
                 written.append((x, y))
         return sides
+
+    def _across(self, x: float) -> float:
+        """Where a value lies on the horizontal axis."""
+        return math.log10(x) if self.log else x
 
     def to_plotly(self) -> dict[str, Any]:
         """Names show on hovering."""

@@ -17,8 +17,9 @@ _MOST_ROWS = 1000  # of a table on the page; the CSV has them all
 _MOST_PRINTED, _MOST_PRINTED_FOLDED = 60, 12  # rows of a table on paper; page.css hides the others
 _FEW = 8  # rows that are not worth a sentence about leaving them out
 _MOST_NAMES = 60  # of rows with nothing in them
+_LONG = 18  # characters of a heading that may take a wider column
 _NAMES = ("id",)  # numbers that are names
-_WITH_ENDS = re.compile(r"(-?[\d.]+)( %)? \[(-?[\d.]+), (-?[\d.]+)\]")  # as `stats.with_ends` writes it
+_WITH_ENDS = re.compile(r"(-?[\d.]+)( %| points)? \[(-?[\d.]+), (-?[\d.]+)\]")  # as `stats.with_ends` writes it
 _NOTHING = ("", "–", None)
 
 
@@ -32,7 +33,7 @@ def cells(table: Table, terms: Terms) -> dict[str, Any]:
     if table.explained and columns:
         columns[0] = [(terms.cell(text), key, numeric) for text, key, numeric in columns[0]]
     printed = _MOST_PRINTED_FOLDED if table.folded else _MOST_PRINTED
-    heads = [(column.name, column.dtype.is_numeric(), terms.described(column.name)) for column in frame.get_columns()]
+    heads = [(column.name, _head_class(column), terms.described(column.name)) for column in frame.get_columns()]
     return {
         "heads": heads,
         "rows": list(zip(*columns, strict=True)),
@@ -42,6 +43,13 @@ def cells(table: Table, terms: Terms) -> dict[str, Any]:
         "total": table.frame.height,
         "cut": printed if full.height > printed + _FEW else 0,
     }
+
+
+def _head_class(column: pl.Series) -> str:
+    """Classes of a heading: numbers stand right, and a long one is not squeezed to a word a line."""
+    return " ".join(
+        name for name, is_so in (("n", column.dtype.is_numeric()), ("long", len(column.name) > _LONG)) if is_so
+    )
 
 
 def _parted(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
@@ -88,8 +96,8 @@ def _unbroken(text: str) -> str:
 
 
 def _kept_together(match: re.Match[str]) -> str:
-    value, sign, low, high = match.groups()
-    return f"{value}{chr(0xA0) + '%' if sign else ''} [{low},\u00a0{high}]"
+    value, unit, low, high = match.groups()
+    return f"{value}{(unit or '').replace(' ', chr(0xA0))} [{low},\u00a0{high}]"
 
 
 def _decimals(value: float) -> int:

@@ -16,6 +16,7 @@ from typing import Literal, get_args
 
 from markupsafe import Markup, escape
 
+from surgeval.pages._breaks import unbroken
 from surgeval.pages._parts import Section, Term
 from surgeval.pages._safety import seen
 
@@ -97,20 +98,21 @@ class Terms:
     def __init__(self) -> None:
         self._seen: set[tuple[int, str]] = set()
 
-    def mark(self, text: str, section: int = -1) -> Markup:
-        """The text, escaped, with links to the glossary.
+    def mark(self, text: str, section: int = -1, *, whole: bool = False) -> Markup:
+        """The text, escaped, with links to the glossary; `whole` keeps each number on one line with its sign.
 
         >>> Terms().mark("<b> AC and AC")
         Markup('&lt;b&gt; <a class="term" href="#term-ac" aria-describedby="term-ac">AC</a> and AC')
         """
         text, made, end = seen(text), Markup(), 0
+        written = unbroken if whole else str
         for match in _pattern().finditer(text):
             term = _term_of(match.group())
             if (section, term.key) not in self._seen:
                 self._seen.add((section, term.key))
-                made += escape(text[end : match.start()]) + _link(term, match.group())
+                made += escape(written(text[end : match.start()])) + _link(term, match.group())
                 end = match.end()
-        return made + escape(text[end:])
+        return made + escape(written(text[end:]))
 
     def cell(self, text: str) -> Markup:
         """A cell of our own words."""

@@ -132,7 +132,7 @@ def _tables(runs: Sequence[RunResult]) -> tuple[Table, ...]:
     tables = [Table("Verdicts and headline numbers" if judged else "Headline numbers", _frame(heads, rows))]
     if judged:
         because = [[name, one.sentence if one else "–"] for name, one in zip(names, verdicts, strict=True)]
-        tables.append(Table("Why", _frame(["run", "verdict"], because), folded=len(runs) > _OPEN))
+        tables.append(Table("Why", _frame(["run", "because"], because), folded=len(runs) > _OPEN))
     if len(numbers) > _FIRST:
         every = [[label, *(_cell(known, n) for n in range(len(runs)))] for label, known in numbers.items()]
         tables.append(Table("All headline numbers", _frame(distinct(["number", *names]), every), folded=True))

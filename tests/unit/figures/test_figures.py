@@ -18,11 +18,13 @@ from hypothesis import strategies as st
 from surgeval.errors import BadInput
 from surgeval.figures import (
     Bars,
+    Cloud,
     Curve,
     Figure,
     Heatmap,
     Histogram,
     Lines,
+    Scatter,
     Series,
     Span,
     Timeline,
@@ -178,3 +180,17 @@ def test_small_numbers_on_an_axis_are_powers_of_ten() -> None:
     lines = Lines("Rate", "epoch", "rate", (Curve("rate", (1, 2), (1e-5, 3e-5)),))
     layout = lines.to_plotly()["layout"]
     assert (layout["yaxis"]["exponentformat"], layout["xaxis"]["exponentformat"]) == ("power", "power")
+
+
+def test_no_exponent_on_a_logarithmic_axis() -> None:
+    """plotly.js raises it by an inline style, which the policy of a page refuses."""
+    cloud = Cloud("i", ("hook", "clip"), (1, 300), (0.8, 0.5))
+    assert (
+        Scatter("AP", "instances", "AP", (cloud,), log=True).to_plotly()["layout"]["xaxis"]["exponentformat"] == "none"
+    )
+
+
+def test_the_name_of_the_rightmost_point_stands_inside_the_figure() -> None:
+    cloud = Cloud("m", ("always-reject", "phantom-sycophant"), (25, 75), (60, 50), named=True)
+    (trace,) = Scatter("Both", "competency", "reliability", (cloud,)).to_plotly()["data"]
+    assert trace["textposition"] == ["top center", "top left"]

@@ -19,7 +19,7 @@ from PIL import Image
 
 from surgeval.errors import BadInput
 from surgeval.figures import Bars, Series
-from surgeval.pages import Fact, Picture, Plot, Section, Table, render_page, write_page
+from surgeval.pages import Fact, Finding, Picture, Plot, Section, Table, render_page, write_page
 from surgeval.pages._glossary import Terms
 from surgeval.pages._library import library_name
 from surgeval.pages._safety import inline, script_data, seen
@@ -216,3 +216,18 @@ def test_no_name_adds_an_element_to_the_page(name: str) -> None:
     assume("<a" not in Terms().mark(name))  # a term of the glossary becomes a link,
     assume(not Terms().described(name))  # or as a heading gets its entry
     assert tags(name) == tags("hook")
+
+
+def test_no_line_ends_inside_a_number() -> None:
+    facts, findings = (Fact("right", "97 %", "95 % interval 85.4 % to 99.4 %"),), (Finding("+9 points [−4, +13]."),)
+    table = Table("A", pl.DataFrame({"number": ["25.0 points [-76.8, 100.0]"]}))
+    html = render_page("Page", [Section("One", facts=facts, findings=findings, tables=(table,))])
+    for whole in ("85.4\u00a0% to 99.4\u00a0%", "[−4,\u00a0+13]", "25.0\u00a0points [-76.8,\u00a0100.0]"):
+        assert whole in html
+    assert ">95 % interval</a>" in html, "a term is still one"
+
+
+def test_a_long_heading_gets_a_wider_column() -> None:
+    table = Table("A", pl.DataFrame({"mAP": [0.5], "the same answer in every frame": [0.1]}))
+    html = render_page("Page", [Section("One", tables=(table,))])
+    assert re.findall(r'<th scope="col" class="([^"]*)"', html) == ["n", "n long"]

@@ -71,7 +71,8 @@ def test_a_loaded_run_is_the_result_that_was_stored(
 
 
 @pytest.mark.figures
-@pytest.mark.parametrize("task", ["detection", pytest.param("recognition", marks=pytest.mark.long)])
+@pytest.mark.long  # with sketched figures: test_every_protocol
+@pytest.mark.parametrize("task", ["detection", "recognition"])
 def test_the_page_of_a_stored_run_is_the_same_to_the_byte(
     theatre: MemoryDataset, good: pl.DataFrame, tmp_path: Path, task: str
 ) -> None:

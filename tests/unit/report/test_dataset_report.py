@@ -94,6 +94,14 @@ def test_a_clean_check_says_so(toy: Any, tmp_path: Path) -> None:
     assert "The check found none." in write_dataset_report(toy, tmp_path, check=Found(())).read_text("utf-8")
 
 
+@pytest.mark.parametrize(("level", "mark"), [("warning", "·"), ("error", "✗")])
+def test_only_errors_speak_against_a_dataset(toy: Any, level: Any, mark: str) -> None:
+    said = dataset_findings(
+        dataset_statistics(toy), Found((Problem("some-kind", "v.json", "this", "that", level=level),))
+    )
+    assert said[0].text.startswith("The check found") and said[0].mark == mark
+
+
 def test_rare_classes_are_counted_among_those_that_occur_and_are_no_error(make: Any, moment: Any) -> None:
     dataset = make({Video("v1"): [moment(t, A, *([B] if t < 3 else []), *([C] if t < 2 else [])) for t in range(12)]})
     said = dataset_findings(dataset_statistics(dataset), Found(()))

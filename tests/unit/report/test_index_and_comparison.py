@@ -187,3 +187,19 @@ def test_few_videos_are_said_once_and_differences_of_shares_are_points() -> None
     assert frame.row(0)[-1] == "1 video is too few for a claim"  # the third has enough
     assert set(mixed.figures) == {"differences_shares", "differences"}
     assert mixed.figures["differences_shares"].unit == "difference, points"
+
+
+def test_a_run_that_cannot_be_ranked_names_those_that_can(tmp_path: Path) -> None:
+    save_scored(tmp_path / "net", Manifest("triplets", model="net"), cases=1)
+    with pytest.raises(BadInput, match=r"found a run of triplets.*expected runs of one of .*focus"):
+        read_outcomes_of([tmp_path / "net"])
+
+
+def test_a_runs_page_is_no_run(tmp_path: Path) -> None:
+    from surgeval.engine import load_record
+    from surgeval.errors import DataError
+
+    page = tmp_path / "report.html"
+    page.write_text("")
+    with pytest.raises(DataError, match=r"report\.html: found a file, expected the folder of a run"):
+        load_record(page)

@@ -36,7 +36,8 @@ RULES = {
              f"where the lead is below {LEAST_LEAD}.", "limits"),
         Rule("weakest", f"The three classes with the lowest average precision of those with {ENOUGH} or more "
              "instances, and how many these are."),
-        Rule("boxes", "What became of all boxes, true and predicted; the commonest error is named."),
+        Rule("boxes", "What became of all boxes, true ones and predicted ones of any score; the commonest error is "
+             "named."),
     )
 }  # fmt: skip
 

@@ -50,7 +50,7 @@ def _problems(check: Checked | None) -> tuple[Finding, ...]:
     kinds = sorted(check.counts.items(), key=lambda item: (levels.get(item[0]) != "error", -item[1], item[0]))
     named = ", ".join(f"{kind} ({_grouped(count)})" for kind, count in kinds[:_NAMED])
     rest = f" and {_number(len(kinds) - _NAMED, 'other kind')}" if len(kinds) > _NAMED else ""
-    return (Finding(f"The check found {split}: {named}{rest}; Problems lists them.", False),)
+    return (Finding(f"The check found {split}: {named}{rest}; Problems lists them.", False if errors else None),)
 
 
 def _videos(s: DatasetStatistics) -> tuple[Finding, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from surgeval.errors import BadInput, DataError, visible
-from surgeval.protocols.registry import descriptor_of, is_run, load_run, runs_in
+from surgeval.protocols.registry import descriptor_of, descriptors, is_run, load_run, runs_in
 from surgeval.report.ranking._results_file import read_results
 from surgeval.stats import Outcomes, Ranking
 from surgeval.stats import rank as rank_outcomes
@@ -92,7 +92,11 @@ def _outcomes(path: Path, kinds: dict[str, Path]) -> pl.DataFrame:
         return read_results(path)
     kind = descriptor_of(path)
     if not kind.outcomes:
-        raise BadInput(f"{path}: found a run of {kind.name}, which has no right and wrong to rank; expected others")
+        known = ", ".join(name for name, other in descriptors().items() if other.outcomes)
+        raise BadInput(
+            f"{path}: found a run of {kind.name}, which has no right and wrong to rank,"
+            f" expected runs of one of {known}; two runs of {kind.name} can be compared"
+        )
     kinds.setdefault(kind.name, path)
     table: pl.DataFrame = kind.part("outcomes")(load_run(path))
     return table
