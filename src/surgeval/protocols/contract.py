@@ -14,7 +14,7 @@ from surgeval.errors import BadInput
 from surgeval.figures import Estimate, EstimateBars, EstimateGroup
 from surgeval.protocols.verdict import Verdict
 from surgeval.results import Result
-from surgeval.stats import FEW_CLUSTERS, Difference, Interval, Unit, gap_unit
+from surgeval.stats import FEW_CLUSTERS, Difference, Interval, NumberUnit, gap_unit
 
 if TYPE_CHECKING:
     from surgeval.datasets import Dataset
@@ -63,7 +63,7 @@ class Headline:
     _: KW_ONLY
     chance: float | None = None
     higher_is_better: bool | None = True
-    unit: Unit = "score"
+    unit: NumberUnit = "score"
 
     @property
     def cell(self) -> str:
@@ -136,7 +136,7 @@ class Compared:
     difference: Difference
     _: KW_ONLY
     higher_is_better: bool | None = True
-    unit: Unit = "score"
+    unit: NumberUnit = "score"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

@@ -52,7 +52,7 @@ class Descriptor:
         """The descriptor of a package NAME with the usual rooms; `offers` names the parts that not all protocols have.
 
         `result` holds `load_NAME` and `outcomes`, `page` holds `write_page_of`, `compare` holds `compare_NAME`,
-        `command` holds `run` and `score`, `demo` holds `chapter`, `overview` holds `folders`.
+        `command` holds `run` and `score`, `demo` holds `chapter`, `overview` holds `folder_kind`.
 
         >>> crowd = Descriptor.of_rooms("surgical.crowd", "Do many eyes agree?", offers=["score"])
         >>> crowd.name, crowd.load, crowd.score, crowd.run
@@ -62,7 +62,7 @@ class Descriptor:
         rooms = {
             "load": f"result:load_{name}", "page": "page:write_page_of", "compare": f"compare:compare_{name}",
             "run": "command:run", "score": "command:score", "outcomes": "result:outcomes", "chapter": "demo:chapter",
-            "folders": "overview:folders",
+            "folders": "overview:folder_kind",
         }  # fmt: skip
         parts = {part: f"{package}.{rooms[part]}" for part in ("load", "page", "compare", *offers)}
         return cls(name=name, question=question, several=several, order=order, **parts)

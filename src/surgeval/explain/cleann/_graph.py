@@ -16,11 +16,11 @@ from surgeval.explain.cleann import _skeleton as skeleton
 from surgeval.explain.cleann._orient import ARROW, CIRCLE, NONE, orient
 from surgeval.explain.cleann._tails import orient_selection, orient_tails
 
-__all__ = ["Edge", "Graph", "Learner", "Mark", "learn_graph", "p_value"]
+__all__ = ["Edge", "EdgeMark", "Graph", "Learner", "learn_graph", "p_value"]
 
-Mark: TypeAlias = Literal["circle", "arrow", "tail"]
+EdgeMark: TypeAlias = Literal["circle", "arrow", "tail"]
 Learner: TypeAlias = Literal["ordered", "icd"]
-_MARKS: tuple[Mark, ...] = ("circle", "arrow", "tail")  # 1, 2, 3 of the matrix
+_MARKS: tuple[EdgeMark, ...] = ("circle", "arrow", "tail")  # 1, 2, 3 of the matrix
 _Marks: TypeAlias = npt.NDArray[np.int8]
 
 
@@ -30,8 +30,8 @@ class Edge:
 
     a: int
     b: int
-    at_a: Mark
-    at_b: Mark
+    at_a: EdgeMark
+    at_b: EdgeMark
 
 
 @dataclass(frozen=True, slots=True, eq=False)

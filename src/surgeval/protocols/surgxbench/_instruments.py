@@ -23,7 +23,7 @@ from surgeval.protocols.surgxbench._frames import PreparedFrame, by_size
 from surgeval.protocols.surgxbench._hide import hidden_scores
 from surgeval.protocols.surgxbench._measure import LabelledScene, classes_present, regions_of
 from surgeval.protocols.surgxbench._settings import SurgXSettings
-from surgeval.protocols.surgxbench.tables import CONTROLS, NOTHING
+from surgeval.protocols.surgxbench.tables import CONTROLS, NONE_NAMED
 from surgeval.records import Case
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def named_cases(
             yield Case(f"{one.frame.video}/{one.frame.name}/instrument/{classes[c]}", one.frame.video, values=row)
         if first is None:
             none: dict[str, Any] = {
-                "task": "instruments", "frame": one.frame.name, "class": NOTHING, "score": None, "best": True,
+                "task": "instruments", "frame": one.frame.name, "class": NONE_NAMED, "score": None, "best": True,
                 "predicted": False, "present": False, "shown": len(present),
             }  # fmt: skip
             none |= grounding_values(None, settings)
