@@ -12,7 +12,8 @@ from functools import cache
 
 import cv2
 import numpy as np
-import numpy.typing as npt
+
+from surgeval.arrays import Bools, Image
 
 __all__ = ["DropProposal", "FrameQuality", "QualityLimits", "frame_quality", "propose_drops"]
 
@@ -61,13 +62,13 @@ class DropProposal:
 
 
 @cache
-def _ellipse(height: int, width: int) -> npt.NDArray[np.bool_]:
+def _ellipse(height: int, width: int) -> Bools:
     y = (np.arange(height)[:, None] - (height - 1) / 2) / (0.42 * height)
     x = (np.arange(width)[None, :] - (width - 1) / 2) / (0.36 * width)
     return np.asarray(x * x + y * y <= 1)
 
 
-def frame_quality(image: npt.NDArray[np.uint8], video: str = "", name: str = "") -> FrameQuality:
+def frame_quality(image: Image, video: str = "", name: str = "") -> FrameQuality:
     """Measure one RGB frame.
 
     >>> frame_quality(np.zeros((256, 448, 3), np.uint8)).dark
