@@ -223,6 +223,7 @@ def test_the_demo_chapter_scores_a_trained_network_beside_two_simulated_detector
     assert ap[2] > 0.1  # the network knows neither these operations nor their labels
     assert chapter.page == out / "tdnet-p" / "report.html"
     assert "tdnet-p (trained network)" in chapter.page.read_text(encoding="utf-8")
+    assert (chapter.page.parent / "pictures.parquet").exists(), "boxes stand on their frames"
     assert len(chapter.sentences) == 3
     assert "real network" in chapter.sentences[0]
     (film,) = chapter.pages.values()

@@ -172,7 +172,7 @@ def _print(done: Detected, name: str, asked: DetectOptions) -> None:
         for row in done.classes.head(_SHOWN).iter_rows(named=True)
     ]
     if rows:
-        print_table(name, ["class", "boxes", "of score 0.25 or more", "frames", "best score"], rows)
+        print_table(name, ["class", "boxes", "score ≥ 0.25", "frames", "best score"], rows)
     if len(done.classes) > _SHOWN:
         say(f"… and {len(done.classes) - _SHOWN} more classes")
     for loss in done.losses:

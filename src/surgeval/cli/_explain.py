@@ -68,7 +68,7 @@ def explain(asked: ExplainOptions) -> None:
     for question, reply in replies.items():
         say(visible(f"{question}: {reply or 'no word'}"))
     _tell(table)
-    say(f"{visible(shown.model)} saw {percent(shown.visible)} of the frame; {_spoken(shown.method)}")
+    say(f"{visible(shown.model)} saw {percent(shown.visible)} of the frame; map: {_spoken(shown.method)}")
     say(f"open {visible(str(asked.place))}")
 
 
@@ -86,7 +86,7 @@ def _tell(table: pl.DataFrame) -> None:
 
 
 def _spoken(method: Any) -> str:
-    return ", ".join(f"{key} {value}" for key, value in method.items())
+    return ", ".join(str(value) if key == "name" else f"{key} {value}" for key, value in method.items())
 
 
 def _writable(place: Path, image: Path) -> None:

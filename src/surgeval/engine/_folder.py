@@ -10,7 +10,7 @@ import polars as pl
 
 from surgeval.engine._manifest import COMPLETE, Manifest, differences, load_record
 from surgeval.engine._parts import Damaged, inspect, read_part
-from surgeval.errors import RunError
+from surgeval.errors import DataError, RunError
 from surgeval.files import LOCK, folder_lock, make_folder, remove_temporary, scan_parquet_file
 
 __all__ = ["load_cases", "load_units", "open_folder"]
@@ -37,7 +37,8 @@ def open_folder(folder: Path, manifest: Manifest) -> Iterator[None]:
 def load_cases(folder: str | Path) -> pl.LazyFrame:
     """All cases of a complete run, in the order of its units: `id, cluster, status, reason, unit` and the values.
 
-    A run that is not complete is refused: numbers over the units that happened to finish are not the run's numbers.
+    A run that is not complete is refused: numbers over the units that happened to finish are not the run's numbers, nor
+    are those over the cases that somebody left in the file.
 
     >>> import tempfile
     >>> from surgeval.engine import Manifest, Unit, run
@@ -56,7 +57,11 @@ def load_cases(folder: str | Path) -> pl.LazyFrame:
     path = folder / "cases.parquet"
     if not path.exists():
         raise RunError(f"{path}: found no such file although the run is complete; run it again to make it")
-    return scan_parquet_file(path, "the cases of the run")
+    cases = scan_parquet_file(path, "the cases of the run")
+    stored = int(cases.select(pl.len()).collect().item())
+    if stored != record.cases:
+        raise DataError(path, found=f"{stored} cases", expected=f"the {record.cases} that run.json counts")
+    return cases
 
 
 def load_units(folder: str | Path) -> pl.DataFrame:

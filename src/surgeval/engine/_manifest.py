@@ -163,13 +163,26 @@ def differences(old: Manifest, new: Manifest) -> list[str]:
 
     >>> differences(Manifest("focus", seeds={"order": 1}), Manifest("focus", seeds={"order": 2}, model="clip"))
     ['model: "" → "clip"', 'seeds.order: 1 → 2']
+    >>> one, other = (Manifest("surgxbench", model={"name": name, "identity": name * 9}) for name in ("clip", "blip"))
+    >>> differences(one, other)
+    ['model: "clip" → "blip"']
     """
-    before, after = dict(_leaves(old.identity())), dict(_leaves(new.identity()))
+    before, after = dict(_leaves(_named(old, new))), dict(_leaves(_named(new, old)))
     return [
         f"{key}: {_short(before.get(key, 'absent'))} → {_short(after.get(key, 'absent'))}"
         for key in dict.fromkeys([*before, *after])
         if before.get(key) != after.get(key)
     ]
+
+
+def _named(manifest: Manifest, other: Manifest) -> dict[str, Any]:
+    """What makes the run this run; of two models with different names the name, which says more than its hash."""
+    identity, models = manifest.identity(), (manifest.model, other.model)
+    hashes = [model.get("identity") for model in models if isinstance(model, dict)]
+    names = [model.get("name") for model in models if isinstance(model, dict)]
+    if len(names) == 2 and all(names) and all(hashes) and len(set(names)) == len(set(hashes)) == 2:
+        identity["model"] = names[0]
+    return identity
 
 
 def _leaves(value: object, where: str = "") -> Iterator[tuple[str, str]]:

@@ -13,6 +13,7 @@ from surgeval.files._names import DistinctNames, leads_out, path_inside, safe_na
 from surgeval.files._parquet import check_parquet, read_parquet_file, scan_parquet_file, trust_parquet
 from surgeval.files._regular import (
     FOLDER,
+    HOLES,
     NONBLOCK,
     NOT_REGULAR,
     NotRegular,
@@ -26,6 +27,7 @@ from surgeval.files._toml import parse_toml
 
 __all__ = [
     "FOLDER",
+    "HOLES",
     "LOCK",
     "MAX_DEPTH",
     "NONBLOCK",

@@ -1,7 +1,8 @@
 """Opening files of strangers: regular ones only, and never more of them than was asked for.
 
-A named pipe waits for a writer that may never come and a device has no end. The kind is looked at before opening
-(opening a device can change it) and again on what was opened (the name may lead elsewhere by then).
+A named pipe waits for a writer that may never come and a device has no end; a file of holes takes a few bytes on the
+disk and a terabyte of zeros to read. The kind is looked at before opening (opening a device can change it) and again on
+what was opened (the name may lead elsewhere by then).
 """
 
 from __future__ import annotations
@@ -13,28 +14,34 @@ from pathlib import Path
 
 from surgeval.errors import DataError
 
-__all__ = ["FOLDER", "NONBLOCK", "NOT_REGULAR", "NotRegular", "check_regular", "open_regular", "read_bounded",
+__all__ = ["FOLDER", "HOLES", "NONBLOCK", "NOT_REGULAR", "NotRegular", "check_regular", "open_regular", "read_bounded",
            "read_regular"]  # fmt: skip
 
 FOLDER = "a folder"
 NOT_REGULAR = "a named pipe, a device or the like"
+HOLES = "a file that is almost nothing but holes"
+_LARGE = 1 << 26  # bytes of a file whose holes are of no harm
+_PACKED = 64  # times less than its size a file may take on a disk that packs
 NONBLOCK: int = getattr(os, "O_NONBLOCK", 0)  # opening a named pipe would wait for its other end
 
 
 class NotRegular(OSError):
-    """Something that is there but no file; the message says what: `FOLDER` or `NOT_REGULAR`."""
+    """Something that is there but no file; the message says what: `FOLDER`, `HOLES` or `NOT_REGULAR`."""
 
 
 def check_regular(opened: int | Path) -> None:
-    """Raise `NotRegular` unless this descriptor or path is that of a regular file (or of a link to one).
+    """Raise `NotRegular` unless this descriptor or path is that of a file with content (or of a link to one).
 
     >>> check_regular(Path("."))
     Traceback (most recent call last):
     surgeval.files._regular.NotRegular: a folder
     """
-    mode = os.fstat(opened).st_mode if isinstance(opened, int) else opened.stat().st_mode
-    if not stat.S_ISREG(mode):
-        raise NotRegular(FOLDER if stat.S_ISDIR(mode) else NOT_REGULAR)
+    status = os.fstat(opened) if isinstance(opened, int) else opened.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise NotRegular(FOLDER if stat.S_ISDIR(status.st_mode) else NOT_REGULAR)
+    held = 512 * getattr(status, "st_blocks", 0)  # 0 where a disk does not tell
+    if status.st_size > _LARGE and 0 < held < status.st_size // _PACKED:
+        raise NotRegular(HOLES)
 
 
 def open_regular(path: Path) -> BufferedReader:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from surgeval._lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from surgeval.pages._breaks import unbroken
     from surgeval.pages._csv import distinct, save_tables, unguarded
     from surgeval.pages._evidence import Evidence, no_boxes
     from surgeval.pages._figures import save_figures
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from surgeval.pages._safety import script_data
 
 _HOMES = {
+    "_breaks": "unbroken",
     "_csv": "distinct save_tables unguarded",
     "_evidence": "Evidence no_boxes",
     "_figures": "save_figures",
@@ -52,6 +54,7 @@ __all__ = [
     "save_tables",
     "script_data",
     "single_file",
+    "unbroken",
     "unguarded",
     "write_page",
 ]

@@ -115,6 +115,9 @@ class Display:
             self._phase = Stage(name, {kind: Kind(total) for kind, total in kinds.items()}, time.monotonic())
         if self.eager and self._bar is None and not again:
             self._line(self.line().rpartition(" · ")[0])
+        if self._bar is not None and not again:
+            with self._unless_unread():
+                self._bar.refresh()  # at once: what follows may be a long import
         restart_clock()
 
     def advance(self, kind: str, count: int = 1, seconds: float = 0.0, *, total: int | None = None) -> None:

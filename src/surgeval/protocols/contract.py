@@ -38,7 +38,7 @@ def few_video_notes(videos: int) -> tuple[str, ...]:
     >>> few_video_notes(20), few_video_notes(5)
     ((), ('only 5 videos: no test of so few can reach 0.05, so no difference is claimed',))
     >>> print(*few_video_notes(13))  # doctest: +ELLIPSIS
-    only 13 videos: over 12, simulated equal models are told apart in at most 6 of 100 comparisons, and a difference...
+    only 13 videos: in simulations with 12, equal models are told apart in at most 6 of 100 comparisons, and a...
     """
     if videos >= _ENOUGH:
         return ()
@@ -48,7 +48,7 @@ def few_video_notes(videos: int) -> tuple[str, ...]:
     row = max(count for count in _MEASURED if count <= videos)
     false, least, most = _MEASURED[row]
     return (
-        f"only {videos} videos: over {row}, simulated equal models are told apart in at most {false} of 100 "
+        f"only {videos} videos: in simulations with {row}, equal models are told apart in at most {false} of 100 "
         f"comparisons, and a difference that 30 videos find in 63 to 84 of 100 is found in {least} to {most}",
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from surgeval.pages import Finding, Section, Table
+from surgeval.pages import Finding, Section, Table, unbroken
 from surgeval.protocols.verdict import Verdict
 
 __all__ = ["verdict_lead", "verdict_sections"]
@@ -60,4 +60,4 @@ def _findings(verdict: Verdict) -> tuple[Finding, ...]:
 
 def _unbroken(text: str) -> str:
     """No line ends between a number and its sign."""
-    return text.replace(" %", "\u00a0%").replace(" points [", "\u00a0points\u00a0[")
+    return unbroken(text).replace(" points [", "\u00a0points\u00a0[")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import struct
 import time
 import tracemalloc
@@ -15,7 +16,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from surgeval.datasets import Problem, check, image_size, open_dataset, read_image
+from surgeval.datasets import Problem, check, image_size, open_dataset, read_image, video_index
 from surgeval.datasets.formats._yolo import yolo_class_names
 from surgeval.datasets.io._json import Members
 from surgeval.datasets.io._outline import fill
@@ -231,3 +232,29 @@ def test_names_of_a_megabyte_leave_a_sentence() -> None:
     assert len(str(problem)) < 3000
     assert max(map(len, (problem.found, problem.expected, str(problem.record), str(problem.field)))) < 700
     assert len(str(DataError(long, record=long, field=long, found=long, expected=long))) < 3500
+
+
+def test_media_of_holes_are_refused_before_they_are_decoded(tmp_path: Path) -> None:
+    picture, film = tmp_path / "a.tif", tmp_path / "a.mpg"
+    Image.new("L", (64, 48)).save(picture)
+    film.write_bytes(b"\0\0\1\xba\x44" + bytes(20))
+    for path in (picture, film):
+        os.truncate(path, 1 << 40)
+    if not 0 < film.stat().st_blocks < 1000:
+        pytest.skip("a disk that fills holes or does not tell")
+    with pytest.raises(DataError, match="found a file that is almost nothing but holes"):
+        read_image(ImageRef(picture))
+    with pytest.raises(DataError, match="found a file that is almost nothing but holes"):
+        video_index(film)
+
+
+def test_a_bmp_of_runs_that_make_no_pixel_is_refused(tmp_path: Path) -> None:
+    head = struct.pack("<2sIHHI", b"BM", 0, 0, 0, 1078) + struct.pack(
+        "<IiiHHIIiiII", 40, 64, 48, 1, 8, 1, 0, 0, 0, 256, 0
+    )
+    path = tmp_path / "a.bmp"
+    path.write_bytes(head + bytes(1024) + b"\x40\x07\x00\x00" * 48)
+    assert (read_image(ImageRef(path)) == 0).all()
+    path.write_bytes(head + bytes(1024) + bytes(17 << 20))  # ends of rows, one after the other
+    with pytest.raises(DataError, match="found runs of pixels in a file of this size"):
+        read_image(ImageRef(path))

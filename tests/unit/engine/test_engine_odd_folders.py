@@ -11,9 +11,10 @@ import polars as pl
 import pytest
 from tests.unit.engine import engine_workers as w
 
-from surgeval.engine import Manifest, RunSummary, load_cases, load_record, load_units, run
+from surgeval.engine import Manifest, RunSummary, Unit, load_cases, load_record, load_units, run
 from surgeval.errors import DataError, RunError
 from surgeval.files import read_regular, write_atomically
+from surgeval.records import Case
 
 MANIFEST = Manifest("triplets", {"iou": 0.5})
 
@@ -149,3 +150,16 @@ def test_a_link_to_a_file_is_read_like_the_file(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"content")
     (tmp_path / "b").symlink_to(tmp_path / "a")
     assert read_regular(tmp_path / "b") == b"content"
+
+
+def test_a_table_with_other_cases_than_the_run_counted_is_refused(tmp_path: Path) -> None:
+    def worker(payload: str) -> list[Case]:
+        return [Case(f"{payload}/{frame}", payload, values={"right": frame > 2}) for frame in range(6)]
+
+    run([Unit("VID01", "VID01")], worker, folder=tmp_path / "run", manifest=Manifest("demo"), progress=False)
+    path = tmp_path / "run" / "cases.parquet"
+    whole = load_cases(path.parent).collect()
+    for rows in (whole.filter("right"), pl.concat([whole, whole.head(1)]), whole.head(0)):
+        rows.write_parquet(path)
+        with pytest.raises(DataError, match=f"found {rows.height} cases, expected the 6 that run.json counts"):
+            load_cases(path.parent)

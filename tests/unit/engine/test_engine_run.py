@@ -90,9 +90,10 @@ def test_the_same_weights_by_another_name_resume_the_run(tmp_path: Path) -> None
     go(tmp_path / "r", abc(), again, manifest=moved)
     assert again.seen == []
     assert load_record(tmp_path / "r").manifest.model["name"] == "copies/clip"
-    other = Manifest("surgxbench", model={"name": "clip", "family": "clip", "identity": "60"})
-    with pytest.raises(RunError, match=r"model\.identity"):
-        go(tmp_path / "r", abc(), Counting(), manifest=other)
+    for name, told in (("copies/clip", r"model\.identity"), ("blip", r'model: "copies/clip" → "blip"')):
+        other = Manifest("surgxbench", model={"name": name, "family": "clip", "identity": "60"})
+        with pytest.raises(RunError, match=told):
+            go(tmp_path / "r", abc(), Counting(), manifest=other)
 
 
 def test_other_settings_are_refused_by_key_and_change_nothing(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def test_an_impossible_combination_of_components_is_named(truth: GroundTruth, tm
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "empty CSV"),
+        ("", "an empty file"),
         (HEAD + ",".join([*GOOD.values(), "9", "9"]) + "\n", "line 2: found 13 fields, expected 11 fields as in"),
         (HEAD.replace("score", "conf") + "a\n", "score: found conf, expected columns video, frame, triplet"),
         (HEAD.replace("verb", "score"), "score: found the column twice, expected each column once"),

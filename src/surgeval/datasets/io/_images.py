@@ -30,6 +30,7 @@ SUFFIXES = IMAGES
 _FORMATS = ("JPEG", "PNG", "BMP", "TIFF", "WEBP")  # Pillow opens MPO as JPEG
 _LIMITS = f"at most {MAX_SIDE} a side and {MAX_PIXELS} in all"
 _MAX_JPEG = 1 << 28  # bytes, far above what so many pixels take
+_MAX_RUNS = 1 << 24  # bytes of a BMP whose runs of equal pixels Pillow unpacks one by one, in Python
 # Nothing says which value is white.
 _UNSCALED = {"F": "pixels of floating-point numbers", "I": "pixels of 32-bit integers"}
 # What Pillow's decoders were seen to raise on damaged files.
@@ -64,6 +65,10 @@ def decode(path: Path) -> Image:
                 if not fits(*image.size):
                     size = f"{image.size[0]} × {image.size[1]} pixels"
                     raise DataError(path, found=size, expected=_LIMITS)
+                if any(tile[0] == "bmp_rle" for tile in image.tile) and path.stat().st_size > _MAX_RUNS:
+                    raise DataError(
+                        path, found="runs of pixels in a file of this size", expected=f"at most {_MAX_RUNS} bytes"
+                    )
                 pixels = _rgb(image, path)
                 if image.format == "PNG" and missing_rows(stream):
                     raise DataError(path, found="a damaged image (its data end before its last row)",

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gc
 import os
-import stat
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -25,7 +24,7 @@ from surgeval.datasets._base import OnProblem, raise_errors
 from surgeval.datasets.io._layout import files_of
 from surgeval.datasets.io._values import Place, fits
 from surgeval.errors import BadInput, DataError
-from surgeval.files import NOT_REGULAR
+from surgeval.files import HOLES, NOT_REGULAR, NotRegular, check_regular
 from surgeval.records import Frame, ImageRef, Question, Video
 from surgeval.vocab import LabelSpace
 
@@ -160,8 +159,11 @@ def _reader(path: Path) -> _FrameReader:
         status = path.stat()
     except (OSError, ValueError):
         raise DataError(path, found="no such file", expected="a video") from None
-    if not stat.S_ISREG(status.st_mode):
-        raise DataError(path, found=NOT_REGULAR, expected="a regular file")
+    try:
+        check_regular(path)
+    except NotRegular as error:
+        found = HOLES if str(error) == HOLES else NOT_REGULAR
+        raise DataError(path, found=found, expected="a regular file") from None
     stamp = (status.st_ino, status.st_mtime_ns, status.st_size)
     kept = readers.pop(path, None)
     if kept is not None and kept[0] != stamp:

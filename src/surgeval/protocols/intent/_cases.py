@@ -90,7 +90,8 @@ def load_intent_cases(folder: Path) -> pl.DataFrame:
         raise DataError(
             folder / "cases.parquet", found=str(error)[:120], expected="the cases of an intent run"
         ) from None
-    parts = pl.DataFrame([split_id(name) for name in cases["id"]], schema=["item", "condition"], orient="row")
+    columns = {"item": pl.String, "condition": pl.String}
+    parts = pl.DataFrame([split_id(name) for name in cases["id"]], schema=columns, orient="row")
     odd = [name for name in parts["condition"].unique() if not is_condition(name)]
     if odd:
         found = f"the condition {odd[0]!r:.60}"

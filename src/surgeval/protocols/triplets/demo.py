@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 QUALITIES: tuple[Literal["good", "poor"], ...] = ("good", "poor")
 RESAMPLES = 100  # enough to see which detector is better; scores of your own deserve the default
 EVERY = 6  # frames: all detectors are scored on the same ones, and a network needs its time for each
+_PICTURES = 36  # of the worst frames: without them the page shows boxes on an empty canvas
 _FILMED = 4  # frames of one operation: a quarter of them shows what the network does
 
 
@@ -48,7 +49,9 @@ def chapter(demo: Demo) -> Chapter:
         films = {} if missing else _looked(dataset, held, out)
         for name in bar.track(names, "scoring", len(names)):
             title = f"{name} (trained network)" if name == NETWORK else f"{name} (simulated)"
-            scored[name] = score_triplets(held, out / f"{name}.parquet", resamples=RESAMPLES, name=title)
+            scored[name] = score_triplets(
+                held, out / f"{name}.parquet", resamples=RESAMPLES, name=title, pictures=_PICTURES
+            )
             pages[name] = write_triplets_report(scored[name], out / name)
     rows = [
         {
